@@ -1,5 +1,5 @@
-// Makes the package that is published: a module for each entry and one that they share. The client, React and assistant-ui stay what the
-// project has.
+// Builds the published package: one module per entry plus a shared one. The client, React and assistant-ui
+// stay external.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,10 @@ import { buildPackage as buildClient } from "../../client/build/build-package.ts
 
 const PACKAGE = join(import.meta.dirname, "..");
 
-/** Writes the package into `directory`, which is emptied first. Throws with what the compiler says when the sources are wrong. */
+/**
+ * Writes the package into `directory`, emptying it first. Throws with the compiler's output if the sources do
+ * not compile.
+ */
 export async function buildPackage(directory: string): Promise<void> {
   begin(directory);
   await build({

@@ -1,4 +1,4 @@
-// `npm run build` in packages/react: the package stands in `dist` then, for `npm publish ./dist`.
+// `npm run build` in packages/react builds the package into `dist`, for `npm publish ./dist`.
 
 import { join } from "node:path";
 import { buildPackage } from "./build-package.ts";

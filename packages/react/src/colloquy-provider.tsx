@@ -7,16 +7,19 @@ import { WalletThreadList } from "./wallet-thread-list.ts";
 
 export interface ColloquyProviderProps {
   readonly client: Client;
-  /** Address of the person's wallet: the list of threads is the wallet's then, and what is said belongs to it. */
+  /**
+   * The person's wallet address: threads are then listed for the wallet, and messages bind their session to
+   * it.
+   */
   readonly publicKey?: string | null | undefined;
-  /** Remembers which conversations are the page's own, where there is no wallet; as long as the page lives when absent. */
+  /** Stores the page's own conversations if there is no wallet; in memory when absent. */
   readonly storage?: ThreadStorage | undefined;
-  /** How many threads of a wallet come with each page, 1 to 200; 50 when absent. */
+  /** Number of threads of a wallet per page, 1 to 200; 50 when absent. */
   readonly pageSize?: number | undefined;
   readonly children?: ReactNode;
 }
 
-/** What the provider gives to the hooks below it. */
+/** What the provider passes to the hooks below it. */
 export interface ColloquyContext {
   readonly client: Client;
   readonly publicKey: string | null;
@@ -26,7 +29,7 @@ export interface ColloquyContext {
 
 const Context = createContext<ColloquyContext | null>(null);
 
-/** Gives everything below it one client, one live session an id, and one list of threads. */
+/** Provides one client, one live session per id, and one list of threads to everything below it. */
 export function ColloquyProvider(props: ColloquyProviderProps): ReactNode {
   const { client, publicKey = null, pageSize = 50, children } = props;
   const [memory] = useState(memoryThreads);
@@ -37,12 +40,12 @@ export function ColloquyProvider(props: ColloquyProviderProps): ReactNode {
       publicKey === null ? storedThreadList(storage) : new WalletThreadList({ client, publicKey, pageSize }),
     [client, publicKey, pageSize, storage],
   );
-  useEffect(() => pool.observe(list.notice), [pool, list]);
+  useEffect(() => pool.observe(list.onSummary), [pool, list]);
   const value = useMemo(() => ({ client, publicKey, pool, list }), [client, publicKey, pool, list]);
   return <Context.Provider value={value}>{children}</Context.Provider>;
 }
 
-/** What the provider above gives. Throws where there is none. */
+/** Returns the context of the provider above. Throws if there is none. */
 export function useColloquyContext(): ColloquyContext {
   const context = useContext(Context);
   if (context === null) throw new Error("Colloquy's hooks need a <ColloquyProvider client={…}> above them.");
@@ -52,11 +55,13 @@ export function useColloquyContext(): ColloquyContext {
 export interface Colloquy {
   readonly client: Client;
   readonly publicKey: string | null;
-  /** The session with this id: the one that all hooks below the provider show. */
+  /** Returns the session with this id, shared by all hooks below the provider. */
   readonly session: (id: string) => LiveSession;
 }
 
-/** The client, the wallet and the sessions of the provider above. The same object until one of these changes. */
+/**
+ * Returns the client, wallet and sessions of the provider above. The same object until one of them changes.
+ */
 export function useColloquy(): Colloquy {
   const { client, publicKey, pool } = useColloquyContext();
   return useMemo(() => ({ client, publicKey, session: (id) => pool.session(id) }), [client, publicKey, pool]);

@@ -1,8 +1,8 @@
-// Lists of conversations, newest activity first. Pure: what did not change is the same object afterwards.
+// Pure functions on thread lists, most recently active first. Unchanged parts stay the same objects.
 
 import type { Thread } from "@colloquy/client";
 
-/** What a list shows of a conversation. */
+/** A thread as lists show it. */
 export type ThreadEntry = Pick<Thread, "session_id" | "title" | "updated_at">;
 
 export function withThread(threads: readonly ThreadEntry[], entry: ThreadEntry): readonly ThreadEntry[] {
@@ -18,8 +18,8 @@ export function withoutThread(threads: readonly ThreadEntry[], id: string): read
   return others.length === threads.length ? threads : others;
 }
 
-/** A list that was fetched anew, made of the objects that are known already. */
-export function renewed(
+/** Returns a newly fetched list, reusing unchanged known objects. */
+export function mergeFetched(
   before: readonly ThreadEntry[],
   after: readonly ThreadEntry[],
 ): readonly ThreadEntry[] {

@@ -1,4 +1,4 @@
-// The list of conversations below a provider: the page's own where there is no wallet, else those that the service has of the wallet.
+// The thread list of a provider: stored by the page without a wallet, else fetched for the wallet.
 
 import type { ColloquyError } from "@colloquy/client";
 import type { SessionObserver } from "./session-pool.ts";
@@ -6,12 +6,12 @@ import { withThread, withoutThread, type ThreadEntry } from "./thread-entries.ts
 import type { ThreadStorage } from "./thread-storage.ts";
 
 export interface ThreadsState {
-  /** Newest activity first. */
+  /** Most recently active first. */
   readonly threads: readonly ThreadEntry[];
   readonly isLoading: boolean;
-  /** Why the list could not be fetched; what is known of it stands all the same. */
+  /** Why the last fetch failed; `threads` stays what it was. */
   readonly error: ColloquyError | null;
-  /** Whether the service has more of them. */
+  /** Whether the service has more threads. */
   readonly hasMore: boolean;
 }
 
@@ -21,16 +21,16 @@ export interface ThreadList {
   /** The same object until something changes. */
   readonly getState: () => ThreadsState;
   readonly subscribe: (listener: () => void) => () => void;
-  /** Fetches what is shown again. */
+  /** Fetches the list again. */
   readonly refresh: () => Promise<void>;
   readonly loadMore: () => Promise<void>;
-  /** To hear of the sessions that the page shows. */
-  readonly notice: SessionObserver;
+  /** Receives changes of the sessions that the page shows. */
+  readonly onSummary: SessionObserver;
   readonly put: (entry: ThreadEntry) => void;
   readonly drop: (id: string) => void;
 }
 
-/** The conversations that the page itself remembers. One comes to it with its first message. */
+/** The page's own list. A session enters it with its first message. */
 export function storedThreadList(storage: ThreadStorage): ThreadList {
   let state = NO_THREADS;
   const drop = (id: string): void => storage.update((threads) => withoutThread(threads, id));
@@ -45,7 +45,7 @@ export function storedThreadList(storage: ThreadStorage): ThreadList {
     subscribe: (listener) => storage.subscribe(listener),
     refresh: done,
     loadMore: done,
-    notice: ({ id, title, newest, isDeleted }) => {
+    onSummary: ({ id, title, newest, isDeleted }) => {
       if (isDeleted) drop(id);
       else if (newest !== null) put({ session_id: id, title, updated_at: newest.created_at });
     },

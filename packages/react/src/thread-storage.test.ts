@@ -1,7 +1,7 @@
 import { JSDOM } from "jsdom";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ThreadEntry } from "./thread-entries.ts";
-import { renewed, withThread, withoutThread } from "./thread-entries.ts";
+import { mergeFetched, withThread, withoutThread } from "./thread-entries.ts";
 import { localThreads, memoryThreads } from "./thread-storage.ts";
 
 const entry = (id: string, day: number, title = id): ThreadEntry => ({
@@ -14,18 +14,18 @@ const ids = (threads: readonly ThreadEntry[]): string => threads.map(({ session_
 describe("lists of threads", () => {
   const three = [entry("c", 3), entry("b", 2), entry("a", 1)];
 
-  it("take a thread to its place, newest activity first", () => {
+  it("insert a thread by latest activity", () => {
     expect(ids(withThread(three, entry("b", 4)))).toBe("bca");
     expect(ids(withThread(three, entry("d", 1)))).toBe("cbda");
     expect(ids(withThread([], entry("d", 1)))).toBe("d");
     expect(ids(withoutThread(three, "b"))).toBe("ca");
   });
 
-  it("are the same objects where nothing changes", () => {
+  it("keep unchanged objects", () => {
     expect(withThread(three, entry("b", 2))).toBe(three);
     expect(withoutThread(three, "x")).toBe(three);
-    expect(renewed(three, structuredClone(three))).toBe(three);
-    const changed = renewed(three, [entry("c", 3), entry("b", 2, "Other")]);
+    expect(mergeFetched(three, structuredClone(three))).toBe(three);
+    const changed = mergeFetched(three, [entry("c", 3), entry("b", 2, "Other")]);
     expect(changed[0]).toBe(three[0]);
     expect(changed[1]).toEqual(entry("b", 2, "Other"));
   });
@@ -33,7 +33,7 @@ describe("lists of threads", () => {
 
 const PARTS = ["localStorage", "addEventListener", "removeEventListener"] as const;
 
-/** Another page of the same origin, as far as storage goes, is whoever writes and then tells. */
+/** Plays another page of the same origin: writes, then dispatches the event. */
 let page: JSDOM["window"];
 
 beforeEach(() => {
@@ -55,13 +55,13 @@ function written(text: string | null): void {
 }
 
 describe("localThreads", () => {
-  it("keeps the list for the next page", () => {
+  it("keeps the list across pages", () => {
     localThreads().update((threads) => withThread(threads, entry("a", 1)));
     expect(localThreads().read()).toEqual([entry("a", 1)]);
     expect(localThreads({ key: "other" }).read()).toEqual([]);
   });
 
-  it("is the same array until something changes, and tells when it does", () => {
+  it("returns the same array until something changes, and notifies", () => {
     const threads = localThreads();
     const listener = vi.fn<() => void>();
     const leave = threads.subscribe(listener);
@@ -75,7 +75,7 @@ describe("localThreads", () => {
     expect(listener).toHaveBeenCalledTimes(1);
   });
 
-  it("takes over what another page writes, and loses nothing of it", () => {
+  it("adopts what another page writes, losing nothing of it", () => {
     const threads = localThreads();
     const listener = vi.fn<() => void>();
     threads.subscribe(listener);
@@ -88,14 +88,14 @@ describe("localThreads", () => {
   });
 
   it.each(["no JSON", "{}", "[1, null, {}]", '[{"session_id":"a","title":5,"updated_at":""}]'])(
-    "takes %s for an empty list",
+    "treats %s as an empty list",
     (text) => {
       written(text);
       expect(localThreads().read()).toEqual([]);
     },
   );
 
-  it("remembers as long as the page lives where nothing may be stored", () => {
+  it("falls back to memory where storage is refused", () => {
     vi.stubGlobal("localStorage", {
       getItem: () => {
         throw new DOMException("No.", "SecurityError");
@@ -118,7 +118,7 @@ describe("localThreads", () => {
 it.each([
   ["memoryThreads", () => memoryThreads()],
   ["localThreads", () => localThreads()],
-])("%s forgets the oldest beyond a thousand", (_name, create) => {
+])("%s drops the oldest beyond a thousand", (_name, create) => {
   const threads = create();
   threads.update(() => Array.from({ length: 1_001 }, (_value, at) => entry(String(at), 1)));
   expect(threads.read()).toHaveLength(1_000);

@@ -1,23 +1,23 @@
-// Where a page keeps which conversations are its own. The id of a conversation is a capability, so no service lists those of strangers:
-// without a wallet, only the page knows them.
+// Where a page stores its own conversations. A session id is a capability and the service does not list
+// sessions without a wallet, so only the page knows them.
 
 import type { ThreadEntry } from "./thread-entries.ts";
 
 export interface ThreadStorage {
-  /** Newest activity first; the same array until something changes. */
+  /** Most recently active first; the same array until something changes. */
   read(): readonly ThreadEntry[];
-  /** Puts what `change` makes of the list in its place. */
+  /** Replaces the list with the result of `change`. */
   update(change: (threads: readonly ThreadEntry[]) => readonly ThreadEntry[]): void;
-  /** Calls back when the list is new, whoever has changed it. Answers what ends this. */
+  /** Calls back when the list changes, whoever changed it. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }
 
-/** Beyond this the oldest conversations are forgotten. */
-const LONGEST = 1_000;
+/** Beyond this the oldest conversations are dropped. */
+const MAX_THREADS = 1_000;
 
 const NONE: readonly ThreadEntry[] = [];
 
-/** Keeps the list as long as the page lives. */
+/** Stores the list in memory. */
 export function memoryThreads(initial: readonly ThreadEntry[] = NONE): ThreadStorage {
   let threads = initial;
   const listeners = new Set<() => void>();
@@ -38,19 +38,19 @@ export function memoryThreads(initial: readonly ThreadEntry[] = NONE): ThreadSto
 }
 
 export interface LocalThreadsOptions {
-  /** Under which the list is kept; `colloquy.threads` when absent. Another one for each service that the same page talks to. */
+  /** Storage key; `colloquy.threads` when absent. Use another one for each service the same page talks to. */
   readonly key?: string;
 }
 
 /**
- * Keeps the list in the browser's `localStorage`, the same for all pages of the origin. Where that is refused (a private window, no room) or
- * there is none (a server), as long as the page lives.
+ * Stores the list in the browser's `localStorage`, shared by all pages of the origin. Falls back to memory
+ * where storage is refused (private window, quota) or missing (server).
  */
 export function localThreads({ key = "colloquy.threads" }: LocalThreadsOptions = {}): ThreadStorage {
   let known: string | null = null;
   let threads = NONE;
   const listeners = new Set<() => void>();
-  /** Takes over what another page has written meanwhile. */
+  /** Adopts what another page has written meanwhile. */
   const read = (): readonly ThreadEntry[] => {
     const text = stored(key);
     if (text !== known) threads = text === null ? NONE : parsed(text);
@@ -60,7 +60,7 @@ export function localThreads({ key = "colloquy.threads" }: LocalThreadsOptions =
   const tell = (): void => {
     for (const listener of listeners) listener();
   };
-  // A page's `clear` comes with no key.
+  // `localStorage.clear()` of another page sends an event without a key.
   const onStorage = (event: StorageEvent): void => {
     if (event.key === key || event.key === null) tell();
   };
@@ -90,10 +90,10 @@ function bounded(
   change: (threads: readonly ThreadEntry[]) => readonly ThreadEntry[],
 ): readonly ThreadEntry[] {
   const after = change(before);
-  return after.length > LONGEST ? after.slice(0, LONGEST) : after;
+  return after.length > MAX_THREADS ? after.slice(0, MAX_THREADS) : after;
 }
 
-/** `null` where there is nothing, or nothing may be read. */
+/** Returns `null` if there is nothing or reading is refused. */
 function stored(key: string): string | null {
   try {
     return globalThis.localStorage?.getItem(key) ?? null;
@@ -102,17 +102,17 @@ function stored(key: string): string | null {
   }
 }
 
-/** Answers what is stored afterwards. */
+/** Returns what is stored afterwards. */
 function store(key: string, text: string): string | null {
   try {
     globalThis.localStorage?.setItem(key, text);
   } catch {
-    // The page goes on with what it remembers.
+    // Continue with the list in memory.
   }
   return stored(key);
 }
 
-/** What somebody else has written there, or an older version, may be anything. */
+/** Other software or an older version may have written anything. */
 function parsed(text: string): readonly ThreadEntry[] {
   try {
     const value: unknown = JSON.parse(text);

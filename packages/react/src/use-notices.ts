@@ -2,19 +2,21 @@ import type { NoticeLevel, Snapshot, SystemEvent } from "@colloquy/client";
 import { useMemo } from "react";
 import { useSessionPart } from "./use-session.ts";
 
-/** Something that the service tells the person beside messages: an answer that has failed, a wallet that differs, and so on. */
+/**
+ * Something the service tells the person besides messages: a failed answer, a differing wallet, and so on.
+ */
 export interface Notice {
   readonly id: string;
   readonly created_at: string;
   readonly level: NoticeLevel;
-  /** docs/api.md, "Events", has them all. */
+  /** See docs/api.md, "Events". */
   readonly code: string;
   readonly message: string;
 }
 
 const NONE: Snapshot["system_events"] = [];
 
-/** The last notices and failures of this conversation, oldest first. */
+/** Returns the latest notices and failures of this session, oldest first. */
 export function useNotices(id: string): readonly Notice[] {
   const events = useSessionPart(
     id,
@@ -24,7 +26,7 @@ export function useNotices(id: string): readonly Notice[] {
   return useMemo(() => noticesOf(events), [events]);
 }
 
-/** Those of a snapshot's system events that are words for a person. */
+/** Returns those system events that are messages for a person. */
 export function noticesOf(events: readonly SystemEvent[]): readonly Notice[] {
   return events.flatMap(({ id, type, created_at, payload }) => {
     if (type !== "notice" && type !== "error") return [];

@@ -4,9 +4,11 @@ import { useColloquyContext } from "./colloquy-provider.tsx";
 import { useSessionPart } from "./use-session.ts";
 
 export interface PendingActions {
-  /** What the assistant asks and nobody has decided yet, oldest first. */
+  /** Actions that nobody has decided yet, oldest first. */
   readonly actions: readonly PendingAction[];
-  /** With `result` where the action's kind needs one: `{ transaction_hash }`, `{ signature }` or `{ answer }`. */
+  /**
+   * `result` is required by some kinds of action: `{ transaction_hash }`, `{ signature }` or `{ answer }`.
+   */
   readonly approve: (
     actionId: string,
     result?: Extract<Decision, { decision: "approve" }>["result"],
@@ -18,7 +20,10 @@ export interface PendingActions {
 
 const NONE: readonly PendingAction[] = [];
 
-/** What the assistant asks in this conversation, and how to decide it. An action goes from the list when it is decided, wherever that was. */
+/**
+ * Returns the session's pending actions and functions to decide them. An action leaves the list once decided,
+ * wherever that was.
+ */
 export function usePendingActions(id: string): PendingActions {
   const { pool } = useColloquyContext();
   const actions = useSessionPart(

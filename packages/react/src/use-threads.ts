@@ -4,19 +4,20 @@ import { useColloquyContext } from "./colloquy-provider.tsx";
 import { NO_THREADS, type ThreadsState } from "./thread-list.ts";
 
 export interface Threads extends ThreadsState {
-  /** Asks the service again for what is shown. That it fails stands in `error`. */
+  /** Fetches the list again. Failures go to `error`. */
   readonly refresh: () => Promise<void>;
-  /** The next page, where there is one. */
+  /** Fetches the next page, if there is one. */
   readonly loadMore: () => Promise<void>;
-  /** 1 to 200 characters. Throws what the service refuses. */
+  /** 1 to 200 characters. Throws if the service refuses. */
   readonly rename: (id: string, title: string) => Promise<void>;
-  /** Removes the conversation with its messages, for good. Throws what the service refuses. */
+  /** Deletes the session with its messages, permanently. Throws if the service refuses. */
   readonly remove: (id: string) => Promise<void>;
 }
 
 /**
- * The list of conversations: the wallet's where the provider has one, else those that its storage remembers. It follows what is said, named
- * and removed below the provider, and renames of sessions that are shown, whoever made them. The same object until something changes.
+ * Returns the thread list: the wallet's if the provider has one, else the stored one. It follows messages,
+ * renames and deletions below the provider, and renames of shown sessions by anybody. The same object until
+ * something changes.
  */
 export function useThreads(): Threads {
   const { client, pool, list } = useColloquyContext();
@@ -38,7 +39,7 @@ export function useThreads(): Threads {
   );
 }
 
-/** It has expired, or somebody else was faster: what was wanted is so. */
+/** Ignores "not found": the session has expired or was deleted elsewhere. */
 function ignoreGone(error: unknown): void {
   if (!(error instanceof ColloquyError) || error.status !== 404) throw error;
 }

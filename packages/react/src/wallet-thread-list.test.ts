@@ -1,4 +1,4 @@
-// What is done to a conversation while the list is being fetched: the answer on its way does not know of it.
+// Changes made while the list is being fetched: the pending answer does not contain them.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { serve, type Served } from "../../client/test/served.ts";
@@ -10,10 +10,10 @@ const [A, B, C] = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`
 
 let served: Served;
 let list: WalletThreadList;
-/** Whether answers with threads wait, and those that do. */
+/** Whether answers with threads are held back, and the held ones. */
 let isHeld: boolean;
 let held: (() => void)[];
-/** How many threads were asked for at most, by each request. */
+/** The `limit` of each request. */
 let asked: string[];
 
 beforeEach(async () => {
@@ -49,7 +49,7 @@ const titles = (of = list): string =>
     .toSorted()
     .join();
 
-/** Does it while an answer that does not know of it is under way, and lets that go on. */
+/** Runs `work` while an outdated answer is pending, then releases it. */
 async function meanwhile(asking: () => Promise<void>, work: () => Promise<void>): Promise<void> {
   isHeld = true;
   const asked = asking();
@@ -60,7 +60,7 @@ async function meanwhile(asking: () => Promise<void>, work: () => Promise<void>)
   await asked;
 }
 
-it("a conversation that was removed stays away, also where the list was not there yet", async () => {
+it("a removed conversation stays removed, also if the list was not loaded yet", async () => {
   await meanwhile(list.refresh, async () => {
     await served.direct.deleteThread(B);
     list.drop(B);
@@ -73,13 +73,13 @@ it("a conversation that was removed stays away, also where the list was not ther
   expect(list.getState()).toMatchObject({ threads: [{ title: "A" }], isLoading: false, error: null });
 });
 
-it("a conversation that was named keeps its name", async () => {
+it("a renamed conversation keeps its name", async () => {
   await list.refresh();
   await meanwhile(list.refresh, async () => list.put(await served.direct.renameThread(A, "Z")));
   expect(titles()).toBe("B,C,Z");
 });
 
-it("one that is removed while the next page comes is not on it, and nothing else is missing", async () => {
+it("a conversation removed while the next page loads is not on it, and nothing else is missing", async () => {
   const paged = newList(1);
   await paged.refresh();
   const seen: (readonly ThreadEntry[])[] = [];
@@ -93,7 +93,7 @@ it("one that is removed while the next page comes is not on it, and nothing else
   expect(seen.flat().map(({ title }) => title)).not.toContain("B");
 });
 
-/** What a session that is shown tells: its newest message is this one. */
+/** The summary of a shown session with this newest message. */
 const summary = (id: string, title: string, newest: string) => ({
   id,
   title,
@@ -101,36 +101,36 @@ const summary = (id: string, title: string, newest: string) => ({
   isDeleted: false,
 });
 
-it("a message in a conversation whose name is known takes no answer on its way for an old one", async () => {
+it("a message in a renamed conversation does not make the pending answer outdated", async () => {
   await list.refresh();
   await meanwhile(list.refresh, async () => {
-    list.notice(summary(A, "A", "2"), summary(A, "A", "1"));
-    list.notice(summary(A, "A", "3"), summary(A, "A", "2"));
+    list.onSummary(summary(A, "A", "2"), summary(A, "A", "1"));
+    list.onSummary(summary(A, "A", "3"), summary(A, "A", "2"));
   });
   await served.until(() => !list.getState().isLoading);
   // Both times, and once after the messages.
   expect(asked).toEqual(["50", "50", "50"]);
 });
 
-it("a message in a list of several pages has one page fetched, and what is below it stays", async () => {
+it("a message fetches one page of a longer list and keeps the rest", async () => {
   const paged = newList(2);
   await paged.refresh();
   await paged.loadMore();
   const [last] = paged.getState().threads.slice(-1);
   expect([paged.getState().threads.length, paged.getState().hasMore]).toEqual([3, false]);
   await served.direct.sendMessage(last!.session_id, "Hello");
-  paged.notice(summary(last!.session_id, last!.title, "2"), summary(last!.session_id, last!.title, "1"));
+  paged.onSummary(summary(last!.session_id, last!.title, "2"), summary(last!.session_id, last!.title, "1"));
   await served.until(() => paged.getState().threads[0]?.session_id === last!.session_id);
   expect(asked).toEqual(["2", "2", "2"]);
   expect([titles(paged), paged.getState().hasMore]).toEqual(["A,B,C", false]);
 });
 
-it("a page on which all is new has the whole list fetched", async () => {
+it("the whole list is fetched if everything on the page is new", async () => {
   const paged = newList(1);
   await paged.refresh();
   await paged.loadMore();
   await served.direct.sendMessage(A, "Hello");
-  paged.notice(summary(A, "A", "2"), summary(A, "A", "1"));
+  paged.onSummary(summary(A, "A", "2"), summary(A, "A", "1"));
   await served.until(() => paged.getState().threads[0]?.session_id === A);
   expect(asked).toEqual(["1", "1", "1", "2"]);
   expect(paged.getState()).toMatchObject({ threads: [{ title: "A" }, { title: "C" }], hasMore: true });

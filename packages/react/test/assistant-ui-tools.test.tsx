@@ -8,7 +8,7 @@ const page = useChatPage();
 const { errors, isLive, say, until } = page;
 
 describe("a tool call", () => {
-  it("is shown with its input, its progress and its result", async () => {
+  it("shows input, progress and result", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     await say("Walk home");
@@ -32,7 +32,7 @@ describe("a tool call", () => {
     expect(parts).toEqual(["I go.", "walk", " I am there."]);
   });
 
-  it("that is stopped has no progress any more", async () => {
+  it("shows no progress after it was stopped", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     await say("Walk home");
@@ -43,7 +43,7 @@ describe("a tool call", () => {
     expect(within("walk", "i")).toBe("");
   });
 
-  it("that fails is an error", async () => {
+  it("shows a failure as an error", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     await say("Walk");
@@ -55,7 +55,7 @@ describe("a tool call", () => {
   });
 });
 
-describe("what the assistant asks", () => {
+describe("a pending action", () => {
   async function askFor(name: string, input: unknown): Promise<void> {
     page.show(<Chat sessionId={ID} />);
     await isLive();
@@ -72,33 +72,33 @@ describe("what the assistant asks", () => {
     return within(name, "output") ?? "";
   }
 
-  it("is approved", async () => {
+  it("can be approved", async () => {
     await askFor("calculator", { expression: "6 * 7" });
     click("Approve");
     expect(await outcomeOf("calculator")).toContain("42");
   });
 
-  it("is denied", async () => {
+  it("can be denied", async () => {
     await askFor("calculator", { expression: "6 * 7" });
     click("Deny");
     expect(await outcomeOf("calculator")).not.toContain("42");
     expect(group("calculator").dataset["error"]).toBe("true");
   });
 
-  it("is answered by a choice", async () => {
+  it("can be answered with a choice", async () => {
     await askFor("ask_user", { question: "Tea or coffee?", choices: ["Tea", "Coffee"] });
     expect(within("ask_user", "em")).toBe("Tea or coffee?");
     click("Coffee");
     expect(await outcomeOf("ask_user")).toContain("Coffee");
   });
 
-  it("is answered in words of one's own", async () => {
+  it("can be answered with free text", async () => {
     await askFor("ask_user", { question: "Tea or coffee?", choices: ["Tea", "Coffee"] });
     click("Answer");
     expect(await outcomeOf("ask_user")).toContain("Neither");
   });
 
-  it("of a wallet is decided by what the interrupt is resumed with", async () => {
+  it("of a wallet is decided by resuming the interrupt", async () => {
     const typed_data = {
       types: {
         EIP712Domain: [{ name: "chainId", type: "uint256" }],
@@ -119,7 +119,7 @@ describe("what the assistant asks", () => {
     expect(group("wallet_request_signature").dataset["error"]).toBe("true");
   });
 
-  it("and somebody else has decided is reported", async () => {
+  it("reports that somebody else has decided it", async () => {
     await askFor("calculator", { expression: "6 * 7" });
     const [action] = (await page.direct.getState(ID)).pending_actions;
     page.proxy.plan = ({ path }) => (path.startsWith("/api/actions/") ? { status: 409, body: "{}" } : null);

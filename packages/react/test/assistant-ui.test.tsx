@@ -32,7 +32,7 @@ describe("a thread", () => {
     expect((await page.direct.getState(ID)).user_state).toEqual({ place: "home" });
   });
 
-  it("sends what was given at last, and tells it to whom listens at last", async () => {
+  it("uses the latest send options and the latest callbacks", async () => {
     const told: string[] = [];
     const chat = (name: string): ReactNode => (
       <Chat
@@ -51,7 +51,7 @@ describe("a thread", () => {
     expect((await page.direct.getState(ID)).user_state).toEqual({ name: "another" });
   });
 
-  it("has the newest messages alone when it is asked for so many, and the others as soon as more are wanted", async () => {
+  it("has only the requested number of newest messages, and more when asked", async () => {
     const { rerender } = page.show(<Chat sessionId={ID} newest={2} />);
     await isLive();
     for (const text of ["One", "Two"]) {
@@ -83,7 +83,7 @@ describe("the composer", () => {
     expect((await page.direct.getState(ID)).is_processing).toBe(false);
   });
 
-  it("takes a message while the assistant works: the service holds it", async () => {
+  it("takes a message while the assistant works, and leaves the queue to the service", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     await say("First");
@@ -101,7 +101,7 @@ describe("the composer", () => {
     expect(shown()).toEqual(["First", "One", "Second", "Third", "Two", "Three"]);
   });
 
-  it("gives a message back that was not sent", async () => {
+  it("puts back a message that could not be sent", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     page.proxy.plan = ({ path }) =>
@@ -117,8 +117,8 @@ describe("the composer", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  it("stands on the answer that failed", async () => {
+describe("a failure", () => {
+  it("is shown on the failed answer", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     await say("Hi");
@@ -131,7 +131,7 @@ describe("what goes wrong", () => {
     expect(messages()[1]!.querySelector("small")).toBeNull();
   });
 
-  it("and was only told stands on the message that it came with", async () => {
+  it("is shown as a notice on the message it came with", async () => {
     await page.direct.createSession(ID, { publicKey: "0xabc" });
     page.show(<Chat sessionId={ID} />, { publicKey: "0xdef" });
     await isLive();
@@ -147,7 +147,7 @@ describe("the list of threads", () => {
   const entry = (id: string, title: string, at: string) => ({ session_id: id, title, updated_at: at });
   const OTHER = "00000000-0000-4000-8000-000000000001";
 
-  it("shows what the page remembers, switches, renames and deletes", async () => {
+  it("shows the stored threads, switches, renames and deletes", async () => {
     await page.direct.sendMessage(OTHER, "Old");
     (await page.model.next()).say("Older").finish();
     const storage = memoryThreads([entry(OTHER, "Another", "2026-01-01T00:00:00.000Z")]);
@@ -171,13 +171,13 @@ describe("the list of threads", () => {
     expect(storage.read().map(({ title }) => title)).toEqual(["Hi"]);
   });
 
-  it("begins a new thread, and tells which one is shown", async () => {
+  it("starts a new thread and reports which one is shown", async () => {
     const shownIds: string[] = [];
     page.show(<Chat onSessionChange={(id) => void shownIds.push(id)} />);
     await isLive();
     await say("Hi");
     (await page.model.next()).say("Hello").finish();
-    // Its title comes after the answer, and only to a page that still shows it.
+    // The title comes after the answer, and only to a page that still shows it.
     await until(() => shown().join() === "Hi,Hello" && threads().join() === "Hi");
     click("New thread");
     await until(() => messages().length === 0);
@@ -187,7 +187,7 @@ describe("the list of threads", () => {
     await until(() => shown().join() === "Again,Yes");
     expect((await page.direct.getState(shownIds[0]!)).messages[0]!.content).toBe("Again");
     await until(() => threads().length === 2);
-    // To delete another one than is shown leads nowhere.
+    // Deleting a thread that is not shown does not switch.
     const other = threads().indexOf("Hi");
     fireEvent.click(document.querySelectorAll("[data-thread]")[other]!.querySelectorAll("button")[2]!);
     await until(() => threads().join() === "Again");

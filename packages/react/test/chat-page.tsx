@@ -1,4 +1,4 @@
-// A page that shows a conversation over the service, and what a test sees and does there.
+// A page with a conversation on the real service, with helpers to read and use it.
 
 import { openPage, type Page } from "./harness.tsx";
 import { fireEvent, screen } from "@testing-library/react";
@@ -7,20 +7,23 @@ import type { ReactNode } from "react";
 import { afterEach, beforeEach } from "vitest";
 import { z } from "zod";
 import { Hidden } from "../../server/src/core/hidden.ts";
-import { type Told, ToldContext } from "./chat-parts.tsx";
+import { type PageRecord, RecordContext } from "./chat-parts.tsx";
 
-export interface ChatPage extends Told, Pick<Page, "model" | "proxy" | "direct" | "show"> {
+export interface ChatPage extends PageRecord, Pick<Page, "model" | "proxy" | "direct" | "show"> {
   /** Ends the tool `walk`. */
   readonly arrive: () => void;
   readonly until: (condition: () => boolean) => Promise<void>;
   readonly say: (text: string, through?: string) => Promise<void>;
-  /** The page follows its conversation. */
+  /** Resolves once the page follows its session. */
   readonly isLive: () => Promise<void>;
 }
 
-/** A page of its own for each test of a file, over a service with tools that tell how far they are, ask, and want a wallet. */
+/**
+ * Creates a page for each test of a file, on a service with tools that report progress, ask, and need a
+ * wallet.
+ */
 export function useChatPage(): ChatPage {
-  const told: Told = { sent: [], errors: [], rendered: [] };
+  const told: PageRecord = { sent: [], errors: [], rendered: [] };
   let page: Page;
   let arrive: () => void;
   beforeEach(async () => {
@@ -44,7 +47,7 @@ export function useChatPage(): ChatPage {
     },
     show: (children, props) => {
       const below = (shown: ReactNode): ReactNode => (
-        <ToldContext.Provider value={told}>{shown}</ToldContext.Provider>
+        <RecordContext.Provider value={told}>{shown}</RecordContext.Provider>
       );
       const result = page.show(below(children), props);
       return { ...result, rerender: (next) => result.rerender(below(next)) };
@@ -66,7 +69,7 @@ function toolsOf(arrived: Promise<void>): Parameters<typeof openPage>[0] {
     description: "Walks",
     inputSchema: z.object({ to: z.string() }),
     async *execute({ to }) {
-      // What was yielded is progress as soon as something comes after it.
+      // A yielded value counts as progress once another one follows.
       yield { steps: 7 };
       yield { steps: 8 };
       await arrived;
@@ -89,7 +92,7 @@ export const messages = (): HTMLElement[] => [...document.querySelectorAll<HTMLE
 export const shown = (): string[] =>
   messages().map((message) => message.querySelector("p")?.textContent ?? "");
 export const group = (name: string): HTMLElement => document.querySelector(`fieldset[aria-label="${name}"]`)!;
-/** What an element of the tool call shows; `undefined` before the call is there. */
+/** Returns the text of an element within the tool call; `undefined` before the call exists. */
 export const within = (name: string, element: string): string | undefined =>
   document.querySelector(`fieldset[aria-label="${name}"] ${element}`)?.textContent ?? undefined;
 export const threads = (): string[] =>

@@ -1,4 +1,4 @@
-// A conversation with the components of assistant-ui, plain enough to be read by a test.
+// A conversation with the components of assistant-ui, with plain markup for tests.
 
 import {
   AssistantRuntimeProvider,
@@ -22,17 +22,17 @@ import {
 } from "../src/assistant-ui/index.ts";
 import type { Notice } from "../src/index.ts";
 
-/** What happens to a page beside what it shows. */
-export interface Told {
-  /** Messages that were on their way, and what became of them. */
+/** Callbacks that a page received. */
+export interface PageRecord {
+  /** Messages sent, and their outcomes. */
   readonly sent: string[];
   readonly errors: { readonly message: string; readonly text: string | null }[];
-  /** Each message that was rendered, as often as it was. */
+  /** Ids of rendered messages, once per render. */
   readonly rendered: string[];
 }
 
-/** What the components below tell of. */
-export const ToldContext = createContext<Told>({ sent: [], errors: [], rendered: [] });
+/** Collects what the components below report. */
+export const RecordContext = createContext<PageRecord>({ sent: [], errors: [], rendered: [] });
 
 function Text({ text, status }: TextMessagePartProps): ReactNode {
   return <p data-status={status.type}>{text}</p>;
@@ -46,9 +46,9 @@ function Tool(props: ToolCallMessagePartProps): ReactNode {
   const { toolName, argsText, result, isError, status, approval, interrupt, respondToApproval, resume } =
     props;
   const { progress, action, status: own, duration_ms } = props.artifact as ToolArtifact;
-  const { errors } = useContext(ToldContext);
-  /** What a program is told that calls it wrong. */
-  const mistaken = (call: () => void): void => {
+  const { errors } = useContext(RecordContext);
+  /** Collects errors thrown by incorrect calls. */
+  const captureError = (call: () => void): void => {
     try {
       call();
     } catch (error) {
@@ -86,7 +86,7 @@ function Tool(props: ToolCallMessagePartProps): ReactNode {
       {interrupt && (
         <>
           <button onClick={() => resume({ decision: "deny" })}>Refuse</button>
-          <button onClick={() => mistaken(() => resume({ signature: "0x" }))}>Mistake</button>
+          <button onClick={() => captureError(() => resume({ signature: "0x" }))}>Mistake</button>
         </>
       )}
     </fieldset>
@@ -94,8 +94,8 @@ function Tool(props: ToolCallMessagePartProps): ReactNode {
 }
 
 function Message(): ReactNode {
-  const { rendered } = useContext(ToldContext);
-  // All of it, so that a message is rendered again when it is another object.
+  const { rendered } = useContext(RecordContext);
+  // Selects the whole message, so that a new object renders it again.
   const { id, role, status } = useAuiState((state) => state.message);
   const reason = status?.type === "incomplete" ? JSON.stringify(status.error ?? status.reason) : "";
   return (
@@ -109,7 +109,7 @@ function Message(): ReactNode {
   );
 }
 
-/** Sends what waits behind the answer in progress, and does not go before it. */
+/** Sends a message to be answered after the current one. */
 function Later(): ReactNode {
   const aui = useAui();
   return <button onClick={() => aui.composer().send({ steer: false })}>Later</button>;
@@ -129,9 +129,9 @@ function ThreadRow(): ReactNode {
   );
 }
 
-/** A conversation with the components of assistant-ui, and the list of all. */
+/** A conversation with the components of assistant-ui, and the thread list. */
 export function Chat(options: ColloquyRuntimeOptions): ReactNode {
-  const { sent, errors } = useContext(ToldContext);
+  const { sent, errors } = useContext(RecordContext);
   const runtime = useColloquyRuntime({
     onSend: (text, arrival) => {
       sent.push(`${text} leaves`);

@@ -1,4 +1,4 @@
-// The examples, over the real service: what their pages show, and that they can be built.
+// The examples on the real service: their pages work, and they can be built.
 
 import { openPage, type Page } from "./harness.tsx";
 import { cleanup, fireEvent, render } from "@testing-library/react";
@@ -79,7 +79,7 @@ describe.each([
     expect(text()).toContain("One");
   });
 
-  it("asks before it runs a tool, and shows what came of it", async () => {
+  it("asks before running a tool and shows its result", async () => {
     open();
     await say("6 * 7?");
     (await page.model.next()).callTool("calculator", { expression: "6 * 7" }).finish("tool-calls");
@@ -89,7 +89,7 @@ describe.each([
     expect(button("Approve")).toBeUndefined();
   });
 
-  it("shows what was said before a tool was called before it, also after a reload", async () => {
+  it("shows text before the tool call that followed it, also after a reload", async () => {
     globalThis.location.hash = ID;
     open();
     await say("6 * 7?");
@@ -117,7 +117,7 @@ describe.each([
     expect(button("Coffee")).toBeUndefined();
   });
 
-  it("tells why an answer has failed", async () => {
+  it("shows why an answer failed", async () => {
     open();
     await say("Hi");
     (await page.model.next()).fail(new Error("broken"));
@@ -129,7 +129,7 @@ describe.each([
     expect(error!.type).toBe("error");
   });
 
-  it("shows a call that was not made alike before and after a reload", async () => {
+  it("shows a denied call the same before and after a reload", async () => {
     globalThis.location.hash = ID;
     open();
     await say("6 * 7?");
@@ -145,20 +145,20 @@ describe.each([
     expect(document.querySelector("[role=log], .thread")!.textContent).toBe(before);
   });
 
-  it("leaves the page's history with one entry for it, which names the conversation", async () => {
+  it("adds one history entry, which names the conversation", async () => {
     const entries = history.length;
     open();
     await page.until(() => /^#[0-9a-f-]{36}$/.test(globalThis.location.hash));
     expect(history.length).toBe(entries);
   });
 
-  it("can be built", { timeout: 120_000 }, async () => {
+  it("builds", { timeout: 120_000 }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "colloquy-example-"));
     try {
       const vite = join(ROOT, "node_modules/vite/bin/vite.js");
       const cwd = join(ROOT, "examples", name);
       const options = ["build", "--outDir", folder, "--emptyOutDir"];
-      // As a person runs it, not as this test runs.
+      // With the environment of a user, not of this test run.
       const env = { ...process.env, NODE_ENV: "production" };
       await promisify(execFile)(process.execPath, [vite, ...options], { cwd, env });
       expect(await readdir(folder)).toEqual(expect.arrayContaining(["index.html", "assets"]));
@@ -167,7 +167,7 @@ describe.each([
     }
   });
 
-  it("goes on with an answer in progress after a reload", async () => {
+  it("continues an answer in progress after a reload", async () => {
     globalThis.location.hash = ID;
     render(<App client={page.page} />);
     await say("Count");
@@ -188,7 +188,7 @@ describe.each([
   });
 });
 
-it("examples/react-chat shows the conversation that its address names, also after Back", async () => {
+it("examples/react-chat shows the conversation of its URL, also after Back", async () => {
   render(<ReactChat client={page.page} />);
   await say("First");
   (await page.model.next()).say("One").finish();
@@ -206,7 +206,7 @@ it("examples/react-chat shows the conversation that its address names, also afte
   expect(globalThis.location.hash).not.toBe(first);
 });
 
-it("examples/use-chat ends an answer whose conversation somebody has deleted, and says so", async () => {
+it("examples/use-chat ends an answer whose conversation was deleted elsewhere, and says so", async () => {
   globalThis.location.hash = ID;
   render(<UseChat client={page.page} />);
   await say("Count");
@@ -217,7 +217,7 @@ it("examples/use-chat ends an answer whose conversation somebody has deleted, an
   expect(document.querySelector("[role=alert]")?.textContent).toContain("deleted");
 });
 
-it("examples/use-chat leaves nothing at a signal whose answer nobody reads any more", async () => {
+it("examples/use-chat removes its abort listener once an answer is no longer read", async () => {
   await page.direct.sendMessage(ID, "Count");
   const call = await page.model.next();
   const abort = new AbortController();

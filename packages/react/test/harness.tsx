@@ -1,4 +1,4 @@
-// Components below a provider over the real service, in a page of jsdom.
+// Renders components below a provider on the real service, in a jsdom page.
 
 import { window } from "./page-globals.ts";
 import { cleanup, render, type RenderResult } from "@testing-library/react";
@@ -8,11 +8,11 @@ import { serve, type Served } from "../../client/test/served.ts";
 import { ColloquyProvider, type ColloquyProviderProps } from "../src/index.ts";
 
 export interface Page extends Served {
-  /** Of the page: it goes through the proxy. */
+  /** The page's client, which uses the proxy. */
   readonly page: Client;
   /** Renders below a provider; in strict mode, as most pages are developed. */
   show(children: ReactNode, props?: Partial<ColloquyProviderProps>): RenderResult;
-  /** Requests of this path that came to the proxy. */
+  /** Returns how many requests for this path reached the proxy. */
   asked(path: string): number;
 }
 

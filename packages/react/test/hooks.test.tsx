@@ -21,7 +21,7 @@ const OTHER = "00000000-0000-4000-8000-000000000001";
 const WALLET = "0x52908400098527886e0f7030069857d2e4169ee7";
 
 let page: Page;
-/** What each component has rendered with at last, and how often. */
+/** The latest value and the number of renders of each component. */
 let seen: Map<string, { readonly value: unknown; readonly renders: number }>;
 
 beforeEach(async () => {
@@ -32,7 +32,7 @@ afterEach(async () => {
   await page.stop();
 });
 
-/** Renders nothing, and shows the test what a hook answers. */
+/** Renders nothing; records the result of a hook. */
 function Probe({ name, hook }: { readonly name: string; readonly hook: () => unknown }): ReactNode {
   const value = hook();
   useEffect(() => {
@@ -52,14 +52,14 @@ const content = (name = "session"): string =>
 const probe = (name: string, hook: () => unknown): ReactNode => <Probe key={name} name={name} hook={hook} />;
 const shownSession = (name = "session", id = ID): ReactNode => probe(name, () => useSession(id));
 
-/** A message and its answer. */
+/** Sends a message and waits for its answer. */
 async function talk(id: string, text: string): Promise<void> {
   const sending = page.direct.sendMessage(id, text, { wait: true });
   (await page.model.next()).say("Yes.").finish();
   await sending;
 }
 
-it("runs on the React that is asked for", () => {
+it("runs on the requested version of React", () => {
   const wanted = process.env["TEST_REACT"] ?? "19";
   expect([version, domVersion].map((text) => text.split(".")[0])).toEqual([wanted, wanted]);
 });
@@ -79,7 +79,7 @@ describe("useSession", () => {
     expect(session().snapshot).toEqual(await page.direct.getState(ID));
   });
 
-  it("opens one stream however many show the session, in strict mode too, whatever the id's case", async () => {
+  it("opens one stream for all components, in strict mode too, whatever the id's case", async () => {
     page.show([shownSession("one"), shownSession("two", ID.toUpperCase()), shownSession("three")]);
     await page.until(() => session("one").connection.state === "live");
     expect(session("one").session).toBe(session("two").session);
@@ -88,13 +88,13 @@ describe("useSession", () => {
     expect([page.asked("GET /api/state"), page.asked("GET /api/updates")]).toEqual([1, 1]);
   });
 
-  it("goes on while one of them is there, and closes the stream when the last one has left", async () => {
+  it("keeps the stream while one component remains, and closes it after the last one", async () => {
     const { rerender, unmount } = page.show([shownSession("one"), shownSession("two")]);
     await page.until(() => session("one").connection.state === "live");
     rerender([shownSession("two")]);
     await talk(ID, "Hi");
     await page.until(() => content("two") === "Hi|Yes.");
-    // Another component takes its place in the same moment.
+    // Another component replaces it in the same tick.
     rerender([shownSession("three")]);
     await page.until(() => content("three") === "Hi|Yes.");
     await talk(ID, "Again");
@@ -104,7 +104,7 @@ describe("useSession", () => {
     await page.until(() => page.proxy.streams === 0);
   });
 
-  it("knows at once what it knew, when somebody comes back to it", async () => {
+  it("returns the known snapshot at once to a component that comes back", async () => {
     await talk(ID, "Hi");
     const { rerender } = page.show(shownSession());
     await page.until(() => content() === "Hi|Yes.");
@@ -116,7 +116,7 @@ describe("useSession", () => {
     await page.until(() => session().connection.state === "live" && page.proxy.streams === 1);
   });
 
-  it("goes on where it was when the connection breaks", async () => {
+  it("resumes after a broken connection", async () => {
     page.show(shownSession());
     await page.until(() => session().connection.state === "live");
     page.proxy.plan = () => "refuse";
@@ -129,7 +129,7 @@ describe("useSession", () => {
     await page.until(() => content() === "Hi|Yes.");
   });
 
-  it("tells why it was refused, and tries again when somebody new shows it", async () => {
+  it("reports a refusal, and tries again for a new component", async () => {
     page.proxy.plan = () => ({
       status: 401,
       body: JSON.stringify({ code: "app_key_invalid", detail: "No." }),
@@ -143,7 +143,7 @@ describe("useSession", () => {
     expect(page.proxy.streams).toBe(1);
   });
 
-  it("renders nothing again when nothing has changed", async () => {
+  it("does not render again without a change", async () => {
     const { rerender } = page.show([shownSession(), probe("actions", () => usePendingActions(ID))]);
     await page.until(() => session().connection.state === "live");
     const { renders } = seen.get("session")!;
@@ -169,7 +169,7 @@ describe("usePendingActions", () => {
   it.each([
     ["approve", "complete"],
     ["deny", "failed"],
-  ] as const)("shows what is asked, and takes %s", async (decision, status) => {
+  ] as const)("returns the pending action and sends %s", async (decision, status) => {
     const { actions, ...decide } = await ask();
     const [action] = actions;
     expect(action).toMatchObject({ kind: "approval", tool: "calculator" });
@@ -181,7 +181,7 @@ describe("usePendingActions", () => {
     expect(session().snapshot?.messages[1]?.tool_calls).toMatchObject([{ status }]);
   });
 
-  it("throws what the service refuses", async () => {
+  it("throws when the service refuses", async () => {
     const { actions, approve, deny } = await ask();
     await approve(actions[0]!.id);
     await expect(deny(actions[0]!.id)).rejects.toMatchObject({ status: 409 });
@@ -189,7 +189,7 @@ describe("usePendingActions", () => {
 });
 
 describe("useNotices", () => {
-  it("tells why an answer has failed", async () => {
+  it("returns why an answer failed", async () => {
     page.show([shownSession(), probe("notices", () => useNotices(ID))]);
     await page.until(() => session().connection.state === "live");
     expect(valueOf("notices")).toEqual([]);
@@ -208,7 +208,7 @@ const titles = (): string =>
 const shownThreads = (): ReactNode => probe("threads", () => useThreads());
 
 describe("useThreads with a wallet", () => {
-  /** Threads of the wallet with these titles, the last one the newest. */
+  /** Creates threads of the wallet with these titles, the last one the newest. */
   async function begin(...names: string[]): Promise<string[]> {
     const ids = names.map(() => crypto.randomUUID() as string);
     for (const [at, id] of ids.entries()) {
@@ -218,7 +218,7 @@ describe("useThreads with a wallet", () => {
     return ids;
   }
 
-  it("shows the newest ones, and more when asked", async () => {
+  it("returns the newest ones, and more on request", async () => {
     await begin("A", "B", "C", "D", "E");
     page.show(shownThreads(), { publicKey: WALLET, pageSize: 2 });
     expect(threads()).toMatchObject({ threads: [], isLoading: true });
@@ -246,7 +246,7 @@ describe("useThreads with a wallet", () => {
     await threads().remove(first!);
   });
 
-  it("follows the sessions that are shown: their titles, what is new and what is deleted elsewhere", async () => {
+  it("follows shown sessions: titles, new messages, deletion elsewhere", async () => {
     const [first] = await begin("A", "B");
     page.show([shownThreads(), shownSession("session", first)], { publicKey: WALLET });
     await page.until(() => titles() === "B,A" && session().connection.state === "live");
@@ -260,7 +260,7 @@ describe("useThreads with a wallet", () => {
     await page.until(() => titles() === "B");
   });
 
-  it("takes up a conversation that begins here", async () => {
+  it("adds a conversation that starts here", async () => {
     page.show([shownThreads(), shownSession()], { publicKey: WALLET });
     await page.until(() => session().connection.state === "live" && !threads().isLoading);
     const sending = session().session.send("Hi", { publicKey: WALLET });
@@ -270,7 +270,7 @@ describe("useThreads with a wallet", () => {
     expect(threads().threads).toMatchObject([{ session_id: ID, title: "Hi" }]);
   });
 
-  it("tells why the list could not be fetched, and keeps what is known", async () => {
+  it("reports a failed fetch and keeps the known list", async () => {
     await begin("A");
     page.show(shownThreads(), { publicKey: WALLET });
     await page.until(() => titles() === "A");
@@ -285,8 +285,8 @@ describe("useThreads with a wallet", () => {
   });
 });
 
-describe("on a server", () => {
-  it("renders what is not known yet, and asks nothing", () => {
+describe("during server rendering", () => {
+  it("hooks return their absent values and send no request", () => {
     const client = createClient({
       fetch: () => {
         throw new Error("A server asks nothing");
@@ -305,7 +305,7 @@ describe("on a server", () => {
     expect(html).toBe("nothing idle 0 true");
   });
 
-  it("and without a provider says what is missing", () => {
+  it("hooks without a provider throw an error that names it", () => {
     function Lost(): ReactNode {
       return useSession(ID).snapshot?.title;
     }

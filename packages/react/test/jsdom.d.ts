@@ -1,4 +1,4 @@
-// What these tests use of jsdom, which has no types of its own.
+// The part of jsdom used by these tests; it has no types of its own.
 declare module "jsdom" {
   export class JSDOM {
     constructor(html: string, options: { readonly url: string; readonly pretendToBeVisual: boolean });

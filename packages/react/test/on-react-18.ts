@@ -1,5 +1,5 @@
-// `npm run test:react18`: the tests of this package, where whoever asks for React, assistant-ui too, gets the one of test/react18. Run, it starts
-// them; loaded first by each of their processes, it does that.
+// `npm run test:react18`: runs this package's tests with React resolved from test/react18, for assistant-ui
+// too. Run directly, it starts vitest; preloaded into each process, it redirects the resolution.
 
 import { spawn } from "node:child_process";
 import { registerHooks } from "node:module";

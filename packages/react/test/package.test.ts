@@ -1,4 +1,4 @@
-// The packages as they are published: packed, unpacked into a project that has React and assistant-ui beside them, and used there.
+// The published packages: packed, unpacked into a project with React and assistant-ui, and used there.
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { buildPackage as buildReact } from "../build/build-package.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../..");
-/** What such a project installs itself, and where it is here. */
+/** Dependencies that such a project installs itself, and where they are here. */
 const REACT = process.env["TEST_REACT"] === "18" ? "test/react18/node_modules" : "node_modules";
 const INSTALLED = {
   react: REACT,
@@ -29,7 +29,7 @@ let project: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "colloquy-react-"));
   project = join(folder, "project");
-  // One is packed while the other is built.
+  // Packs one while the other is built.
   await buildClient(join(folder, "client"));
   const isClientThere = install("client");
   await buildReact(join(folder, "react"));
@@ -45,7 +45,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Packs what was built, and unpacks it in the project. */
+/** Packs the built package and unpacks it into the project. */
 async function install(name: string): Promise<void> {
   const npm = await run("npm", ["pack", join(folder, name), "--pack-destination", folder, "--offline"]);
   const installed = join(project, "node_modules/@colloquy", name);
@@ -54,7 +54,7 @@ async function install(name: string): Promise<void> {
   await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"]);
 }
 
-/** What the compiler says of each of these files in the project. Nothing is right. */
+/** Returns the compiler's output for each of these files; empty on success. */
 async function check(sources: readonly string[]): Promise<readonly string[]> {
   const files = sources.map((_source, index) => `use-${index}.tsx`);
   await Promise.all(files.map((file, index) => writeFile(join(project, file), sources[index] ?? "")));
@@ -68,7 +68,7 @@ async function check(sources: readonly string[]): Promise<readonly string[]> {
     moduleResolution: "bundler",
     jsx: "react-jsx",
     types: [],
-    // For assistant-ui too, which is linked from a place that has another React.
+    // Applies to assistant-ui too, whose linked location would resolve another React.
     paths: {
       react: ["./node_modules/@types/react"],
       "react/*": ["./node_modules/@types/react/*"],
@@ -76,7 +76,7 @@ async function check(sources: readonly string[]): Promise<readonly string[]> {
     },
     skipLibCheck: false,
   };
-  // What the declarations of @radix-ui/primitive, which assistant-ui brings along, take from those of Node; nothing else is wrong with them.
+  // The declarations of @radix-ui/primitive, a dependency of assistant-ui, need this one from Node.
   await writeFile(join(project, "node.d.ts"), "declare function setImmediate(): unknown;\n");
   await writeFile(
     join(project, "tsconfig.json"),
@@ -87,15 +87,15 @@ async function check(sources: readonly string[]): Promise<readonly string[]> {
     () => "",
     (error: { stdout: string }) => error.stdout,
   );
-  // What a line says is explained by those below it, which are indented.
+  // Indented lines explain the line above them.
   const lines = said.split("\n").filter((line) => /^\S/.test(line));
   const saidOf = files.map((file) => lines.filter((line) => line.startsWith(`${file}(`)));
-  // Of no other file, so not of the packages either.
+  // No errors in other files, so none in the packages.
   expect(lines.filter((line) => !saidOf.flat().includes(line))).toEqual([]);
   return saidOf.map((own) => own.join("\n"));
 }
 
-/** Runs a program of the project, and answers what it has said. */
+/** Runs a program in the project and returns its output. */
 async function execute(name: string, code: string): Promise<string> {
   const file = join(project, `${name}.js`);
   await writeFile(file, (await transform(code, { loader: "tsx", jsx: "automatic" })).code);
@@ -108,7 +108,7 @@ async function examples(): Promise<string[]> {
   return texts.flatMap((text) => [...text.matchAll(/```tsx\n(.*?)```/gs)].map(([, code = ""]) => code));
 }
 
-it("needs the client to be installed, and takes React and assistant-ui from the project", async () => {
+it("has the client, React and assistant-ui as peer dependencies", async () => {
   const installed = join(project, "node_modules/@colloquy/react");
   const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as object;
   expect(manifest).toMatchObject({
@@ -127,17 +127,17 @@ it("needs the client to be installed, and takes React and assistant-ui from the 
   );
   expect(texts[0]).toMatch(/^"use client";/);
   expect(texts[2]).toMatch(/^"use client";/);
-  // Who does not use assistant-ui needs not have it.
+  // The main entry does not need assistant-ui.
   expect(texts[0]! + texts[1]!).not.toContain("@assistant-ui");
 });
 
-it("has types that the guide's examples need, and that find mistakes", async () => {
+it("has types that accept the guide's examples and reject mistakes", async () => {
   const found = await examples();
   expect(found.length).toBeGreaterThan(4);
   const wrong = 'import { useSession } from "@colloquy/react";\nexport const use = () => useSession(5);\n';
   const other =
     'import { useColloquyRuntime } from "@colloquy/react/assistant-ui";\nexport const use = () => useColloquyRuntime({ sessionId: 5 });\n';
-  // The compiler reads all that assistant-ui declares, which takes it long: once for both.
+  // Type-checking assistant-ui's declarations is slow: do it once for both.
   const said = await check([...found, wrong, other]);
   expect(said).toEqual([
     ...found.map(() => ""),
@@ -146,7 +146,7 @@ it("has types that the guide's examples need, and that find mistakes", async () 
   ]);
 });
 
-it("is rendered on a server", async () => {
+it("renders on a server", async () => {
   const said = await execute(
     "server",
     `import { createClient } from "@colloquy/client";
@@ -164,9 +164,9 @@ it("is rendered on a server", async () => {
 
 describe("its documentation", () => {
   /**
-   * Renders what each example exports, one after the other, and tells what stands on the page in the end. In an application it says something; to
-   * components it gives a conversation that is remembered and in which a tool waits for a person, and answers what they ask. All of them are in
-   * one process, because most of the time is spent on loading assistant-ui and a DOM.
+   * Renders each example in turn and prints the final page. Sends a message in applications; gives components
+   * a stored conversation with a pending tool call and decides it. One process for all, because loading
+   * assistant-ui and a DOM dominates the time.
    */
   const PAGES = `
     import ${JSON.stringify(join(import.meta.dirname, "page-globals.ts"))};
@@ -234,7 +234,7 @@ describe("its documentation", () => {
   `;
 
   it("has examples that run", { timeout: 120_000 }, async () => {
-    // The demo model asks for the time as it calculates, by a tool.
+    // The demo model calls a tool for both the time and calculations.
     const program = await Program.start({ apps: { default: { approvals: { current_time: "always" } } } });
     try {
       const files = await Promise.all(

@@ -1,5 +1,5 @@
-// Makes this process a page, with the DOM of jsdom. What Node has itself stays: the service runs in the same process, and its URLs, streams
-// and signals must be Node's. Import it before anything that looks for a document.
+// Turns this process into a page with jsdom's DOM. Node's own globals stay: the service runs in the same
+// process and needs Node's URLs, streams and signals. Import it before anything that looks for a document.
 
 import { JSDOM } from "jsdom";
 
@@ -8,7 +8,7 @@ export const { window } = new JSDOM("<!doctype html><html lang='en'><body></body
   pretendToBeVisual: true,
 });
 
-// What Node has only half of without a file to keep it in.
+// Node has these only partially without a file to store them in.
 const ALWAYS = ["localStorage", "sessionStorage", "addEventListener", "removeEventListener", "dispatchEvent"];
 
 for (const name of [...Object.getOwnPropertyNames(window), ...ALWAYS]) {
@@ -21,7 +21,7 @@ for (const name of [...Object.getOwnPropertyNames(window), ...ALWAYS]) {
     writable: true,
   });
 }
-// assistant-ui scrolls and measures; jsdom lays nothing out.
+// assistant-ui scrolls and measures; jsdom has no layout.
 window.Element.prototype.scrollTo = () => undefined;
 for (const name of ["ResizeObserver", "IntersectionObserver"]) {
   Object.defineProperty(globalThis, name, {

@@ -10,7 +10,7 @@ const B = "00000000-0000-4000-8000-00000000000b";
 
 let page: Page;
 let adapter: ExternalStoreThreadListAdapter;
-/** Sessions that the adapter has led to. */
+/** Sessions that the adapter switched to. */
 let led: string[];
 
 beforeEach(async () => {
@@ -31,8 +31,8 @@ function List({ current }: { readonly current: string }): ReactNode {
 
 const entries = [A, B].map((id) => ({ session_id: id, title: id, updated_at: "2026-01-01T00:00:00.000Z" }));
 
-describe("who deletes the thread that is shown", () => {
-  it("is led to a new one, however its id is written", async () => {
+describe("deleting the shown thread", () => {
+  it("switches to a new one, whatever the spelling of its id", async () => {
     page.show(<List current={A.toUpperCase()} />, { storage: memoryThreads(entries) });
     await page.until(() => adapter.threads?.length === 2);
     expect(adapter.threads?.map(({ id }) => id)).toContain(adapter.threadId);
@@ -40,7 +40,7 @@ describe("who deletes the thread that is shown", () => {
     expect(led).toEqual([expect.not.stringContaining(A)]);
   });
 
-  it("and has gone to another one until it is done stays there", async () => {
+  it("does not switch if the person has gone to another one meanwhile", async () => {
     const release = Promise.withResolvers<void>();
     let isHeld = false;
     const holding: typeof fetch = async (input, init) => {

@@ -1,9 +1,9 @@
-// What assistant-ui's components give back when a person has decided, as a decision of Colloquy. Pure.
+// Converts responses of assistant-ui's components into decisions of Colloquy.
 
 import type { RespondToToolApprovalOptions } from "@assistant-ui/react";
 import type { Decision, PendingAction } from "@colloquy/client";
 
-/** Throws where a question is approved without an answer. */
+/** Throws if a question is approved without an answer. */
 export function decisionOf(action: PendingAction, response: RespondToToolApprovalOptions): Decision {
   if (!response.approved) return { decision: "deny" };
   if (action.kind !== "question") return { decision: "approve" };
@@ -15,7 +15,7 @@ export function decisionOf(action: PendingAction, response: RespondToToolApprova
   return { decision: "approve", result: { answer } };
 }
 
-/** What a wallet's interrupt is resumed with. */
+/** Returns true if `payload`, which resumes a wallet's interrupt, is a decision. */
 export function isDecision(payload: unknown): payload is Decision {
   if (typeof payload !== "object" || payload === null) return false;
   const { decision } = payload as Record<string, unknown>;

@@ -1,4 +1,4 @@
-// A message of Colloquy in the shape that assistant-ui shows. Pure.
+// Converts a message of Colloquy into assistant-ui's shape.
 
 import type { ThreadMessageLike } from "@assistant-ui/react";
 import {
@@ -9,16 +9,16 @@ import {
   type ToolCallStatus,
   type ToolResult,
 } from "@colloquy/client";
-import type { ShownMessage } from "./shown-messages.ts";
+import type { DisplayMessage } from "./display-messages.ts";
 
-/** The `artifact` of a tool call: what assistant-ui has no field for. */
+/** The `artifact` of a tool call: fields that assistant-ui does not have. */
 export interface ToolArtifact {
   readonly status: ToolCallStatus;
-  /** What the call waits for a person to decide. */
+  /** The pending action of the call. */
   readonly action: PendingAction | null;
-  /** What the tool has told of itself last, while it runs; of the shape that the tool gives it. */
+  /** Latest progress while the tool runs, in the tool's own shape. */
   readonly progress: unknown;
-  /** How long it took, in milliseconds; `null` before it has ended. */
+  /** Duration in milliseconds; `null` before it has ended. */
   readonly duration_ms: number | null;
 }
 
@@ -29,7 +29,7 @@ type Arguments = NonNullable<ToolCallPart["args"]>;
 /** The name of the data part that holds a `Notice`. */
 export const NOTICE_PART = "colloquy-notice";
 
-export function threadMessage(shown: ShownMessage): ThreadMessageLike {
+export function threadMessage(shown: DisplayMessage): ThreadMessageLike {
   const { message, notices, inReplyTo } = shown;
   const common = {
     id: message.id,
@@ -47,12 +47,12 @@ export function threadMessage(shown: ShownMessage): ThreadMessageLike {
   };
 }
 
-/** What was said and done, in order. The last part is a text, because that is the one that grows. */
-function answerParts(shown: ShownMessage): readonly Part[] {
+/** Returns text and calls in order. The last part is a text, because that one grows. */
+function answerParts(shown: DisplayMessage): readonly Part[] {
   const { tool_calls: calls = [] } = shown.message;
   const parts = messageParts(shown.message).map((part, at) => {
     if (part.kind === "call") return toolCallPart(part.call, shown, calls.indexOf(part.call));
-    // The blank line between two steps is nothing to show between two parts.
+    // Drop the blank lines between two steps.
     return textPart(at === 0 ? part.text : part.text.replace(/^\n+/, ""));
   });
   return parts.at(-1)?.type === "text" ? parts : [...parts, textPart("")];
@@ -66,7 +66,7 @@ function messageStatus({
   message,
   actions,
   failure,
-}: ShownMessage): NonNullable<ThreadMessageLike["status"]> {
+}: DisplayMessage): NonNullable<ThreadMessageLike["status"]> {
   const status: Message["status"] = message.status;
   switch (status) {
     case "queued":
@@ -87,7 +87,7 @@ function messageStatus({
 
 function toolCallPart(
   call: ToolCall,
-  { message, actions, progress }: ShownMessage,
+  { message, actions, progress }: DisplayMessage,
   at: number,
 ): ToolCallPart {
   const result: ToolResult | undefined = message.tool_results?.find(({ call_id }) => call_id === call.id);
@@ -110,14 +110,14 @@ function toolCallPart(
   };
 }
 
-/** A model may send anything; assistant-ui takes objects. All of it stands in `argsText`. */
+/** Models may send any JSON as input but assistant-ui takes objects only. `argsText` has the full input. */
 function argumentsOf(input: unknown): Arguments {
   return typeof input === "object" && input !== null && !Array.isArray(input) ? (input as Arguments) : {};
 }
 
 /**
- * Yes and no, and answers, are what assistant-ui calls an approval. What a wallet gives back does not fit there: that is an interrupt, and
- * what it is resumed with is the decision.
+ * Maps confirmations and questions to assistant-ui's approval. A wallet's result does not fit there, so
+ * wallet actions are interrupts, resumed with the decision.
  */
 function asked(action: PendingAction): Pick<ToolCallPart, "approval" | "interrupt"> {
   switch (action.kind) {

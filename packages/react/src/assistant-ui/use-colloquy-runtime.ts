@@ -7,35 +7,39 @@ import type { SendOptions } from "@colloquy/client";
 import { useCallback, useMemo, useState } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
 import { useSession, useToolProgress } from "../use-session.ts";
-import type { ShownMessage } from "./shown-messages.ts";
+import type { DisplayMessage } from "./display-messages.ts";
 import { threadMessage } from "./thread-message.ts";
-import { useShownMessages } from "./use-shown-messages.ts";
+import { useDisplayMessages } from "./use-display-messages.ts";
 import { useLatest } from "./use-latest.ts";
 import { useThreadListAdapter } from "./use-thread-list-adapter.ts";
-import { useVerbs } from "./use-verbs.ts";
+import { useAdapterCallbacks } from "./use-adapter-callbacks.ts";
 
 export interface ColloquyRuntimeOptions {
-  /** The session to show. Without it the runtime keeps that itself, and begins with a new one. */
+  /** The session to show. Without it the runtime keeps track itself and starts with a new one. */
   readonly sessionId?: string | undefined;
-  /** The person goes to another thread, or begins a new one. With `sessionId`, it is for you to show it. */
+  /**
+   * Called when the person switches to another thread or starts a new one. With `sessionId`, you must show
+   * that session.
+   */
   readonly onSessionChange?: ((id: string) => void) | undefined;
   /**
-   * How many of the newest messages assistant-ui has; all of them without it. Every message that is shown hears of every key and of every
-   * piece of an answer, so that hundreds at once make a page slow.
+   * Number of newest messages to pass to assistant-ui; all when absent. Every rendered message reacts to each
+   * keystroke and each delta, so hundreds of them slow a page down.
    */
   readonly newest?: number | undefined;
-  /** Sent with each message, beside the provider's wallet. */
+  /** Sent with each message, in addition to the provider's wallet. */
   readonly sendOptions?: Pick<SendOptions, "clientId" | "userState"> | undefined;
   /**
-   * A message is on its way: `sent` resolves when the service has it, and rejects when it has not, or when nobody knows. For 24 hours it can be
-   * sent again under `idempotencyKey`, also by another page, without being said twice.
+   * Called when a message is sent: `sent` resolves once the service has stored it, and rejects if it has not
+   * or the outcome is unknown. Within 24 hours it can be sent again under `idempotencyKey`, also by another
+   * page, and is stored once.
    */
   readonly onSend?: ((text: string, sent: Promise<unknown>, idempotencyKey: string) => void) | undefined;
-  /** What a person did was refused or did not get through: `text` is the message that was not sent. */
+  /** Called when something the person did was refused or failed: `text` is the message that was not sent. */
   readonly onError?: ((error: Error, failed: { readonly text: string | null }) => void) | undefined;
 }
 
-/** A runtime for assistant-ui's components, below `<AssistantRuntimeProvider>`: they show what the provider's client has. */
+/** Returns a runtime for assistant-ui's `<AssistantRuntimeProvider>`, backed by the provider's client. */
 export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): AssistantRuntime {
   const latest = useLatest(options);
   const report = useCallback(
@@ -58,25 +62,25 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
     [latest],
   );
   const { snapshot, connection, session } = useSession(current);
-  const all = useShownMessages(snapshot, useToolProgress(current));
+  const all = useDisplayMessages(snapshot, useToolProgress(current));
   const { newest = all.length } = options;
   const messages = useMemo(() => (newest < all.length ? all.slice(all.length - newest) : all), [all, newest]);
   const threadList = useThreadListAdapter(current, show, report);
-  const verbs = useVerbs(session, options.sendOptions, report, onSend);
+  const callbacks = useAdapterCallbacks(session, options.sendOptions, report, onSend);
   const isRunning = snapshot?.is_processing ?? false;
   const isLoading = snapshot === null && connection.state !== "failed";
   const adapter = useMemo(
-    (): ExternalStoreAdapter<ShownMessage> => ({
-      ...verbs.adapter,
+    (): ExternalStoreAdapter<DisplayMessage> => ({
+      ...callbacks.adapter,
       messages,
       isRunning,
       isLoading,
       convertMessage: threadMessage,
-      // What is said while the assistant works waits at the service, as the App's `onBusy` says.
-      queue: isRunning ? verbs.queue : undefined,
+      // The service holds messages sent while the assistant works, as the App's `onBusy` says.
+      queue: isRunning ? callbacks.queue : undefined,
       adapters: { threadList },
     }),
-    [verbs, messages, isRunning, isLoading, threadList],
+    [callbacks, messages, isRunning, isLoading, threadList],
   );
   return useExternalStoreRuntime(adapter);
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef, type RefObject } from "react";
 
-/** What was given at last, for functions that are called later and stay the same. */
+/** Returns a ref to the latest value, for stable callbacks. */
 export function useLatest<Value>(value: Value): RefObject<Value> {
   const latest = useRef(value);
   useEffect(() => {

@@ -5,14 +5,14 @@ import { useColloquy } from "../colloquy-provider.tsx";
 import { useThreads } from "../use-threads.ts";
 import { useLatest } from "./use-latest.ts";
 
-/** The list of threads for assistant-ui. `show` switches to another session. */
+/** Returns assistant-ui's adapter of the thread list. `show` switches to another session. */
 export function useThreadListAdapter(
   current: string,
   show: (id: string) => void,
   report: (error: ColloquyError | Error) => void,
 ): ExternalStoreThreadListAdapter {
   const { client } = useColloquy();
-  // As the list has it.
+  // In the list's spelling.
   const threadId = current.toLowerCase();
   const latest = useLatest(threadId);
   const { threads, isLoading, rename, remove } = useThreads();
@@ -36,7 +36,7 @@ export function useThreadListAdapter(
       onRename: (id, title) => reported(rename(id, title)),
       onDelete: async (id) => {
         await reported(remove(id));
-        // The person may be elsewhere by now.
+        // The person may have switched meanwhile.
         if (id.toLowerCase() === latest.current) showNew();
       },
     };

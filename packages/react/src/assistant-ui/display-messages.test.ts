@@ -1,6 +1,6 @@
 import type { Message, PendingAction, SystemEvent } from "@colloquy/client";
 import { expect, it } from "vitest";
-import { shownMessages, type Shown } from "./shown-messages.ts";
+import { displayMessages, type Shown } from "./display-messages.ts";
 import { threadMessage } from "./thread-message.ts";
 
 const at = (second: number): string => `2026-01-01T00:00:0${second}.000Z`;
@@ -35,39 +35,39 @@ const shown = (parts: Partial<Shown>): Shown => ({
   ...parts,
 });
 
-it("a message that nothing has changed for is the same object", () => {
+it("keeps the object of an unchanged message", () => {
   const call = { id: "call", name: "walk", arguments: {}, status: "running" } as const;
   const messages = [message("a", 1), message("b", 2, { tool_calls: [call] })];
-  const first = shownMessages([], shown({ messages }));
-  expect(shownMessages(first, shown({ messages: [...messages] }))).toBe(first);
-  const told = shownMessages(first, shown({ messages, progress: new Map([["call", 7]]) }));
+  const first = displayMessages([], shown({ messages }));
+  expect(displayMessages(first, shown({ messages: [...messages] }))).toBe(first);
+  const told = displayMessages(first, shown({ messages, progress: new Map([["call", 7]]) }));
   expect(told[0]).toBe(first[0]);
   expect(told[1]).not.toBe(first[1]);
-  const noticed = shownMessages(told, shown({ messages, system_events: [event("n", 1)] }));
+  const noticed = displayMessages(told, shown({ messages, system_events: [event("n", 1)] }));
   expect(noticed[0]).not.toBe(told[0]);
-  expect(shownMessages(noticed, shown({ messages, system_events: [event("n", 1)] }))).toBe(noticed);
+  expect(displayMessages(noticed, shown({ messages, system_events: [event("n", 1)] }))).toBe(noticed);
 });
 
-it("a message is another object when something is asked about it, or why it failed is told", () => {
+it("creates a new object when an action or a failure reason is added to a message", () => {
   const call = { id: "call", name: "walk", arguments: {}, status: "running" } as const;
   const messages = [message("a", 1, { status: "failed" }), message("b", 2, { tool_calls: [call] })];
-  const first = shownMessages([], shown({ messages }));
-  const asked = shownMessages(first, shown({ messages, pending_actions: [action("call")] }));
+  const first = displayMessages([], shown({ messages }));
+  const asked = displayMessages(first, shown({ messages, pending_actions: [action("call")] }));
   expect([asked[0] === first[0], asked[1] === first[1]]).toEqual([true, false]);
-  const told = shownMessages(first, shown({ messages, system_events: [event("why", 2, "error")] }));
+  const told = displayMessages(first, shown({ messages, system_events: [event("why", 2, "error")] }));
   expect([told[0] === first[0], told[1] === first[1]]).toEqual([false, true]);
 });
 
-it("what is asked stands on the message whose call it is about", () => {
+it("attaches an action to the message with its call", () => {
   const [one, other] = ["one", "other"].map(
     (id) => ({ id, name: "walk", arguments: {}, status: "running" }) as const,
   );
   const messages = [message("a", 1, { tool_calls: [one!] }), message("b", 2, { tool_calls: [other!] })];
-  const after = shownMessages([], shown({ messages, pending_actions: [action("other"), action("one")] }));
+  const after = displayMessages([], shown({ messages, pending_actions: [action("other"), action("one")] }));
   expect(after.map(({ actions }) => actions.map(({ call_id }) => call_id))).toEqual([["one"], ["other"]]);
 });
 
-it("each failed answer has its own reason, and a notice stands on the message before it", () => {
+it("gives each failed answer its own reason, and attaches a notice to the message before it", () => {
   const messages = [
     message("a", 1, { status: "failed" }),
     message("b", 3, { status: "complete" }),
@@ -80,12 +80,12 @@ it("each failed answer has its own reason, and a notice stands on the message be
     event("second", 6, "error"),
     event("later", 7, "error"),
   ];
-  const after = shownMessages([], shown({ messages, system_events }));
+  const after = displayMessages([], shown({ messages, system_events }));
   expect(after.map(({ failure }) => failure?.code)).toEqual(["first", undefined, "second"]);
   expect(after.map(({ notices }) => notices.map(({ code }) => code))).toEqual([[], ["note"], ["later"]]);
 });
 
-it("a call stands where it was made, and the last part is a text: the one that grows", () => {
+it("puts a call where it was made, and ends with a text part that can grow", () => {
   const call = (id: string, offset?: number) =>
     ({
       id,
@@ -97,7 +97,7 @@ it("a call stands where it was made, and the last part is a text: the one that g
   const parts = (content: string, ...tool_calls: ReturnType<typeof call>[]) => {
     const progress = new Map(tool_calls.map(({ id }) => [id, `progress of ${id}`]));
     const messages = [message("a", 1, { content, tool_calls })];
-    const [one] = shownMessages([], shown({ messages, progress }));
+    const [one] = displayMessages([], shown({ messages, progress }));
     return (threadMessage(one!).content as readonly Record<string, unknown>[]).map((part) =>
       part["type"] === "text" ? part["text"] : [part["toolCallId"], part["artifact"]],
     );
@@ -113,20 +113,20 @@ it("a call stands where it was made, and the last part is a text: the one that g
   expect(parts("I went.", call("b"))).toEqual([made("b"), "I went."]);
 });
 
-it("a call that has ended tells no progress, also where that is still known", () => {
+it("drops the progress of a finished call even if it is still recorded", () => {
   const call = { id: "call", name: "walk", arguments: {}, status: "complete" as const };
   const messages = [message("a", 1, { tool_calls: [call] })];
-  const [one] = shownMessages([], shown({ messages, progress: new Map([["call", 7]]) }));
+  const [one] = displayMessages([], shown({ messages, progress: new Map([["call", 7]]) }));
   expect(one!.progress).toEqual([undefined]);
 });
 
-it("arguments that are no object are shown as text", () => {
+it("shows arguments that are not an object as text", () => {
   const call = { id: "call", name: "walk", arguments: [1, 2], status: "complete" as const };
-  const [one] = shownMessages([], shown({ messages: [message("a", 1, { tool_calls: [call] })] }));
+  const [one] = displayMessages([], shown({ messages: [message("a", 1, { tool_calls: [call] })] }));
   expect(threadMessage(one!).content[0]).toMatchObject({ args: {}, argsText: "[1,2]" });
 });
 
-it("an answer apart from its question carries the question's text, and no other message does", () => {
+it("quotes the question only on an answer that is separated from it", () => {
   const messages = [
     message("q1", 1, { sender: "user", turn: 1 }),
     message("q2", 2, { sender: "user", turn: 2 }),
@@ -134,11 +134,11 @@ it("an answer apart from its question carries the question's text, and no other 
     message("a2", 4, { turn: 2 }),
   ];
   const quotes = (all: readonly Message[]) =>
-    shownMessages([], shown({ messages: all })).map(
+    displayMessages([], shown({ messages: all })).map(
       (one) => threadMessage(one).metadata?.custom?.["inReplyTo"],
     );
   expect(quotes(messages)).toEqual([null, null, "q1", "q2"]);
   expect(quotes(messages.toSpliced(1, 1))).toEqual([null, null, null]);
-  const first = shownMessages([], shown({ messages: messages.toSpliced(1, 1) }));
-  expect(shownMessages(first, shown({ messages }))[2]).not.toBe(first[1]);
+  const first = displayMessages([], shown({ messages: messages.toSpliced(1, 1) }));
+  expect(displayMessages(first, shown({ messages }))[2]).not.toBe(first[1]);
 });

@@ -1,21 +1,23 @@
-// What a message is shown with: what is asked and told about its tool calls, and what the service said about it. Pure; a message that
-// nothing has changed for is the same object as before, so that only what changed is drawn again.
+// Messages together with their actions, progress and notices. Pure; an unchanged message stays the same
+// object, so that only changes are rendered again.
 
 import { answeredQuestion, type Message, type PendingAction, type SystemEvent } from "@colloquy/client";
-import type { Progress } from "../held-session.ts";
+import type { Progress } from "../shared-session.ts";
 import { noticesOf, type Notice } from "../use-notices.ts";
 
-export interface ShownMessage {
+export interface DisplayMessage {
   readonly message: Message;
-  /** Those that wait for a person, of the message's calls. */
+  /** Pending actions of the message's calls. */
   readonly actions: readonly PendingAction[];
-  /** What its running calls have told last, in the order of the calls; `undefined` for one that has told nothing. */
+  /**
+   * Latest progress of its running calls, in the order of the calls; `undefined` for a call without progress.
+   */
   readonly progress: readonly unknown[];
-  /** What was said about it, but for why it failed. */
+  /** Notices about it, except the failure. */
   readonly notices: readonly Notice[];
   /** Why it failed. */
   readonly failure: Notice | null;
-  /** Text of the question that it answers, if other messages stand between the two. */
+  /** Text of the question it answers, if other messages stand between the two. */
   readonly inReplyTo: string | null;
 }
 
@@ -26,17 +28,18 @@ export interface Shown {
   readonly progress: Progress;
 }
 
-/** The messages with what belongs to them. `before` is what this answered last. */
-export function shownMessages(before: readonly ShownMessage[], shown: Shown): readonly ShownMessage[] {
+/** Returns the messages with their details. `before` is the previous result. */
+export function displayMessages(before: readonly DisplayMessage[], shown: Shown): readonly DisplayMessage[] {
   const known = new Map(before.map((one) => [one.message.id, one]));
   const told = noticesByMessage(shown);
   const after = shown.messages.map((message, index) => {
     const calls = message.tool_calls ?? [];
     const ids = new Set(calls.map(({ id }) => id));
-    const next: ShownMessage = {
+    const next: DisplayMessage = {
       message,
       actions: calls.length === 0 ? [] : shown.pending_actions.filter(({ call_id }) => ids.has(call_id)),
-      // What a call told is forgotten a moment after its end is shown: the two come in events of their own.
+      // Completion and removal of the progress arrive as separate events, so ignore progress of finished
+      // calls.
       progress: calls.map(({ id, status }) => (status === "running" ? shown.progress.get(id) : undefined)),
       notices: told.notices.get(message.id) ?? [],
       failure: told.failures.get(message.id) ?? null,
@@ -48,7 +51,7 @@ export function shownMessages(before: readonly ShownMessage[], shown: Shown): re
   return hasSame(before, after) ? before : after;
 }
 
-function isSame(one: ShownMessage, other: ShownMessage): boolean {
+function isSame(one: DisplayMessage, other: DisplayMessage): boolean {
   return (
     one.message === other.message &&
     hasSame(one.actions, other.actions) &&
@@ -67,8 +70,8 @@ function hasSame(one: readonly unknown[], other: readonly unknown[]): boolean {
 }
 
 /**
- * A notice belongs to the message that was the newest when it came. Turns run one after another, and each that fails tells why: the reason
- * of a failed answer is the first failure since that answer began.
+ * Assigns a notice to the newest message at the time it came. Turns run one after another and each failed
+ * turn reports a reason, so the first failure after an answer began is that answer's reason.
  */
 function noticesByMessage({ messages, system_events }: Shown): {
   readonly failures: ReadonlyMap<string, Notice>;

@@ -10,44 +10,48 @@ import { useColloquy } from "../colloquy-provider.tsx";
 import { decisionOf, isDecision } from "./action-decision.ts";
 import { useLatest } from "./use-latest.ts";
 
-export interface Verbs {
+export interface AdapterCallbacks {
   readonly adapter: Pick<
     ExternalStoreAdapter,
     "onNew" | "onCancel" | "onRespondToToolApproval" | "onResumeToolCall"
   >;
-  /** Takes what is said while the assistant works. Nothing waits in it: that is the service's to hold. */
+  /** Takes messages sent while the assistant works. Holds none itself: the service does. */
   readonly queue: ExternalThreadQueueAdapter;
 }
 
 type Report = (error: Error, text?: string) => void;
 type OnSend = (text: string, sent: Promise<unknown>, idempotencyKey: string) => void;
 
-/** What a person can do in a session, for assistant-ui. The same object as long as the session is. */
-export function useVerbs(
+/** Returns assistant-ui's callbacks for a session. The same object as long as the session is. */
+export function useAdapterCallbacks(
   session: LiveSession,
   sendOptions: Pick<SendOptions, "clientId" | "userState"> | undefined,
   report: Report,
   onSend: OnSend,
-): Verbs {
+): AdapterCallbacks {
   const { client, publicKey } = useColloquy();
   const latest = useLatest({ ...sendOptions, ...(publicKey !== null && { publicKey }) });
   return useMemo(() => {
     const send = async (message: AppendMessage): Promise<void> => {
       const text = textOf(message);
       try {
-        // Any id that nobody else has.
+        // Any unique id.
         const idempotencyKey = client.session().id;
         const sent = session.send(text, { ...latest.current, idempotencyKey });
         onSend(text, sent, idempotencyKey);
         await sent;
       } catch (error) {
         report(error as Error, text);
-        // The text goes back to where it was written.
+        // Puts the text back into the composer.
         throw new MessageNotSentError((error as Error).message);
       }
     };
     return {
-      adapter: { onNew: send, onCancel: () => interrupted(session, report), ...deciding(session, report) },
+      adapter: {
+        onNew: send,
+        onCancel: () => interrupted(session, report),
+        ...actionCallbacks(session, report),
+      },
       queue: queueOf((message) => void send(message).catch(() => undefined)),
     };
   }, [client, session, latest, report, onSend]);
@@ -61,15 +65,15 @@ async function interrupted(session: LiveSession, report: Report): Promise<void> 
   }
 }
 
-function deciding(session: LiveSession, report: Report) {
+function actionCallbacks(session: LiveSession, report: Report) {
   const decide = async (
-    isMeant: (action: PendingAction) => boolean,
+    matches: (action: PendingAction) => boolean,
     decisionFor: (action: PendingAction) => Decision,
   ): Promise<void> => {
     try {
-      const action = session.getSnapshot()?.pending_actions.find(isMeant);
+      const action = session.getSnapshot()?.pending_actions.find(matches);
       if (action === undefined)
-        throw new Error("This is not asked any more: somebody has decided, or it has expired.");
+        throw new Error("This action is no longer pending: it was decided elsewhere or has expired.");
       await session.resolve(action.id, decisionFor(action));
     } catch (error) {
       report(error as Error);
@@ -84,13 +88,13 @@ function deciding(session: LiveSession, report: Report) {
       ),
     onResumeToolCall: ({ toolCallId, payload }) => {
       if (!isDecision(payload))
-        throw new Error("Resume what a wallet is asked with a decision: { decision, result }.");
+        throw new Error("Resume a wallet's interrupt with a decision: { decision, result }.");
       void decide(
         ({ call_id }) => call_id === toolCallId,
         () => payload,
       ).catch(() => undefined);
     },
-  } satisfies Partial<Verbs["adapter"]>;
+  } satisfies Partial<AdapterCallbacks["adapter"]>;
 }
 
 function queueOf(take: (message: AppendMessage) => void): ExternalThreadQueueAdapter {

@@ -1,23 +1,23 @@
 import type { LiveSession } from "@colloquy/client";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { serve, type Served } from "../../client/test/served.ts";
-import { HeldSession } from "./held-session.ts";
+import { SharedSession } from "./shared-session.ts";
 
 let served: Served;
 let session: LiveSession;
-let held: HeldSession;
+let held: SharedSession;
 
 beforeEach(async () => {
   served = await serve();
   session = served.client().session();
-  held = new HeldSession(session, () => undefined);
+  held = new SharedSession(session, () => undefined);
 });
 afterEach(() => served.stop());
 
 const title = (): string | undefined => session.getSnapshot()?.title;
 const isLive = (): boolean => session.getConnection().state === "live" && served.proxy.streams === 1;
 
-it("a session that is stopped while it is shown is followed again, for those who show it as for those who come", async () => {
+it("a session stopped while shown is followed again, for its current subscribers and new ones", async () => {
   let told = 0;
   const leave = held.subscribe(() => void (told += 1));
   await served.until(isLive);
@@ -27,7 +27,7 @@ it("a session that is stopped while it is shown is followed again, for those who
   const before = told;
   await served.direct.renameThread(session.id, "After the stop");
   await served.until(() => title() === "After the stop" && told > before);
-  // In the same moment, before the loop over its events has ended.
+  // In the same tick, before the loop over its events has ended.
   session.stop();
   const leaveToo = held.subscribe(() => undefined);
   expect(session.getConnection().state).toBe("connecting");

@@ -1,24 +1,24 @@
 import type { LiveSession, SessionUpdate } from "@colloquy/client";
 
-/** What tools that run have told of themselves last, by the id of their call. Of the shape that the tool gives it. */
+/** Latest progress of running tools by call id, in each tool's own shape. */
 export type Progress = ReadonlyMap<string, unknown>;
 
 const NO_PROGRESS: Progress = new Map();
 
-/** What lists of conversations want to know of one. */
+/** What thread lists need to know of a session. */
 export interface SessionSummary {
   readonly id: string;
   readonly title: string;
-  /** When the newest message came, and its id; `null` before the first one. */
+  /** Id and time of the newest message; `null` before the first one. */
   readonly newest: { readonly id: string; readonly created_at: string } | null;
   readonly isDeleted: boolean;
 }
 
 /**
- * A session and who shows it. It is followed from the first one on until just after the last one has left: a component that goes and
- * comes back in the same moment (React's strict mode does that to all of them, and so does a change of pages) opens nothing anew.
+ * A live session and its subscribers. It stays open for a moment after the last one has left: a component
+ * that unmounts and mounts again at once (React's strict mode, a change of pages) opens no new connection.
  */
-export class HeldSession {
+export class SharedSession {
   readonly session: LiveSession;
   readonly #onSummary: (summary: SessionSummary, before: SessionSummary | null) => void;
   readonly #listeners = new Set<() => void>();
@@ -27,7 +27,7 @@ export class HeldSession {
   #leave: (() => void) | null = null;
   #reading: AbortController | null = null;
 
-  /** `onSummary` hears of each summary that differs from the one before, `null` for the first one. */
+  /** `onSummary` receives each summary that differs from the one before, with `null` before the first. */
   constructor(
     session: LiveSession,
     onSummary: (summary: SessionSummary, before: SessionSummary | null) => void,
@@ -45,7 +45,7 @@ export class HeldSession {
   }
 
   subscribe(listener: () => void): () => void {
-    // The same function may listen twice.
+    // The same function may subscribe twice.
     const own = (): void => listener();
     this.#listeners.add(own);
     this.#follow();
@@ -57,7 +57,7 @@ export class HeldSession {
 
   #follow(): void {
     if (this.#leave !== null) {
-      // Whoever comes to a session that was refused, or stopped, tries it again.
+      // A new subscriber retries a session that was refused or stopped.
       const { state } = this.session.getConnection();
       if (state !== "failed" && state !== "idle") return;
       this.#leave();
@@ -78,7 +78,7 @@ export class HeldSession {
     this.#progress = NO_PROGRESS;
   }
 
-  /** Snapshots do not hold what tools tell while they run, so it is taken from the events. */
+  /** Takes progress of tools from the events, because snapshots do not contain it. */
   #read(): void {
     const { state } = this.session.getConnection();
     if (this.#reading !== null || state === "failed" || state === "deleted") return;
@@ -87,13 +87,13 @@ export class HeldSession {
     const loop = async (): Promise<void> => {
       for await (const update of this.session.updates({ signal: reading.signal })) this.#take(update);
     };
-    // That it has failed stands in the connection; it is read again when that is better.
+    // The connection state reports the failure; reading starts again once it recovers.
     void loop()
       .catch(() => undefined)
       .finally(() => {
         if (this.#reading !== reading) return;
         this.#reading = null;
-        // Somebody has stopped the session, which forgets its listeners: those who show it here have not left.
+        // Stopping the session removed its subscribers, but those here are still mounted.
         if (this.session.getConnection().state === "idle") this.#follow();
       });
   }

@@ -1,0 +1,21 @@
+import type { Snapshot } from "@colloquy/client";
+import { useEffect, useMemo, useRef } from "react";
+import type { Progress } from "../shared-session.ts";
+import { displayMessages, type DisplayMessage } from "./display-messages.ts";
+
+const NONE: readonly DisplayMessage[] = [];
+
+/** Returns the messages of a snapshot with their details; each is the same object until it changes. */
+export function useDisplayMessages(snapshot: Snapshot | null, progress: Progress): readonly DisplayMessage[] {
+  const drawn = useRef(NONE);
+  const shown = useMemo(() => {
+    if (snapshot === null) return NONE;
+    const { messages, system_events, pending_actions } = snapshot;
+    return displayMessages(drawn.current, { messages, system_events, pending_actions, progress });
+  }, [snapshot, progress]);
+  // Remember what was committed, not what an abandoned render produced.
+  useEffect(() => {
+    drawn.current = shown;
+  }, [shown]);
+  return shown;
+}
