@@ -12,7 +12,7 @@ const LONG = [
   "packages/server/test/interleavings.test.ts",
   "packages/server/test/nodes-interleavings.test.ts",
   "packages/console/src/markdown/markdown-cost.test.ts",
-  "packages/console/test/kept-files.test.ts",
+  "packages/console/test/previous-build.test.ts",
 ];
 
 export class LongFilesFirst extends BaseSequencer {

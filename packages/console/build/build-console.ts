@@ -7,11 +7,11 @@ import { fingerprint, FINGERPRINT_FILE } from "./fingerprint.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const compressors = { ".gz": promisify(gzip), ".br": brotliOf };
-/** Pictures and fonts that are compressed already gain nothing. */
+/** Images and fonts are already compressed. */
 const COMPRESSIBLE = /\.(?:js|css|svg)$/;
 const COMPRESSED = /\.(?:gz|br)$/;
 
-/** What Vite's manifest says of a chunk, as far as it matters here. */
+/** The fields of a chunk in Vite's manifest used here. */
 interface ManifestChunk {
   readonly file: string;
   readonly css?: readonly string[];
@@ -19,8 +19,8 @@ interface ManifestChunk {
 }
 
 /**
- * Builds the console into `directory`. A server that serves it meanwhile has the old page until the new one is whole.
- * `settings` go before those of vite.config.ts, for tests.
+ * Builds the console into `directory`. A running server keeps serving the old page until the new one is
+ * complete. `settings` override vite.config.ts, for tests.
  */
 export async function buildConsole(directory: string, settings: InlineConfig = {}): Promise<void> {
   const sources = await fingerprint();
@@ -44,7 +44,7 @@ export async function buildConsole(directory: string, settings: InlineConfig = {
   }
 }
 
-/** React is another one, and much larger, where the environment says something else: in a test, or in the shell of a developer. */
+/** Forces NODE_ENV=production: otherwise the much larger development build of React would be bundled. */
 async function forProduction(work: () => Promise<unknown>): Promise<void> {
   const before = process.env["NODE_ENV"];
   process.env["NODE_ENV"] = "production";
@@ -57,8 +57,8 @@ async function forProduction(work: () => Promise<unknown>): Promise<void> {
 }
 
 /**
- * First the files, then the page that names them. What the page before it named stays until the next build, for tabs that are open; what
- * is older goes.
+ * Copies the files first, then the page that names them. Files of the previous build stay until the next one,
+ * for open tabs; older ones are deleted.
  */
 async function takeOver(next: string, directory: string): Promise<void> {
   const assets = join(directory, "assets");
@@ -66,7 +66,7 @@ async function takeOver(next: string, directory: string): Promise<void> {
   const built = new Set(await readdir(join(next, "assets")));
   const before = await namedFiles(directory);
   for (const file of built) await rename(join(next, "assets", file), join(assets, file));
-  // Renamed, so that whoever ends this in the middle leaves a whole one.
+  // Renamed into place, so that an interrupted build leaves a complete manifest.
   await mkdir(join(directory, ".vite"), { recursive: true });
   await rename(join(next, ".vite/manifest.json"), join(directory, ".vite/manifest.json"));
   await rename(join(next, "index.html"), join(directory, "index.html"));
@@ -76,7 +76,10 @@ async function takeOver(next: string, directory: string): Promise<void> {
   }
 }
 
-/** What builds that were ended have left behind. Another one that runs at this moment is told by its process. */
+/**
+ * Removes leftovers of interrupted builds. Folders of builds that still run are recognized by their process
+ * id.
+ */
 async function removeLeftOver(directory: string): Promise<void> {
   for (const name of await readdir(directory).catch(() => [])) {
     const [, pid] = /^next-(\d+)$/.exec(name) ?? [];
@@ -89,12 +92,12 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // It runs for somebody else.
+    // EPERM: the process exists and belongs to another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-/** The files that a finished build loads at some time, by their names; none where there is no build, or half of one. */
+/** Returns the names of all files that a finished build may load; empty if there is no complete build. */
 async function namedFiles(directory: string): Promise<ReadonlySet<string>> {
   const manifest = await readFile(join(directory, ".vite/manifest.json"), "utf8").catch(() => "{}");
   const chunks = Object.values(readManifest(manifest));

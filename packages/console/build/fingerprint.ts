@@ -1,11 +1,12 @@
-// Whether what is built is what the sources say. By content: a clone, a branch and a copy change times and not what is in the files.
+// Detects whether a build is up to date with its sources. By content, because clones, branches and copies
+// change times.
 
 import { createHash } from "node:crypto";
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 const REPOSITORY = join(import.meta.dirname, "../../..");
-/** Everything that goes into the console, from the repository's root. */
+/** All inputs of the console build, relative to the repository root. */
 const SOURCES = [
   "package-lock.json",
   "packages/console/{index.html,package.json,vite.config.ts}",
@@ -13,13 +14,13 @@ const SOURCES = [
   "packages/{client,react,protocol}/package.json",
   "packages/{client,react,protocol}/src/**/*.*",
 ];
-/** Tests go into nothing. */
+/** Tests are not inputs. */
 const LEFT_OUT = /\.test\.tsx?$/;
 
-/** Where the build notes what it was made of, in the folder that it made. */
+/** Where the build stores the fingerprint of its sources, in its output folder. */
 export const FINGERPRINT_FILE = "sources.sha256";
 
-/** Of all sources below `repository`: their names and what is in them. */
+/** Returns a hash of the names and contents of all sources below `repository`. */
 export async function fingerprint(repository: string = REPOSITORY): Promise<string> {
   const names: string[] = [];
   for await (const name of glob(SOURCES, { cwd: repository })) if (!LEFT_OUT.test(name)) names.push(name);

@@ -4,25 +4,25 @@ import { fingerprint, FINGERPRINT_FILE } from "./fingerprint.ts";
 
 export interface Building {
   readonly build: (directory: string) => Promise<void>;
-  /** Takes one line for whoever starts the service. */
-  readonly tell: (line: string) => void;
-  /** The root of the sources; this repository when absent. */
+  /** Prints one line for the person who starts the service. */
+  readonly print: (line: string) => void;
+  /** Root of the sources; this repository when absent. */
   readonly repository?: string;
 }
 
-/** Builds into `directory` unless what stands there was made of the sources as they are. Never rejects. */
+/** Builds into `directory` unless the build there is up to date. Never rejects. */
 export async function keepUpToDate(directory: string, building: Building): Promise<void> {
-  const { build, tell, repository } = building;
+  const { build, print, repository } = building;
   let builtOf: string | null = null;
   try {
     builtOf = await readFile(join(directory, FINGERPRINT_FILE), "utf8").catch(() => null);
     if (builtOf === (await fingerprint(repository))) return;
-    tell(
+    print(
       `Colloquy: the console is ${builtOf === null ? "not built yet" : "older than its sources"}, building it.`,
     );
     await build(directory);
   } catch (error) {
-    tell(
+    print(
       `Colloquy: the console could not be built, ${whatNow(error, builtOf !== null)} (${firstLine(error)})`,
     );
   }
@@ -31,7 +31,7 @@ export async function keepUpToDate(directory: string, building: Building): Promi
 function whatNow(error: unknown, isOldThere: boolean): string {
   const served = isOldThere ? "so the old one is served." : "so the service starts without it.";
   const isMissing = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
-  return isMissing ? `${served} What builds it comes with "npm ci" without --omit=dev.` : served;
+  return isMissing ? `${served} The build tools come with "npm ci" without --omit=dev.` : served;
 }
 
 function firstLine(error: unknown): string {

@@ -1,4 +1,4 @@
-// `npm run build` in packages/console: the console stands in `dist` then, where the server finds it.
+// `npm run build` in packages/console builds the console into `dist`, where the server finds it.
 
 import { join } from "node:path";
 import { buildConsole } from "./build-console.ts";

@@ -1,10 +1,10 @@
-// Before `npm start`: builds the console when it is missing or older than its sources. The service starts whatever comes of it.
+// Runs before `npm start`: builds the console if it is missing or outdated. Failures never prevent the start.
 
 import { join } from "node:path";
 import { keepUpToDate } from "./keep-up-to-date.ts";
 
 await keepUpToDate(join(import.meta.dirname, "../dist"), {
-  // What builds is loaded only where it is needed: an installation without development dependencies has none of it.
+  // Loaded only when needed: installations without development dependencies do not have it.
   build: async (directory) => (await import("./build-console.ts")).buildConsole(directory),
-  tell: (line) => console.error(line),
+  print: (line) => console.error(line),
 });

@@ -1,4 +1,4 @@
-// What a browser has to fetch before the console can be used, measured over the files that are built.
+// What a browser fetches before the console is usable, measured over the built files.
 
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => rm(built, { recursive: true, force: true }));
 
-/** The page, its entry, all that the entry imports at once, and their styles. */
+/** The page, its entry, the entry's static imports, and their styles. */
 async function firstLoad(): Promise<Set<string>> {
   const manifest = JSON.parse(await readFile(join(built, ".vite/manifest.json"), "utf8")) as Record<
     string,
@@ -40,7 +40,7 @@ async function firstLoad(): Promise<Set<string>> {
 }
 
 describe("the built console", () => {
-  it("needs less than 300 KB compressed to be shown", async () => {
+  it("needs less than 300 KB compressed to show", async () => {
     const files = await firstLoad();
     expect(files.size).toBeGreaterThan(2);
     let bytes = 0;
@@ -49,20 +49,20 @@ describe("the built console", () => {
     expect(bytes).toBeLessThan(MOST_BYTES);
   });
 
-  it("leaves what only operators see for later", async () => {
+  it("loads the operators' parts lazily", async () => {
     const files = await readdir(join(built, "assets"));
     const later = files.filter((file) => /^operator-area-.*\.js$/.test(file));
     expect(later).toHaveLength(1);
     expect(await firstLoad()).not.toContain(`assets/${later[0]}`);
   });
 
-  it("has nothing inside the page that its policy would not run, and names no other host", async () => {
+  it("contains nothing inline that its policy refuses, and names no other host", async () => {
     const page = await readFile(join(built, "index.html"), "utf8");
     expect(page).not.toMatch(/<style|style=|\son\w+=|https?:/);
     for (const [, content] of page.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g)) expect(content).toBe("");
   });
 
-  it("lies in one folder under names that the server knows, each compressed too", async () => {
+  it("is one folder of files with names that the server recognizes, each also compressed", async () => {
     const files = await readdir(join(built, "assets"));
     expect(files.filter((file) => !/^\w[\w-]*(?:\.[\w-]+)+$/.test(file))).toEqual([]);
     const scripts = files.filter((file) => file.endsWith(".js"));

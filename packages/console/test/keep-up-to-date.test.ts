@@ -31,10 +31,10 @@ async function start(build?: () => Promise<void>): Promise<void> {
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, FINGERPRINT_FILE), await fingerprint(repository));
   };
-  await keepUpToDate(dist, { build: buildNow, tell: (line) => lines.push(line), repository });
+  await keepUpToDate(dist, { build: buildNow, print: (line) => lines.push(line), repository });
 }
 
-it("is built when it is missing, which is said in one line, and then no more", async () => {
+it("is built if missing, reported in one line, and then not again", async () => {
   await start();
   await start();
   expect([builds, lines]).toEqual([1, ["Colloquy: the console is not built yet, building it."]]);
@@ -64,7 +64,7 @@ it.each([
   ]);
 });
 
-it("is not built again for a test, for another time of a file, or in a copy", async () => {
+it("is not built again for a test, another file time, or in a copy", async () => {
   await start();
   await write("packages/console/src/main.test.tsx", "a test");
   await utimes(join(repository, "packages/console/src/main.tsx"), 0, 0);
@@ -76,7 +76,7 @@ it("is not built again for a test, for another time of a file, or in a copy", as
   expect(builds).toBe(1);
 });
 
-it("a build that fails does not keep the service from starting, and what to do is said", async () => {
+it("a failing build does not prevent the start, and the message says what to do", async () => {
   await start(() => Promise.reject(new Error("Unexpected token\nat line 5")));
   expect(lines[1]).toBe(
     "Colloquy: the console could not be built, so the service starts without it. (Unexpected token)",

@@ -4,11 +4,11 @@ import { Approval } from "./approval.tsx";
 import { Question } from "./question.tsx";
 import { SignatureRequest } from "./signature-request.tsx";
 import { TransactionRequest } from "./transaction-request.tsx";
-import { untilWords } from "./until-words.ts";
+import { expiryText } from "./expiry-text.ts";
 import { useDecision } from "./use-decision.ts";
 import styles from "./action-card.module.css";
 
-/** What the assistant asks before it goes on. `onDecided` is called when this is about to go away. */
+/** Shows a pending action. `onDecided` is called before the card disappears. */
 export function ActionCard({
   action,
   onDecided,
@@ -17,7 +17,7 @@ export function ActionCard({
   readonly onDecided: () => void;
 }): ReactNode {
   const decision = useDecision(action, onDecided);
-  const until = untilWords(new Date(action.expires_at), new Date());
+  const until = expiryText(new Date(action.expires_at), new Date());
   return (
     <section role="group" className={styles["card"]} aria-label="The assistant asks">
       {action.kind === "approval" && <Approval action={action} decision={decision} />}

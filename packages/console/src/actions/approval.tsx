@@ -6,7 +6,7 @@ import { ReadThrough, useReading } from "./read-through.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import styles from "./action-card.module.css";
 
-/** May this call be made, exactly so? */
+/** Asks for permission to make exactly this tool call. */
 export function Approval({
   action,
   decision,

@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { approvedText, isolatedTexts, visibleText } from "./approved-text.ts";
 
-describe("a value that is approved", () => {
-  it("is indented JSON with every character to be seen", () => {
+describe("approvedText", () => {
+  it("is indented JSON with every character visible", () => {
     expect(approvedText({ to: "a\u202Eb" })).toBe('{\n  "to": "a\\u202eb"\n}');
     expect(visibleText('0x12\u200B"')).toBe('0x12\\u200b\\"');
   });
 
-  it("is whole, and not indented where that would be most of it", () => {
+  it("is complete, and not indented where indentation would be most of it", () => {
     let deep: unknown = Array.from({ length: 10_000 }, () => 0);
     for (let level = 0; level < 60; level += 1) deep = [deep];
     expect(approvedText(deep)).toBe(JSON.stringify(deep));
   });
 
-  it("has its texts isolated where letters run from right to left, and nothing lost", () => {
+  it("isolates right-to-left strings without losing text", () => {
     const json = approvedText({ אב: 'ג"ד', amount: 5 });
     const parts = isolatedTexts(json);
     expect(parts.join("")).toBe(json);

@@ -6,13 +6,13 @@ import styles from "./action-card.module.css";
 type Transaction = Extract<PendingAction, { kind: "wallet_transaction" }>["request"];
 type Call = NonNullable<Transaction["call"]>;
 
-/** What the data of a transaction does, as the service has read it; `null` where it cannot say. */
+/** Shows what a transaction's data does, as decoded by the service; `null` if it is unknown. */
 export function CallFacts({ call }: { readonly call: Call | null }): ReactNode {
   if (call === null)
     return (
       <p>
-        <strong>Unknown call.</strong> What the contract does with this data cannot be said here. Send it only
-        if you know.
+        <strong>Unknown call.</strong> It is not known what the contract does with this data. Send it only if
+        you know.
       </p>
     );
   return (
@@ -26,7 +26,7 @@ export function CallFacts({ call }: { readonly call: Call | null }): ReactNode {
         ))}
       </dl>
       <p>
-        <small>This is how the standard reads it. What the contract does is up to the contract.</small>
+        <small>This is the meaning by the standard. The contract itself may do something else.</small>
       </p>
     </section>
   );

@@ -4,10 +4,10 @@ import { Button } from "../design/button.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import styles from "./action-card.module.css";
 
-/** What the service takes at most. */
+/** Maximum length that the service accepts. */
 const LONGEST = 4_096;
 
-/** A question with suggestions; another answer is fine. */
+/** A question with suggested answers; any other answer is accepted. */
 export function Question({
   action,
   decision,
@@ -26,7 +26,7 @@ export function Question({
       {choices.length > 0 && (
         <div className={styles["buttons"]} role="group" aria-label="Suggested answers">
           {choices.map((choice, at) => (
-            // The same suggestion may come twice.
+            // Suggestions may repeat.
             <Button key={`${at} ${choice}`} disabled={decision.isBusy} onClick={() => answer(choice)}>
               <bdi>{choice}</bdi>
             </Button>

@@ -4,9 +4,9 @@ import { CopyButton } from "../design/copy-button.tsx";
 import { isolatedTexts } from "./approved-text.ts";
 import styles from "./action-card.module.css";
 
-/** How far a person is with what they are to approve. */
+/** How far a person has read the text to approve. */
 export interface Reading {
-  /** Whether its end was in sight: only then may it be approved. */
+  /** Whether the end has been in view, a precondition for approving. */
   readonly isDone: boolean;
   /** Id of the sentence that says what is missing. */
   readonly hintId: string;
@@ -18,7 +18,10 @@ export function useReading(): Reading {
   return { isDone, hintId: useId(), finish: () => setDone(true) };
 }
 
-/** All of a text that is approved, as `approvedText` or `visibleText` has made it. `reading` is done once its end has been scrolled into sight. */
+/**
+ * Shows a text to approve in full, as formatted by `approvedText` or `visibleText`. `reading` is done once
+ * its end has been scrolled into view.
+ */
 export function ReadThrough({
   label,
   text,
@@ -44,9 +47,9 @@ export function ReadThrough({
   const readOn = (): void => {
     const pre = box.current;
     if (pre === null) return;
-    // The last line stays in sight as the first.
+    // Keep the last line in view as the first.
     pre.scrollBy({ top: pre.clientHeight * 0.9 });
-    // This button is about to go: who pressed it stays with the text, not with the one that approves.
+    // This button disappears: move the focus to the text, not to the approve button.
     if (pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 1) pre.focus();
   };
   return (
@@ -61,11 +64,11 @@ export function ReadThrough({
       </pre>
       <div className={isLong ? styles["hint"] : undefined}>
         <p id={hintId} role="status">
-          {isLong && (isDone ? "You have seen all of it." : "Read to the end before you can agree.")}
+          {isLong && (isDone ? "You have reached the end." : "Read to the end to approve.")}
         </p>
         {isLong && !isDone && (
           <Button size="small" onClick={readOn}>
-            Read on
+            Continue reading
           </Button>
         )}
       </div>

@@ -22,7 +22,7 @@ export function SignatureRequest({
     <>
       <h2>Sign this with your wallet?</h2>
       <p>A signature can move money as a transaction can. Sign only what you understand.</p>
-      <ReadThrough label="What is signed" text={text} reading={reading} />
+      <ReadThrough label="Data to sign" text={text} reading={reading} />
       {wallet === null && decision.given === null && (
         <p>This browser has no wallet. Open this conversation where you have one.</p>
       )}

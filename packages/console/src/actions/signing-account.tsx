@@ -1,12 +1,12 @@
 import type { ReactNode } from "react";
 
-/** Says which account the wallet will use, before it does: a conversation opened by its id may be another address's. */
+/** Shows which account the wallet will use: a conversation opened by its id may belong to another address. */
 export function SigningAccount({ address }: { readonly address: string | null }): ReactNode {
   if (address === null)
-    return <p>The wallet’s chosen account signs. Check there that it is the one you mean.</p>;
+    return <p>The account selected in the wallet will sign. Check there that it is the right one.</p>;
   return (
     <p>
-      <code>{address}</code> signs, the account that this page is connected to.
+      <code>{address}</code> will sign: the account that this page is connected to.
     </p>
   );
 }

@@ -11,7 +11,7 @@ import styles from "./action-card.module.css";
 
 const HASH = "0x[0-9a-fA-F]{64}";
 
-/** A transaction for the person's wallet: sent by it here, or elsewhere and told by its hash. */
+/** A transaction to send with the browser's wallet, or elsewhere and report by its hash. */
 export function TransactionRequest({
   action,
   decision,
@@ -76,7 +76,7 @@ function SentElsewhere({
   const [hash, setHash] = useState("");
   return (
     <details className={styles["elsewhere"]} open={isOpen}>
-      <summary>Sent with a wallet elsewhere</summary>
+      <summary>I sent it from another wallet</summary>
       <form
         className={styles["answer"]}
         onSubmit={(event) => {
@@ -94,7 +94,7 @@ function SentElsewhere({
           onChange={(event) => setHash(event.target.value)}
         />
         <Button type="submit" disabled={decision.isBusy}>
-          It is sent
+          I have sent it
         </Button>
       </form>
     </details>

@@ -7,28 +7,31 @@ import type { WalletResult } from "./wallet-results.ts";
 
 export interface DecisionState {
   readonly isBusy: boolean;
-  /** Why the last try came to nothing. */
+  /** Why the last attempt failed. */
   readonly failure: string | null;
   readonly deny: () => void;
   readonly approveWith: (result: DecisionResult) => void;
-  /** Approves with what a wallet gives. */
+  /** Approves with a result that the wallet is asked for. */
   readonly approveByWallet: (asking: WalletAsking) => void;
-  /** Approves with what the wallet has given. */
-  readonly tellGiven: () => void;
-  /** What the wallet has done already, and the service does not know; `null` for nothing. */
+  /** Approves with the result that the wallet has already given. */
+  readonly reportResult: () => void;
+  /** A wallet's result that the service does not have yet; `null` if none. */
   readonly given: WalletResult | null;
-  /** Where the wallet is: not asked, asked by this page just now, or asked before by a page that did not hear what it did. */
-  readonly wallet: "not_asked" | "under_way" | "was_asked";
+  /**
+   * State of the wallet request: not made, pending in this page, or made earlier by a page that never saw the
+   * result.
+   */
+  readonly wallet: "not_asked" | "in_flight" | "was_asked";
 }
 
-/** What an approval comes with. */
+/** Result that accompanies an approval. */
 type DecisionResult = Extract<Decision, { decision: "approve" }>["result"];
 
-/** One decision of an action, and how far it is. */
+/** Tracks one decision of an action. */
 export function useDecision(action: PendingAction, onDecided: () => void): DecisionState {
   const { id } = action;
   const { approve, deny } = usePendingActions(useSessionId());
-  const { given, wasAsked, underWay, approveBy, tellGiven, settle } = useWalletResults(action);
+  const { given, wasAsked, inFlight, approveBy, reportResult, settle } = useWalletResults(action);
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
   const decide = async (work: () => Promise<unknown>): Promise<void> => {
@@ -43,19 +46,19 @@ export function useDecision(action: PendingAction, onDecided: () => void): Decis
       setBusy(false);
     }
   };
-  const joinUnderWay = useEffectEvent(() => {
-    if (underWay !== null) void decide(() => underWay);
+  const joinInFlight = useEffectEvent(() => {
+    if (inFlight !== null) void decide(() => inFlight);
   });
-  // The card was away meanwhile: what it has begun goes on.
-  useEffect(() => joinUnderWay(), [id]);
+  // After a remount, join a request that was started before.
+  useEffect(() => joinInFlight(), [id]);
   return {
-    isBusy: isBusy || underWay !== null,
+    isBusy: isBusy || inFlight !== null,
     failure,
     deny: () => void decide(() => settle(() => deny(id))),
     approveWith: (result) => void decide(() => settle(() => approve(id, result))),
     approveByWallet: (asking) => void decide(() => approveBy(asking)),
-    tellGiven: () => void decide(tellGiven),
+    reportResult: () => void decide(reportResult),
     given,
-    wallet: underWay !== null ? "under_way" : wasAsked ? "was_asked" : "not_asked",
+    wallet: inFlight !== null ? "in_flight" : wasAsked ? "was_asked" : "not_asked",
   };
 }

@@ -8,7 +8,7 @@ import type { DecisionState } from "./use-decision.ts";
 import { resultText, type WalletResult } from "./wallet-results.ts";
 import styles from "./action-card.module.css";
 
-/** What a person can do with a request to the wallet: have the wallet of the browser do it, where there is one, or deny. */
+/** Buttons for a wallet request: use the browser's wallet, if there is one, or deny. */
 export function WalletDecision({
   wallet,
   doing,
@@ -16,14 +16,14 @@ export function WalletDecision({
   reading,
   ask,
 }: {
-  /** `null` where the browser has none. */
+  /** `null` if the browser has none. */
   readonly wallet: BrowserWallet | null;
-  /** What the wallet is told to do, as the words of a button. */
+  /** Label of the button that asks the wallet. */
   readonly doing: string;
   readonly decision: DecisionState;
-  /** Of what the wallet is asked; `null` where there is nothing to scroll through. */
+  /** Reading state of the request's text; `null` if there is no long text. */
   readonly reading: Reading | null;
-  /** `expected` is the account that the page is connected to, `null` for whichever the wallet has. */
+  /** `expected` is the account that the page is connected to, `null` for the wallet's current one. */
   readonly ask: (wallet: BrowserWallet, expected: string | null) => Promise<WalletResult>;
 }): ReactNode {
   const { wallet: expected } = useConnection();
@@ -32,11 +32,11 @@ export function WalletDecision({
   return (
     <>
       {wallet !== null && <SigningAccount address={expected} />}
-      {decision.wallet === "under_way" && <p>The wallet is being asked. Look into its window.</p>}
+      {decision.wallet === "in_flight" && <p>Waiting for the wallet. Look at its window.</p>}
       {isAgain && (
         <p>
-          The wallet was asked for this already, and may have sent it. Look there first: what is sent twice is
-          paid twice. If it was sent, enter its hash.
+          The wallet has already received this request and may have sent the transaction. Check there first: a
+          transaction sent twice is paid twice. If it was sent, enter its hash.
         </p>
       )}
       <div className={styles["buttons"]}>
@@ -46,7 +46,7 @@ export function WalletDecision({
             disabled={decision.isBusy || reading?.isDone === false}
             aria-describedby={reading?.hintId}
             onClick={() =>
-              decision.approveByWallet({ wallet, ask: (noting) => ask(noting, expected), isAgain })
+              decision.approveByWallet({ wallet, ask: (recording) => ask(recording, expected), isAgain })
             }
           >
             {isAgain ? "Ask the wallet again" : doing}
@@ -60,7 +60,7 @@ export function WalletDecision({
   );
 }
 
-/** The wallet has done it. No wallet is needed any more, and of a transaction nobody is to be told that it was denied. */
+/** Shown once the wallet has given a result. A sent transaction can no longer be denied. */
 function Given({
   given,
   decision,
@@ -72,12 +72,12 @@ function Given({
   return (
     <>
       <p>
-        The wallet has done this, and is not asked again: <code>{resultText(given)}</code>. The service does
-        not know of it yet.{isSent && " What is sent cannot be denied any more."}
+        The wallet has done this and will not be asked again: <code>{resultText(given)}</code>. The service
+        does not know it yet.{isSent && "A sent transaction cannot be denied."}
       </p>
       <div className={styles["buttons"]}>
-        <Button look="primary" disabled={decision.isBusy} onClick={decision.tellGiven}>
-          Tell the service
+        <Button look="primary" disabled={decision.isBusy} onClick={decision.reportResult}>
+          Report to the service
         </Button>
         {!isSent && (
           <Button disabled={decision.isBusy} onClick={decision.deny}>

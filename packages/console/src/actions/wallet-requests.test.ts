@@ -31,11 +31,11 @@ function page() {
   };
 }
 
-it("a transaction is noted for every tab before the wallet is asked, and no other call is", async () => {
+it("records a transaction for all tabs before the wallet is asked, and no other request", async () => {
   const shared = page();
   const [requests, other] = [new WalletRequests(shared), new WalletRequests(shared)];
   const seen: unknown[] = [];
-  const wallet = requests.noting(
+  const wallet = requests.recording(
     { request: async ({ method }) => seen.push([method, other.wasAsked("a")]) },
     ACTION,
   );
@@ -58,9 +58,9 @@ it("a transaction is noted for every tab before the wallet is asked, and no othe
 it.each([
   ["declined", 4001, false],
   ["lost on its way", -32_603, true],
-])("what was %s leaves a note: %s", async (_how, code, isNoted) => {
+])("%s leaves the record: %s", async (_how, code, isNoted) => {
   const requests = new WalletRequests(page());
-  const wallet = requests.noting(
+  const wallet = requests.recording(
     { request: () => Promise.reject(Object.assign(new Error(), { code })) },
     ACTION,
   );
@@ -68,7 +68,7 @@ it.each([
   expect(requests.wasAsked("a")).toBe(isNoted);
 });
 
-it("a signature stays in its tab", () => {
+it("keeps a signature in its tab", () => {
   const shared = page();
   const requests = new WalletRequests(shared);
   requests.keep("a", { signature: "0x5a" });
@@ -76,20 +76,20 @@ it("a signature stays in its tab", () => {
   expect([shared.localStorage.kept.size, shared.sessionStorage.kept.size]).toEqual([0, 1]);
 });
 
-it("a browser that may keep nothing has it as long as the page lives", async () => {
+it("falls back to memory where the browser refuses storage", async () => {
   const refuse = (): never => {
     throw new Error("SecurityError");
   };
   const forbidden = { length: 0, key: refuse, getItem: refuse, setItem: refuse, removeItem: refuse };
   const requests = new WalletRequests({ ...page(), localStorage: forbidden, sessionStorage: forbidden });
-  await requests.noting({ request: async () => null }, ACTION).request(SEND);
+  await requests.recording({ request: async () => null }, ACTION).request(SEND);
   requests.keep("a", HASH);
   expect([requests.wasAsked("a"), requests.given("a")]).toEqual([true, HASH]);
   requests.forget("a");
   expect([requests.wasAsked("a"), requests.given("a")]).toEqual([false, null]);
 });
 
-it("what is under way is joined, and done once", async () => {
+it("joins a pending request, which runs once", async () => {
   const requests = new WalletRequests(page());
   const gate = Promise.withResolvers<void>();
   let begun = 0;
@@ -98,14 +98,14 @@ it("what is under way is joined, and done once", async () => {
     return gate.promise;
   };
   const both = [requests.join("a", work), requests.join("a", work)];
-  expect([begun, requests.underWay("a"), requests.underWay("b")]).toEqual([1, both[0], null]);
+  expect([begun, requests.inFlight("a"), requests.inFlight("b")]).toEqual([1, both[0], null]);
   gate.resolve();
   await Promise.all(both);
-  expect(requests.underWay("a")).toBeNull();
+  expect(requests.inFlight("a")).toBeNull();
 });
 
-it("what the work throws is thrown, and it is not done anew as if the tabs could not agree", async () => {
-  // As browsers do it: what the callback rejects with is what the request rejects with.
+it("throws what the work throws, and does not run it again without the lock", async () => {
+  // Like browsers: the rejection of the callback rejects the request.
   const locks = {
     request: (_name: string, _options: object, work: (lock: object) => unknown) => Promise.resolve(work({})),
   };
@@ -119,7 +119,7 @@ it("what the work throws is thrown, and it is not done anew as if the tabs could
   expect(times).toBe(1);
 });
 
-it("what belongs to actions that were long over is forgotten with the next page, and nothing else", () => {
+it("a new page drops results of actions that expired long ago, and nothing else", () => {
   const { localStorage, ...rest } = page();
   const soon = new Date(Date.now() + 600_000).toISOString();
   const entries = [

@@ -1,22 +1,25 @@
-// What the browser's wallet is asked for, and what it gave: one of these for the page, because cards come and go while a wallet's prompt
-// stands open. A transaction is noted before the wallet is asked for it, where every tab of the browser sees it and the next load of the
-// page: a wallet that was asked may have sent it, whoever was there to hear the answer.
+// Requests to the browser's wallet and their results. One object per page, because cards mount and unmount
+// while a wallet's prompt is open. A transaction is recorded, visible to all tabs and to the next page load,
+// before the wallet is asked: the wallet may send it even if no page sees the result.
 
-import { tabStorage, type Kept } from "../connection/tab-storage.ts";
+import { tabStorage, type KeyValueStore } from "../connection/tab-storage.ts";
 import type { BrowserWallet } from "../wallet/browser-wallet.ts";
 import { browserStorage, forgetOld, withMemory, type WalletPage } from "./wallet-storage.ts";
-import { ASKED, forgetResult, keepResult, keptResult, type WalletResult } from "./wallet-results.ts";
+import { ASKED, forgetResult, storeResult, storedResult, type WalletResult } from "./wallet-results.ts";
 
-/** Codes of EIP-1193 that say that nothing was done: declined, not allowed, not known. With any other one nobody knows. */
+/**
+ * EIP-1193 codes that guarantee that nothing was done: rejected, unauthorized, unsupported. After any other
+ * error the outcome is unknown.
+ */
 const REFUSALS: ReadonlySet<unknown> = new Set([4001, 4100, 4200]);
 
-/** One for the page. Fits `useSyncExternalStore`. */
+/** One per page. Fits `useSyncExternalStore`. */
 export class WalletRequests {
   readonly #page: WalletPage;
-  /** Signatures: they are secrets of a kind, and to give one again sends nothing. */
-  readonly #tab: Kept;
-  /** Transactions, which are public: no tab may send again what another one has sent. */
-  readonly #browser: Kept;
+  /** Signatures: they are sensitive, and giving one again sends nothing. */
+  readonly #tab: KeyValueStore;
+  /** Transactions: they are public, and no tab may send again what another has sent. */
+  readonly #browser: KeyValueStore;
   readonly #open = new Map<string, Promise<void>>();
   readonly #listeners = new Set<() => void>();
   #version = 0;
@@ -32,7 +35,7 @@ export class WalletRequests {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
-    // Other tabs ask and tell, too.
+    // Other tabs ask and report, too.
     this.#page.addEventListener("storage", this.#changed);
     return () => {
       this.#listeners.delete(listener);
@@ -40,24 +43,24 @@ export class WalletRequests {
     };
   };
 
-  /** What the wallet gave, and the service does not know; `null` for nothing. */
+  /** Returns a wallet's result that the service does not have yet; `null` if none. */
   given(actionId: string): WalletResult | null {
-    return keptResult(this.#browser, actionId) ?? keptResult(this.#tab, actionId);
+    return storedResult(this.#browser, actionId) ?? storedResult(this.#tab, actionId);
   }
 
-  /** Whether a wallet was asked for this transaction, here or in another tab, and did not decline. */
+  /** Returns true if a wallet was asked for this transaction, in any tab, and did not reject it. */
   wasAsked(actionId: string): boolean {
     return this.#browser.getItem(`${ASKED}${actionId}`) !== null;
   }
 
-  /** What this page does for the action at the moment; `null` for nothing. */
-  underWay(actionId: string): Promise<void> | null {
+  /** Returns this page's pending request for the action; `null` if none. */
+  inFlight(actionId: string): Promise<void> | null {
     return this.#open.get(actionId) ?? null;
   }
 
-  /** Does `work`, or joins what is under way for the action. */
+  /** Runs `work`, or joins the pending request for the action. */
   join(actionId: string, work: () => Promise<void>): Promise<void> {
-    const open = this.underWay(actionId);
+    const open = this.inFlight(actionId);
     if (open !== null) return open;
     const begun = work().finally(() => {
       this.#open.delete(actionId);
@@ -68,10 +71,13 @@ export class WalletRequests {
     return begun;
   }
 
-  /** Does `work` while no other tab does any for the action. Throws an Error with a sentence for the person where one does. */
+  /**
+   * Runs `work` if no other tab does for this action. Throws an `Error` with a sentence for the person if one
+   * does.
+   */
   async alone<Result>(actionId: string, work: () => Promise<Result>): Promise<Result> {
     const locks = this.#page.navigator.locks;
-    // Browsers have none for pages without TLS.
+    // Browsers have no locks on pages without TLS.
     if (locks === undefined) return work();
     const seen: { begun: Promise<Result> | null; isTaken: boolean } = { begun: null, isTaken: false };
     try {
@@ -80,17 +86,21 @@ export class WalletRequests {
         if (lock !== null) await (seen.begun = work());
       });
     } catch {
-      // Of the work: it is thrown below. Of the request: the tabs cannot agree here, and the note of who was asked has to do.
+      // Errors of `work` are rethrown below. If the lock request itself failed, tabs cannot coordinate, and
+      // the record of the request has to do.
     }
     if (seen.isTaken)
       throw new Error(
-        "Another tab of this browser is asking the wallet for this. Look into the wallet’s window.",
+        "Another tab of this browser is asking the wallet for this. Look at the wallet’s window.",
       );
     return seen.begun ?? work();
   }
 
-  /** The wallet, with the transaction noted for the action right before it is asked to send it. `until` is when the action is over. */
-  noting(
+  /**
+   * Returns the wallet, wrapped to record the transaction right before it is asked to send it. `until` is the
+   * expiry of the action.
+   */
+  recording(
     wallet: BrowserWallet,
     { id, until }: { readonly id: string; readonly until: string },
   ): BrowserWallet {
@@ -103,7 +113,7 @@ export class WalletRequests {
         try {
           return await wallet.request(call);
         } catch (thrown) {
-          // To decline the second time says nothing about the first.
+          // A rejection now says nothing about the first request.
           if (!wasAskedBefore && isRefusal(thrown)) this.forget(id);
           throw thrown;
         }
@@ -112,11 +122,11 @@ export class WalletRequests {
   }
 
   keep(actionId: string, result: WalletResult): void {
-    keepResult("signature" in result ? this.#tab : this.#browser, actionId, result);
+    storeResult("signature" in result ? this.#tab : this.#browser, actionId, result);
     this.#changed();
   }
 
-  /** The action is decided, or what was given is no good. */
+  /** Call when the action is decided, or the result is unusable. */
   forget(actionId: string): void {
     this.#browser.removeItem(`${ASKED}${actionId}`);
     for (const storage of [this.#browser, this.#tab]) forgetResult(storage, actionId);

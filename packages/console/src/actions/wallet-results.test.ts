@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { forgetResult, keepResult, keptResult } from "./wallet-results.ts";
+import { forgetResult, storeResult, storedResult } from "./wallet-results.ts";
 
 function storage() {
   const kept = new Map<string, string>();
@@ -11,11 +11,11 @@ function storage() {
   };
 }
 
-it("what a wallet gave is there for its own action until the service has it", () => {
+it("keeps a wallet's result for its action until the service has it", () => {
   const tab = storage();
-  keepResult(tab, "a", { transaction_hash: "0xb7" });
-  keepResult(tab, "b", { signature: "0x5a" });
-  expect([keptResult(tab, "a"), keptResult(tab, "b"), keptResult(tab, "c")]).toEqual([
+  storeResult(tab, "a", { transaction_hash: "0xb7" });
+  storeResult(tab, "b", { signature: "0x5a" });
+  expect([storedResult(tab, "a"), storedResult(tab, "b"), storedResult(tab, "c")]).toEqual([
     { transaction_hash: "0xb7" },
     { signature: "0x5a" },
     null,
@@ -25,16 +25,16 @@ it("what a wallet gave is there for its own action until the service has it", ()
   expect(tab.kept.size).toBe(0);
 });
 
-it.each(["{", "5", "[]", '{"transaction_hash":5}', "null"])("what cannot be read is nothing: %s", (text) => {
-  expect(keptResult({ ...storage(), getItem: () => text }, "a")).toBeNull();
+it.each(["{", "5", "[]", '{"transaction_hash":5}', "null"])("ignores unreadable data: %s", (text) => {
+  expect(storedResult({ ...storage(), getItem: () => text }, "a")).toBeNull();
 });
 
-it("a tab that may keep nothing is no failure", () => {
+it("tolerates a tab without storage", () => {
   const refuse = () => {
     throw new Error("SecurityError");
   };
   const tab = { getItem: refuse, setItem: refuse, removeItem: refuse };
-  expect(() => keepResult(tab, "a", { signature: "0x5a" })).not.toThrow();
-  expect(keptResult(tab, "a")).toBeNull();
+  expect(() => storeResult(tab, "a", { signature: "0x5a" })).not.toThrow();
+  expect(storedResult(tab, "a")).toBeNull();
   expect(() => forgetResult(tab, "a")).not.toThrow();
 });

@@ -1,16 +1,19 @@
-// What a wallet gave for an action, until the service has it: a transaction that is sent must not be sent again because the service could
-// not be told of it, also not after the page was loaded again.
+// Stored results of wallets, until the service has them: a sent transaction must not be sent again because
+// the service was unreachable, also not after a reload.
 
-import type { Kept } from "../connection/tab-storage.ts";
+import type { KeyValueStore } from "../connection/tab-storage.ts";
 
 export type WalletResult = { readonly transaction_hash: string } | { readonly signature: string };
 
-/** What the names of entries begin with, before the id of an action: what a wallet gave for it, and that a wallet was asked for it. */
+/**
+ * Prefixes of storage keys, before an action's id: the wallet's result, and the record that the wallet was
+ * asked.
+ */
 export const GIVEN = "colloquy.given.";
 export const ASKED = "colloquy.asked.";
 
-/** `null` where the wallet has given nothing yet. */
-export function keptResult(storage: Kept, actionId: string): WalletResult | null {
+/** Returns `null` if the wallet has given no result yet. */
+export function storedResult(storage: KeyValueStore, actionId: string): WalletResult | null {
   try {
     const kept: unknown = JSON.parse(storage.getItem(`${GIVEN}${actionId}`) ?? "null");
     return isResult(kept) ? kept : null;
@@ -19,23 +22,23 @@ export function keptResult(storage: Kept, actionId: string): WalletResult | null
   }
 }
 
-export function keepResult(storage: Kept, actionId: string, result: WalletResult): void {
+export function storeResult(storage: KeyValueStore, actionId: string, result: WalletResult): void {
   try {
     storage.setItem(`${GIVEN}${actionId}`, JSON.stringify(result));
   } catch {
-    // Full or forbidden: the page has it, as long as it lives.
+    // Full or forbidden: the page keeps it in memory.
   }
 }
 
-export function forgetResult(storage: Kept, actionId: string): void {
+export function forgetResult(storage: KeyValueStore, actionId: string): void {
   try {
     storage.removeItem(`${GIVEN}${actionId}`);
   } catch {
-    // Then nothing was kept.
+    // Nothing was stored then.
   }
 }
 
-/** What was done, to find it again in the wallet or on the chain. */
+/** Returns text by which to find the result in the wallet or on the chain. */
 export function resultText(result: WalletResult): string {
   return "signature" in result ? result.signature : result.transaction_hash;
 }

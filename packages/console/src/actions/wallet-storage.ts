@@ -1,21 +1,24 @@
-// Where the page keeps what it asked a wallet for and what that gave.
+// Storage of wallet requests and results.
 
-import { nameHere, type Kept, type StoringPage } from "../connection/tab-storage.ts";
+import { nameHere, type KeyValueStore, type StoringPage } from "../connection/tab-storage.ts";
 import { ASKED, GIVEN } from "./wallet-results.ts";
 
-/** What there is of the page. */
+/** The parts of `window` used here. */
 export interface WalletPage extends StoringPage {
-  readonly localStorage: Kept & Pick<Storage, "length" | "key">;
+  readonly localStorage: KeyValueStore & Pick<Storage, "length" | "key">;
   readonly navigator: { readonly locks?: Pick<LockManager, "request"> | undefined };
   readonly addEventListener: (event: "storage", listener: () => void) => void;
   readonly removeEventListener: (event: "storage", listener: () => void) => void;
 }
 
-/** The clock of the service and that of the browser may differ; it is better to know of a transaction for too long. */
+/** Tolerance for differing clocks; keeping a transaction for too long is harmless. */
 const DAY_MS = 86_400_000;
 
-/** What all tabs of the browser share, as the page's own service has it. Throws where the browser allows none, with each use. */
-export function browserStorage(page: WalletPage): Kept {
+/**
+ * Returns storage shared by all tabs, separate for each service. Every use throws if the browser refuses
+ * storage.
+ */
+export function browserStorage(page: WalletPage): KeyValueStore {
   return {
     getItem: (entry) => page.localStorage.getItem(nameHere(entry, page.location)),
     setItem: (entry, value) => page.localStorage.setItem(nameHere(entry, page.location), value),
@@ -23,8 +26,8 @@ export function browserStorage(page: WalletPage): Kept {
   };
 }
 
-/** A storage that never throws: what it does not take lasts as long as the page. */
-export function withMemory(storage: Kept): Kept {
+/** Wraps a storage so that it never throws: refused entries are kept in memory. */
+export function withMemory(storage: KeyValueStore): KeyValueStore {
   const memory = new Map<string, string>();
   return {
     getItem: (entry) => memory.get(entry) ?? orNull(() => storage.getItem(entry)),
@@ -43,7 +46,7 @@ export function withMemory(storage: Kept): Kept {
   };
 }
 
-/** Forgets what belongs to actions that were over a day ago: no card was there to see the end of them. */
+/** Removes entries of actions that expired more than a day ago. */
 export function forgetOld(page: WalletPage, now: Date): void {
   try {
     for (const entry of entriesOf(page.localStorage)) {
@@ -54,7 +57,7 @@ export function forgetOld(page: WalletPage, now: Date): void {
       page.localStorage.removeItem(entry.replace(ASKED, GIVEN));
     }
   } catch {
-    // Then nothing is kept here.
+    // Nothing is stored here then.
   }
 }
 

@@ -32,7 +32,7 @@ function snapshot(messages: Message[], pending_actions: PendingAction[] = []): S
   };
 }
 
-it("an answer is told when it begins and when it is whole, and not in between", () => {
+it("announces an answer when it starts and when it is complete, not in between", () => {
   const [none, begun, grown, whole] = [
     snapshot([]),
     snapshot([answer("streaming", "")]),
@@ -45,11 +45,11 @@ it("an answer is told when it begins and when it is whole, and not in between", 
   expect(announcementOf(whole, whole)).toBeNull();
 });
 
-it("an answer that was there at first sight is no news", () => {
+it("does not announce answers that were there from the start", () => {
   expect(announcementOf(null, snapshot([answer("complete")]))).toBeNull();
 });
 
-it("one that is there at once is told at once, and a long one in part", () => {
+it("announces a complete new answer at once, and a long one in part", () => {
   expect(announcementOf(snapshot([]), snapshot([answer("complete")]))).toContain("Hello there.");
   const told = announcementOf(snapshot([]), snapshot([answer("complete", "word ".repeat(1_000))]));
   expect(told?.length).toBeLessThan(450);
@@ -59,17 +59,17 @@ it("one that is there at once is told at once, and a long one in part", () => {
 it.each([
   ["interrupted", "The answer was stopped."],
   ["failed", "The assistant could not finish this answer."],
-] as const)("one that was %s is told to be", (status, told) => {
+] as const)("announces an answer that was %s", (status, told) => {
   expect(announcementOf(snapshot([answer("streaming")]), snapshot([answer(status)]))).toBe(told);
 });
 
-it("what is asked is told once", () => {
+it("announces a pending action once", () => {
   const [before, after] = [snapshot([answer("streaming")]), snapshot([answer("streaming")], [QUESTION])];
   expect(announcementOf(before, after)).toBe("The assistant asks: Which one?");
   expect(announcementOf(after, after)).toBeNull();
 });
 
-it("an answer that ends while the next one begins is told, and so is the beginning", () => {
+it("announces the end of an answer together with the start of the next one", () => {
   const before = snapshot([answer("streaming", "The an")]);
   const after = snapshot([answer("complete", "The answer is 84."), answer("streaming", "", "m2")]);
   expect(announcementOf(before, after)).toBe(
@@ -77,7 +77,7 @@ it("an answer that ends while the next one begins is told, and so is the beginni
   );
 });
 
-it("everything that is asked at once is told", () => {
+it("announces all actions requested at once", () => {
   const other: PendingAction = { ...QUESTION, id: "a2", request: { question: "And how?", choices: [] } };
   const before = snapshot([answer("streaming")]);
   expect(announcementOf(before, snapshot([answer("streaming")], [QUESTION, other]))).toBe(

@@ -1,14 +1,17 @@
 import type { Message, PendingAction, Snapshot } from "@colloquy/client";
 
-/** Of a long answer the beginning is told; the rest is there to be read. */
+/** Longer answers are announced in part. */
 const LONGEST = 400;
 
-/** All that has come since `before` and is worth a sentence; `null` for nothing. What was there at first sight is no news. */
+/**
+ * Returns an announcement of what has changed since `before`; `null` if nothing. The first snapshot is not
+ * announced.
+ */
 export function announcementOf(before: Snapshot | null, after: Snapshot | null): string | null {
   if (before === null || after === null) return null;
   const statuses = new Map(before.messages.map(({ id, status }) => [id, status]));
   const known = new Set(before.pending_actions.map(({ id }) => id));
-  // Several may have changed at once: one answer ends, and the next one, to what waited, begins.
+  // Several may change at once: one answer ends, and the next one starts.
   const answers = after.messages.filter(
     ({ id, sender, status }) => sender === "agent" && statuses.get(id) !== status,
   );

@@ -2,7 +2,7 @@ import type { Snapshot } from "@colloquy/client";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { announcementOf } from "./announcement.ts";
 
-/** Tells who does not see the page what has happened: an answer when it is whole, not each of its words. */
+/** Announces changes to screen readers: an answer once it is complete, not word by word. */
 export function Announcer({ snapshot }: { readonly snapshot: Snapshot | null }): ReactNode {
   const before = useRef<Snapshot | null>(null);
   const [announcement, setAnnouncement] = useState("");

@@ -10,8 +10,8 @@ interface Opened {
 }
 
 /**
- * Chooses the App of a new conversation, among those that the key opens. Not there without a key, which opens the default one alone. The
- * service is asked when somebody is about to choose, because most who load the page do not.
+ * Selects the App of a new conversation among those that the key opens. Hidden without a key, which opens
+ * only the default App. Loads the list on first focus, because most visitors do not need it.
  */
 export function AppPicker(): ReactNode {
   const { client, app, key, change } = useConnection();
@@ -22,7 +22,7 @@ export function AppPicker(): ReactNode {
     asked.current = key;
     openedApps(client).then(
       (names) => setOpened({ key, names }),
-      // The settings say what is wrong with a key.
+      // The settings report problems with a key.
       () => {
         asked.current = null;
       },

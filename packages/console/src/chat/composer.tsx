@@ -6,10 +6,10 @@ import { useMediaQuery } from "../design/use-media-query.ts";
 import { loadDraft, saveDraft } from "./drafts.ts";
 import styles from "./composer.module.css";
 
-/** What the service takes at most (docs/api.md, "Send a message"). */
+/** Maximum length that the service accepts (docs/api.md, "Send a message"). */
 const LONGEST = 32_768;
 
-/** Where a message is written. Enter sends it, with Shift it begins a line. */
+/** Input for messages. Enter sends, Shift+Enter starts a new line. */
 export function Composer({
   draftOf,
   pickers,
@@ -18,14 +18,14 @@ export function Composer({
   readonly pickers: ReactNode;
 }): ReactNode {
   useDraft(draftOf);
-  // Elsewhere a keyboard would come up that nobody asked for.
+  // On touch devices focusing would open the keyboard.
   const hasKeyboard = useMediaQuery("(pointer: fine)");
   const left = useAuiState(({ composer }) => LONGEST - composer.text.length);
   return (
     <ComposerPrimitive.Root
       className={styles["composer"]}
       onSubmit={(event) => {
-        // Enter would send what the service refuses.
+        // The service would refuse the message.
         if (left < 0) event.preventDefault();
       }}
     >
@@ -59,7 +59,7 @@ export function Composer({
   );
 }
 
-/** Takes up what was written here before, and keeps what is being written. */
+/** Restores the draft of this conversation and saves changes. */
 function useDraft(draftOf: string | null): void {
   const { storage } = useConnection();
   const aui = useAui();

@@ -2,10 +2,10 @@ import type { Connection } from "@colloquy/client";
 import type { ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { hashOf } from "../shell/route.ts";
-import { connectionWords } from "./connection-words.ts";
+import { connectionMessage } from "./connection-message.ts";
 import styles from "./bars.module.css";
 
-/** How the conversation is followed, while that is not as it should be. */
+/** Shows problems of the live connection. */
 export function ConnectionBar({
   connection,
   onRetry,
@@ -15,7 +15,7 @@ export function ConnectionBar({
   readonly onRetry: () => void;
   readonly onKeyWanted: () => void;
 }): ReactNode {
-  const words = connectionWords(connection);
+  const words = connectionMessage(connection);
   return (
     <div role="status" aria-label="Connection">
       {words !== null && (
@@ -32,7 +32,7 @@ export function ConnectionBar({
             </Button>
           )}
           {words.help === "new-chat" && (
-            <a href={hashOf({ page: "chat", sessionId: null })}>Begin a new one</a>
+            <a href={hashOf({ page: "chat", sessionId: null })}>Start a new one</a>
           )}
         </div>
       )}

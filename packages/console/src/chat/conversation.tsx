@@ -17,19 +17,19 @@ import { SessionIdContext } from "./session-id.tsx";
 import { Thread } from "./thread.tsx";
 import { useModels } from "./use-models.ts";
 import { useNewestMessages } from "./use-newest-messages.ts";
-import { useHearing, useLeaving } from "./use-outbox.ts";
+import { useFailures, useOutgoing } from "./use-outbox.ts";
 import { Welcome } from "./welcome.tsx";
 import styles from "./thread.module.css";
 
-/** A conversation that the service has, live. */
+/** A conversation that exists on the service, live. */
 export function Conversation(props: ChatPageProps & { readonly sessionId: string }): ReactNode {
   const { sessionId, menu, isDeveloping, onDevelop, onKeyWanted } = props;
   const { snapshot, connection, session } = useSession(sessionId);
   const known = useModels(sessionId);
-  const leaving = useLeaving(sessionId);
+  const outgoing = useOutgoing(sessionId);
   const messages = useNewestMessages(snapshot?.messages.length ?? null);
   const isBegun = (snapshot?.messages.length ?? 0) > 0;
-  const { runtime, tell, failures, dismiss } = useConversationRuntime(
+  const { runtime, report, failures, dismiss } = useConversationRuntime(
     sessionId,
     messages.newest,
     isBegun ? (snapshot?.app ?? null) : null,
@@ -41,7 +41,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
     try {
       await session.setModel(model);
     } catch (error) {
-      tell(failureOf("The model was not changed", error));
+      report(failureOf("The model was not changed", error));
     }
   };
   return (
@@ -55,7 +55,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
         <ConnectionBar
           connection={connection}
           onRetry={() => {
-            // How it went stands in the connection.
+            // The connection bar shows the outcome.
             session.refresh().catch(() => undefined);
           }}
           onKeyWanted={onKeyWanted}
@@ -65,7 +65,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
           draftOf={sessionId}
           isOver={connection.state === "deleted"}
           messages={messages}
-          leaving={leaving}
+          outgoing={outgoing}
           welcome={<Beginning {...{ snapshot, connection }} onAsk={(text) => runtime.thread.append(text)} />}
           failures={failures}
           onDismiss={dismiss}
@@ -83,7 +83,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
   );
 }
 
-/** What stands where there is no message. */
+/** Shown while there are no messages. */
 function Beginning({
   snapshot,
   connection,
@@ -93,27 +93,33 @@ function Beginning({
   return connection.state === "failed" ? null : <p className={styles["loading"]}>Loading…</p>;
 }
 
-/** assistant-ui over this session; what fails is told, and what was not sent is given back. `app` is that of the session once it has begun. */
+/**
+ * Returns assistant-ui's runtime for this session; failures are reported, and unsent messages go back to the
+ * composer. `app` is the session's App once it has started.
+ */
 function useConversationRuntime(sessionId: string, newest: number, app: string | null) {
   const { outbox, wallet, ...settings } = useConnection();
-  const tell = (failure: Failure): void => outbox.tell(sessionId, failure);
+  const report = (failure: Failure): void => outbox.report(sessionId, failure);
   const runtime = useColloquyRuntime({
     sessionId,
     newest,
     onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
     onSend: (text, sent, idempotencyKey) => {
       const message = { sessionId, to: sessionId, text, idempotencyKey, publicKey: wallet, model: null };
-      outbox.hand({ ...message, app: app ?? settings.app ?? DEFAULT_APP }, sent);
+      outbox.track({ ...message, app: app ?? settings.app ?? DEFAULT_APP }, sent);
     },
     onError: (error, { text }) => {
-      // The outbox tells of what was not sent.
-      if (text === null) tell(failureOf("That did not work", error));
+      // The outbox reports unsent messages.
+      if (text === null) report(failureOf("That did not work", error));
     },
   });
-  return { runtime, tell, ...useHearing(sessionId, runtime) };
+  return { runtime, report, ...useFailures(sessionId, runtime) };
 }
 
-/** A conversation belongs to its App for good, so what is sent goes there, whichever the next one is begun with. */
+/**
+ * Sends requests to the session's App, which never changes, whichever App is selected for the next
+ * conversation.
+ */
 function useFollowedApp(sessionApp: string | null, isBegun: boolean): void {
   const { follow } = useConnection();
   useEffect(() => {

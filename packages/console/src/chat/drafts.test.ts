@@ -11,7 +11,7 @@ function storage() {
   };
 }
 
-it("each conversation has a draft of its own, and the next one too", () => {
+it("keeps one draft per conversation, and one for the next conversation", () => {
   const tab = storage();
   saveDraft(tab, "a", "half a sentence");
   saveDraft(tab, null, "not begun");
@@ -22,14 +22,14 @@ it("each conversation has a draft of its own, and the next one too", () => {
   ]);
 });
 
-it("what was sent leaves nothing behind", () => {
+it("leaves nothing behind after sending", () => {
   const tab = storage();
   saveDraft(tab, "a", "x");
   saveDraft(tab, "a", "");
   expect(tab.kept.size).toBe(0);
 });
 
-it("a tab that may keep nothing has no drafts", () => {
+it("has no drafts in a tab without storage", () => {
   const refuse = () => {
     throw new Error("SecurityError");
   };

@@ -1,17 +1,17 @@
-// What was written and not sent yet, for each conversation, as long as the tab is open.
+// Unsent drafts, one per conversation, until the tab is closed.
 
-import type { Kept } from "../connection/tab-storage.ts";
+import type { KeyValueStore } from "../connection/tab-storage.ts";
 
 export interface Draft {
-  /** `null` for a conversation that has not begun. */
+  /** `null` for a conversation that has not started. */
   readonly sessionId: string | null;
   readonly text: string;
 }
 
 const PREFIX = "colloquy.draft.";
 
-/** `sessionId` is `null` for a conversation that has not begun. */
-export function loadDraft(storage: Kept, sessionId: string | null): string {
+/** `sessionId` is `null` for a conversation that has not started. */
+export function loadDraft(storage: KeyValueStore, sessionId: string | null): string {
   try {
     return storage.getItem(entry(sessionId)) ?? "";
   } catch {
@@ -19,17 +19,17 @@ export function loadDraft(storage: Kept, sessionId: string | null): string {
   }
 }
 
-/** An empty draft leaves nothing behind. */
-export function saveDraft(storage: Kept, sessionId: string | null, text: string): void {
+/** An empty draft removes the entry. */
+export function saveDraft(storage: KeyValueStore, sessionId: string | null, text: string): void {
   try {
     if (text === "") storage.removeItem(entry(sessionId));
     else storage.setItem(entry(sessionId), text);
   } catch {
-    // Full or forbidden: then a draft lasts until another conversation is opened.
+    // Full or forbidden: the draft is lost when another conversation is opened.
   }
 }
 
-/** What stands in a storage may be anything. */
+/** Storage may contain anything. */
 export function isDraft(value: unknown): value is Draft {
   if (typeof value !== "object" || value === null) return false;
   const { sessionId, text } = value as Readonly<Record<string, unknown>>;

@@ -5,15 +5,15 @@ import { isTooMany } from "./newest-messages.ts";
 import type { NewestMessages } from "./use-newest-messages.ts";
 import styles from "./thread.module.css";
 
-/** Stands above the first message that is on the page, in the viewport. */
-export function EarlierMessages({ leftOut, showEarlier, letGo }: NewestMessages): ReactNode {
+/** Shown above the first rendered message, in the viewport. */
+export function EarlierMessages({ leftOut, showEarlier, showNewest }: NewestMessages): ReactNode {
   const place = useRef<HTMLDivElement>(null);
   const keepPlace = useKeptPlace(place);
   const shown = useAuiState(({ thread }) => thread.messages.length);
   const isAtNewest = useThreadViewport(({ isAtBottom }) => isAtBottom);
   useEffect(() => {
-    if (isAtNewest && isTooMany(shown)) letGo();
-  }, [isAtNewest, shown, letGo]);
+    if (isAtNewest && isTooMany(shown)) showNewest();
+  }, [isAtNewest, shown, showNewest]);
   return (
     <div ref={place} className={styles["earlier"]}>
       {leftOut > 0 && (
@@ -32,7 +32,10 @@ export function EarlierMessages({ leftOut, showEarlier, letGo }: NewestMessages)
   );
 }
 
-/** What was the first message stays where it is on the screen when others come before it: to be called before they do. */
+/**
+ * Returns a function to call before earlier messages are inserted: it keeps the first message at its place on
+ * the screen.
+ */
 function useKeptPlace(place: RefObject<HTMLElement | null>): () => void {
   const first = useAuiState(({ thread }) => thread.messages[0]?.id);
   const kept = useRef<{ readonly element: Element; readonly top: number } | null>(null);
@@ -42,7 +45,7 @@ function useKeptPlace(place: RefObject<HTMLElement | null>): () => void {
     const { element, top } = kept.current;
     kept.current = null;
     viewport.scrollTop += element.getBoundingClientRect().top - top;
-    // The button is gone with the last of them, and with it the place of the keyboard.
+    // The button disappears with the last page, and the focus with it.
     if (document.activeElement === document.body) viewport.focus({ preventScroll: true });
   }, [first, place]);
   return () => {

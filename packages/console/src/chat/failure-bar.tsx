@@ -4,7 +4,7 @@ import { Button, IconButton } from "../design/button.tsx";
 import type { Failure } from "./failure.ts";
 import styles from "./bars.module.css";
 
-/** What a person did and what came of it, until they have read it: each by itself, since one may hold what is told nowhere else. */
+/** Failures until the person dismisses them, one by one: each may be reported nowhere else. */
 export function FailureBars({
   failures,
   onDismiss,

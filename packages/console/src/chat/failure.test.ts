@@ -2,7 +2,7 @@ import { ColloquyError } from "@colloquy/client";
 import { expect, it } from "vitest";
 import { failureOf, failureOfMessage, withFailure } from "./failure.ts";
 
-it("says what has failed, and why", () => {
+it("says what failed, and why", () => {
   const error = new ColloquyError("The service cannot be reached.", { code: "network_failed" });
   expect(failureOf("It was not removed", error)).toEqual({
     sentence: "It was not removed. The service cannot be reached.",
@@ -11,7 +11,7 @@ it("says what has failed, and why", () => {
   expect(failureOf("It was not renamed", "odd").sentence).toBe("It was not renamed.");
 });
 
-it("says when a limit lets one through again", () => {
+it("says when to try again after a rate limit", () => {
   const error = new ColloquyError("Ten messages wait already.", {
     code: "queue_full",
     status: 429,
@@ -33,19 +33,22 @@ it.each([
   ["outcome_unknown", 503, false],
   ["http_error", 502, false],
   ["rate_limited", 429, true],
-])("a message that failed with %s %i may have been sent, where nobody knows", (code, status, isAgain) => {
-  const { sentence } = failureOfMessage(new ColloquyError("No.", { code, status }), { isAgain });
-  expect(sentence).toBe(
-    "Your message may have been sent. No. Look at the conversation before you send it again.",
-  );
-});
+])(
+  "a message may have been sent if it failed with %s %i, where the outcome is unknown",
+  (code, status, isAgain) => {
+    const { sentence } = failureOfMessage(new ColloquyError("No.", { code, status }), { isAgain });
+    expect(sentence).toBe(
+      "Your message may have been sent. No. Look at the conversation before you send it again.",
+    );
+  },
+);
 
-it("a message that the service has refused was not sent", () => {
+it("a message that the service refused was not sent", () => {
   const error = new ColloquyError("No.", { code: "message_too_long", status: 400 });
   expect(failureOfMessage(error, { isAgain: false }).sentence).toBe("Your message was not sent. No.");
 });
 
-it("what has failed stands beside what failed before, and once", () => {
+it("a new failure is added to the earlier ones, once", () => {
   const [one, two, oneAgain] = ["1", "2", "1"].map((sentence) => ({ sentence, needsKey: false }));
   expect(withFailure(withFailure([one!], two!), oneAgain!)).toEqual([two, one]);
 });

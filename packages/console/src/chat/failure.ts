@@ -1,23 +1,23 @@
-// What has gone wrong, in words for a person, and what may help.
+// Failures in words for a person, with what may help.
 
 import { ColloquyError } from "@colloquy/client";
 
 export interface Failure {
   readonly sentence: string;
-  /** Whether another App key is what helps. */
+  /** Whether another App key would help. */
   readonly needsKey: boolean;
 }
 
 const KEY_CODES = new Set(["app_key_invalid", "app_forbidden"]);
 
-/** Whether another App key is what helps. */
+/** Returns true if another App key would help. */
 export function needsKey(error: unknown): boolean {
   return error instanceof ColloquyError && KEY_CODES.has(error.code);
 }
 
 /**
- * What became of a message that failed. Where the service has not refused it (no answer, or that of a service in trouble), nobody knows whether
- * it has it; nor where an earlier page has sent it too (`isAgain`).
+ * Describes the failure of a message. Without a refusal by the service (no answer, or a server error), and if
+ * an earlier page has sent it too (`isAgain`), the outcome is unknown.
  */
 export function failureOfMessage(error: unknown, { isAgain }: { readonly isAgain: boolean }): Failure {
   if (!isAgain && !isUnknown(error)) return failureOf("Your message was not sent", error);
@@ -25,12 +25,12 @@ export function failureOfMessage(error: unknown, { isAgain }: { readonly isAgain
   return { sentence: `${sentence} Look at the conversation before you send it again.`, needsKey };
 }
 
-/** It may have been kept by a try whose answer was lost. */
+/** An attempt whose answer was lost may have stored the message. */
 function isUnknown(error: unknown): boolean {
   return error instanceof ColloquyError && (error.status < 400 || error.status >= 500);
 }
 
-/** `what` has failed is how the sentence begins: "Your message was not sent". */
+/** `what` starts the sentence: "Your message was not sent". */
 export function failureOf(what: string, error: unknown): Failure {
   const isService = error instanceof ColloquyError;
   const reason = error instanceof Error ? error.message : "";
@@ -39,7 +39,7 @@ export function failureOf(what: string, error: unknown): Failure {
   return { sentence: `${what}. ${reason}${when}`.trim(), needsKey: needsKey(error) };
 }
 
-/** What failed before and this, as the newest. What is told in the same words is told once. */
+/** Appends a failure. Equal sentences are shown once. */
 export function withFailure(before: readonly Failure[], failure: Failure): readonly Failure[] {
   return [...before.filter(({ sentence }) => sentence !== failure.sentence), failure];
 }

@@ -2,10 +2,10 @@ import { useAuiState } from "@assistant-ui/react";
 import type { ReactNode } from "react";
 import styles from "./message.module.css";
 
-/** Characters of the question that are on the page; the style cuts them to one line. */
+/** Characters of the question to render; CSS cuts it to one line. */
 const LONGEST = 200;
 
-/** The question of the answer around it, if other messages stand between the two. */
+/** The question of the surrounding answer, if other messages stand between the two. */
 export function InReplyTo(): ReactNode {
   const question = useAuiState(({ message }) => message.metadata.custom["inReplyTo"]);
   if (typeof question !== "string") return null;

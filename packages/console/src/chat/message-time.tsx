@@ -1,7 +1,7 @@
 import { useAuiState } from "@assistant-ui/react";
 import type { ReactNode } from "react";
 
-/** When the message that is around came. */
+/** Time of the surrounding message. */
 export function MessageTime(): ReactNode {
   const createdAt = useAuiState(({ message }) => message.createdAt);
   const isToday = createdAt.toDateString() === new Date().toDateString();

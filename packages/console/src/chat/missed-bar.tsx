@@ -6,10 +6,12 @@ import { goTo } from "../shell/use-route.ts";
 import { useMissed, useSendingAgain } from "./use-outbox.ts";
 import styles from "./bars.module.css";
 
-/** What went wrong in conversations that were left meanwhile, until it is read or the conversation is opened. */
+/**
+ * Failures in conversations that the person has left, until dismissed or until the conversation is opened.
+ */
 export function MissedBar(): ReactNode {
   const { outbox } = useConnection();
-  // It stands above every place, so that what fails of this is told wherever one is.
+  // Mounted on every page, so that failures of resent messages are reported everywhere.
   useSendingAgain();
   return useMissed().map(({ number, sessionId, failure }) => (
     <div key={number} className={styles["failure"]} role="alert">

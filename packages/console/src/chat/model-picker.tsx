@@ -3,9 +3,9 @@ import { Button } from "../design/button.tsx";
 import { Picker } from "../design/picker.tsx";
 import type { Models } from "./use-models.ts";
 
-/** Chooses the model of a conversation. `model` is the one in force, `null` for the App's default. */
+/** Selects the model of a conversation. `model` is the one in force, `null` for the App's default. */
 export function ModelPicker({
-  known: { models, isFailed, askAgain },
+  known: { models, isFailed, refetch },
   model,
   onPick,
 }: {
@@ -16,12 +16,12 @@ export function ModelPicker({
   const current = model ?? models[0];
   if (isFailed)
     return (
-      <Button size="small" look="quiet" onClick={askAgain}>
+      <Button size="small" look="quiet" onClick={refetch}>
         Models did not load. Try again
       </Button>
     );
   if (current === undefined) return null;
-  // One that has left the configuration is still what the conversation says.
+  // A model that was removed from the configuration is still the conversation's model.
   const choices = models.includes(current) ? models : [current, ...models];
   return <Picker label="Model" value={current} choices={choices} onPick={onPick} />;
 }

@@ -1,4 +1,4 @@
-// A conversation that has not begun: nothing is known of it to the service until something is said.
+// A conversation that has not started: the service learns of it with the first message.
 
 import {
   AssistantRuntimeProvider,
@@ -28,11 +28,11 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
   const known = useModels(null);
   useDocumentTitle("New chat");
   const { begin, sending } = useBeginning(id, model);
-  const again = useLeavingAgain();
+  const again = useResentMessages();
   const messages = useMemo(() => (sending === null ? again : [...again, sending]), [again, sending]);
   const runtime = useExternalStoreRuntime<{ readonly text: string }>({
     messages,
-    // Nobody answers yet, and what is said next has to come after it.
+    // The first message must be answered before the next one.
     isSendDisabled: messages.length > 0,
     convertMessage: ({ text }, at) => ({
       role: "user" as const,
@@ -42,7 +42,7 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
     }),
     onNew: (message) => begin(textOf(message)),
   });
-  const { failures, dismiss } = useHearing(null, runtime);
+  const { failures, dismiss } = useFailures(null, runtime);
   return (
     <AssistantRuntimeProvider runtime={runtime}>
       <TopBar menu={menu} title="New chat" />
@@ -68,7 +68,7 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
   );
 }
 
-/** What a conversation begins with. */
+/** Choices for the new conversation. */
 interface Chosen {
   readonly app: string | null;
   readonly id: string;
@@ -76,7 +76,10 @@ interface Chosen {
   readonly model: string | null;
 }
 
-/** Another App has other models, and a session whose model was chosen belongs to its App already: so each App begins anew. */
+/**
+ * Resets the choices with the App: other Apps have other models, and a session with a selected model belongs
+ * to its App.
+ */
 function useChosen(): readonly [Chosen, (model: string) => void] {
   const { client } = useColloquy();
   const { app, follow } = useConnection();
@@ -87,7 +90,7 @@ function useChosen(): readonly [Chosen, (model: string) => void] {
   return [chosen, (model) => setChosen({ ...chosen, model })];
 }
 
-/** Sends the first message, and goes to the conversation that comes of it. */
+/** Sends the first message and navigates to the new conversation. */
 function useBeginning(id: string, model: string | null) {
   const { client, session, publicKey } = useColloquy();
   const { refresh } = useThreads();
@@ -97,21 +100,21 @@ function useBeginning(id: string, model: string | null) {
   const begin = useCallback(
     async (text: string): Promise<void> => {
       setSending({ text });
-      // Any id that nobody else has.
+      // Any unique id.
       const idempotencyKey = client.session().id;
       const message = { sessionId: null, to: id, text, idempotencyKey, publicKey, model };
       const sent = said(session(id), message);
-      outbox.hand({ ...message, app: app ?? DEFAULT_APP }, sent);
+      outbox.track({ ...message, app: app ?? DEFAULT_APP }, sent);
       try {
         await sent;
       } catch {
         setSending(null);
-        // The text goes back to where it was written.
+        // Puts the text back into the composer.
         throw new MessageNotSentError("not sent");
       }
-      // The list of a wallet does not know of it yet.
+      // The wallet's list does not contain it yet.
       void refresh();
-      // Who has gone elsewhere meanwhile finds it in the list.
+      // Otherwise the person finds it in the list.
       if (isHere.current) goTo({ page: "chat", sessionId: id }, { replace: true });
       else if (publicKey === null) remember(id, text);
     },
@@ -128,7 +131,7 @@ async function said(
   await session.send(text, { idempotencyKey, ...(publicKey !== null && { publicKey }) });
 }
 
-/** Whether the page that asks is still shown. */
+/** Tracks whether the component is still mounted. */
 function useIsHere(): { readonly current: boolean } {
   const isHere = useRef(true);
   useEffect(() => {

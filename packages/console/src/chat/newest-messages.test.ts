@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
 import { isTooMany, leftOutAfterMore, leftOutAtNewest } from "./newest-messages.ts";
 
-it("the newest 50 are shown, all of them where there are no more", () => {
+it("shows the newest 50, or all if there are fewer", () => {
   expect([0, 1, 50, 51, 500].map(leftOutAtNewest)).toEqual([0, 0, 0, 1, 450]);
 });
 
-it("50 more come each time, the last time what is left", () => {
+it("shows 50 more each time, finally the rest", () => {
   expect([450, 51, 50, 7, 0].map(leftOutAfterMore)).toEqual([400, 1, 0, 0, 0]);
 });
 
-it("what was asked for once is not too many, and whatever grows is in the end", () => {
+it("is not too many after one request, but is eventually", () => {
   expect([50, 100, 101].map(isTooMany)).toEqual([false, false, true]);
 });

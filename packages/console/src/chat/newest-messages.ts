@@ -1,22 +1,22 @@
-// How many messages of a conversation are on the page. assistant-ui tells each message that is mounted of every key and of every piece of
-// an answer, so that hundreds of them at once make typing slow.
+// Limits the number of rendered messages. assistant-ui updates every mounted message on each keystroke and
+// each delta, so that hundreds of them make typing slow.
 
-/** On the page when a conversation is opened, and so many more each time that earlier ones are asked for. */
+/** Messages rendered at first, and per request for earlier ones. */
 const PORTION = 50;
-/** With more than these on the page, the earlier ones are let go when the reader is at the newest. */
+/** Beyond this, earlier messages are removed once the reader is at the newest. */
 const MOST = 100;
 
-/** How many of the first messages are left out when the newest are shown. */
+/** Returns how many of the first messages are left out initially. */
 export function leftOutAtNewest(total: number): number {
   return Math.max(0, total - PORTION);
 }
 
-/** How many are left out once earlier ones were asked for. */
+/** Returns how many are left out after a request for earlier ones. */
 export function leftOutAfterMore(leftOut: number): number {
   return Math.max(0, leftOut - PORTION);
 }
 
-/** Whether so many stand on the page that those which nobody reads should go. */
+/** Returns true if unread earlier messages should be removed. */
 export function isTooMany(shown: number): boolean {
   return shown > MOST;
 }

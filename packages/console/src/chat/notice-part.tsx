@@ -6,7 +6,7 @@ import styles from "./message.module.css";
 
 const ICONS = { info: Info, warning: TriangleAlert, error: CircleAlert };
 
-/** Something that the service said about a message. */
+/** A notice of the service about a message. */
 export function NoticePart({ data }: { readonly data: Notice }): ReactNode {
   const Icon = ICONS[data.level];
   return (

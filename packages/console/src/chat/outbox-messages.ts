@@ -1,66 +1,69 @@
-// A message between a composer and the service, and how it outlives the page that has sent it.
+// Messages between a composer and the service, stored so that they survive a reload.
 
-import type { Kept } from "../connection/tab-storage.ts";
+import type { KeyValueStore } from "../connection/tab-storage.ts";
 import { isDraft } from "./drafts.ts";
 
-/** What the service is given. */
+/** The message as sent to the service. */
 export interface Message {
-  /** Whose draft it was: `null` for a conversation that had not begun. */
+  /** The draft it came from: `null` for a conversation that had not started. */
   readonly sessionId: string | null;
-  /** The session that it goes to. */
+  /** The target session. */
   readonly to: string;
   readonly text: string;
   readonly idempotencyKey: string;
   readonly app: string;
-  /** Wallet address that the session is bound to. */
+  /** Wallet address to bind. */
   readonly publicKey: string | null;
-  /** Set before it, `null` for none. */
+  /** Model to set before it, `null` for none. */
   readonly model: string | null;
 }
 
-export interface Leaving extends Message {
-  /** Counts up in the order of sending. */
+export interface Outgoing extends Message {
+  /** Increases in sending order. */
   readonly number: number;
-  /** When it was sent first, in milliseconds since 1970. */
+  /** Time of the first attempt, milliseconds since 1970. */
   readonly at: number;
-  /** Whether the page before this one has sent it already: nobody knows whether it arrived. */
+  /** Whether the previous page has already sent it, with an unknown outcome. */
   readonly isAgain: boolean;
 }
 
 const ENTRY = "colloquy.leaving";
-/** The service answers the same message under the same key alike for 24 hours (docs/api.md); an hour is for tries and for clocks. */
+/**
+ * The service honours an idempotency key for 24 hours (docs/api.md); the margin is for retries and differing
+ * clocks.
+ */
 const HARMLESS_MS = 23 * 60 * 60 * 1000;
 
-/** Whether it can be sent again without standing in the conversation twice. */
-export function isHarmlessAgain({ at }: Leaving, now: number): boolean {
+/** Returns true if sending it again cannot store it twice. */
+export function isHarmlessAgain({ at }: Outgoing, now: number): boolean {
   return at <= now && now - at < HARMLESS_MS;
 }
 
-/** What the page before this one in the tab was sending when it went. */
-export function loadLeaving(storage: Kept): readonly Leaving[] {
+/** Returns the messages that the previous page of this tab was sending. */
+export function loadOutgoing(storage: KeyValueStore): readonly Outgoing[] {
   try {
     const left: unknown = JSON.parse(storage.getItem(ENTRY) ?? "[]");
-    return Array.isArray(left) ? left.flatMap((one, at) => leavingOf(one, at + 1)) : [];
+    return Array.isArray(left) ? left.flatMap((one, at) => outgoingOf(one, at + 1)) : [];
   } catch {
-    // Nothing may be kept here, or something else stands there.
+    // No storage, or foreign data.
     return [];
   }
 }
 
-export function keepLeaving(storage: Kept, leaving: readonly Leaving[]): void {
+export function storeOutgoing(storage: KeyValueStore, outgoing: readonly Outgoing[]): void {
   try {
-    if (leaving.length === 0) storage.removeItem(ENTRY);
-    else storage.setItem(ENTRY, JSON.stringify(leaving));
+    if (outgoing.length === 0) storage.removeItem(ENTRY);
+    else storage.setItem(ENTRY, JSON.stringify(outgoing));
   } catch {
-    // Full or forbidden: then it lasts as long as the page.
+    // Full or forbidden: it lasts as long as the page.
   }
 }
 
-/** What stands in a storage may be anything. What has no key, as pages of before kept it, is too old to be sent again. */
-function leavingOf(value: unknown, number: number): readonly Leaving[] {
+/** Storage may contain anything. Entries without a key, from older consoles, cannot be sent again. */
+function outgoingOf(value: unknown, number: number): readonly Outgoing[] {
   if (!isDraft(value)) return [];
   const { sessionId, text } = value;
-  const { to, idempotencyKey, app, publicKey, model, at } = value as Partial<Leaving>;
+  const { to, idempotencyKey, app, publicKey, model, at } = value as Partial<Outgoing>;
   const isWhole =
     typeof to === "string" &&
     typeof idempotencyKey === "string" &&

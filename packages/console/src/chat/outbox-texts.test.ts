@@ -5,7 +5,7 @@ it.each([
   ["yes", "", "yes"],
   ["yes", "yes", "yes"],
   ["yes", "oh yes, and", "yes\n\noh yes, and"],
-])("%j that was not sent and %j that is written are %j", (text, written, together) => {
+])("puts unsent %j before the draft %j: %j", (text, written, together) => {
   expect(withUnsent(text, written)).toBe(together);
 });
 
@@ -16,6 +16,6 @@ it.each([
   ["One\n\nTwo\n\nfour", "One\n\nTwo\n\nThree\n\nfour"],
   ["Two\n\nfour", "Two\n\nThree\n\nfour"],
   ["", "Three"],
-])("behind what was sent earlier, where it still stands: %j", (written, together) => {
+])("puts it after text that was sent earlier and is still there: %j", (written, together) => {
   expect(withUnsent("Three", written, ["One", "Two"])).toBe(together);
 });

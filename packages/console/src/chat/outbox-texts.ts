@@ -1,4 +1,4 @@
-// Texts that go back to where they were written, because they were not sent.
+// Texts of unsent messages that go back to their composer.
 
 interface Given {
   readonly number: number;
@@ -7,11 +7,11 @@ interface Given {
 
 const GAP = "\n\n";
 
-/** What was given back to each composer and may still stand there, so that several stand in the order in which they were sent. */
+/** Texts given back to each composer that may still be there, to keep them in sending order. */
 export class UnsentTexts {
   readonly #given = new Map<string | null, readonly Given[]>();
 
-  /** `written` with the text before it, behind those that were sent earlier. */
+  /** Returns `written` with the text in front, after those that were sent earlier. */
   placed(sessionId: string | null, { number, text }: Given, written: string): string {
     const given = this.#given.get(sessionId) ?? [];
     const earlier = given.filter((one) => one.number < number).map((one) => one.text);
@@ -20,15 +20,15 @@ export class UnsentTexts {
     return withUnsent(text, written, earlier);
   }
 
-  /** Something else is written there from now on. */
+  /** Call when the composer's content was replaced. */
   forget(sessionId: string | null): void {
     this.#given.delete(sessionId);
   }
 }
 
 /**
- * What was not sent before what is being written by now; once, where it has been given back already. `earlier` are texts that stay before it,
- * those of them that still stand at the beginning.
+ * Returns unsent text before the current draft, without duplicating it. `earlier` are texts that stay in
+ * front if the draft still starts with them.
  */
 export function withUnsent(text: string, written: string, earlier: readonly string[] = []): string {
   const before: string[] = [];

@@ -1,14 +1,20 @@
-// Messages between a composer and the service. A person may go elsewhere meanwhile: what was not sent then stands in the draft of its
-// conversation, and they are told. They may load the page again: then it is sent again under the key that it has, so that it is kept once
-// whether it had arrived or not, and only what the service does not take then is a draft.
+// Messages between a composer and the service. If the person leaves meanwhile, an unsent message becomes a
+// draft of its conversation and the failure is reported. After a reload, messages are sent again under their
+// idempotency keys, so that each is stored once; only those that the service refuses become drafts.
 
-import type { Kept } from "../connection/tab-storage.ts";
+import type { KeyValueStore } from "../connection/tab-storage.ts";
 import { loadDraft, saveDraft } from "./drafts.ts";
 import { failureOfMessage, type Failure } from "./failure.ts";
-import { isHarmlessAgain, keepLeaving, loadLeaving, type Leaving, type Message } from "./outbox-messages.ts";
+import {
+  isHarmlessAgain,
+  storeOutgoing,
+  loadOutgoing,
+  type Outgoing,
+  type Message,
+} from "./outbox-messages.ts";
 import { UnsentTexts } from "./outbox-texts.ts";
 
-/** Something that went wrong in a conversation that nobody looked at. */
+/** A failure in a conversation that was not open. */
 export interface Missed {
   readonly number: number;
   readonly sessionId: string | null;
@@ -16,34 +22,37 @@ export interface Missed {
 }
 
 export interface OutboxState {
-  readonly leaving: readonly Leaving[];
+  readonly outgoing: readonly Outgoing[];
   readonly missed: readonly Missed[];
 }
 
-/** Answers what is written with what was not sent in its place. */
+/** Inserts the unsent text into the current one. */
 export type GiveBack = (written: string) => string;
 
-/** Hears what went wrong; what was not sent goes back to the composer with `giveBack`, `null` where that has happened. */
-export type Hearer = (failure: Failure, giveBack: GiveBack | null) => void;
+/**
+ * Receives failures; `giveBack` inserts the unsent text into the composer, `null` if that has already
+ * happened.
+ */
+export type FailureListener = (failure: Failure, giveBack: GiveBack | null) => void;
 
-/** One for the page. Fits `useSyncExternalStore`. */
+/** One per page. Fits `useSyncExternalStore`. */
 export class Outbox {
-  readonly #storage: Kept;
+  readonly #storage: KeyValueStore;
   readonly #now: () => number;
   readonly #listeners = new Set<() => void>();
-  readonly #hearers = new Map<string | null, Hearer>();
+  readonly #hearers = new Map<string | null, FailureListener>();
   readonly #texts = new UnsentTexts();
   #state: OutboxState;
-  /** Those of the page before this one, until they are sent again. */
-  #left: readonly Leaving[];
+  /** Messages of the previous page, until they are sent again. */
+  #left: readonly Outgoing[];
   #count: number;
 
-  constructor(storage: Kept, now = Date.now) {
+  constructor(storage: KeyValueStore, now = Date.now) {
     this.#storage = storage;
     this.#now = now;
-    this.#left = loadLeaving(storage);
+    this.#left = loadOutgoing(storage);
     this.#count = this.#left.length;
-    this.#state = { leaving: this.#left, missed: [] };
+    this.#state = { outgoing: this.#left, missed: [] };
   }
 
   readonly getSnapshot = (): OutboxState => this.#state;
@@ -53,17 +62,20 @@ export class Outbox {
     return () => void this.#listeners.delete(listener);
   };
 
-  /** Takes note of a message that is on its way until `sent` settles. */
-  hand(message: Message, sent: Promise<unknown>): void {
+  /** Tracks a message in flight until `sent` settles. */
+  track(message: Message, sent: Promise<unknown>): void {
     this.#count += 1;
     const one = { ...message, number: this.#count, at: this.#now(), isAgain: false };
-    // Its writer has seen what stood in the composer, and that is empty now.
+    // The composer was cleared by sending.
     this.#texts.forget(message.sessionId);
-    this.#leave([...this.#state.leaving, one]);
+    this.#leave([...this.#state.outgoing, one]);
     this.#follow(one, sent);
   }
 
-  /** Sends what the page before this one was sending, those of a conversation one after the other. Once: after that there is nothing left. */
+  /**
+   * Sends the previous page's messages again, one after another within a conversation. Later calls do
+   * nothing.
+   */
   sendAgain(send: (message: Message) => Promise<unknown>): void {
     const work = new Map<string, Promise<unknown>>();
     const left = this.#left;
@@ -73,7 +85,7 @@ export class Outbox {
       const sent = before
         .catch(() => undefined)
         .then(async () => {
-          if (!isHarmlessAgain(one, this.#now())) throw new Error("It left too long ago to be sent again.");
+          if (!isHarmlessAgain(one, this.#now())) throw new Error("It was sent too long ago to be retried.");
           await send(one);
         });
       work.set(one.to, sent);
@@ -81,54 +93,57 @@ export class Outbox {
     }
   }
 
-  /** Has whoever is at this conversation hear of it, or keeps it until somebody is. */
-  tell(sessionId: string | null, failure: Failure): void {
-    const hearer = this.#hearers.get(sessionId);
-    if (hearer !== undefined) return hearer(failure, null);
+  /** Reports a failure to the open conversation, or keeps it until the conversation is opened. */
+  report(sessionId: string | null, failure: Failure): void {
+    const failureListener = this.#hearers.get(sessionId);
+    if (failureListener !== undefined) return failureListener(failure, null);
     this.#count += 1;
     const missed = [...this.#state.missed, { number: this.#count, sessionId, failure }];
     this.#set({ missed });
   }
 
-  /** Somebody is at the conversation from now on, and hears all that they have missed. Answers what ends this. */
-  attend(sessionId: string | null, hearer: Hearer): () => void {
-    this.#hearers.set(sessionId, hearer);
+  /**
+   * Subscribes an open conversation and reports all missed failures. Returns a function that unsubscribes.
+   */
+  openConversation(sessionId: string | null, failureListener: FailureListener): () => void {
+    this.#hearers.set(sessionId, failureListener);
     const isOfHere = (one: Missed): boolean => one.sessionId === sessionId;
     const missed = this.#state.missed.filter(isOfHere);
     if (missed.length > 0) this.#set({ missed: this.#state.missed.filter((one) => !isOfHere(one)) });
-    for (const { failure } of missed) hearer(failure, null);
+    for (const { failure } of missed) failureListener(failure, null);
     return () => {
-      if (this.#hearers.get(sessionId) === hearer) this.#hearers.delete(sessionId);
+      if (this.#hearers.get(sessionId) === failureListener) this.#hearers.delete(sessionId);
     };
   }
 
-  /** It was read. */
+  /** Removes a failure once dismissed. */
   dismiss(number: number): void {
     this.#set({ missed: this.#state.missed.filter((one) => one.number !== number) });
   }
 
-  #follow(one: Leaving, sent: Promise<unknown>): void {
-    const isGone = (): void => this.#leave(this.#state.leaving.filter(({ number }) => number !== one.number));
+  #follow(one: Outgoing, sent: Promise<unknown>): void {
+    const isGone = (): void =>
+      this.#leave(this.#state.outgoing.filter(({ number }) => number !== one.number));
     sent.then(isGone, async (error: unknown) => {
-      // assistant-ui takes a message back by itself, where it can, right after this.
+      // Where it can, assistant-ui itself restores the text right after this.
       await new Promise((resolve) => setTimeout(resolve, 0));
       this.#giveBack(one, failureOfMessage(error, one));
       isGone();
     });
   }
 
-  #giveBack(one: Leaving, failure: Failure): void {
+  #giveBack(one: Outgoing, failure: Failure): void {
     const { sessionId } = one;
     const giveBack = (written: string): string => this.#texts.placed(sessionId, one, written);
-    const hearer = this.#hearers.get(sessionId);
-    if (hearer !== undefined) return hearer(failure, giveBack);
+    const failureListener = this.#hearers.get(sessionId);
+    if (failureListener !== undefined) return failureListener(failure, giveBack);
     saveDraft(this.#storage, sessionId, giveBack(loadDraft(this.#storage, sessionId)));
-    this.tell(sessionId, failure);
+    this.report(sessionId, failure);
   }
 
-  #leave(leaving: readonly Leaving[]): void {
-    this.#set({ leaving });
-    keepLeaving(this.#storage, leaving);
+  #leave(outgoing: readonly Outgoing[]): void {
+    this.#set({ outgoing });
+    storeOutgoing(this.#storage, outgoing);
   }
 
   #set(changes: Partial<OutboxState>): void {

@@ -1,16 +1,16 @@
-// What there is to say of a message that the service does not have yet.
+// Status of a message that the service does not have yet.
 
 import { useEffect, useState, useSyncExternalStore, type ReactNode } from "react";
 import styles from "./message.module.css";
 
-/** In the place of a message's status while it is on its way. */
+/** Status of a message in flight. */
 export const SENDING = "sending";
 
-/** Milliseconds that a message may take without a word about it, and with one word. */
+/** Milliseconds without any status text, and with a short one. */
 export const SHORT_MS = 400;
 const LONG_MS = 2_000;
 
-/** Counts from when it is first shown. */
+/** Counts from the first render. */
 export function SendingState(): ReactNode {
   const isOffline = useSyncExternalStore(onNetwork, () => !window.navigator.onLine);
   const [waited, setWaited] = useState<"short" | "noticed" | "long">("short");

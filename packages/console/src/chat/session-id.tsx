@@ -1,6 +1,6 @@
 import { createContext, use } from "react";
 
-/** The id of the conversation that is shown, for what stands inside of its messages. */
+/** The id of the shown conversation, for components inside messages. */
 export const SessionIdContext = createContext<string | null>(null);
 
 export function useSessionId(): string {

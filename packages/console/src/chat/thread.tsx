@@ -9,13 +9,13 @@ import { Composer } from "./composer.tsx";
 import { EarlierMessages } from "./earlier-messages.tsx";
 import type { Failure } from "./failure.ts";
 import { FailureBars } from "./failure-bar.tsx";
-import { LeavingMessage } from "./leaving-message.tsx";
-import type { Leaving } from "./outbox-messages.ts";
+import { OutgoingMessage } from "./outgoing-message.tsx";
+import type { Outgoing } from "./outbox-messages.ts";
 import type { NewestMessages } from "./use-newest-messages.ts";
 import { UserMessage } from "./user-message.tsx";
 import styles from "./thread.module.css";
 
-const NONE: readonly Leaving[] = [];
+const NONE: readonly Outgoing[] = [];
 
 export interface ThreadProps {
   /** The session whose draft the composer keeps, `null` for a new one. */
@@ -23,26 +23,26 @@ export interface ThreadProps {
   readonly failures: readonly Failure[];
   readonly onDismiss: (failure: Failure) => void;
   readonly onKeyWanted: () => void;
-  /** Which messages are on the page; all of them without it. */
+  /** Which messages are rendered; all when absent. */
   readonly messages?: NewestMessages;
-  /** What was said and has not reached the service yet. */
-  readonly leaving?: readonly Leaving[];
-  /** Below the text that is written. */
+  /** Messages in flight to the service. */
+  readonly outgoing?: readonly Outgoing[];
+  /** Shown below the input. */
   readonly pickers: ReactNode;
-  /** Nothing can be said any more: no composer. */
+  /** Hides the composer once the conversation is gone. */
   readonly isOver?: boolean;
-  /** Shown while there is no message. */
+  /** Shown while there are no messages. */
   readonly welcome?: ReactNode;
 }
 
-/** The messages and the composer, below an assistant-ui runtime. */
+/** Messages and composer, below an assistant-ui runtime. */
 export function Thread({
   draftOf,
   failures,
   onDismiss,
   onKeyWanted,
   messages,
-  leaving = NONE,
+  outgoing = NONE,
   pickers,
   isOver = false,
   welcome,
@@ -50,7 +50,7 @@ export function Thread({
   const isEmpty = useAuiState(({ thread }) => thread.messages.length === 0);
   return (
     <ThreadPrimitive.Root className={styles["thread"]}>
-      {/* What is new is told by the announcer, in whole sentences; a live log would read every word that streams. */}
+      {/* The announcer reports changes in full sentences; a live region would read every streamed word. */}
       <ThreadPrimitive.Viewport
         className={styles["viewport"]}
         role="log"
@@ -68,8 +68,8 @@ export function Thread({
               </ErrorBoundary>
             )}
           </ThreadPrimitive.Messages>
-          {leaving.map((message) => (
-            <LeavingMessage key={message.number} text={message.text} />
+          {outgoing.map((message) => (
+            <OutgoingMessage key={message.number} text={message.text} />
           ))}
         </div>
       </ThreadPrimitive.Viewport>
@@ -84,16 +84,16 @@ export function Thread({
   );
 }
 
-/** In the place of a message that cannot be shown: the others, and the composer, stay. */
+/** Replaces a message that fails to render; the others and the composer stay. */
 function BrokenMessage(): ReactNode {
-  return <p className={styles["broken"]}>This message cannot be shown. The service has it.</p>;
+  return <p className={styles["broken"]}>This message cannot be displayed. It is stored on the service.</p>;
 }
 
-/** In the place of the composer. What were sent would begin another conversation under the same id. */
+/** Replaces the composer: a message would start another conversation under the same id. */
 function Over(): ReactNode {
   return (
     <div className={styles["over"]}>
-      <p>Nothing more can be said here.</p>
+      <p>You cannot send messages here any more.</p>
       <Button look="primary" onClick={() => goTo({ page: "chat", sessionId: null })}>
         New chat
       </Button>

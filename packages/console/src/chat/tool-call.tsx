@@ -6,7 +6,7 @@ import { ActionCard } from "../actions/action-card.tsx";
 import { classes } from "../design/classes.ts";
 import { durationText } from "../design/duration-text.ts";
 import { JsonText } from "../design/json-text.tsx";
-import { lookOf, progressText, type CallLook } from "./tool-words.ts";
+import { lookOf, progressText, type CallLook } from "./tool-text.ts";
 import styles from "./tool-call.module.css";
 
 const LOOKS: Readonly<Record<CallLook, { readonly Icon: typeof Check; readonly words: string }>> = {
@@ -19,10 +19,10 @@ const LOOKS: Readonly<Record<CallLook, { readonly Icon: typeof Check; readonly w
   unanswered: { Icon: Ban, words: "denied: not answered in time" },
 };
 
-/** Only what has run has taken its time. */
+/** Only calls that ran have a duration. */
 const TIMED: ReadonlySet<CallLook> = new Set(["complete", "failed"]);
 
-/** A call of a tool: which one, how it goes, and to be opened, what went in and what came out. */
+/** A tool call: name and state; opens to input and output. */
 export function ToolCall({
   toolName,
   argsText,

@@ -1,6 +1,9 @@
 import { useAuiState } from "@assistant-ui/react";
 
-/** The words of the message that is around; what was said before and after a tool call stands apart by a blank line. */
+/**
+ * Returns the text of the surrounding message; parts before and after a tool call are separated by a blank
+ * line.
+ */
 export function useMessageText(): string {
   return useAuiState(({ message }) =>
     message.content

@@ -3,19 +3,22 @@ import { useConnection } from "../connection/connection.tsx";
 
 export interface Models {
   readonly models: readonly string[];
-  /** There are none to choose from, because the service could not be asked. */
+  /** The list is empty because the request failed. */
   readonly isFailed: boolean;
-  readonly askAgain: () => void;
+  readonly refetch: () => void;
 }
 
 const NOT_KNOWN = { models: [], isFailed: false } as const;
 
-/** The models that the session may choose, or without one, those of the App that is chosen. The first one is the App's default. */
+/**
+ * Returns the models of the session's App, or without a session those of the selected App. The first one is
+ * the default.
+ */
 export function useModels(sessionId: string | null): Models {
   const { client } = useConnection();
-  const [known, setKnown] = useState<Omit<Models, "askAgain">>(NOT_KNOWN);
+  const [known, setKnown] = useState<Omit<Models, "refetch">>(NOT_KNOWN);
   const [round, setRound] = useState(0);
-  const askAgain = useCallback(() => setRound((round) => round + 1), []);
+  const refetch = useCallback(() => setRound((round) => round + 1), []);
   useEffect(() => {
     const leaving = new AbortController();
     const { signal } = leaving;
@@ -27,5 +30,5 @@ export function useModels(sessionId: string | null): Models {
     );
     return () => leaving.abort();
   }, [client, sessionId, round]);
-  return { ...known, askAgain };
+  return { ...known, refetch };
 }

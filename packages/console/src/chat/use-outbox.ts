@@ -7,32 +7,38 @@ import { parseRoute } from "../shell/route.ts";
 import { goTo } from "../shell/use-route.ts";
 import { withFailure, type Failure } from "./failure.ts";
 import type { Missed } from "./outbox.ts";
-import type { Leaving } from "./outbox-messages.ts";
+import type { Outgoing } from "./outbox-messages.ts";
 
-/** The messages that are on their way to a conversation. */
-export function useLeaving(sessionId: string): readonly Leaving[] {
-  const leaving = useAllLeaving();
-  return useMemo(() => leaving.filter(({ to }) => to === sessionId), [leaving, sessionId]);
+/** Returns the messages in flight to a conversation. */
+export function useOutgoing(sessionId: string): readonly Outgoing[] {
+  const outgoing = useAllOutgoing();
+  return useMemo(() => outgoing.filter(({ to }) => to === sessionId), [outgoing, sessionId]);
 }
 
-/** The first messages of conversations that the page before this one was sending. */
-export function useLeavingAgain(): readonly Leaving[] {
-  const leaving = useAllLeaving();
-  return useMemo(() => leaving.filter(({ sessionId, isAgain }) => sessionId === null && isAgain), [leaving]);
+/** Returns first messages of new conversations that the previous page was sending. */
+export function useResentMessages(): readonly Outgoing[] {
+  const outgoing = useAllOutgoing();
+  return useMemo(
+    () => outgoing.filter(({ sessionId, isAgain }) => sessionId === null && isAgain),
+    [outgoing],
+  );
 }
 
-function useAllLeaving(): readonly Leaving[] {
+function useAllOutgoing(): readonly Outgoing[] {
   const { outbox } = useConnection();
-  return useSyncExternalStore(outbox.subscribe, outbox.getSnapshot).leaving;
+  return useSyncExternalStore(outbox.subscribe, outbox.getSnapshot).outgoing;
 }
 
-/** What went wrong where nobody looked. */
+/** Returns failures of conversations that were not open. */
 export function useMissed(): readonly Missed[] {
   const { outbox } = useConnection();
   return useSyncExternalStore(outbox.subscribe, outbox.getSnapshot).missed;
 }
 
-/** Sends what the page before this one was sending, with the key of the tab, and shows the conversation that comes of a first message. */
+/**
+ * Sends the previous page's messages again with the tab's key, and navigates to the conversation of a first
+ * message.
+ */
 export function useSendingAgain(): void {
   const { outbox, fetch, key, remember } = useConnection();
   const { refresh } = useThreads();
@@ -56,21 +62,24 @@ function isAtNewChat(): boolean {
   return route.page === "chat" && route.sessionId === null;
 }
 
-/** What has failed and was not dismissed yet. */
+/** Failures that are not dismissed yet. */
 export interface Failures {
   /** Oldest first. */
   readonly failures: readonly Failure[];
   readonly dismiss: (failure: Failure) => void;
 }
 
-/** What has failed in the conversation that is shown (`null`: one that has not begun); what was not sent goes back to its composer. */
-export function useHearing(sessionId: string | null, runtime: AssistantRuntime): Failures {
+/**
+ * Returns failures of the open conversation (`null`: one that has not started); unsent text goes back to its
+ * composer.
+ */
+export function useFailures(sessionId: string | null, runtime: AssistantRuntime): Failures {
   const { outbox } = useConnection();
   const [failures, setFailures] = useState<readonly Failure[]>([]);
   const { composer } = runtime.thread;
   useEffect(
     () =>
-      outbox.attend(sessionId, (failure, giveBack) => {
+      outbox.openConversation(sessionId, (failure, giveBack) => {
         setFailures((before) => withFailure(before, failure));
         if (giveBack !== null) composer.setText(giveBack(composer.getState().text));
       }),

@@ -8,7 +8,7 @@ import { SENDING, SendingState } from "./sending-state.tsx";
 import { useMessageText } from "./use-message-text.ts";
 import styles from "./message.module.css";
 
-/** What a person said: as it was written, never as markup. */
+/** A user's message, shown as written, never as markup. */
 export function UserMessage(): ReactNode {
   const text = useMessageText();
   const status = useAuiState(({ message }) => message.metadata.custom["status"]);

@@ -1,10 +1,13 @@
 import type { ReactNode } from "react";
 import styles from "./welcome.module.css";
 
-/** What the demo model can do, one of each. */
+/** One prompt for each ability of the demo model. */
 const EXAMPLES = ["What is 12 * 7?", "What time is it in Tokyo?", "Count to 50", "Who are you?"];
 
-/** Stands where messages will. `model` is the one that answers, `null` while it is not known; `onAsk` sends an example. */
+/**
+ * Shown while there are no messages. `model` is the one that answers, `null` while unknown; `onAsk` sends an
+ * example.
+ */
 export function Welcome({
   model,
   onAsk,
@@ -34,7 +37,7 @@ export function Welcome({
         </>
       ) : (
         <p>
-          Write a message to begin. It is kept as soon as it is sent, and the answer goes on if you leave.
+          Write a message to begin. It is stored as soon as it is sent, and the answer continues if you leave.
         </p>
       )}
     </section>

@@ -1,6 +1,6 @@
-// Whether a page has not been looked at for a while.
+// Detects that a page has been hidden for a while.
 
-/** What there is of the page. */
+/** The parts of the page used here. */
 export interface VisiblePage {
   readonly visibilityState: string;
   addEventListener(event: "visibilitychange", listener: () => void): void;
@@ -8,14 +8,14 @@ export interface VisiblePage {
 
 export interface Away {
   readonly isAway: () => boolean;
-  /** Calls back at each change. Answers what ends this. */
+  /** Calls back at each change. Returns a function that unsubscribes. */
   readonly onChange: (listener: () => void) => () => void;
 }
 
-/** Milliseconds after which a hidden page counts as left. */
+/** Milliseconds after which a hidden page counts as away. */
 export const AWAY_MS = 60_000;
 
-/** Watches the page for as long as it lives. `after` calls back after so many milliseconds, unless what it answers is called. */
+/** Watches the page permanently. `after` schedules a callback and returns a function that cancels it. */
 export function watchAway(
   page: VisiblePage,
   after: (ms: number, callback: () => void) => () => void = onPageTimer,

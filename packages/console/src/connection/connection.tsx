@@ -1,4 +1,4 @@
-// The one client of the page, and what a person has entered for it.
+// The page's client, and the settings a person has entered for it.
 
 import { createClient, type Client } from "@colloquy/client";
 import { ColloquyProvider, localThreads } from "@colloquy/react";
@@ -9,56 +9,59 @@ import { recordedFetch } from "../developer/recorded-fetch.ts";
 import { RequestLog } from "../developer/request-log.ts";
 import { watchAway } from "./away.ts";
 import { withReleasedStreams } from "./released-streams.ts";
-import { streamPlaces, withStreamPlaces } from "./stream-places.ts";
+import { streamSlots, withStreamSlots } from "./stream-slots.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
-import { nameHere, tabStorage, type Kept } from "./tab-storage.ts";
+import { nameHere, tabStorage, type KeyValueStore } from "./tab-storage.ts";
 
 export interface Connection extends Settings {
-  /** Of the key above, and of the App of the conversation that is open or else of the next one; another one when these change. */
+  /**
+   * Uses the key above and the App of the open conversation, else of the next one; replaced when these
+   * change.
+   */
   readonly client: Client;
-  /** Says which App the conversation that is open belongs to, `null` for none. What is sent goes there. */
+  /** Sets the App of the open conversation, `null` for none. Requests go to that App. */
   readonly follow: (app: string | null) => void;
-  /** The calls that the client has made, and those that are made with `fetch`. */
+  /** Requests of the client and of `fetch`. */
   readonly requests: RequestLog;
   readonly fetch: typeof globalThis.fetch;
-  /** Keeps what the tab has for this service. */
-  readonly storage: Kept;
-  /** What is on its way to the service. */
+  /** The tab's storage for this service. */
+  readonly storage: KeyValueStore;
+  /** Messages in flight to the service. */
   readonly outbox: Outbox;
-  /** What the browser's wallet is asked for. */
+  /** Requests to the browser's wallet. */
   readonly walletRequests: WalletRequests;
-  /** Takes what was entered, until the tab is closed. */
+  /** Changes settings until the tab is closed. */
   readonly change: (entered: Partial<Settings>) => void;
-  /** Puts a conversation into this browser's own list, by what was said first in it, though no page has shown it yet. */
+  /** Adds a conversation to this browser's own list, titled by its first message, before a page shows it. */
   readonly remember: (sessionId: string, firstMessage: string) => void;
 }
 
-/** The App of who names none. */
+/** The App of requests that name none. */
 export const DEFAULT_APP = "default";
-/** Until the service's own title is known. */
+/** Used until the service's title is known. */
 const TITLE_LENGTH = 60;
 
 const ConnectionContext = createContext<Connection | null>(null);
 
-/** Gives `useConnection` to everything below. */
+/** Provides `useConnection` to everything below. */
 export function ConnectionProvider({ children }: { readonly children: ReactNode }): ReactNode {
   const [parts] = useState(partsOfPage);
   const { storage, requests } = parts;
   const [settings, setSettings] = useState(() => loadSettings(storage));
   const { key } = settings;
   const [followed, follow] = useState<string | null>(null);
-  // Named even where it is the default one: what names none goes to the App of the key in some calls.
+  // Named even if it is the default: some calls without it go to the App of the key.
   const app = followed ?? settings.app ?? DEFAULT_APP;
   const [away] = useState(() => watchAway(window.document));
-  const [places] = useState(() => streamPlaces(window));
+  const [places] = useState(() => streamSlots(window));
   const fetch = useMemo(
-    () => withReleasedStreams(withStreamPlaces(recordedFetch({ log: requests }), places), away),
+    () => withReleasedStreams(withStreamSlots(recordedFetch({ log: requests }), places), away),
     [requests, places, away],
   );
   const client = useMemo(
     () =>
       createClient({
-        // Where the page is: the service may stand under a path of its host.
+        // The page's own folder: the service may be mounted under a path.
         baseUrl: new URL(".", window.location.href).href,
         fetch,
         app,
@@ -98,7 +101,7 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   );
 }
 
-/** What there is once for the page, whichever client it has. */
+/** Creates what exists once per page, whichever client it has. */
 function partsOfPage(): Pick<Connection, "storage" | "outbox" | "walletRequests" | "requests"> {
   const storage = tabStorage(window);
   return {

@@ -1,11 +1,11 @@
 const STREAM = /\/?api\/updates(?:\?|$)/;
 
-/** Whether what is asked for is a stream of events. */
+/** Returns true for requests of event streams. */
 export function isEventStream(input: string | URL | Request): boolean {
   return STREAM.test(input instanceof Request ? input.url : input.toString());
 }
 
-/** The same answer, and a call when nothing of it comes any more, whoever has ended it. */
+/** Returns the same response and calls `onEnd` when its body ends, whoever ended it. */
 export function untilItsEnd(response: Response, onEnd: () => void): Response {
   const { body, status, statusText, headers } = response;
   const passed = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { AWAY_MS, watchAway } from "./away.ts";
 import { withReleasedStreams } from "./released-streams.ts";
 
-/** A page, its timer, and a service whose streams say what they were asked for and stay open. */
+/** A page with a timer, and a service whose streams echo their request and stay open. */
 function tab() {
   const page = new EventTarget() as EventTarget & { visibilityState: string };
   page.visibilityState = "visible";
@@ -43,7 +43,7 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<st
   return new TextDecoder().decode((await reader.read()).value);
 }
 
-it("a tab that is hidden for a minute lets go of its stream, and not sooner", async () => {
+it("a tab hidden for a minute releases its stream, not sooner", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   const reader = await open(fetch);
   expect(await next(reader)).toBe("id: 1\n\n");
@@ -58,7 +58,7 @@ it("a tab that is hidden for a minute lets go of its stream, and not sooner", as
   await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
 });
 
-it("what asks for a stream meanwhile gets one that says nothing, and the service's own when the tab is shown", async () => {
+it("a stream requested meanwhile is silent until the tab is shown, and then the service's own", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -73,7 +73,7 @@ it("what asks for a stream meanwhile gets one that says nothing, and the service
   await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
 });
 
-it("a refusal ends the stream, so that its reader asks for itself", async () => {
+it("a refusal ends the stream, so that its subscriber asks again", async () => {
   const { fetch, hide, show, aMinutePasses, answerWith } = tab();
   hide();
   aMinutePasses();
@@ -81,10 +81,10 @@ it("a refusal ends the stream, so that its reader asks for itself", async () => 
   await next(reader);
   answerWith(404);
   show();
-  await expect(reader.read()).rejects.toThrow("not opened again");
+  await expect(reader.read()).rejects.toThrow("could not be opened again");
 });
 
-it("a reader that has left opens nothing when the tab is shown", async () => {
+it("a subscriber that left opens nothing when the tab is shown", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -97,7 +97,7 @@ it("a reader that has left opens nothing when the tab is shown", async () => {
   expect(asked).toEqual([]);
 });
 
-it("every other call goes through, hidden or not", async () => {
+it("other requests pass, hidden or not", async () => {
   const { fetch, hide, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -105,7 +105,7 @@ it("every other call goes through, hidden or not", async () => {
   expect(asked.map(({ url }) => url)).toEqual(["http://host/api/chat"]);
 });
 
-it("nothing is left of a stream when it has ended, broken, or never begun", async () => {
+it("nothing remains of a stream that ended, broke, or never opened", async () => {
   const listeners = new Set<() => void>();
   const away = {
     isAway: () => false,

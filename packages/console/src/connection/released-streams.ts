@@ -1,14 +1,14 @@
-// Browsers open six connections to a host over HTTP/1.1, for all tabs together, and a stream of events holds one for good. So a tab that
-// nobody looks at lets go of its streams: what reads them gets one that says nothing, which goes on with the service's own, from the event
-// that was asked for, as soon as the tab is shown.
+// Over HTTP/1.1, browsers open six connections per host for all tabs together, and an event stream occupies
+// one. So hidden tabs release their streams: subscribers get a silent stream, which continues with the
+// service's own, from the requested event, once the tab is shown.
 
 import type { Away } from "./away.ts";
 import { isEventStream, untilItsEnd } from "./event-stream-request.ts";
 
-/** A comment of a stream of events: it is there, and nothing has happened. */
-const NOTHING = new TextEncoder().encode(": not looked at\n\n");
+/** A comment of an event stream: it is open and nothing has happened. */
+const NOTHING = new TextEncoder().encode(": tab hidden\n\n");
 
-/** `fetch`, but for streams of events while the page is left. */
+/** Returns `fetch` with event streams suspended while the page is away. */
 export function withReleasedStreams(fetch: typeof globalThis.fetch, away: Away): typeof globalThis.fetch {
   return (input, init) => {
     if (!isEventStream(input)) return fetch(input, init);
@@ -28,7 +28,7 @@ async function openUntilAway(
   const left = new AbortController();
   const ignore = away.onChange(() => {
     ignore();
-    left.abort(new DOMException("The tab is not looked at.", "AbortError"));
+    left.abort(new DOMException("The tab is hidden.", "AbortError"));
   });
   const wanted = init?.signal ?? null;
   try {
@@ -48,13 +48,13 @@ function quietUntilBack(
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const goOn = async (): Promise<void> => {
     const writer = writable.getWriter();
-    // Settles when somebody reads it.
+    // Settles once somebody reads it.
     void writer.write(NOTHING).catch(() => undefined);
     writer.releaseLock();
     await back(away, wanted);
     const response = await open();
-    // The reader asks again, and hears of it then.
-    if (!response.ok || response.body === null) throw new TypeError("The stream was not opened again.");
+    // The subscriber retries and gets the service's answer then.
+    if (!response.ok || response.body === null) throw new TypeError("The stream could not be opened again.");
     await response.body.pipeTo(writable);
   };
   goOn().catch((error: unknown) => void writable.abort(error).catch(() => undefined));

@@ -9,21 +9,18 @@ function storage(): Storage {
   } as Storage;
 }
 
-it("what was entered is there after the page was loaded again", () => {
+it("keeps the settings over a reload", () => {
   const kept = storage();
   const settings = { app: "support", key: "ck_1", adminKey: "admin", wallet: "0xabc" };
   saveSettings(kept, settings);
   expect(loadSettings(kept)).toEqual(settings);
 });
 
-it.each(["", "null", "[]", "{", '{"app":5,"key":"","x":"y"}'])(
-  "what cannot be read is nothing: %s",
-  (text) => {
-    expect(loadSettings({ getItem: () => text })).toEqual(NOTHING_ENTERED);
-  },
-);
+it.each(["", "null", "[]", "{", '{"app":5,"key":"","x":"y"}'])("ignores unreadable data: %s", (text) => {
+  expect(loadSettings({ getItem: () => text })).toEqual(NOTHING_ENTERED);
+});
 
-it("a browser that keeps nothing is no failure", () => {
+it("tolerates a browser without storage", () => {
   const refusing = () => {
     throw new Error("QuotaExceededError");
   };

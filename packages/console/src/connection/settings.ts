@@ -1,14 +1,14 @@
-// What a person has entered about the service. It lasts as long as the tab (sessionStorage): keys are nothing to leave behind on a
-// shared machine, and they never stand in an address.
+// Settings of the service, stored for the tab (sessionStorage): keys should not stay on a shared machine, and
+// never appear in a URL.
 
 export interface Settings {
   /** The App of the next conversation; `null` for the service's default. */
   readonly app: string | null;
-  /** Key of the App, where it asks for one. */
+  /** Key of the App, if it requires one. */
   readonly key: string | null;
-  /** Of the operators' area, and sent nowhere else. */
+  /** Of the operators' area, sent nowhere else. */
   readonly adminKey: string | null;
-  /** Address whose threads are listed, and to which new conversations are bound. */
+  /** Address whose threads are listed and to which new conversations are bound. */
   readonly wallet: string | null;
 }
 
@@ -16,7 +16,7 @@ export const NOTHING_ENTERED: Settings = { app: null, key: null, adminKey: null,
 
 const ENTRY = "colloquy.settings";
 
-/** What was entered in this tab. */
+/** Returns the tab's settings. */
 export function loadSettings(storage: Pick<Storage, "getItem">): Settings {
   try {
     const stored: unknown = JSON.parse(storage.getItem(ENTRY) ?? "{}");
@@ -28,12 +28,12 @@ export function loadSettings(storage: Pick<Storage, "getItem">): Settings {
   }
 }
 
-/** Without a place to keep it (a browser that allows none), it lasts until the page is loaded again. */
+/** Without storage they last until a reload. */
 export function saveSettings(storage: Pick<Storage, "setItem">, settings: Settings): void {
   try {
     storage.setItem(ENTRY, JSON.stringify(settings));
   } catch {
-    // Full or forbidden: nothing that a person could do about it here.
+    // Full or forbidden: a person can do nothing about it here.
   }
 }
 

@@ -11,7 +11,7 @@ it.each([
   expect(nameHere("colloquy.settings", { href })).toBe(name);
 });
 
-it("what is entered at one path of a host is not there at another", () => {
+it("separates entries of different paths of a host", () => {
   const kept = new Map<string, string>();
   const sessionStorage = {
     getItem: (name: string) => kept.get(name) ?? null,

@@ -1,22 +1,22 @@
-// Where the tab keeps what a person has entered. Services that stand under paths of one host share the storage of the browser: each has
-// names of its own there, so that the keys of one never reach another.
+// The tab's storage. Services under different paths of one host share the browser's storage: names include
+// the path, so that the keys of one never reach another.
 
-export type Kept = Pick<Storage, "getItem" | "setItem" | "removeItem">;
+export type KeyValueStore = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-/** What there is of the page. */
+/** The parts of the page used here. */
 export interface StoringPage {
-  readonly sessionStorage: Kept;
+  readonly sessionStorage: KeyValueStore;
   readonly location: { readonly href: string };
 }
 
-/** The name of an entry for the service that the page belongs to: the plain one at the root of the host. */
+/** Returns the storage name for this page's service: unchanged at the root of the host. */
 export function nameHere(entry: string, { href }: StoringPage["location"]): string {
   const { pathname } = new URL(".", href);
   return pathname === "/" ? entry : `${entry} ${pathname}`;
 }
 
-/** The tab's storage as the page's own service has it. Throws where the browser allows none, with each use. */
-export function tabStorage(page: StoringPage): Kept {
+/** Returns the tab's storage for this page's service. Every use throws if the browser refuses storage. */
+export function tabStorage(page: StoringPage): KeyValueStore {
   return {
     getItem: (entry) => page.sessionStorage.getItem(nameHere(entry, page.location)),
     setItem: (entry, value) => page.sessionStorage.setItem(nameHere(entry, page.location), value),

@@ -3,7 +3,7 @@ import { classes } from "./classes.ts";
 import styles from "./button.module.css";
 
 export interface ButtonProps extends ComponentProps<"button"> {
-  /** `primary`: the one thing to do here. `danger`: what cannot be undone. `quiet`: beside other things. */
+  /** `primary`: the main action. `danger`: cannot be undone. `quiet`: beside other actions. */
   readonly look?: "primary" | "plain" | "quiet" | "danger";
   readonly size?: "small" | "medium";
 }
@@ -24,7 +24,7 @@ export function Button({
   );
 }
 
-/** A button that shows an icon. Its `label` is its name, and comes up when one points at it. */
+/** A button with an icon. Its `label` is its accessible name and tooltip. */
 export function IconButton({
   label,
   look = "quiet",

@@ -1,4 +1,4 @@
-/** A `className` of those that are there. */
+/** Joins the given class names, skipping empty ones. */
 export function classes(...names: readonly (string | false | null | undefined)[]): string {
   return names.filter(Boolean).join(" ");
 }

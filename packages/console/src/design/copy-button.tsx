@@ -2,11 +2,13 @@ import { Check, Copy } from "./icons.tsx";
 import { useEffect, useState, type ReactNode } from "react";
 import { Button, IconButton } from "./button.tsx";
 
-/** Milliseconds for which it says how it went. */
-const TOLD_MS = 2_000;
+/** Milliseconds for which the outcome is shown. */
+const OUTCOME_MS = 2_000;
 const TOLD = { copied: "Copied", failed: "Could not copy: select the text instead" };
 
-/** Copies `text`. Its name is `label`, and for a moment what came of it; with `hasText` the name is shown beside the icon. */
+/**
+ * Copies `text`. Its name is `label`, and the outcome for a moment; `hasText` shows the name beside the icon.
+ */
 export function CopyButton({
   text,
   label,
@@ -19,12 +21,12 @@ export function CopyButton({
   const [outcome, setOutcome] = useState<"copied" | "failed" | null>(null);
   useEffect(() => {
     if (outcome === null) return;
-    const timer = setTimeout(() => setOutcome(null), TOLD_MS);
+    const timer = setTimeout(() => setOutcome(null), OUTCOME_MS);
     return () => clearTimeout(timer);
   }, [outcome]);
   const copy = async (): Promise<void> => {
     try {
-      // Not there on a page that came without encryption from another machine.
+      // Missing on pages loaded without TLS from another machine.
       await navigator.clipboard.writeText(typeof text === "string" ? text : text());
       setOutcome("copied");
     } catch {

@@ -1,12 +1,12 @@
 import { useId, type ComponentProps, type ReactNode } from "react";
 import styles from "./dialog-parts.module.css";
 
-/** What can be done in a dialog, the decisive one last. */
+/** Buttons of a dialog, the decisive one last. */
 export function DialogButtons({ children }: { readonly children: ReactNode }): ReactNode {
   return <div className={styles["buttons"]}>{children}</div>;
 }
 
-/** Why it did not work. */
+/** Why an action failed. */
 export function DialogFailure({ sentence }: { readonly sentence: string | null }): ReactNode {
   return sentence === null ? null : (
     <p className={styles["failure"]} role="alert">
@@ -15,7 +15,7 @@ export function DialogFailure({ sentence }: { readonly sentence: string | null }
   );
 }
 
-/** A line to write in, with its name above and a hint below. */
+/** A text input with its label above and a hint below. */
 export function Field({
   label,
   hint,

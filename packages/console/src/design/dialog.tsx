@@ -1,4 +1,4 @@
-// The browser's own dialog: it keeps the keyboard inside, closes by Escape, and gives the focus back.
+// The browser's own dialog: it traps the keyboard, closes on Escape, and restores the focus.
 
 import { X } from "./icons.tsx";
 import { useId, useLayoutEffect, useRef, type ReactNode } from "react";
@@ -10,13 +10,13 @@ export interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
-  /** Where it stands; in the middle when absent. */
+  /** Where it stands; centred when absent. */
   readonly side?: "left" | "right";
-  /** What it shows is gone with it: it closes by what stands in it alone, and not by Escape or beside it. */
+  /** Prevents closing by Escape or a click outside, for content that would be lost. */
   readonly isHeld?: boolean;
 }
 
-/** Shown as long as it is rendered. */
+/** Open while rendered. */
 export function Dialog({ title, onClose, side, isHeld = false, children }: DialogProps): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const isPressedBeside = useRef(false);
@@ -25,7 +25,7 @@ export function Dialog({ title, onClose, side, isHeld = false, children }: Dialo
     const element = dialog.current;
     if (element === null) return;
     element.showModal();
-    // What there is to write comes first; at a side it would bring up the keyboard of a phone.
+    // Focus the first input; at a side that would open a phone's keyboard.
     if (side === undefined) element.querySelector("input")?.focus();
     return () => element.close();
   }, [side]);
@@ -39,14 +39,14 @@ export function Dialog({ title, onClose, side, isHeld = false, children }: Dialo
         if (!isHeld) onClose();
       }}
       onKeyDown={(event) => {
-        // Browsers close at the second Escape whatever a page says to the cancelling.
+        // Browsers close at the second Escape, whatever the page does with `cancel`.
         if (isHeld && event.key === "Escape") event.preventDefault();
       }}
       onPointerDown={(event) => {
         isPressedBeside.current = event.target === event.currentTarget;
       }}
       onClick={(event) => {
-        // Selecting a text from inside to beside it is a click on the dialog, too.
+        // Selecting text from inside to outside also counts as a click on the dialog.
         if (!isHeld && isPressedBeside.current && event.target === event.currentTarget) onClose();
       }}
     >

@@ -13,6 +13,6 @@ it.each([
   [7_800_000, "2 h 10 min"],
   [86_400_000 * 4 + 3_600_000 * 3, "4 d 3 h"],
   [-12, "−12 ms"],
-])("%d milliseconds are %s", (ms, text) => {
+])("durationText(%d) is %s", (ms, text) => {
   expect(durationText(ms)).toBe(text);
 });

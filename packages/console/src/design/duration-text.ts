@@ -3,7 +3,10 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Milliseconds with as much precision as one can use: "0.4 ms", "820 ms", "1.2 s", "3 min 5 s", "2 h 10 min", "4 d 3 h". */
+/**
+ * Formats milliseconds with useful precision: "0.4 ms", "820 ms", "1.2 s", "3 min 5 s", "2 h 10 min", "4 d 3
+ * h".
+ */
 export function durationText(ms: number): string {
   if (ms < 0) return `−${durationText(-ms)}`;
   if (ms < 10) return `${Math.round(ms * 10) / 10} ms`;

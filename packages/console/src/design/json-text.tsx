@@ -2,10 +2,10 @@ import { useMemo, type ReactNode } from "react";
 import { CopyButton } from "./copy-button.tsx";
 import styles from "./json-text.module.css";
 
-/** More than this is cut: a browser should not have to lay out megabytes that nobody reads. Copying gives all of it. */
+/** Longer JSON is cut, so that the browser does not lay out megabytes. Copying gives all of it. */
 const LONGEST = 20_000;
 
-/** JSON, indented, as text and nothing else. */
+/** Indented JSON as plain text. */
 export function JsonText({ label, text }: { readonly label: string; readonly text: string }): ReactNode {
   const shown = useMemo(() => indented(text), [text]);
   return (
@@ -23,7 +23,7 @@ export function JsonText({ label, text }: { readonly label: string; readonly tex
   );
 }
 
-/** A text is shown as it is, without the quotes and escapes of JSON. */
+/** Shows a string without the quotes and escapes of JSON. */
 function indented(text: string): string {
   try {
     const value: unknown = JSON.parse(text);

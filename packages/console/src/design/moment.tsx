@@ -19,7 +19,7 @@ const FORMATS: Readonly<Record<NonNullable<MomentProps["show"]>, Intl.DateTimeFo
   day: { day: "numeric", month: "short", year: "numeric" },
 };
 
-/** A moment in the reader's own time zone; pointing at it shows it in UTC. */
+/** A time in the reader's time zone; the tooltip shows it in UTC. */
 export function Moment({ at, show = "minute" }: MomentProps): ReactNode {
   const iso = new Date(at).toISOString();
   const text = useMemo(

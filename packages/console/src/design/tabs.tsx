@@ -1,11 +1,11 @@
-// Tabs as the ARIA Authoring Practices describe them: one stop of the Tab key, arrows move and choose.
+// Tabs by the ARIA Authoring Practices: one Tab stop; arrow keys move and select.
 
 import { useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import styles from "./tabs.module.css";
 
 export interface Tab {
   readonly label: string;
-  /** Rendered as long as the tab is chosen. */
+  /** Rendered while the tab is selected. */
   readonly content: () => ReactNode;
 }
 

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says. Kept in localStorage: it is about the machine and gives nothing away.
+// Light, dark or system theme. In localStorage: it concerns the machine and is not sensitive.
 
 import { useCallback, useState } from "react";
 
@@ -6,14 +6,14 @@ export type Theme = "system" | "light" | "dark";
 
 const ENTRY = "colloquy.theme";
 
-/** Puts on what was chosen; before the first picture, so that nothing flashes. */
+/** Applies the theme; before the first paint, so that nothing flashes. */
 export function applyTheme(theme: Theme = chosenTheme()): void {
   const { dataset } = document.documentElement;
   if (theme === "system") delete dataset["theme"];
   else dataset["theme"] = theme;
 }
 
-/** The theme in force, and what chooses another one. */
+/** Returns the theme in force and a function that changes it. */
 export function useTheme(): readonly [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState(chosenTheme);
   const choose = useCallback((chosen: Theme) => {
@@ -22,7 +22,7 @@ export function useTheme(): readonly [Theme, (theme: Theme) => void] {
     try {
       window.localStorage.setItem(ENTRY, chosen);
     } catch {
-      // Then it lasts as long as the page.
+      // Lasts as long as the page then.
     }
   }, []);
   return [theme, choose];

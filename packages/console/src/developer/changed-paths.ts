@@ -1,11 +1,11 @@
-/** Paths are JSON pointers (RFC 6901): "" is the whole. */
+/** Appends a key to a JSON pointer (RFC 6901); "" is the root. */
 export function pointer(path: string, key: string | number): string {
   return `${path}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
 /**
- * Where `after` differs from `before`: every path to something new or other, with the paths above it, so that a tree that is closed shows that
- * something in it has changed. What is gone marks what it stood in. Pure; what is the same object is not looked into.
+ * Returns the paths of new and changed values with all paths above them, so that a collapsed tree shows that
+ * something inside has changed. A removed value marks its container. Does not descend into identical objects.
  */
 export function changedPaths(before: unknown, after: unknown): ReadonlySet<string> {
   const found = new Set<string>();

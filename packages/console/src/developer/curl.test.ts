@@ -1,4 +1,5 @@
-// Commands are run by real shells, with a function in curl's place that says what it was given; one of them by curl itself.
+// Commands run in real shells with a function in place of curl that prints its arguments; one runs curl
+// itself.
 
 import { execFile, execFileSync } from "node:child_process";
 import { createServer, type IncomingMessage } from "node:http";
@@ -13,7 +14,7 @@ import { withoutSecrets, type RecordedCall } from "./recorded-request.ts";
 const URL_OF_CHAT = "http://127.0.0.1:8080/api/chat";
 const ODD = `it's "odd" $HOME \`id\` $(id) \\ !! ! # & ; | > < * ? ~ [a-b] {1,2}\n\tsecond line\r\n é 日本 🙂 @file %0A`;
 
-/** Arguments that a shell hands to curl. */
+/** Returns the arguments that a shell passes to curl. */
 function argumentsIn(shell: string, command: string, environment: Record<string, string> = {}): string[] {
   const script = `curl() { printf '%s\\0' "$@"; }\n${command}\n`;
   const output = execFileSync(shell, ["-c", script], { env: { HOME: "/nowhere", ...environment } });
@@ -29,7 +30,7 @@ const call = (changes: Partial<RecordedCall> = {}): RecordedCall => ({
 });
 
 describe.each(["sh", "bash"])("the command in %s", (shell) => {
-  it("hands over what was sent, whatever stands in it", () => {
+  it("passes what was sent, whatever it contains", () => {
     expect(argumentsIn(shell, curlOf(call()))).toEqual([
       "-X",
       "POST",
@@ -41,7 +42,7 @@ describe.each(["sh", "bash"])("the command in %s", (shell) => {
     ]);
   });
 
-  it("fills a key in from a variable, and from nothing else", () => {
+  it("inserts a key from a variable, and from nothing else", () => {
     const command = curlOf(
       withoutSecrets({
         ...call(),
@@ -58,7 +59,7 @@ describe.each(["sh", "bash"])("the command in %s", (shell) => {
   });
 });
 
-it("hands over any text", () => {
+it("passes any text", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), (text) => {
       const body = text.replaceAll("\0", "");
@@ -68,7 +69,7 @@ it("hands over any text", () => {
   );
 });
 
-it("survives history expansion, which an interactive shell does", () => {
+it("survives history expansion of interactive shells", () => {
   const given = execFileSync("bash", ["--norc", "-i"], {
     input: `set -H\ncurl() { printf '%s\\0' "$@"; }\n${curlOf(call({ body: `{"message":"don't! !! !x"}` }))}\nexit\n`,
     env: { HOME: "/nowhere", PATH: process.env["PATH"] ?? "", PS1: "", PS2: "", HISTFILE: "" },
@@ -77,14 +78,14 @@ it("survives history expansion, which an interactive shell does", () => {
   expect(given.toString("utf8").split("\0")).toContain(`{"message":"don't! !! !x"}`);
 });
 
-it("reads a stream without holding it back, and names no method for GET", () => {
+it("reads a stream unbuffered, and names no method for GET", () => {
   const headers = [{ name: "Accept", value: "text/event-stream", variable: null }];
   expect(curlOf(call({ method: "GET", headers, body: null }))).toBe(
     `curl -N ${URL_OF_CHAT} \\\n  -H 'Accept: text/event-stream'`,
   );
 });
 
-it("keeps curl from reading ranges in a URL, an empty header as none, HEAD as a body that never comes", () => {
+it("prevents URL globbing, dropping of empty headers, and waiting for a body after HEAD", () => {
   expect(curlOf(call({ url: "http://[::1]:8080/", body: null, headers: [] }))).toContain("--globoff");
   expect(curlOf(call({ headers: [{ name: "X-Empty", value: "", variable: null }] }))).toContain("'X-Empty;'");
   expect(curlOf(call({ method: "HEAD", body: null, headers: [] }))).toBe(`curl --head ${URL_OF_CHAT}`);

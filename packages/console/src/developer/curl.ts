@@ -1,9 +1,9 @@
-// A recorded call as a command for a POSIX shell, exactly: what curl would read as something else (a file after "@", ranges in a URL) is
-// kept from being read so.
+// Converts a recorded request into a command for a POSIX shell, escaping everything that curl would interpret
+// (a file after "@", globs in a URL).
 
 import type { RecordedCall, RecordedHeader } from "./recorded-request.ts";
 
-/** The command, one option a line. Secrets stand in it as shell variables (`$COLLOQUY_APP_KEY`). */
+/** Returns the command, one option per line. Secrets appear as shell variables (`$COLLOQUY_APP_KEY`). */
 export function curlOf({ method, url, headers, body }: RecordedCall): string {
   const isStream = headers.some(
     ({ name, value }) => name.toLowerCase() === "accept" && value.includes("text/event-stream"),
@@ -21,13 +21,15 @@ function methodOption(method: string): string {
 }
 
 function headerText({ name, value, variable }: RecordedHeader): string {
-  // Names of headers are tokens (RFC 9110), which need no care within double quotes but for "$" and "`".
+  // Header names are tokens (RFC 9110); within double quotes only "$" and "`" need escaping.
   if (variable !== null) return `"${`${name}: ${value}`.replaceAll(/["$`\\]/g, "\\$&")}$${variable}"`;
-  // curl takes "Name:" as the order to leave the header out, and "Name;" as one without a value.
+  // For curl, "Name:" removes the header and "Name;" sends it without a value.
   return quoted(value === "" ? `${name};` : `${name}: ${value}`);
 }
 
-/** Nothing means anything within single quotes but the quote itself; words that need none stay as they are. */
+/**
+ * Quotes a word with single quotes, in which only the quote itself is special; simple words stay as they are.
+ */
 function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -5,11 +5,11 @@ import { RecordsTab } from "./records-tab.tsx";
 import { RequestsTab } from "./requests-tab.tsx";
 import { SnapshotTab } from "./snapshot-tab.tsx";
 
-/** What happens in a session, as a developer wants to see it: what comes, what is, what is kept, and what was asked. */
+/** Shows the events, snapshot, stored messages and requests of a session. */
 export function DeveloperPanel({ sessionId }: { readonly sessionId: string }): ReactNode {
   return (
     <Tabs
-      // Nothing of one session is left when another one is shown.
+      // Remount when another session is shown.
       key={sessionId}
       label="Developer views"
       tabs={[

@@ -1,35 +1,35 @@
 import { describe, expect, it } from "vitest";
-import { cleared, EMPTY_LOG, eventLines, logged, LONGEST_LOG } from "./event-log.ts";
+import { cleared, EMPTY_LOG, eventLines, appendFrames, MAX_EVENTS } from "./event-log.ts";
 
 const frame = (id: string | null, type: string) => ({ id, data: JSON.stringify({ type, session_id: "s" }) });
 
 describe("the event log", () => {
-  it("shows each event under its own id, and none where it has none", () => {
-    const log = logged(EMPTY_LOG, [frame("a-1", "message_created"), frame(null, "message_delta")], 5);
+  it("shows each event under its own id, or none", () => {
+    const log = appendFrames(EMPTY_LOG, [frame("a-1", "message_created"), frame(null, "message_delta")], 5);
     expect(log.events).toMatchObject([
       { number: 1, id: "a-1", type: "message_created", group: "messages", receivedAt: 5 },
       { number: 2, id: null, type: "message_delta", group: "messages" },
     ]);
   });
 
-  it("goes on from the last id, also one that came alone", () => {
-    const first = logged(EMPTY_LOG, [frame("a-1", "title_changed")], 0);
-    const second = logged(first, [{ id: "a-7", data: null }, frame(null, "message_delta")], 0);
+  it("continues from the last id, also if it came alone", () => {
+    const first = appendFrames(EMPTY_LOG, [frame("a-1", "title_changed")], 0);
+    const second = appendFrames(first, [{ id: "a-7", data: null }, frame(null, "message_delta")], 0);
     expect(second.lastId).toBe("a-7");
     expect(second.events).toHaveLength(2);
-    expect(logged(first, [{ id: "", data: null }], 0).lastId).toBe("a-1");
+    expect(appendFrames(first, [{ id: "", data: null }], 0).lastId).toBe("a-1");
   });
 
   it("keeps the last thousand and counts all", () => {
-    const frames = Array.from({ length: LONGEST_LOG + 5 }, (_, at) => frame(`a-${at}`, "state_changed"));
-    const log = logged(EMPTY_LOG, frames, 0);
+    const frames = Array.from({ length: MAX_EVENTS + 5 }, (_, at) => frame(`a-${at}`, "state_changed"));
+    const log = appendFrames(EMPTY_LOG, frames, 0);
     expect([log.events.length, log.received, log.events[0]?.id]).toEqual([1_000, 1_005, "a-5"]);
-    const after = logged(cleared(log), [frame("b-1", "tool_update")], 0);
+    const after = appendFrames(cleared(log), [frame("b-1", "tool_update")], 0);
     expect(after.events).toMatchObject([{ number: 1_006, id: "b-1", group: "tools" }]);
   });
 
-  it("shows what it does not know", () => {
-    const log = logged(
+  it("shows unknown events", () => {
+    const log = appendFrames(
       EMPTY_LOG,
       [frame("1", "toString"), { id: "2", data: "{" }, { id: "3", data: "null" }, { id: "4", data: "7" }],
       0,
@@ -43,8 +43,12 @@ describe("the event log", () => {
     expect(log.events[1]?.event).toBe("{");
   });
 
-  it("is copied as the service sends it", () => {
-    const { events } = logged(EMPTY_LOG, [frame("a-1", "title_changed"), frame(null, "message_delta")], 0);
+  it("copies events as the service sends them", () => {
+    const { events } = appendFrames(
+      EMPTY_LOG,
+      [frame("a-1", "title_changed"), frame(null, "message_delta")],
+      0,
+    );
     expect(eventLines(events)).toBe(
       'id: a-1\ndata: {"type":"title_changed","session_id":"s"}\n\ndata: {"type":"message_delta","session_id":"s"}\n\n',
     );

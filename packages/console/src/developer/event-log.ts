@@ -1,35 +1,35 @@
-// What the stream of a session's events has brought, as a list that a developer reads. Pure.
+// The events of a session's stream as a list for developers. Pure.
 
 import type { SessionUpdate } from "@colloquy/client";
 
-/** What events are about, for who wants to see some of them; `other` are those of a service newer than this console. */
+/** Groups of events for filtering; `other` are those of a service newer than this console. */
 export const EVENT_GROUPS = ["messages", "tools", "state", "notices", "other"] as const;
 export type EventGroup = (typeof EVENT_GROUPS)[number];
 
 export interface LoggedEvent {
-  /** Counts the frames of the log from 1. */
+  /** Position of the frame in the log, from 1. */
   readonly number: number;
-  /** The event's own id, `null` for what has none: text as it streams, and notices of the stream itself. */
+  /** The event's own id, `null` if it has none: deltas, and notices of the stream itself. */
   readonly id: string | null;
   readonly type: string;
   readonly group: EventGroup;
-  /** When it came here, milliseconds since 1970. */
+  /** Time of arrival, milliseconds since 1970. */
   readonly receivedAt: number;
-  /** The JSON as it came. */
+  /** The JSON as received. */
   readonly event: unknown;
 }
 
 export interface EventLog {
   /** Oldest first. */
   readonly events: readonly LoggedEvent[];
-  /** Frames that have come, with those that are not kept any more. */
+  /** Number of received frames, including dropped ones. */
   readonly received: number;
-  /** The last id that was seen, to go on from; `null` before any. */
+  /** The last id seen, to resume from; `null` before the first. */
   readonly lastId: string | null;
 }
 
-/** Events that are kept. */
-export const LONGEST_LOG = 1_000;
+/** Maximum number of events kept. */
+export const MAX_EVENTS = 1_000;
 export const EMPTY_LOG: EventLog = { events: [], received: 0, lastId: null };
 
 const GROUPS: Readonly<Record<SessionUpdate["type"], EventGroup>> = {
@@ -50,8 +50,8 @@ interface EventFrame {
   readonly data: string | null;
 }
 
-/** The log after frames that have come at `receivedAt`; ids that come alone only say where the stream is. */
-export function logged(log: EventLog, frames: readonly EventFrame[], receivedAt: number): EventLog {
+/** Appends frames that arrived at `receivedAt`; an id that comes alone only moves the position. */
+export function appendFrames(log: EventLog, frames: readonly EventFrame[], receivedAt: number): EventLog {
   const come: LoggedEvent[] = [];
   let { received, lastId } = log;
   for (const { id, data } of frames) {
@@ -60,16 +60,16 @@ export function logged(log: EventLog, frames: readonly EventFrame[], receivedAt:
     received += 1;
     come.push({ number: received, id: id === "" ? null : id, receivedAt, ...readEvent(data) });
   }
-  const events = come.length === 0 ? log.events : [...log.events, ...come].slice(-LONGEST_LOG);
+  const events = come.length === 0 ? log.events : [...log.events, ...come].slice(-MAX_EVENTS);
   return { events, received, lastId };
 }
 
-/** The log without what it shows; it goes on from where it is. */
+/** Empties the list; the position stays. */
 export function cleared(log: EventLog): EventLog {
   return { ...log, events: [] };
 }
 
-/** One event a line, as the service sends them: what is pasted into a report or a test. */
+/** Returns one event per line, as the service sends them, to paste into a report or a test. */
 export function eventLines(events: readonly LoggedEvent[]): string {
   return events
     .map(({ id, event }) => `${id === null ? "" : `id: ${id}\n`}data: ${JSON.stringify(event)}\n\n`)

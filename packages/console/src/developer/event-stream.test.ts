@@ -1,4 +1,4 @@
-// The stream against answers that a test writes byte by byte, with a clock that the test moves.
+// The stream against responses that a test writes byte by byte, with a clock that it advances.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { EventStream } from "./event-stream.ts";
@@ -10,7 +10,7 @@ interface Asked {
   answerWith(body: Body): void;
 }
 
-/** An answer that is written to by hand. */
+/** A response body written by hand. */
 interface Body {
   readonly response: Response;
   write(text: string): void;
@@ -69,7 +69,7 @@ function body(): Body {
 
 async function until(condition: () => boolean): Promise<void> {
   for (let round = 0; !condition(); round += 1) {
-    if (round > 1_000) throw new Error(`It never became so: ${condition.toString()}`);
+    if (round > 1_000) throw new Error(`Condition never became true: ${condition.toString()}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -86,7 +86,7 @@ const connection = () => stream.getSnapshot().connection;
 const ids = () => stream.getSnapshot().log.events.map(({ id }) => id);
 
 describe("the event stream of the developer panel", () => {
-  it("begins with all that the service has, with the key, and shows the ids that come", async () => {
+  it("starts with all stored events, sends the key, and shows ids as they come", async () => {
     expect(asked[0]!.headers.get("Last-Event-ID")).toBe("0");
     expect(asked[0]!.headers.get("SERVICE-APP-KEY")).toBe("the-key");
     const answer = body();
@@ -99,7 +99,7 @@ describe("the event stream of the developer panel", () => {
     expect(connection()).toBe("live");
   });
 
-  it("goes on from the last id after a break, and says that it waits", async () => {
+  it("resumes from the last id after a break, and reports that it waits", async () => {
     const first = body();
     asked[0]!.answerWith(first);
     first.write(`${frame("a-1", { type: "message_created" })}id: a-9\n\n`);
@@ -112,7 +112,7 @@ describe("the event stream of the developer panel", () => {
     expect(asked[1]!.headers.get("Last-Event-ID")).toBe("a-9");
   });
 
-  it("opens a connection anew that has said nothing for forty seconds", async () => {
+  it("reconnects after forty seconds of silence", async () => {
     const silent = body();
     asked[0]!.answerWith(silent);
     silent.write(": heartbeat\n\n");
@@ -124,7 +124,7 @@ describe("the event stream of the developer panel", () => {
     await until(() => asked.length === 2);
   });
 
-  it("says what the service says when it is refused, and asks again when told", async () => {
+  it("reports a refusal, and asks again on request", async () => {
     asked[0]!.answer(Response.json({ detail: "The App key is not known." }, { status: 401 }));
     await until(() => connection() === "over");
     expect(stream.getSnapshot().problem).toBe("The App key is not known.");
@@ -133,13 +133,13 @@ describe("the event stream of the developer panel", () => {
     await until(() => asked.length === 2);
   });
 
-  it("comes back by itself after a failure that passes", async () => {
+  it("recovers from transient failures by itself", async () => {
     asked[0]!.answer(new Response("a gateway", { status: 502 }));
     await until(() => connection() === "waiting");
-    expect(stream.getSnapshot().problem).toBe("The answer has the status 502.");
+    expect(stream.getSnapshot().problem).toBe("The service answered with status 502.");
   });
 
-  it("makes no session anew that was deleted", async () => {
+  it("does not create a deleted session anew", async () => {
     const answer = body();
     asked[0]!.answerWith(answer);
     answer.write(frame("a-1", { type: "system_notice", code: "session_deleted" }));
@@ -151,7 +151,7 @@ describe("the event stream of the developer panel", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("leaves nothing behind of the connections that broke", async () => {
+  it("leaves nothing behind of broken connections", async () => {
     const [add, remove] = [
       vi.spyOn(AbortSignal.prototype, "addEventListener"),
       vi.spyOn(AbortSignal.prototype, "removeEventListener"),
@@ -162,14 +162,14 @@ describe("the event stream of the developer panel", () => {
       passTime(2_000);
       await until(() => asked.length === round + 1);
     }
-    // The service of this test listens, too, to the signal of each request.
+    // This test's service also listens to the signal of each request.
     const requests = new Set<unknown>(asked.map(({ signal }) => signal));
     const own = add.mock.contexts.filter((signal) => !requests.has(signal));
     expect([own.length, remove.mock.contexts.length]).toEqual([3, 3]);
     vi.restoreAllMocks();
   });
 
-  it("is closed when nobody listens, and keeps what it has", async () => {
+  it("closes without subscribers, and keeps its log", async () => {
     const answer = body();
     asked[0]!.answerWith(answer);
     answer.write(frame("a-1", { type: "message_created" }));

@@ -1,14 +1,14 @@
-// The stream of a session's events, read for the developer panel by itself: ids are shown as the service sends them, and all that the service
-// still has of the session, which the chat's own stream never asks for.
+// The developer panel's own event stream: it shows ids as sent, and starts with all events that the service
+// still stores, which the chat's stream never requests.
 
 import { createEventStreamParser, type Frame } from "@colloquy/client";
-import { cleared, EMPTY_LOG, logged, type EventLog } from "./event-log.ts";
+import { cleared, EMPTY_LOG, appendFrames, type EventLog } from "./event-log.ts";
 
 export interface EventStreamState {
   readonly log: EventLog;
-  /** `waiting`: it broke and is opened again soon. `over`: refused, or the session is gone. */
+  /** `waiting`: lost, reopens soon. `over`: refused, or the session is gone. */
   readonly connection: "connecting" | "live" | "waiting" | "over";
-  /** Why it waits or is over, a sentence; `null` where nothing is wrong. */
+  /** Why it waits or is over, as a sentence; `null` if there is no problem. */
   readonly problem: string | null;
 }
 
@@ -17,15 +17,18 @@ export interface EventStreamOptions {
   readonly fetch: typeof globalThis.fetch;
   /** Key of the session's App, `null` for none. */
   readonly key: string | null;
-  /** Calls back after so many milliseconds, unless what it answers is called. */
+  /** Schedules a callback and returns a function that cancels it. */
   readonly after?: (ms: number, callback: () => void) => () => void;
 }
 
-/** The service says something every 15 seconds; after so many milliseconds without it the connection is dead. */
+/**
+ * Milliseconds of silence after which the connection counts as dead. The service sends a heartbeat every 15
+ * seconds.
+ */
 const SILENCE_MS = 40_000;
 const RETRY_MS = 2_000;
 
-/** Open while somebody listens; goes on from the last id that it has seen. Fits `useSyncExternalStore`. */
+/** Open while it has subscribers; resumes from the last id seen. Fits `useSyncExternalStore`. */
 export class EventStream {
   readonly #options: Required<EventStreamOptions>;
   readonly #listeners = new Set<() => void>();
@@ -49,7 +52,7 @@ export class EventStream {
     };
   };
 
-  /** Opens it anew, also one that is over. */
+  /** Reconnects, also after `over`. */
   again(): void {
     this.#open?.abort();
     const open = new AbortController();
@@ -64,14 +67,14 @@ export class EventStream {
   async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#set({ connection: "connecting", problem: null });
-      const problem = await this.#once(signal).catch(() => "The connection broke.");
+      const problem = await this.#once(signal).catch(() => "The connection was lost.");
       if (signal.aborted || this.#state.connection === "over") return;
       this.#set({ connection: "waiting", problem });
       await this.#pause(signal);
     }
   }
 
-  /** Until it is time for the next connection, or nobody listens any more. */
+  /** Resolves when it is time for the next connection, or without subscribers. */
   #pause(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
@@ -84,13 +87,13 @@ export class EventStream {
     });
   }
 
-  /** One connection until its end. Answers why it ended. */
+  /** Runs one connection to its end. Returns why it ended. */
   async #once(signal: AbortSignal): Promise<string> {
     const { sessionId, key, fetch, after } = this.#options;
     const silent = new AbortController();
     let stopWatch = after(SILENCE_MS, () => silent.abort());
     try {
-      // Beside the page, which may stand under a path of its host.
+      // Relative to the page, which may be mounted under a path.
       const response = await fetch("api/updates?include=tools%2Cmessages%2Cstate", {
         headers: {
           "X-Session-Id": sessionId,
@@ -118,9 +121,9 @@ export class EventStream {
   }
 
   #take(frames: readonly Frame[]): void {
-    const log = logged(this.#state.log, frames, Date.now());
+    const log = appendFrames(this.#state.log, frames, Date.now());
     this.#set({ log, connection: "live", problem: null });
-    // Whoever asks for a session makes one: after its end nobody may ask any more.
+    // Requesting the stream of a deleted session would create it again.
     if (frames.some(({ data }) => data !== null && endsTheSession(data)))
       this.#set({ connection: "over", problem: "The session was deleted." });
   }
@@ -128,7 +131,7 @@ export class EventStream {
   async #refused(response: Response): Promise<string> {
     const problem: unknown = await response.json().catch(() => null);
     const { detail } = (problem ?? {}) as { readonly detail?: unknown };
-    const text = typeof detail === "string" ? detail : `The answer has the status ${response.status}.`;
+    const text = typeof detail === "string" ? detail : `The service answered with status ${response.status}.`;
     const isPassing = response.status >= 500 || response.status === 408 || response.status === 429;
     if (!isPassing) this.#set({ connection: "over", problem: text });
     return text;

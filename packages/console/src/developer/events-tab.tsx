@@ -11,10 +11,10 @@ import { JsonTree } from "./json-tree.tsx";
 import { LogItem } from "./log-item.tsx";
 import styles from "./developer.module.css";
 
-/** The stream is open while somebody subscribes, and goes on where it was. */
+/** The stream is open while somebody subscribes, and resumes where it was. */
 const NOBODY = () => () => undefined;
 
-/** Whether the tab of the browser is shown: a developer's stream is for who looks at it. */
+/** Returns whether the browser tab is visible: the stream pauses otherwise. */
 function useIsShown(): boolean {
   return useSyncExternalStore(onVisibility, () => document.visibilityState === "visible");
 }
@@ -24,7 +24,7 @@ function onVisibility(changed: () => void): () => void {
   return () => document.removeEventListener("visibilitychange", changed);
 }
 
-/** The events of the session with their ids, from the first that the service still has, as they come. */
+/** The events of the session with their ids, from the first stored one, live. */
 export function EventsTab({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { fetch, key } = useConnection();
   const stream = useMemo(() => new EventStream({ sessionId, fetch, key }), [sessionId, fetch, key]);
@@ -78,7 +78,7 @@ function Groups({
 }): ReactNode {
   return (
     <fieldset className={styles["groups"]}>
-      <legend className="visually-hidden">Events that are shown</legend>
+      <legend className="visually-hidden">Shown events</legend>
       {EVENT_GROUPS.filter((group) => group !== "other" || hasOther).map((group) => (
         <label key={group} className={styles["group"]}>
           <input
@@ -106,12 +106,12 @@ function StreamNote({
 }): ReactNode {
   return (
     <p role="status" className={classes(styles["note"], connection === "over" && styles["wrong"])}>
-      {connection === "waiting" && `${problem ?? ""} It is opened again in a moment. `}
+      {connection === "waiting" && `${problem ?? ""} Reconnecting soon.`}
       {connection === "over" && (
         <>
           {problem}{" "}
           <Button size="small" onClick={onAgain}>
-            Ask again
+            Reconnect
           </Button>
         </>
       )}
@@ -120,7 +120,7 @@ function StreamNote({
   );
 }
 
-/** Newest last, and kept in sight as long as the reader does not scroll away from it. */
+/** Newest last, kept in view unless the reader scrolls up. */
 function EventList({
   events,
   isAll,
@@ -146,7 +146,7 @@ function EventList({
     >
       {events.length === 0 ? (
         <p className={styles["empty"]}>
-          {isAll ? "Nothing has happened yet." : "Nothing of what is shown has happened yet."}
+          {isAll ? "No events yet." : "No events of the selected groups yet."}
         </p>
       ) : (
         <ol className={styles["list"]}>

@@ -1,4 +1,5 @@
-// JSON that opens and closes. Only what is open is on the page, and of long lists and texts only the beginning, until one asks for more.
+// A collapsible JSON tree. Renders only open nodes, and only the start of long lists and strings until asked
+// for more.
 
 import { useState, type ReactNode } from "react";
 import { classes } from "../design/classes.ts";
@@ -7,13 +8,13 @@ import styles from "./json-tree.module.css";
 
 export interface JsonTreeProps {
   readonly value: unknown;
-  /** JSON pointers to what is marked as changed, with everything above it. */
+  /** JSON pointers of changed values and everything above them. */
   readonly changed?: ReadonlySet<string>;
-  /** How many levels are open at first. */
+  /** Number of levels open initially. */
   readonly openTo?: number;
 }
 
-/** Entries, and characters of a text, that are shown before one asks for more. */
+/** Entries, and characters of a string, shown before asking for more. */
 const ENTRIES_SHOWN = 100;
 const CHARACTERS_SHOWN = 2_000;
 const NOTHING: ReadonlySet<string> = new Set();

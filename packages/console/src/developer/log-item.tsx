@@ -1,7 +1,7 @@
 import { useState, type ReactNode } from "react";
 import styles from "./developer.module.css";
 
-/** A line of a list that opens. What is inside is rendered when it does. */
+/** A collapsible line of a list. Its content is rendered when it opens. */
 export function LogItem({
   summary,
   children,

@@ -9,8 +9,8 @@ function recording(answer: typeof globalThis.fetch): { log: RequestLog; fetch: t
   return { log, fetch: recordedFetch({ log, fetch: answer, page: `${ORIGIN}/` }) };
 }
 
-describe("a call that goes through", () => {
-  it("is kept with its answer's status and request id, and handed on as it is", async () => {
+describe("a recorded request", () => {
+  it("has its response's status and request id, and passes it on unchanged", async () => {
     const response = new Response("{}", { status: 201, headers: { "X-Request-Id": "r-1" } });
     const { log, fetch } = recording(async () => response);
     const answer = await fetch("/api/chat?x=1", { method: "post", headers: { Accept: "a" }, body: "{}" });
@@ -27,7 +27,7 @@ describe("a call that goes through", () => {
     ]);
   });
 
-  it("is there before its answer is", async () => {
+  it("is listed before its response arrives", async () => {
     const answer = Promise.withResolvers<Response>();
     const { log, fetch } = recording(() => answer.promise);
     const pending = fetch("/api/state");
@@ -37,7 +37,7 @@ describe("a call that goes through", () => {
     expect(log.getSnapshot()).toMatchObject([{ outcome: { status: 204, requestId: null } }]);
   });
 
-  it("leaves no key behind", async () => {
+  it("contains no key", async () => {
     const { log, fetch } = recording(async () => new Response());
     await fetch("/api/state", { headers: [["service-app-key", "s3cret"]] });
     await fetch(new Request(`${ORIGIN}/api/state`, { headers: { "SERVICE-APP-KEY": "s3cret" } }));
@@ -46,7 +46,7 @@ describe("a call that goes through", () => {
   });
 });
 
-it("says why there was no answer, and throws what the call threw", async () => {
+it("says why there was no response, and rethrows the error", async () => {
   const failure = new TypeError("Failed to fetch");
   const failed = recording(() => Promise.reject(failure));
   await expect(failed.fetch("/api/state")).rejects.toBe(failure);
@@ -59,10 +59,10 @@ it("says why there was no answer, and throws what the call threw", async () => {
   });
   abort.abort(new Error("left"));
   await expect(ended.fetch("/api/state", { signal: abort.signal })).rejects.toThrow("left");
-  expect(ended.log.getSnapshot()[0]?.outcome).toMatchObject({ status: 0, failure: "ended by the console" });
+  expect(ended.log.getSnapshot()[0]?.outcome).toMatchObject({ status: 0, failure: "aborted by the console" });
 });
 
-it("keeps the last three hundred", () => {
+it("is kept until three hundred newer ones follow", () => {
   const log = new RequestLog();
   const call = { method: "GET", url: ORIGIN, headers: [], body: null };
   for (let number = 1; number <= 301; number += 1) log.begin(call, 0);

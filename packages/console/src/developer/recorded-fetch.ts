@@ -1,18 +1,18 @@
-// A fetch that keeps what goes through it, for the developer panel. It changes nothing about a call or its answer.
+// A fetch that records requests for the developer panel, without changing requests or responses.
 
 import { withoutSecrets } from "./recorded-request.ts";
 import type { RequestLog } from "./request-log.ts";
 
 export interface Recording {
   readonly log: RequestLog;
-  /** What makes the calls; the page's own when absent. */
+  /** Makes the requests; the page's own `fetch` when absent. */
   readonly fetch?: typeof globalThis.fetch;
-  /** What relative URLs stand on; the page's own address when absent. */
+  /** Base of relative URLs; the page's own address when absent. */
   readonly page?: string;
 }
 
 export function recordedFetch({ log, fetch: inner, page }: Recording): typeof globalThis.fetch {
-  // A browser's fetch must be called as the window's.
+  // A browser's `fetch` must be called as a method of `window`.
   const send: typeof globalThis.fetch = inner ?? ((input, init) => globalThis.fetch(input, init));
   return async (input, init) => {
     const startedAt = Date.now();
@@ -27,7 +27,7 @@ export function recordedFetch({ log, fetch: inner, page }: Recording): typeof gl
       return response;
     } catch (error) {
       const isEnded = init?.signal?.aborted === true;
-      end({ status: 0, requestId: null, failure: isEnded ? "ended by the console" : messageOf(error) });
+      end({ status: 0, requestId: null, failure: isEnded ? "aborted by the console" : messageOf(error) });
       throw error;
     }
   };
@@ -44,7 +44,7 @@ function callOf(
   return withoutSecrets({
     method: (init?.method ?? (isRequest ? input.method : "GET")).toUpperCase(),
     url: url.href,
-    // Names as they were written, where they still are.
+    // Keep the original spelling of names where possible.
     headers: Array.isArray(given) || given instanceof Headers ? new Headers(given) : Object.entries(given),
     body: typeof init?.body === "string" ? init.body : null,
   });

@@ -1,10 +1,11 @@
-// A call as the developer panel keeps it. Secrets are taken out before it is made, so that nothing that shows or copies it can leak them.
+// Requests as the developer panel stores them. Secrets are removed before recording, so that nothing that
+// shows or copies a request can leak them.
 
 export interface RecordedHeader {
   readonly name: string;
-  /** What is sent; where `variable` is set only what stands before the secret. */
+  /** The value; if `variable` is set, only what precedes the secret. */
   readonly value: string;
-  /** Name of the shell variable that stands for the secret, `null` where there is none. */
+  /** Name of the shell variable that replaces the secret, `null` if there is none. */
   readonly variable: string | null;
 }
 
@@ -16,34 +17,34 @@ export interface RecordedCall {
   readonly body: string | null;
 }
 
-/** How a call went. */
+/** The outcome of a request. */
 export interface Outcome {
-  /** 0 where there was no answer. */
+  /** 0 if there was no response. */
   readonly status: number;
-  /** Milliseconds until the answer began. */
+  /** Milliseconds until the response headers. */
   readonly durationMs: number;
-  /** Id under which the service's log has it, `null` where no answer named one. */
+  /** Id of the request in the service's log, `null` if the response has none. */
   readonly requestId: string | null;
-  /** Why there was no answer, `null` where there was one. */
+  /** Why there was no response, `null` if there was one. */
   readonly failure: string | null;
 }
 
 export interface RecordedRequest extends RecordedCall {
-  /** Counts from 1 in the order in which calls were made. */
+  /** Counts requests from 1. */
   readonly number: number;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  /** `null` while nothing is known. */
+  /** `null` while pending. */
   readonly outcome: Outcome | null;
 }
 
-/** The headers that carry secrets, by their name in lower case. */
+/** Headers that carry secrets, in lower case. */
 const SECRET_HEADERS: Readonly<Record<string, string>> = {
   "service-app-key": "COLLOQUY_APP_KEY",
   authorization: "COLLOQUY_ADMIN_KEY",
 };
 
-/** A call without its secrets: keys in headers, and the values that go to `/api/secrets`. */
+/** Removes secrets: keys in headers, and values sent to `/api/secrets`. */
 export function withoutSecrets(call: {
   readonly method: string;
   readonly url: string;
@@ -66,7 +67,7 @@ function withoutKey(name: string, value: string): RecordedHeader {
   return { name, value: name.toLowerCase() === "authorization" ? scheme : "", variable };
 }
 
-/** What is not the object that it should be goes as a whole: a secret may stand anywhere in it. */
+/** Replaces the whole body if it does not have the expected shape: a secret may be anywhere in it. */
 function withoutValues(body: string): string {
   try {
     const values: unknown = JSON.parse(body);
@@ -75,7 +76,7 @@ function withoutValues(body: string): string {
         Object.fromEntries(Object.keys(values).map((name) => [name, `<value of ${name}>`])),
       );
   } catch {
-    // Falls through to the whole.
+    // Not JSON: replace the whole body.
   }
   return "<secrets>";
 }

@@ -8,17 +8,17 @@ import { JsonTree } from "./json-tree.tsx";
 import { LogItem } from "./log-item.tsx";
 import styles from "./developer.module.css";
 
-/** Records that are asked for at once. */
+/** Page size. */
 const PAGE = 50;
 
 interface Records {
   readonly records: readonly PersistedMessage[];
-  /** The last page was full, so that there may be more. */
+  /** The last page was full, so there may be more. */
   readonly hasMore: boolean;
   readonly problem: string | null;
 }
 
-/** The messages as they are kept in the store, oldest first. */
+/** The messages as stored, oldest first. */
 export function RecordsTab({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { client } = useConnection();
   const [loaded, setLoaded] = useState<Records | null>(null);
@@ -58,7 +58,7 @@ export function RecordsTab({ sessionId }: { readonly sessionId: string }): React
       </p>
       <div role="region" aria-label="Records" tabIndex={0} className={styles["scroll"]}>
         {loaded !== null && records.length === 0 && problem === null && (
-          <p className={styles["empty"]}>Nothing has been said yet.</p>
+          <p className={styles["empty"]}>No messages yet.</p>
         )}
         <ol className={styles["list"]}>
           {records.map((record) => (
@@ -77,7 +77,10 @@ export function RecordsTab({ sessionId }: { readonly sessionId: string }): React
   );
 }
 
-/** A page of records. The service ends one early where records are long: only an empty one is the end. */
+/**
+ * Reads a page of stored messages. The service may return short pages if messages are long: only an empty
+ * page is the end.
+ */
 async function readRecords(
   client: Pick<Client, "listMessages">,
   sessionId: string,

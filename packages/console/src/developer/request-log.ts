@@ -1,9 +1,9 @@
 import type { Outcome, RecordedCall, RecordedRequest } from "./recorded-request.ts";
 
-/** Calls that are kept. */
+/** Maximum number of requests kept. */
 const LONGEST = 300;
 
-/** The last calls that were made, newest last. Fits `useSyncExternalStore`. */
+/** The latest requests, newest last. Fits `useSyncExternalStore`. */
 export class RequestLog {
   #requests: readonly RecordedRequest[] = [];
   #made = 0;
@@ -16,7 +16,7 @@ export class RequestLog {
     return () => void this.#listeners.delete(listener);
   };
 
-  /** Answers the call's number. */
+  /** Returns the request's number. */
   begin(call: RecordedCall, startedAt: number): number {
     this.#made += 1;
     const request = { ...call, number: this.#made, startedAt, outcome: null };
@@ -24,7 +24,7 @@ export class RequestLog {
     return request.number;
   }
 
-  /** A call that is not kept any more is none's business. */
+  /** Ignores requests that are no longer kept. */
   end(number: number, outcome: Outcome): void {
     this.#set(
       this.#requests.map((request) => (request.number === number ? { ...request, outcome } : request)),

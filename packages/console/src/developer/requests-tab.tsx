@@ -10,7 +10,10 @@ import { LogItem } from "./log-item.tsx";
 import type { Outcome, RecordedRequest } from "./recorded-request.ts";
 import styles from "./developer.module.css";
 
-/** The calls that the chat and this panel have made, newest first, those of the operators' area not among them; each with the command that makes it again. */
+/**
+ * Requests of the chat and this panel, newest first, without those of the operators' area; each with a
+ * command that repeats it.
+ */
 export function RequestsTab(): ReactNode {
   const { requests: log } = useConnection();
   const requests = useSyncExternalStore(log.subscribe, log.getSnapshot);
@@ -27,7 +30,7 @@ export function RequestsTab(): ReactNode {
         </div>
       </div>
       <div role="region" aria-label="Requests" tabIndex={0} className={styles["scroll"]}>
-        {requests.length === 0 && <p className={styles["empty"]}>Nothing has been asked yet.</p>}
+        {requests.length === 0 && <p className={styles["empty"]}>No requests yet.</p>}
         <ol className={styles["list"]}>
           {requests.toReversed().map((request) => (
             <Request key={request.number} request={request} />

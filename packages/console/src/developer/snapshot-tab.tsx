@@ -6,11 +6,11 @@ import { changedPaths } from "./changed-paths.ts";
 import { JsonTree } from "./json-tree.tsx";
 import styles from "./developer.module.css";
 
-/** The snapshot as it is now; what the last change has changed is marked. */
+/** The current snapshot; the latest changes are marked. */
 export function SnapshotTab({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { snapshot } = useSession(sessionId);
   const changed = useChanges(snapshot);
-  if (snapshot === null) return <p className={styles["empty"]}>Nothing is known yet.</p>;
+  if (snapshot === null) return <p className={styles["empty"]}>No snapshot yet.</p>;
   return (
     <>
       <div className={styles["toolbar"]}>
@@ -28,7 +28,7 @@ export function SnapshotTab({ sessionId }: { readonly sessionId: string }): Reac
   );
 }
 
-/** Paths to what differs from the snapshot before; nothing for the first one. */
+/** Returns the paths that differ from the previous snapshot; empty for the first one. */
 function useChanges(snapshot: Snapshot | null): ReadonlySet<string> {
   const [seen, setSeen] = useState<{ readonly before: Snapshot | null; readonly now: Snapshot | null }>({
     before: null,

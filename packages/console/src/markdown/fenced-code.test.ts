@@ -42,7 +42,10 @@ const LINES = [
   "\t",
 ];
 
-/** Lines, counted from one, that are code or its fences for who reads the text; or HTML, in which no mark means anything either. */
+/**
+ * Returns the line numbers (from one) that a parser treats as code, fences or HTML, in which no mark has a
+ * meaning.
+ */
 function rawLines(node: Nodes, found = new Set<number>()): ReadonlySet<number> {
   const { position } = node;
   if ((node.type === "code" || node.type === "html") && position !== undefined)
@@ -51,7 +54,7 @@ function rawLines(node: Nodes, found = new Set<number>()): ReadonlySet<number> {
   return found;
 }
 
-it("takes nothing for code that is none", { timeout: 120_000 }, () => {
+it("treats nothing as code that is not code", { timeout: 120_000 }, () => {
   let state = 1;
   const next = (): string => {
     state = (state * 48_271) % 2_147_483_647;

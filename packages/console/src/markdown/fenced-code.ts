@@ -1,11 +1,14 @@
 const BEGIN = /^(?:(`{3,})[^`]*|(~{3,}).*)$/;
 const END = /^ {0,3}(`{3,}|~{3,})[ \t]*$/;
-/** A line from which on nothing is certain: a fence in a list or a quote, which ends with that, or HTML, in which a fence is none. */
+/**
+ * A line after which fences are uncertain: a fence in a list or quote ends with its container, and HTML
+ * disables fences.
+ */
 const UNCERTAIN = /`{3}|~{3}|^[\s>*+\-\d.)]*</;
 
 /**
- * Lines without those of code between fences, in which no mark means anything; blank ones stand for them. Only fences at the beginning of a
- * line are known for certain without reading the text, so code is left in where anything else comes before.
+ * Replaces the lines of fenced code, in which no mark has a meaning, by blank ones. Without parsing, only
+ * fences at the start of a line are certain, so code after an uncertain line stays.
  */
 export function withoutCode(lines: readonly string[]): readonly string[] {
   let fence: string | null = null;

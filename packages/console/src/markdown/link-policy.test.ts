@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { followedUrl, hostOf } from "./link-policy.ts";
 
-describe("a link of an answer", () => {
+describe("links in answers", () => {
   it.each([
     ["https://example.com/a?b=c#d", "https://example.com/a?b=c#d"],
     ["http://example.com", "http://example.com/"],
@@ -38,7 +38,7 @@ describe("a link of an answer", () => {
   });
 });
 
-it("the host of a picture is told", () => {
+it("returns the host of an image", () => {
   expect(hostOf("https://pictures.example.com:8443/a.png")).toBe("pictures.example.com:8443");
   expect(hostOf("data:image/png;base64,AA")).toBeNull();
   expect(hostOf("a.png")).toBeNull();

@@ -7,7 +7,7 @@ import { DEEP_TEXTS } from "../../test/chromium/hostile-texts.ts";
 import { isCostly } from "./markdown-cost.ts";
 
 it.each(DEEP_TEXTS.map((text) => [text.slice(0, 20), text.length, text] as const))(
-  "%j and on, %d characters, is not read",
+  "does not parse %j repeated to %d characters",
   (_begin, _length, text) => {
     expect(isCostly(text)).toBe(true);
   },
@@ -46,11 +46,11 @@ it.each([
   ],
   ["a mail with one mark", `> ${"A line of a mail as it was sent to all.\n".repeat(500)}`],
   ["a number that is no list", "1234567890. and 5) and 3.14 - 2 > 1"],
-])("%s is read", (_what, text) => {
+])("parses %s", (_what, text) => {
   expect(isCostly(text)).toBe(false);
 });
 
-/** Texts of any length, each nothing but what one of the bounds is for, or what takes from many at once. */
+/** Texts of any length; each exercises one of the limits, or several at once. */
 const GROWING: readonly (readonly [string, (times: number) => string])[] = [
   ["brackets that end", (times) => "]".repeat(times)],
   ["brackets in brackets", (times) => "[".repeat(times) + "]".repeat(times)],
@@ -80,7 +80,7 @@ const GROWING: readonly (readonly [string, (times: number) => string])[] = [
   ["all in one paragraph", (times) => "> [a ![c *d* `e` www.f_ ~~g ]\nh\n".repeat(times)],
 ];
 
-/** The most that is still read. */
+/** Returns the longest text that is still parsed. */
 function justInside(build: (times: number) => string): string {
   let [inside, beyond] = [1, 100_001];
   while (beyond - inside > 1) {
@@ -91,15 +91,15 @@ function justInside(build: (times: number) => string): string {
   return build(inside);
 }
 
-describe("what is just read", { timeout: 120_000 }, () => {
+describe("the longest parsed text", { timeout: 120_000 }, () => {
   const reader = unified().use(remarkParse).use(remarkGfm).use(remarkRehype);
 
-  it.each(GROWING)("does not hold up the page: %s", (_what, build) => {
+  it.each(GROWING)("parses without blocking the page: %s", (_what, build) => {
     const text = justInside(build);
     const before = process.cpuUsage();
     reader.runSync(reader.parse(text));
     const { user, system } = process.cpuUsage(before);
-    // Of a processor, in milliseconds: several times what it takes, and a small part of what it takes without bounds.
+    // CPU milliseconds: several times the expected cost, and a small part of the cost without limits.
     expect((user + system) / 1_000).toBeLessThan(6_000);
   });
 });

@@ -1,75 +1,76 @@
-// Markdown whose reading would hold up the page. Parsers take the square of a length and more, and some end at the size of the stack; a model
-// that repeats one mark, or a tool that quotes a page which wants this, must not take the conversation away. What a reading takes at most is
-// guessed from what is in a text, since nothing can end it once it has begun; and a text is read again while it grows.
+// Detects Markdown whose parsing would block the page. Parsers take quadratic time or worse, and some
+// overflow the stack; a model that repeats one mark, or a tool that quotes a malicious page, must not take
+// the conversation away. Parsing cannot be interrupted and repeats as a text grows, so its cost is estimated
+// from the text first.
 
 import { withoutCode } from "./fenced-code.ts";
 
-/** More than anybody writes. */
-const MOST_CHARACTERS = 100_000;
-/** Quotes and lists that begin on one line; each begins in the one before. */
-const MOST_ON_A_LINE = 16;
-/** Those beyond two on a line, in all lines together. */
-const MOST_ON_LINES = 400;
-/** Columns before the mark of a list: two for each list around it. */
-const MOST_COLUMNS = 80;
-/** Marks of emphasis in one run. */
-const MOST_MARKS = 100;
-/** Microseconds of a processor that is not the fastest. */
-const MOST_WORK = 600_000;
+/** More than people write. */
+const MAX_CHARACTERS = 100_000;
+/** Nested quotes and lists that start on one line. */
+const MAX_PER_LINE = 16;
+/** Those beyond two per line, over all lines. */
+const MAX_ON_LINES = 400;
+/** Columns before a list mark: two per enclosing list. */
+const MAX_COLUMNS = 80;
+/** Emphasis marks in one run. */
+const MAX_MARKS = 100;
+/** CPU microseconds on a slow processor. */
+const MAX_WORK = 600_000;
 
-/** Microseconds, measured with texts that are nothing but the one thing. */
+/** Microseconds, measured with texts that contain only the one construct. */
 const COST = {
-  /** By number. */
+  /** Linear. */
   character: 0.8,
   line: 15,
   block: 40,
   container: 80,
   mark: 8,
-  /** By its square: in the whole text … */
+  /** Quadratic: over the whole text … */
   containers: 0.08,
   underlines: 0.12,
-  /** … and between two blank lines. */
+  /** … and within a block, between two blank lines. */
   lines: 0.04,
   runs: 0.36,
   emphases: 0.027,
   pictures: 1.5,
-  /** By the product of two, between two blank lines. */
+  /** Product of both counts, within a block. */
   bracketsAndMarks: 0.025,
   bracketsAndCharacters: 0.01,
   ticksAndCharacters: 0.05,
-  /** Where a link begins that does not end: at each word it is looked back for. */
+  /** Unclosed link starts: the parser looks back for one at each word. */
   wordsAndMarks: 0.016,
-  /** Within what has no space. */
+  /** Within text without spaces. */
   addressesAndCharacters: 0.11,
 };
 
-/** Spaces, and marks of quotes and lists, at the beginning of a line. */
+/** Spaces and quote or list marks at the start of a line. */
 const MARKS = /^(?:[ \t]*(?:>|[-*+](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$)))+/;
 const MARK = />|[-*+]|\d+[.)]/g;
-/** A line across the page. */
+/** A thematic break. */
 const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
-/** Items that begin whatever is before them; with a number, only after another item. */
+/** Items that may interrupt a paragraph; numbered ones only after another item. */
 const BULLET = /^[-*+][ \t]+[^ \t]/;
 const NUMBER = /^\d{1,9}[.)][ \t]+[^ \t]/;
 const ITEM = /^(?:[-*+]|\d{1,9}[.)])[ \t]+[^ \t]/;
 const BLANK = /^[ \t]*$/;
-/** What makes a heading of the line before. */
+/** Makes the previous line a heading. */
 const UNDERLINE = /[-=][ \t]*$/;
 const RUN = /\*+|_+|~+/g;
-/** What surely has its end; other marks between might take it away. */
+/** Brackets that are certainly closed; marks within them might open code or a tag. */
 const BRACKETS = /\[[^[\]`<\\]*\]/g;
 const WORD = /[\w.+-]+/g;
 const ANY_MARK = /[^\p{L}\p{N}\s]/gu;
 const ADDRESS = /www\.|https?:|@/gi;
 
-/** Whether a text is better shown as it was written. Takes a time that grows with the length of the text alone. */
+/** Returns true if the text should be shown unformatted. Takes linear time. */
 export function isCostly(text: string): boolean {
-  if (text.length > MOST_CHARACTERS) return true;
+  if (text.length > MAX_CHARACTERS) return true;
   const lines = withoutCode(text.split(/\r\n?|\n/));
-  return isDeep(lines) || workOf(text, lines) > MOST_WORK;
+  return isDeep(lines) || workOf(text, lines) > MAX_WORK;
 }
 
-/** Marks at the beginning of a line, but for lines across the page. */
+/** Returns the marks at the start of a line, except thematic breaks. */
 function marksOf(line: string): string {
   return RULE.test(line) ? "" : (MARKS.exec(line)?.[0] ?? "");
 }
@@ -86,10 +87,10 @@ function isDeep(lines: readonly string[]): boolean {
     const begun = count(marks, MARK);
     onLines += Math.max(0, begun - 2);
     return (
-      begun > MOST_ON_A_LINE ||
-      onLines > MOST_ON_LINES ||
-      (begun > 0 && marks.search(/[^ \t]/) > MOST_COLUMNS) ||
-      line.match(RUN)?.some((run) => run.length > MOST_MARKS) === true
+      begun > MAX_PER_LINE ||
+      onLines > MAX_ON_LINES ||
+      (begun > 0 && marks.search(/[^ \t]/) > MAX_COLUMNS) ||
+      line.match(RUN)?.some((run) => run.length > MAX_MARKS) === true
     );
   });
 }
@@ -104,7 +105,7 @@ function workOf(text: string, lines: readonly string[]): number {
   return work;
 }
 
-/** What no link, no emphasis and no code within a line goes beyond: lines without a blank one between them, and items of a list. */
+/** Splits into blocks, which no link, emphasis or inline code crosses: paragraphs and list items. */
 function blocksOf(lines: readonly string[]): readonly (readonly string[])[] {
   const blocks: string[][] = [];
   let block: string[] = [];

@@ -1,4 +1,4 @@
-// The words of the assistant as Markdown. No HTML comes of it (what looks like HTML is shown as it was written), and nothing is loaded.
+// The assistant's text as Markdown. Produces no HTML (markup is shown as written) and loads nothing.
 
 import { useMessagePartText } from "@assistant-ui/react";
 import { MarkdownTextPrimitive, type CodeHeaderProps } from "@assistant-ui/react-markdown";
@@ -29,7 +29,7 @@ export function MarkdownText(): ReactNode {
   );
 }
 
-/** What cannot be read as Markdown. */
+/** Text that cannot be parsed as Markdown. */
 function AsWritten({ text }: { readonly text: string }): ReactNode {
   return (
     <p className={styles["as-written"]} dir="auto">
@@ -39,7 +39,7 @@ function AsWritten({ text }: { readonly text: string }): ReactNode {
 }
 
 const PLUGINS = [remarkGfm];
-/** The page's own heading is above all of theirs. */
+/** Headings of answers rank below the page's own heading. */
 const HEADINGS = { h1: "h2", h2: "h3", h3: "h4", h4: "h5", h5: "h6" } as const;
 const COMPONENTS = { ...HEADINGS, a: Link, img: Picture, table: Table, pre: Preformatted, CodeHeader };
 
@@ -63,7 +63,7 @@ function Link({ href, title, children }: ComponentPropsWithoutRef<"a">): ReactNo
   );
 }
 
-/** Loading a picture tells its host who reads what, so it is only named. */
+/** Images are only named: loading one would tell its host who reads what. */
 function Picture({ src, alt = "" }: ComponentPropsWithoutRef<"img">): ReactNode {
   const described = alt === "" ? "no description" : alt;
   const host = src === undefined ? null : hostOf(src);
@@ -75,7 +75,7 @@ function Picture({ src, alt = "" }: ComponentPropsWithoutRef<"img">): ReactNode 
   );
 }
 
-/** Wider than a phone, it is scrolled on its own, by keyboard too. */
+/** Wide tables scroll by themselves, also by keyboard. */
 function Table({ children }: ComponentPropsWithoutRef<"table">): ReactNode {
   return (
     <div className={styles["scrolled"]} role="region" aria-label="Table" tabIndex={0}>

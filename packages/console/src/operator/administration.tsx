@@ -1,11 +1,11 @@
-// The client of the admin API for the pages below, and what becomes of a key that the service does not take.
+// The admin client for the pages below, and the handling of refused keys.
 
 import { ColloquyError, createAdminClient, type AdminClient } from "@colloquy/client/admin";
 import { createContext, use, useCallback, useEffect, useMemo, useState, type ReactNode } from "react";
 
 export interface Administration {
   readonly client: AdminClient;
-  /** Tells what a request has thrown, as a sentence. A key that is refused takes the pages away. */
+  /** Returns an error as a sentence. A refused key leaves the operators' area. */
   readonly explain: (error: unknown) => string;
 }
 
@@ -24,7 +24,7 @@ export function AdministrationProvider({
   readonly children: ReactNode;
 }): ReactNode {
   const client = useMemo(() => {
-    // Where the page is: the service may stand under a path of its host.
+    // The page's own folder: the service may be mounted under a path.
     const baseUrl = new URL(".", window.location.href).href;
     return createAdminClient({ baseUrl, key: adminKey, retries: 1 });
   }, [adminKey]);
@@ -47,38 +47,38 @@ export function useAdministration(): Administration {
   return administration;
 }
 
-export interface Answered<Answer> {
-  /** The last answer, also of the question before while a new one is asked; `null` before the first. */
+export interface Query<Answer> {
+  /** The last answer, also of the previous query while a new one loads; `null` before the first. */
   readonly answer: Answer | null;
-  /** Why the last question has no answer; `null` where it has. */
+  /** Why the last request failed; `null` if it succeeded. */
   readonly problem: string | null;
-  readonly isAsking: boolean;
-  readonly askAgain: () => void;
+  readonly isLoading: boolean;
+  readonly refetch: () => void;
 }
 
 /**
- * Asks whenever `ask` is another function, and where `everyMs` is given so many milliseconds after each answer, as long as the page can be
- * seen.
+ * Runs `ask` whenever it changes and, if `everyMs` is given, again so many milliseconds after each answer
+ * while the page is visible.
  */
-export function useAnswer<Answer>(
+export function useQuery<Answer>(
   ask: (client: AdminClient, signal: AbortSignal) => Promise<Answer>,
   everyMs: number | null = null,
-): Answered<Answer> {
+): Query<Answer> {
   const { client, explain } = useAdministration();
-  const [state, setState] = useState<Omit<Answered<Answer>, "askAgain">>({
+  const [state, setState] = useState<Omit<Query<Answer>, "refetch">>({
     answer: null,
     problem: null,
-    isAsking: true,
+    isLoading: true,
   });
   const [round, setRound] = useState(0);
-  const askAgain = useCallback(() => setRound((round) => round + 1), []);
+  const refetch = useCallback(() => setRound((round) => round + 1), []);
   useEffect(() => {
     const leaving = new AbortController();
-    const settle = (changes: Partial<Answered<Answer>>): void => {
-      if (!leaving.signal.aborted) setState((before) => ({ ...before, ...changes, isAsking: false }));
+    const settle = (changes: Partial<Query<Answer>>): void => {
+      if (!leaving.signal.aborted) setState((before) => ({ ...before, ...changes, isLoading: false }));
     };
     const once = async (): Promise<void> => {
-      setState((before) => ({ ...before, isAsking: true }));
+      setState((before) => ({ ...before, isLoading: true }));
       try {
         settle({ answer: await ask(client, leaving.signal), problem: null });
       } catch (error) {
@@ -91,10 +91,13 @@ export function useAnswer<Answer>(
       leaving.abort();
     };
   }, [ask, client, explain, everyMs, round]);
-  return { ...state, askAgain };
+  return { ...state, refetch };
 }
 
-/** Does the work now and, where `everyMs` is given, again and again while the page can be seen. Answers what ends this. */
+/**
+ * Runs `work` now and, if `everyMs` is given, repeatedly while the page is visible. Returns a function that
+ * stops it.
+ */
 function whileSeen(work: () => Promise<void>, everyMs: number | null): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isWorking = false;
@@ -108,7 +111,7 @@ function whileSeen(work: () => Promise<void>, everyMs: number | null): () => voi
       if (everyMs !== null && !isOver) timer = setTimeout(goIfSeen, everyMs);
     });
   };
-  // One that is hidden does not go on, until it is seen again.
+  // A hidden page pauses until it is visible again.
   const goIfSeen = (): void => {
     if (document.visibilityState === "visible") go();
   };

@@ -1,7 +1,7 @@
 import type { AdminApp, AdminClient, AdminToolSource } from "@colloquy/client/admin";
 import type { ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
-import { useAnswer } from "./administration.tsx";
+import { useQuery } from "./administration.tsx";
 import { boundedText, countText } from "./quantities.ts";
 import { Badge, DataTable, Facts, Pending, ViewHeading, type Column, type Tone } from "./view-parts.tsx";
 import styles from "./operator.module.css";
@@ -17,12 +17,12 @@ const KEYS: Readonly<Record<AdminApp["require_key"], string>> = {
 
 /** The Apps with their models and the state of their tools. */
 export function AppsView(): ReactNode {
-  const asked = useAnswer(askApps);
+  const query = useQuery(askApps);
   return (
     <>
-      <ViewHeading title="Apps" asked={asked} />
-      <Pending {...asked} />
-      {asked.answer?.map((app) => (
+      <ViewHeading title="Apps" query={query} />
+      <Pending {...query} />
+      {query.answer?.map((app) => (
         <App key={app.name} app={app} />
       ))}
     </>
@@ -34,15 +34,15 @@ function App({ app }: { readonly app: AdminApp }): ReactNode {
   return (
     <section className={styles["card"]}>
       <h3>
-        {name} {!is_configured && <Badge tone="warning">left the configuration</Badge>}
+        {name} {!is_configured && <Badge tone="warning">removed from the configuration</Badge>}
       </h3>
       {description !== null && <p className={styles["soft"]}>{description}</p>}
       <Facts
         facts={[
           ["Models", models.length === 0 ? "none" : models.join(", ")],
           ["For titles", utility_model ?? "none"],
-          ["Asks for its key", KEYS[app.require_key]],
-          ["Keys that open it", countText(app.good_keys)],
+          ["Requires a key", KEYS[app.require_key]],
+          ["Valid keys", countText(app.good_keys)],
           ["Sessions", boundedText(app.sessions, app.counted_to)],
         ]}
       />

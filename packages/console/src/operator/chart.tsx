@@ -1,4 +1,5 @@
-// A chart of lines over time, with all that it shows as words: a legend with the values where one points, a summary, and a table.
+// A line chart over time with text alternatives: a legend with the values under the pointer, a summary, and a
+// table.
 
 import { Suspense, useState, type ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
@@ -13,14 +14,14 @@ import styles from "./operator.module.css";
 interface ChartProps extends Omit<LineChartProps, "onPoint"> {
   /** What is shown, also the name of the table. */
   readonly title: string;
-  /** What one sees in it, in a sentence. */
+  /** One-sentence summary. */
   readonly summary: string;
   /** Formats a value in words. */
   readonly valueText: (value: number) => string;
 }
 
-/** The library that draws is loaded when there is something to draw. */
-const LineChart = latePart(async () => (await import("./line-chart.tsx")).LineChart);
+/** The drawing library is loaded when there is something to draw. */
+const LineChart = lazyPart(async () => (await import("./line-chart.tsx")).LineChart);
 
 export function Chart(props: ChartProps): ReactNode {
   const { title, summary, bucket, starts, series, valueText } = props;
@@ -94,7 +95,7 @@ function ChartTable({ title, starts, series, valueText, bucket }: ChartProps): R
   );
 }
 
-/** The line of the series with its dashes, which tell it apart where colours do not. */
+/** Shows a series' line with its dashes, which distinguish it without colour. */
 function Swatch({ at }: { readonly at: number }): ReactNode {
   return (
     <svg width="26" height="8" viewBox="0 0 26 8" className={styles[`series-${at + 1}`]}>

@@ -4,7 +4,7 @@ import { Dialog } from "../design/dialog.tsx";
 import { useAdministration } from "./administration.tsx";
 import styles from "./operator.module.css";
 
-/** Asks before something is done that cannot be undone, and stays with the reason when it fails. */
+/** Asks before an irreversible action, and shows the reason if it fails. */
 export function ConfirmDialog({
   title,
   action,
@@ -14,11 +14,11 @@ export function ConfirmDialog({
   onClose,
 }: {
   readonly title: string;
-  /** What the button says. */
+  /** Label of the button. */
   readonly action: string;
   readonly look?: "danger" | "primary";
   readonly children: ReactNode;
-  /** Does it. The dialog is the caller's to close afterwards. */
+  /** Performs the action. The caller closes the dialog afterwards. */
   readonly onConfirm: () => Promise<void>;
   readonly onClose: () => void;
 }): ReactNode {

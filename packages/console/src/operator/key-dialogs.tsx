@@ -3,7 +3,7 @@ import { useId, useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { CopyButton } from "../design/copy-button.tsx";
 import { Dialog } from "../design/dialog.tsx";
-import { useAdministration, useAnswer } from "./administration.tsx";
+import { useAdministration, useQuery } from "./administration.tsx";
 import { ConfirmDialog } from "./confirm-dialog.tsx";
 import { Choice } from "./view-parts.tsx";
 import styles from "./operator.module.css";
@@ -30,7 +30,7 @@ const askKeyedApps = async (client: AdminClient, signal: AbortSignal): Promise<r
 
 export function CreateKeyDialog({ onClose, onIssued }: IssuingProps): ReactNode {
   const { client } = useAdministration();
-  const { answer: apps, problem } = useAnswer(askKeyedApps);
+  const { answer: apps, problem } = useQuery(askKeyedApps);
   const nameId = useId();
   const [name, setName] = useState("");
   const [life, setLife] = useState<(typeof LIVES)[number][0]>("");
@@ -59,7 +59,7 @@ export function CreateKeyDialog({ onClose, onIssued }: IssuingProps): ReactNode 
             The Apps cannot be listed. {problem}
           </p>
         )}
-        {apps?.length === 0 && <p>No configured App asks for a key.</p>}
+        {apps?.length === 0 && <p>No configured App requires a key.</p>}
         {apps?.map((app) => (
           <label key={app}>
             <input
@@ -72,7 +72,7 @@ export function CreateKeyDialog({ onClose, onIssued }: IssuingProps): ReactNode 
         ))}
       </fieldset>
       <label htmlFor={nameId} className={styles["choice"]}>
-        <span>Name, to know it by</span>
+        <span>Name, to recognize it</span>
         <input
           id={nameId}
           value={name}
@@ -111,15 +111,15 @@ export function RotateKeyDialog({
       }
     >
       <p>
-        A new key for the same Apps ({rotated.apps.join(", ")}) is made now. Both work until the old one ends,
-        so that nobody is refused meanwhile.
+        A new key for the same Apps ({rotated.apps.join(", ")}) is created now. Both work until the old one
+        expires, so that no client is refused meanwhile.
       </p>
-      <Choice label="The old one ends" value={overlap} options={OVERLAPS} onChange={setOverlap} />
+      <Choice label="The old key expires" value={overlap} options={OVERLAPS} onChange={setOverlap} />
     </ConfirmDialog>
   );
 }
 
-/** The one moment in which the whole key is seen. */
+/** Shows the full key, the only time it is visible. */
 export function IssuedKeyDialog({
   issued,
   onClose,
@@ -130,7 +130,7 @@ export function IssuedKeyDialog({
   return (
     <Dialog title="The new key" isHeld onClose={onClose}>
       <div className={styles["form"]}>
-        <p>Copy it now: it is shown this once, and kept nowhere.</p>
+        <p>Copy it now: it is shown only once and stored nowhere.</p>
         <p className={styles["secret"]}>
           <code aria-label="The key">{issued.key}</code>
           <CopyButton label="Copy the key" text={issued.key} hasText />
@@ -140,7 +140,7 @@ export function IssuedKeyDialog({
         </p>
         <div className={styles["buttons"]}>
           <Button look="primary" onClick={onClose}>
-            I have kept it
+            I have saved it
           </Button>
         </div>
       </div>

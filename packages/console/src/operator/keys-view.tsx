@@ -2,7 +2,7 @@ import type { AdminClient, AdminKey, IssuedAdminKey } from "@colloquy/client/adm
 import { useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { Moment } from "../design/moment.tsx";
-import { useAdministration, useAnswer } from "./administration.tsx";
+import { useAdministration, useQuery } from "./administration.tsx";
 import { ConfirmDialog } from "./confirm-dialog.tsx";
 import { CreateKeyDialog, IssuedKeyDialog, RotateKeyDialog } from "./key-dialogs.tsx";
 import { Badge, DataTable, Pending, ViewHeading, type Column, type Tone } from "./view-parts.tsx";
@@ -18,30 +18,30 @@ type Doing =
 
 /** The keys that open Apps. */
 export function KeysView(): ReactNode {
-  const asked = useAnswer(askKeys);
+  const query = useQuery(askKeys);
   const [doing, setDoing] = useState<Doing | null>(null);
   const done = (next: Doing | null): void => {
     setDoing(next);
-    asked.askAgain();
+    query.refetch();
   };
   return (
     <>
-      <ViewHeading title="Keys" asked={asked}>
+      <ViewHeading title="Keys" query={query}>
         <Button look="primary" onClick={() => setDoing({ what: "create" })}>
           Create a key
         </Button>
       </ViewHeading>
       <p className={styles["soft"]}>
-        An App that asks for a key is opened by any of its keys. Give them to servers, not to pages.
+        An App that requires a key accepts any of its keys. Give keys to servers, not to pages.
       </p>
-      <Pending {...asked} />
-      {asked.answer !== null && (
+      <Pending {...query} />
+      {query.answer !== null && (
         <DataTable
           caption="Keys, newest first"
           columns={columns(setDoing)}
-          rows={asked.answer.toReversed()}
+          rows={query.answer.toReversed()}
           rowKey={({ id }) => id}
-          empty="There is no key yet."
+          empty="There are no keys yet."
         />
       )}
       <Dialogs doing={doing} onClose={() => setDoing(null)} onDone={done} />
@@ -77,7 +77,7 @@ function Dialogs({
       }}
     >
       <p>
-        {nameOf(doing.key)} opens nothing any more, within five seconds and for good. Who uses it is refused
+        {nameOf(doing.key)} stops working within five seconds, permanently. Clients that use it are refused
         from then on.
       </p>
     </ConfirmDialog>
@@ -116,7 +116,7 @@ function columns(onDo: (doing: Doing) => void): readonly Column<AdminKey>[] {
       },
     },
     {
-      label: "What can be done",
+      label: "Actions",
       cell: (key) =>
         key.status === "good" && (
           <span className={styles["buttons"]}>

@@ -1,7 +1,7 @@
 import type { AdminClient, AdminLatency, AdminLatencyRow } from "@colloquy/client/admin";
 import { useCallback, useMemo, useState, type ReactNode } from "react";
 import { durationText } from "../design/duration-text.ts";
-import { useAnswer } from "./administration.tsx";
+import { useQuery } from "./administration.tsx";
 import { bucketText, Chart } from "./chart.tsx";
 import { CoveredNote } from "./covered-note.tsx";
 import { countText } from "./quantities.ts";
@@ -16,13 +16,13 @@ type Measure = "total_ms" | "running_ms" | "place_ms";
 const MEASURES: readonly (readonly [Measure, string])[] = [
   ["total_ms", "From message to end"],
   ["running_ms", "Running alone"],
-  ["place_ms", "Waiting for a place"],
+  ["place_ms", "Waiting for a slot"],
 ];
 
 const PERCENTILES = ["p50", "p95", "p99"] as const;
 const OFFERED = ["minute", "hour", "day"] as const satisfies readonly Bucket[];
 
-/** How long turns took, by time. */
+/** Durations of turns over time. */
 export function LatencyView(): ReactNode {
   const [chosen, setChosen] = useChosenRange();
   const [measure, setMeasure] = useState<Measure>("total_ms");
@@ -33,18 +33,18 @@ export function LatencyView(): ReactNode {
     },
     [chosen],
   );
-  const asked = useAnswer(ask);
+  const query = useQuery(ask);
   return (
     <>
-      <ViewHeading title="Latency" asked={asked} />
+      <ViewHeading title="Latency" query={query} />
       <RangeForm chosen={chosen} offered={OFFERED} onChange={setChosen}>
         <Choice label="Show" value={measure} options={MEASURES} onChange={setMeasure} />
       </RangeForm>
-      <Pending {...asked} />
-      {asked.answer !== null && (
+      <Pending {...query} />
+      {query.answer !== null && (
         <>
-          <CoveredNote report={asked.answer} />
-          <LatencyChart latency={asked.answer} measure={measure} chosen={chosen} />
+          <CoveredNote report={query.answer} />
+          <LatencyChart latency={query.answer} measure={measure} chosen={chosen} />
         </>
       )}
     </>

@@ -1,4 +1,4 @@
-// The part of a chart that is drawn, by uPlot on a canvas. Loaded by itself, because nothing else needs it.
+// The drawn part of a chart, by uPlot on a canvas. Loaded separately, because nothing else needs it.
 
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import uPlot from "uplot";
@@ -39,7 +39,7 @@ export function LineChart(props: LineChartProps): ReactNode {
       observer.disconnect();
       plot.destroy();
     };
-    // Colours are drawn, so that another theme needs another drawing.
+    // Colours are drawn, so a theme change needs a redraw.
   }, [bucket, starts, series, axisText, onPoint, look]);
   return <div ref={place} />;
 }
@@ -85,7 +85,7 @@ function options(props: LineChartProps, element: HTMLElement): uPlot.Options {
   };
 }
 
-/** The colours in force: canvases know no variables and no `light-dark()`. */
+/** Returns a colour in force: canvases support neither variables nor `light-dark()`. */
 function colourOf(element: HTMLElement, variable: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(${variable})`;
@@ -95,13 +95,13 @@ function colourOf(element: HTMLElement, variable: string): string {
   return color;
 }
 
-/** Above the highest value there is a little air, and a chart of nothing has a height too. */
+/** Leaves space above the highest value; an empty chart has a height too. */
 function niceTop(max: number | null): number {
   if (max === null || max <= 0) return 1;
   return uPlot.rangeNum(0, max, 0.1, true)[1] ?? max;
 }
 
-/** Another text whenever the theme is another one, chosen here or in the system. */
+/** Returns another text whenever the theme changes, here or in the system. */
 function useLook(): string {
   const isDark = useMediaQuery("(prefers-color-scheme: dark)");
   const hasContrast = useMediaQuery("(prefers-contrast: more)");

@@ -24,7 +24,7 @@ const VIEWS = [
   ["latency", "Latency"],
 ] as const;
 
-/** What an operator sees of the service. `view` is the rest of the address after `#/operate/`. */
+/** The operators' area. `view` is the rest of the address after `#/operate/`. */
 export function OperatorArea({ view }: { readonly view: string }): ReactNode {
   const { adminKey, change } = useConnection();
   const [refusal, setRefusal] = useState<Refusal | null>(null);
@@ -82,11 +82,11 @@ function Views({ current }: { readonly current: string }): ReactNode {
   );
 }
 
-/** Scrolls by itself, with the keyboard too, and begins at its top. */
+/** Scrolls by itself, also by keyboard, and starts at its top. */
 function Page({ children }: { readonly children: ReactNode }): ReactNode {
   const page = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // In braces: new browsers answer a promise, which an effect must not.
+    // In braces: new browsers return a promise, which an effect must not.
     page.current?.scrollTo(0, 0);
   }, []);
   return (

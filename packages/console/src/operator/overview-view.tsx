@@ -2,7 +2,7 @@ import type { AdminClient, AdminOverview } from "@colloquy/client/admin";
 import type { ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
 import { durationText } from "../design/duration-text.ts";
-import { useAnswer } from "./administration.tsx";
+import { useQuery } from "./administration.tsx";
 import { boundedText, bytesText, countText } from "./quantities.ts";
 import { Badge, DataTable, Facts, Pending, ViewHeading } from "./view-parts.tsx";
 import styles from "./operator.module.css";
@@ -12,14 +12,14 @@ const EVERY_MS = 5_000;
 const askOverview = (client: AdminClient, signal: AbortSignal): Promise<AdminOverview> =>
   client.overview({ signal });
 
-/** How the service is at this moment. */
+/** Current state of the service. */
 export function OverviewView(): ReactNode {
-  const asked = useAnswer(askOverview, EVERY_MS);
+  const query = useQuery(askOverview, EVERY_MS);
   return (
     <>
-      <ViewHeading title="Overview" asked={asked} />
-      <Pending {...asked} />
-      {asked.answer !== null && <Overview overview={asked.answer} />}
+      <ViewHeading title="Overview" query={query} />
+      <Pending {...query} />
+      {query.answer !== null && <Overview overview={query.answer} />}
     </>
   );
 }
@@ -33,7 +33,7 @@ function Overview({ overview }: { readonly overview: AdminOverview }): ReactNode
       <section>
         <h3>Now, everywhere</h3>
         {everywhere === null ? (
-          <p className={styles["empty"]}>The store cannot be read, so nobody knows.</p>
+          <p className={styles["empty"]}>The store cannot be read, so this is unknown.</p>
         ) : (
           <Tiles
             tiles={[
@@ -67,7 +67,7 @@ function Overview({ overview }: { readonly overview: AdminOverview }): ReactNode
       <StoreAndBus store={store} bus={bus} />
       {everywhere !== null && everywhere.working_nodes.length > 0 && (
         <DataTable
-          caption="Processes that have turns"
+          caption="Processes with turns"
           isCaptionShown
           rows={everywhere.working_nodes}
           rowKey={({ node }) => node}
@@ -83,7 +83,7 @@ function Overview({ overview }: { readonly overview: AdminOverview }): ReactNode
 }
 
 function StoreAndBus({ store, bus }: Pick<AdminOverview, "store" | "bus">): ReactNode {
-  const roundTrip = bus.kind === "in-process" ? "nothing: it needs no server" : measured(bus.round_trip_ms);
+  const roundTrip = bus.kind === "in-process" ? "none: in this process" : measured(bus.round_trip_ms);
   return (
     <div className={styles["pair"]}>
       <Backing
@@ -101,7 +101,7 @@ function StoreAndBus({ store, bus }: Pick<AdminOverview, "store" | "bus">): Reac
   );
 }
 
-/** One of what the service stands on: what it is, whether it works, and how fast. */
+/** A backing service: what it is, whether it works, and how fast. */
 function Backing({
   heading,
   name,

@@ -6,11 +6,11 @@ it.each([
   [1_023, "1023 bytes"],
   [1_024, "1.0 KiB"],
   [15 * 1024 * 1024, "15 MiB"],
-])("%d bytes are %s", (bytes, text) => {
+])("bytesText(%d) is %s", (bytes, text) => {
   expect(bytesText(bytes)).toBe(text);
 });
 
-it("says where counting has stopped", () => {
+it("says where counting stopped", () => {
   expect(boundedText(99, 100)).toBe("99");
   expect(boundedText(100, 100)).toBe("100 or more");
 });

@@ -1,4 +1,4 @@
-// Numbers as an operator reads them, in the reader's own language.
+// Numbers in the reader's locale.
 
 const COUNT = new Intl.NumberFormat();
 const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
@@ -7,12 +7,12 @@ export function countText(count: number): string {
   return COUNT.format(count);
 }
 
-/** For the axis of a chart, where there is little room. */
+/** For the axis of a chart, where space is scarce. */
 export function compactText(count: number): string {
   return COMPACT.format(count);
 }
 
-/** A count that stops at `countedTo`: there it means as many or more. */
+/** Formats a count that stops at `countedTo`, which means as many or more. */
 export function boundedText(count: number, countedTo: number): string {
   return count >= countedTo ? `${COUNT.format(countedTo)} or more` : COUNT.format(count);
 }

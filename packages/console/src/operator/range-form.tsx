@@ -10,15 +10,15 @@ export interface ChosenRange {
 
 const BUCKET_LABELS: Readonly<Record<Bucket, string>> = { minute: "Minute", hour: "Hour", day: "Day" };
 
-/** The last 24 hours at first, in hours, which every report can be asked for. */
+/** The last 24 hours, in hours; every report accepts it. */
 const FIRST: ChosenRange = { range: LAST_DAY, bucket: "hour" };
 
-/** What was chosen, and what chooses something else. */
+/** Returns the selection and a function that changes it. */
 export function useChosenRange(): readonly [ChosenRange, (chosen: ChosenRange) => void] {
   return useState(FIRST);
 }
 
-/** Which time is shown, and in which steps; `offered` are those that the report has. */
+/** Selects the period and its buckets; `offered` are those that the report supports. */
 export function RangeForm({
   chosen: { range, bucket },
   offered,
@@ -28,7 +28,7 @@ export function RangeForm({
   readonly chosen: ChosenRange;
   readonly offered: readonly Bucket[];
   readonly onChange: (chosen: ChosenRange) => void;
-  /** More choices. */
+  /** More controls. */
   readonly children?: ReactNode;
 }): ReactNode {
   const ranges = RANGES.filter((range) => bucketsOf(range, offered).length > 0);

@@ -1,9 +1,9 @@
-// Rows of the service's answers as lines of a chart: one value for each bucket. Pure.
+// Converts rows of the service's answers into chart series: one value per bucket. Pure.
 
 /** A line of a chart. */
 export interface Series {
   readonly label: string;
-  /** One for each start, `null` where there is nothing to say. */
+  /** One per bucket, `null` without data. */
   readonly values: readonly (number | null)[];
 }
 
@@ -19,7 +19,8 @@ export const MOST_SERIES = 5;
 export const REST_LABEL = "All others";
 
 /**
- * Sums of what rows say, by bucket and by name, the largest first. A bucket without rows is 0. Rows outside of all buckets count for nothing.
+ * Sums rows by bucket and name, the largest series first. A bucket without rows is 0. Rows outside all
+ * buckets are ignored.
  */
 export function sumsBy<Row>(
   rows: readonly Row[],
@@ -43,7 +44,7 @@ export function sumsBy<Row>(
   const sorted = [...sums]
     .map(([label, values]) => ({ label, values, total: total(values) }))
     .toSorted((one, other) => other.total - one.total || (one.label < other.label ? -1 : 1));
-  const shown = sorted.length > MOST_SERIES ? MOST_SERIES - 1 : MOST_SERIES;
+  const shown = sorted.length > MAX_SERIES ? MAX_SERIES - 1 : MAX_SERIES;
   const rest = sorted.slice(shown);
   const lines: Series[] = sorted.slice(0, shown).map(({ label, values }) => ({ label, values }));
   if (rest.length > 0)
@@ -54,7 +55,7 @@ export function sumsBy<Row>(
   return lines;
 }
 
-/** What rows say at each bucket, `null` where there is no row: a line with gaps. */
+/** Returns the rows' values per bucket, `null` without a row: a line with gaps. */
 export function valuesAt<Row>(
   rows: readonly Row[],
   starts: readonly number[],
@@ -68,7 +69,7 @@ export function total(values: readonly (number | null)[]): number {
   return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 }
 
-/** The largest value and where it stands; `null` when nothing is above 0. */
+/** Returns the largest value and its position; `null` if nothing is above 0. */
 export function peak(
   values: readonly (number | null)[],
 ): { readonly value: number; readonly index: number } | null {
@@ -78,7 +79,7 @@ export function peak(
   return found;
 }
 
-/** Whether a line would have two points at least: one alone is a dot that says nothing. */
+/** Returns true if a line has at least two points: a single dot says nothing. */
 export function isLine(series: readonly Series[]): boolean {
   const [longest = 0] = series
     .map(({ values }) => values.filter((value) => value !== null).length)

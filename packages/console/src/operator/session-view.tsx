@@ -7,46 +7,46 @@ import { CopyButton } from "../design/copy-button.tsx";
 import { Moment } from "../design/moment.tsx";
 import { hashOf } from "../shell/route.ts";
 import { goTo } from "../shell/use-route.ts";
-import { useAdministration, useAnswer } from "./administration.tsx";
+import { useAdministration, useQuery } from "./administration.tsx";
 import { ConfirmDialog } from "./confirm-dialog.tsx";
 import { countText } from "./quantities.ts";
-import { isOpen, SESSION_TONES, troubleOf, turnTone } from "./session-words.ts";
+import { isOpen, SESSION_TONES, troubleOf, turnTone } from "./session-labels.ts";
 import { Badge, DataTable, Facts, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
 const EVERY_MS = 5_000;
 const SESSIONS = { page: "operate", view: "sessions" } as const;
 
-/** One session with its turns, and what an operator can do about it. */
+/** One session with its turns and the operator's actions on it. */
 export function SessionView({ sessionId }: { readonly sessionId: string }): ReactNode {
-  /** Turns before this number are shown; `null` for the newest. */
+  /** Shows turns before this number; `null` for the newest. */
   const [before, setBefore] = useState<number | null>(null);
   const ask = useCallback(
     (client: AdminClient, signal: AbortSignal): Promise<AdminSessionDetail> =>
       client.getSession(sessionId, { signal, ...(before !== null && { before }) }),
     [sessionId, before],
   );
-  const asked = useAnswer(ask, EVERY_MS);
-  const next = asked.answer?.next_before ?? null;
+  const query = useQuery(ask, EVERY_MS);
+  const next = query.answer?.next_before ?? null;
   return (
     <>
       <a className={styles["back"]} href={hashOf(SESSIONS)}>
         <ArrowLeft size={15} /> All sessions
       </a>
-      <ViewHeading title={asked.answer?.session.title ?? "Session"} asked={asked}>
-        {asked.answer !== null && <Doings session={asked.answer.session} onDone={asked.askAgain} />}
+      <ViewHeading title={query.answer?.session.title ?? "Session"} query={query}>
+        {query.answer !== null && <SessionActions session={query.answer.session} onDone={query.refetch} />}
       </ViewHeading>
-      <Pending {...asked} />
-      {asked.answer !== null && (
+      <Pending {...query} />
+      {query.answer !== null && (
         <>
-          <SessionFacts session={asked.answer.session} />
+          <SessionFacts session={query.answer.session} />
           <DataTable
             caption="Turns, newest first"
             isCaptionShown
             columns={COLUMNS}
-            rows={asked.answer.turns}
+            rows={query.answer.turns}
             rowKey={({ number }) => String(number)}
-            empty="Nothing has been asked in this session yet."
+            empty="No turns yet."
           />
           <nav aria-label="Pages" className={styles["pages"]}>
             <Button size="small" disabled={before === null} onClick={() => setBefore(null)}>
@@ -92,7 +92,7 @@ function SessionFacts({ session }: { readonly session: AdminSession }): ReactNod
   );
 }
 
-function Doings({
+function SessionActions({
   session: { session_id, title, turn },
   onDone,
 }: {
@@ -100,7 +100,7 @@ function Doings({
   readonly onDone: () => void;
 }): ReactNode {
   const { client } = useAdministration();
-  const [asked, setAsked] = useState<"interrupt" | "delete" | null>(null);
+  const [query, setAsked] = useState<"interrupt" | "delete" | null>(null);
   const close = (): void => setAsked(null);
   return (
     <>
@@ -111,7 +111,7 @@ function Doings({
         Interrupt
       </Button>
       <Button onClick={() => setAsked("delete")}>Delete</Button>
-      {asked === "interrupt" && (
+      {query === "interrupt" && (
         <ConfirmDialog
           title="Interrupt the answer?"
           action="Interrupt"
@@ -122,13 +122,13 @@ function Doings({
             onDone();
           }}
         >
-          <p>The turn is stopped, and what is queued behind it is dropped. What was said so far stays.</p>
+          <p>Stops the turn and cancels queued messages. The text so far stays.</p>
         </ConfirmDialog>
       )}
-      {asked === "delete" && (
+      {query === "delete" && (
         <ConfirmDialog
           title="Delete the session?"
-          action="Delete for good"
+          action="Delete permanently"
           onClose={close}
           onConfirm={async () => {
             await client.deleteSession(session_id);
@@ -136,7 +136,7 @@ function Doings({
           }}
         >
           <p>
-            “<bdi>{title}</bdi>” is removed with all its messages, for good. Whoever has it open loses it.
+            “<bdi>{title}</bdi>” is deleted with all its messages, permanently, for everybody who has it open.
           </p>
         </ConfirmDialog>
       )}

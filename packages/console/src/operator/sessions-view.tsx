@@ -3,9 +3,9 @@ import { useCallback, useState, type FormEvent, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { Moment } from "../design/moment.tsx";
 import { hashOf } from "../shell/route.ts";
-import { useAnswer } from "./administration.tsx";
+import { useQuery } from "./administration.tsx";
 import { countText } from "./quantities.ts";
-import { SESSION_TONES, troubleOf, turnTone } from "./session-words.ts";
+import { SESSION_TONES, troubleOf, turnTone } from "./session-labels.ts";
 import { Badge, Choice, DataTable, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
@@ -27,16 +27,16 @@ const STATUSES: readonly (readonly [Filter["status"], string])[] = [
   ["idle", "Idle"],
 ];
 
-/** A page of sessions, and what was asked for. */
+/** A page of sessions and its query. */
 interface Listed extends AdminSessionPage {
   readonly filter: Filter;
   readonly cursor: string | undefined;
 }
 
-/** Sessions of every App, the one that was used last first. */
+/** Sessions of every App, most recently used first. */
 export function SessionsView(): ReactNode {
   const [filter, setFilter] = useState<Filter>({ status: "", app: "", search: "" });
-  /** Cursors of the pages up to the one that is shown; none for the first. */
+  /** Cursors of the pages up to the current one; empty for the first. */
   const [cursors, setCursors] = useState<readonly string[]>([]);
   const cursor = cursors.at(-1);
   const ask = useCallback(
@@ -54,14 +54,14 @@ export function SessionsView(): ReactNode {
     },
     [filter, cursor],
   );
-  const asked = useAnswer(ask, EVERY_MS);
-  const listed = asked.answer;
-  // What comes after the page before is no answer to what comes after this one.
+  const query = useQuery(ask, EVERY_MS);
+  const listed = query.answer;
+  // Ignore the answer to an earlier page's query.
   const isOfThis = listed?.filter === filter && listed.cursor === cursor;
   const next = isOfThis ? listed.next_cursor : null;
   return (
     <>
-      <ViewHeading title="Sessions" asked={asked} />
+      <ViewHeading title="Sessions" query={query} />
       <FilterForm
         filter={filter}
         onChange={(changes) => {
@@ -69,17 +69,17 @@ export function SessionsView(): ReactNode {
           setCursors([]);
         }}
       />
-      <Pending {...asked} />
-      {asked.answer?.is_complete === false && (
+      <Pending {...query} />
+      {query.answer?.is_complete === false && (
         <p className={styles["notice"]}>
-          More sessions have an open turn than are looked at, so that some may be missing here.
+          More sessions have an open turn than one request examines, so that some may be missing here.
         </p>
       )}
-      {asked.answer !== null && (
+      {query.answer !== null && (
         <DataTable
           caption="Sessions"
           columns={COLUMNS}
-          rows={asked.answer.sessions}
+          rows={query.answer.sessions}
           rowKey={({ session_id }) => session_id}
           empty={
             next === null ? "There is no such session." : "None on this page; there may be more on the next."
@@ -129,7 +129,7 @@ function FilterForm({
   readonly filter: Filter;
   readonly onChange: (changes: Partial<Filter>) => void;
 }): ReactNode {
-  const { answer: apps, problem } = useAnswer(askApps);
+  const { answer: apps, problem } = useQuery(askApps);
   const [search, setSearch] = useState(filter.search);
   const submit = (event: FormEvent): void => {
     event.preventDefault();

@@ -3,8 +3,9 @@ import type { Bucket } from "./time-range.ts";
 const DAY_SECONDS = 86_400;
 
 /**
- * What stands below a tick of a chart at `time`, in seconds since 1970. `step` is the number of seconds between ticks: from a day on there
- * is no time of the day in it. Days are those of UTC, everything else is the reader's own time.
+ * Returns the label of a chart's tick at `time`, in seconds since 1970. `step` is the number of seconds
+ * between ticks; from a day on, labels have no time of day. Days are UTC days, everything else is in the
+ * reader's time zone.
  */
 export function tickText(time: number, step: number, bucket: Bucket, locale?: string): string {
   const date = new Date(time * 1_000);

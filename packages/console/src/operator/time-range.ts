@@ -1,5 +1,5 @@
-// The spans of time that an operator can look at, and the buckets that they are cut into. Buckets begin where UTC has them, as in the
-// service's answers, so that a day is the same day for everybody.
+// The periods that an operator can select, and their buckets. Buckets start on UTC boundaries, as in the
+// service's answers, so that a day is the same for everybody.
 
 export type Bucket = "minute" | "hour" | "day";
 
@@ -24,19 +24,19 @@ export const RANGES: readonly Range[] = [
   { name: "90d", label: "Last 90 days", ms: 90 * DAY },
 ];
 
-/** Points of a chart that still say something, at least and at most. */
-const FEWEST_POINTS = 6;
-const MOST_POINTS = 1_500;
+/** Minimum and maximum number of useful points in a chart. */
+const MIN_POINTS = 6;
+const MAX_POINTS = 1_500;
 
-/** The buckets, of those offered, that make a readable chart of a range; the finest first. */
+/** Returns those offered buckets that give a readable chart of the range; the finest first. */
 export function bucketsOf(range: Range, offered: readonly Bucket[]): readonly Bucket[] {
   return offered.filter((bucket) => {
     const points = range.ms / BUCKET_MS[bucket];
-    return points >= FEWEST_POINTS && points <= MOST_POINTS;
+    return points >= MIN_POINTS && points <= MAX_POINTS;
   });
 }
 
-/** The wanted bucket where it fits the range, else the one nearest to 60 points. `null` when none fits. */
+/** Returns the wanted bucket if it fits the range, else the one closest to 60 points. `null` if none fits. */
 export function fittingBucket(
   range: Range,
   offered: readonly Bucket[],
@@ -48,7 +48,7 @@ export function fittingBucket(
   return fitting.toSorted((one, other) => distance(one) - distance(other))[0] ?? null;
 }
 
-/** From the bucket in which the range begins until now: milliseconds since 1970. */
+/** Returns the period from the bucket in which the range starts until now: milliseconds since 1970. */
 export function span(
   range: Range,
   bucket: Bucket,
@@ -57,7 +57,7 @@ export function span(
   return { from: floorTo(bucket, now - range.ms), to: now };
 }
 
-/** Begins of all buckets from the one that `from` lies in to the last that begins before `to`. */
+/** Returns the starts of all buckets from the one containing `from` to the last that starts before `to`. */
 export function bucketStarts(from: number, to: number, bucket: Bucket): number[] {
   const starts: number[] = [];
   for (let start = floorTo(bucket, from); start < to; start += BUCKET_MS[bucket]) starts.push(start);

@@ -1,6 +1,6 @@
 import type { AdminClient, AdminUsage, AdminUsageRow } from "@colloquy/client/admin";
 import { useCallback, useMemo, useState, type ReactNode } from "react";
-import { useAnswer } from "./administration.tsx";
+import { useQuery } from "./administration.tsx";
 import { bucketText, Chart } from "./chart.tsx";
 import { CoveredNote } from "./covered-note.tsx";
 import { compactText, countText } from "./quantities.ts";
@@ -28,7 +28,7 @@ const BYS: readonly (readonly [By, string])[] = [
 
 const OFFERED = ["hour", "day"] as const satisfies readonly Bucket[];
 
-/** How much the service was used: by time, App and model. */
+/** Usage of the service: by time, App and model. */
 export function UsageView(): ReactNode {
   const [chosen, setChosen] = useChosenRange();
   const [measure, setMeasure] = useState<Measure>("messages");
@@ -41,20 +41,20 @@ export function UsageView(): ReactNode {
     },
     [chosen],
   );
-  const asked = useAnswer(ask);
+  const query = useQuery(ask);
   return (
     <>
-      <ViewHeading title="Usage" asked={asked} />
+      <ViewHeading title="Usage" query={query} />
       <RangeForm chosen={chosen} offered={OFFERED} onChange={setChosen}>
         <Choice label="Show" value={measure} options={MEASURES} onChange={setMeasure} />
         <Choice label="Lines for each" value={by} options={BYS} onChange={setBy} />
       </RangeForm>
-      <Pending {...asked} />
-      {asked.answer !== null && (
+      <Pending {...query} />
+      {query.answer !== null && (
         <>
-          <CoveredNote report={asked.answer} />
-          <UsageChart usage={asked.answer} measure={measure} by={by} chosen={chosen} />
-          <Totals rows={asked.answer.rows} />
+          <CoveredNote report={query.answer} />
+          <UsageChart usage={query.answer} measure={measure} by={by} chosen={chosen} />
+          <Totals rows={query.answer.rows} />
         </>
       )}
     </>

@@ -1,21 +1,21 @@
-// What the operators' pages are put together from: a heading, tables that scroll by themselves, words for states.
+// Building blocks of the operators' pages: heading, scrolling tables, state labels.
 
 import { RotateCw } from "../design/icons.tsx";
 import { useId, type ReactNode } from "react";
 import { IconButton } from "../design/button.tsx";
 import { classes } from "../design/classes.ts";
-import type { Answered } from "./administration.tsx";
+import type { Query } from "./administration.tsx";
 import styles from "./operator.module.css";
 
-/** Heading of a page, with what can be done there at its right. */
+/** Heading of a page, with its actions at the right. */
 export function ViewHeading({
   title,
-  asked,
+  query,
   children,
 }: {
   readonly title: string;
-  /** What the page shows, to ask for it again. */
-  readonly asked?: Pick<Answered<unknown>, "isAsking" | "askAgain">;
+  /** The page's query, to run it again. */
+  readonly query?: Pick<Query<unknown>, "isLoading" | "refetch">;
   readonly children?: ReactNode;
 }): ReactNode {
   return (
@@ -23,8 +23,8 @@ export function ViewHeading({
       <h2>{title}</h2>
       <div className={styles["actions"]}>
         {children}
-        {asked && (
-          <IconButton label="Load again" aria-busy={asked.isAsking} onClick={asked.askAgain}>
+        {query && (
+          <IconButton label="Load again" aria-busy={query.isLoading} onClick={query.refetch}>
             <RotateCw size={16} />
           </IconButton>
         )}
@@ -33,15 +33,17 @@ export function ViewHeading({
   );
 }
 
-/** What goes wrong, and what is not there yet. Nothing where there is an answer and no problem. */
-export function Pending({ answer, problem }: Pick<Answered<unknown>, "answer" | "problem">): ReactNode {
+/**
+ * Shows problems, and that an answer is still missing. Renders nothing if there is an answer and no problem.
+ */
+export function Pending({ answer, problem }: Pick<Query<unknown>, "answer" | "problem">): ReactNode {
   return (
     <>
       <div role="alert" className={styles["alert"]}>
         {problem !== null && (
           <p className={classes(styles["notice"], styles["wrong-notice"])}>
             {problem}
-            {answer !== null && " What is shown is from before."}
+            {answer !== null && "Showing the last result."}
           </p>
         )}
       </div>
@@ -53,11 +55,11 @@ export function Pending({ answer, problem }: Pick<Answered<unknown>, "answer" | 
 export interface Column<Row> {
   readonly label: string;
   readonly cell: (row: Row) => ReactNode;
-  /** A number, or a moment: at the right, digits below each other. */
+  /** A number or a time: right-aligned, with tabular digits. */
   readonly isNumber?: boolean;
 }
 
-/** A table with a name, in a region that scrolls where it is too wide. The first column names the row. */
+/** A named table, in a region that scrolls if it is too wide. The first column names the row. */
 export function DataTable<Row>({
   caption,
   columns,
@@ -71,7 +73,7 @@ export function DataTable<Row>({
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
   readonly isCaptionShown?: boolean;
-  /** Said where there are no rows. */
+  /** Shown if there are no rows. */
   readonly empty: string;
 }): ReactNode {
   if (rows.length === 0) return <p className={styles["empty"]}>{empty}</p>;
@@ -113,12 +115,12 @@ export function DataTable<Row>({
 
 export type Tone = "good" | "busy" | "warning" | "bad" | "quiet";
 
-/** A state as a word; its colour only underlines what the word says. */
+/** A state as a word; the colour only supports it. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }): ReactNode {
   return <span className={classes(styles["badge"], styles[tone])}>{children}</span>;
 }
 
-/** Names with what they are, in columns as the room allows. */
+/** Names and values, in as many columns as fit. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, ReactNode])[] }): ReactNode {
   return (
     <dl className={styles["facts"]}>
@@ -132,7 +134,7 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [string, R
   );
 }
 
-/** A choice of few, with its name before it. */
+/** A labelled choice among few values. */
 export function Choice<Value extends string>({
   label,
   value,

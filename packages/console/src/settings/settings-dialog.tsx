@@ -8,7 +8,7 @@ import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx"
 import { ThemeChoice } from "./theme-choice.tsx";
 import styles from "./settings.module.css";
 
-/** Which App is talked to, with which key, and how all of it looks. */
+/** Selects the App, its key, and the theme. */
 export function SettingsDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
   const { app, key, fetch, change } = useConnection();
   const [appName, setAppName] = useState(app ?? "");
@@ -23,7 +23,7 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
       change({ ...entered, app: await openedApp(entered, fetch) });
       onClose();
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : "The service could not be asked. Try again.");
+      setFailure(error instanceof Error ? error.message : "The service could not be reached. Try again.");
       setBusy(false);
     }
   };
@@ -66,8 +66,8 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
 }
 
 /**
- * The App to use with what was entered, `null` for the default one. Asks the service, so that a key that is no good, or does not open the
- * App, is told here and not with the next message.
+ * Returns the App to use with the entered values, `null` for the default one. Checks with the service, so
+ * that an invalid key, or one that does not open the App, is reported here and not with the next message.
  */
 async function openedApp(
   { app, key }: { readonly app: string | null; readonly key: string | null },

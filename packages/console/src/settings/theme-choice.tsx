@@ -3,7 +3,7 @@ import { useTheme, type Theme } from "../design/theme.ts";
 import styles from "./settings.module.css";
 
 const THEMES: readonly { readonly theme: Theme; readonly name: string }[] = [
-  { theme: "system", name: "As the system" },
+  { theme: "system", name: "System" },
   { theme: "light", name: "Light" },
   { theme: "dark", name: "Dark" },
 ];

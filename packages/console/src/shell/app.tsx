@@ -1,5 +1,5 @@
-// The frame: threads at the left, what one does in the middle, the developer's panel at the right. Where there is no room for all of
-// them, the outer ones come as dialogs.
+// The frame: threads at the left, the main view in the middle, the developer panel at the right. Without
+// enough room, the outer ones become dialogs.
 
 import { Menu } from "../design/icons.tsx";
 import { Suspense, useEffect, useRef, useState, type ReactNode } from "react";
@@ -11,7 +11,7 @@ import { useMediaQuery } from "../design/use-media-query.ts";
 import { SettingsDialog } from "../settings/settings-dialog.tsx";
 import { WalletDialog } from "../wallet/wallet-dialog.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
-import { latePart } from "./late-part.ts";
+import { lazyPart } from "./lazy-part.ts";
 import { hashOf } from "./route.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { TopBar } from "./top-bar.tsx";
@@ -19,10 +19,10 @@ import { useDocumentTitle } from "./use-document-title.ts";
 import { useRoute } from "./use-route.ts";
 import styles from "./app.module.css";
 
-const DeveloperPanel = latePart(
+const DeveloperPanel = lazyPart(
   async () => (await import("../developer/developer-panel.tsx")).DeveloperPanel,
 );
-const OperatorArea = latePart(async () => (await import("../operator/operator-area.tsx")).OperatorArea);
+const OperatorArea = lazyPart(async () => (await import("../operator/operator-area.tsx")).OperatorArea);
 
 export function App(): ReactNode {
   const route = useRoute();
@@ -32,7 +32,7 @@ export function App(): ReactNode {
   const content = useRef<HTMLElement>(null);
   const sessionId = route.page === "chat" ? route.sessionId : null;
   const place = hashOf(route);
-  // Where a link of it leads is behind the menu. Other dialogs are a person's own, also when the place changes by itself.
+  // Close the menu after navigation, because it covers the target. Other dialogs stay.
   useEffect(() => setOpened((opened) => (opened === "menu" ? null : opened)), [place]);
 
   const close = (): void => setOpened(null);
@@ -92,7 +92,7 @@ function OperatePage({ view, menu }: { readonly view: string; readonly menu: Rea
   );
 }
 
-/** The developer's panel beside the chat, or above it where there is no room beside it. */
+/** The developer panel beside the chat, or above it if there is no room. */
 function DeveloperSide({
   sessionId,
   onClose,

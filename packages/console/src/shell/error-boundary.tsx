@@ -1,13 +1,13 @@
 import { Component, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
-import { PartNotLoaded } from "./late-part.ts";
+import { PartNotLoaded } from "./lazy-part.ts";
 import styles from "./app.module.css";
 
-/** Where something of the console breaks, the rest stays. What the service has is not touched by it. */
+/** Contains errors of a part of the console; the rest keeps working. */
 export class ErrorBoundary extends Component<
   {
     readonly children: ReactNode;
-    /** Stands in the place of what broke; what happened, and how to go on, when absent. */
+    /** Shown in place of the broken part; an explanation when absent. */
     readonly fallback?: ReactNode;
   },
   { readonly error: Error | null }
@@ -27,7 +27,7 @@ export class ErrorBoundary extends Component<
       <div className={styles["broken"]} role="alert">
         {error instanceof PartNotLoaded ? <NotLoaded /> : <Broken message={error.message} />}
         <Button look="primary" onClick={() => window.location.reload()}>
-          Load the page again
+          Reload the page
         </Button>
       </div>
     );
@@ -39,7 +39,8 @@ function Broken({ message }: { readonly message: string }): ReactNode {
     <>
       <h2>Something broke here.</h2>
       <p>
-        Nothing is lost: the service has your conversations. Load the page again; if it stays, report this:
+        Nothing is lost: the service has your conversations. Reload the page; if this happens again, report
+        this:
       </p>
       <pre>{message}</pre>
     </>
@@ -52,7 +53,7 @@ function NotLoaded(): ReactNode {
       <h2>This part could not be loaded.</h2>
       <p>
         The console may be newer than this page, or the service cannot be reached. Your conversations are with
-        the service: load the page again.
+        the service: reload the page.
       </p>
     </>
   );

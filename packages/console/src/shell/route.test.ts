@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hashOf, parseRoute, type Route } from "./route.ts";
 
-describe("the address of a place in the console", () => {
+describe("routes of the console", () => {
   it.each<[string, Route]>([
     ["", { page: "chat", sessionId: null }],
     ["#", { page: "chat", sessionId: null }],
@@ -15,7 +15,7 @@ describe("the address of a place in the console", () => {
     ["#/operate/keys", { page: "operate", view: "keys" }],
     ["#/operate/sessions/a%2Fb/", { page: "operate", view: "sessions/a/b" }],
     ["#/elsewhere/x", { page: "chat", sessionId: null }],
-  ])("%s is read", (hash, route) => {
+  ])("%s is parsed", (hash, route) => {
     expect(parseRoute(hash)).toEqual(route);
   });
 
@@ -23,7 +23,7 @@ describe("the address of a place in the console", () => {
     { page: "chat", sessionId: null },
     { page: "chat", sessionId: "a/b?c#d e%" },
     { page: "operate", view: "sessions/6f2a9d1e" },
-  ])("is the same after it was written and read: %j", (route) => {
+  ])("survive formatting and parsing: %j", (route) => {
     expect(parseRoute(hashOf(route))).toEqual(route);
   });
 });

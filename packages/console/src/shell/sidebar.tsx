@@ -7,7 +7,7 @@ import { Brand } from "./brand.tsx";
 import { hashOf, type Route } from "./route.ts";
 import styles from "./sidebar.module.css";
 
-/** Where one can go, and what is set for all of it. */
+/** Navigation and global settings. */
 export function Sidebar({
   route,
   onSettings,

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import styles from "./top-bar.module.css";
 
-/** The bar above the middle: what opens the menu on narrow screens, where one is, and what can be done here. */
+/** The bar above the main view: menu button on narrow screens, title, actions. */
 export function TopBar({
   menu,
   title,

@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 
-/** Names the tab while the component is there. */
+/** Sets the tab's title while the component is mounted. */
 export function useDocumentTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · Colloquy`;

@@ -1,12 +1,12 @@
 import { useSyncExternalStore } from "react";
 import { hashOf, parseRoute, type Route } from "./route.ts";
 
-/** Where one is; follows links and the buttons of the browser. */
+/** Returns the current route; follows links and the browser's buttons. */
 export function useRoute(): Route {
   return parseRoute(useSyncExternalStore(listen, () => window.location.hash));
 }
 
-/** Goes there. With `replace`, the way back leads past the place that is left. */
+/** Navigates to a route. `replace` replaces the current history entry. */
 export function goTo(route: Route, { replace = false } = {}): void {
   if (replace) window.location.replace(hashOf(route));
   else window.location.assign(hashOf(route));

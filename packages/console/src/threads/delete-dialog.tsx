@@ -4,7 +4,7 @@ import { Button } from "../design/button.tsx";
 import { Dialog } from "../design/dialog.tsx";
 import { DialogButtons, DialogFailure } from "../design/dialog-parts.tsx";
 
-/** Asks before a conversation goes for good. */
+/** Confirms the deletion of a conversation. */
 export function DeleteDialog({
   thread,
   onDelete,
@@ -29,7 +29,7 @@ export function DeleteDialog({
   return (
     <Dialog title="Delete this conversation?" onClose={onClose}>
       <p>
-        “<bdi>{thread.title}</bdi>” goes with all of its messages, for everybody who has it. An answer in
+        “<bdi>{thread.title}</bdi>” is deleted with all its messages, for everybody who has it. An answer in
         progress is stopped. This cannot be undone.
       </p>
       <DialogFailure sentence={failure} />

@@ -1,10 +1,10 @@
 import { useState, type ReactNode } from "react";
 import styles from "./thread-list.module.css";
 
-/** What the service takes at most. */
+/** Maximum length that the service accepts. */
 const LONGEST = 200;
 
-/** Enter gives the name, Escape leaves it as it was. */
+/** Enter saves the title, Escape cancels. */
 export function RenameForm({
   title,
   onSave,
@@ -35,7 +35,7 @@ export function RenameForm({
       }}
     >
       <input
-        // The person has just asked to write here.
+        // The person has just asked to edit.
         autoFocus
         aria-label="New title"
         value={name}
@@ -45,7 +45,7 @@ export function RenameForm({
         onChange={(event) => setName(event.target.value)}
         onKeyDown={(event) => {
           if (event.key !== "Escape") return;
-          // The dialog around it on a narrow screen stays.
+          // Keep the surrounding dialog on a narrow screen open.
           event.preventDefault();
           event.stopPropagation();
           onClose();

@@ -4,7 +4,7 @@ import { groupThreads } from "./thread-groups.ts";
 const at = (date: Date) => ({ session_id: date.toISOString(), title: "t", updated_at: date.toISOString() });
 const NOW = new Date(2026, 2, 2, 9, 30);
 
-it("threads are grouped by the calendar's days, over the end of a month", () => {
+it("groups threads by calendar days, across the end of a month", () => {
   const threads = [
     at(new Date(2026, 2, 2, 9, 31)),
     at(new Date(2026, 2, 2, 0, 0)),
@@ -20,7 +20,7 @@ it("threads are grouped by the calendar's days, over the end of a month", () => 
   ]);
 });
 
-it("a group without threads is not there, and one of an unreadable time is old", () => {
+it("leaves out empty groups, and treats unreadable times as old", () => {
   expect(groupThreads([], NOW)).toEqual([]);
   const odd = { session_id: "1", title: "t", updated_at: "?" };
   expect(groupThreads([odd], NOW)).toEqual([{ name: "Earlier", threads: [odd] }]);

@@ -5,7 +5,7 @@ export interface ThreadGroup {
   readonly threads: readonly ThreadEntry[];
 }
 
-/** Threads by the day of their last activity, on the calendar of whoever looks; groups without any are left out. */
+/** Groups threads by the day of their last activity, in the reader's calendar; leaves out empty groups. */
 export function groupThreads(threads: readonly ThreadEntry[], now: Date): readonly ThreadGroup[] {
   const daysBefore = (days: number): number =>
     new Date(now.getFullYear(), now.getMonth(), now.getDate() - days).getTime();

@@ -6,7 +6,7 @@ import { hashOf } from "../shell/route.ts";
 import { RenameForm } from "./rename-form.tsx";
 import styles from "./thread-list.module.css";
 
-/** One conversation of the list: a link to it, its new name while that is written, and what can be done with it. */
+/** A conversation of the list: a link, its rename form, and its actions. */
 export function ThreadItem({
   thread,
   isCurrent,
@@ -23,7 +23,7 @@ export function ThreadItem({
   const pencil = useRef<HTMLButtonElement>(null);
   const wasRenaming = useRef(false);
   useEffect(() => {
-    // It is there again only now.
+    // It is mounted again only now.
     if (wasRenaming.current && !isRenaming) pencil.current?.focus();
     wasRenaming.current = isRenaming;
   }, [isRenaming]);

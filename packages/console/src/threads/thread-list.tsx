@@ -9,7 +9,7 @@ import { ThreadItem } from "./thread-item.tsx";
 import { isFurtherSearched, matchingThreads, SEARCHED_AT_MOST } from "./thread-search.ts";
 import styles from "./thread-list.module.css";
 
-/** The person's conversations, to be found, opened, renamed and deleted. */
+/** The person's conversations: search, open, rename and delete. */
 export function ThreadList({ current }: { readonly current: string | null }): ReactNode {
   const { threads, rename, remove } = useThreads();
   const [query, setQuery] = useState("");
@@ -17,7 +17,7 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
   useOlderThreads(isSearched);
   const [leaving, setLeaving] = useState<ThreadEntry | null>(null);
   const found = useMemo(() => matchingThreads(threads, query), [threads, query]);
-  // Groups change at midnight; the next time that anything changes is early enough.
+  // Groups change at midnight; the next update is early enough.
   const groups = useMemo(() => groupThreads(found, new Date()), [found]);
   return (
     <div className={styles["list"]}>
@@ -67,7 +67,7 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
   );
 }
 
-/** The list comes in pages: what is searched may stand on one that is not here yet. */
+/** Loads more pages while searching: a match may be on one that is not loaded. */
 function useOlderThreads(isSearched: boolean): void {
   const threads = useThreads();
   const { isLoading, loadMore } = threads;
@@ -77,7 +77,7 @@ function useOlderThreads(isSearched: boolean): void {
   }, [isWanted, isLoading, loadMore]);
 }
 
-/** What there is to say about the list, and how to get more of it. */
+/** State of the list, and a way to load more of it. */
 function ListState({
   isEmpty,
   isSearched,
@@ -92,7 +92,7 @@ function ListState({
   if (error !== null) {
     return (
       <div className={styles["told"]} role="alert">
-        <p>The list could not be fetched. {error.message}</p>
+        <p>The list could not be loaded. {error.message}</p>
         <Button size="small" onClick={() => void refresh()}>
           Try again
         </Button>

@@ -21,11 +21,11 @@ it.each([
   expect(found(query)).toEqual(titles);
 });
 
-it("no word leaves the list as it is", () => {
+it("a query without words matches the whole list", () => {
   expect(matchingThreads(threads, " ")).toBe(threads);
 });
 
-it("a search goes on while there is more, nothing fails, and it is not too much", () => {
+it("a search continues while there are more, no request fails, and the limit is not reached", () => {
   const many = Array.from({ length: SEARCHED_AT_MOST }, () => threads[0]!);
   const error = new ColloquyError("No.", { code: "network" });
   expect(isFurtherSearched({ threads, hasMore: true, error: null })).toBe(true);

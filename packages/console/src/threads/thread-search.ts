@@ -1,14 +1,20 @@
 import type { ThreadEntry, ThreadsState } from "@colloquy/react";
 
-/** A search asks for no more than these by itself. */
+/** A search loads at most this many threads by itself. */
 export const SEARCHED_AT_MOST = 1_000;
 
-/** Whether a search goes on to the next page: unless that failed, or these are enough. */
+/**
+ * Returns true if the search should load the next page: the last request succeeded and the limit is not
+ * reached.
+ */
 export function isFurtherSearched({ threads, hasMore, error }: Omit<ThreadsState, "isLoading">): boolean {
   return hasMore && error === null && threads.length < SEARCHED_AT_MOST;
 }
 
-/** The threads whose titles hold all words of `query`, whatever their case and accents; all of them when there is no word. */
+/**
+ * Returns the threads whose titles contain all words of `query`, ignoring case and accents; all threads if
+ * there are no words.
+ */
 export function matchingThreads(threads: readonly ThreadEntry[], query: string): readonly ThreadEntry[] {
   const words = plain(query).split(/\s+/).filter(Boolean);
   if (words.length === 0) return threads;

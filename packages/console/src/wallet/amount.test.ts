@@ -9,7 +9,7 @@ it.each([
   expect(hexadecimal(number)).toBe(text);
 });
 
-it("an address fits a line", () => {
+it("shortens an address", () => {
   expect(shortAddress("0x70997970C51812dc3A010C7d01b50e0d17dc79C8")).toBe("0x7099…79C8");
   expect(shortAddress("ann")).toBe("ann");
 });

@@ -1,9 +1,9 @@
-/** A number as wallets take it: hexadecimal, with `0x` and without leading zeros. */
+/** Formats a number for wallets: hexadecimal, with `0x` and without leading zeros. */
 export function hexadecimal(number: string | number): string {
   return `0x${BigInt(number).toString(16)}`;
 }
 
-/** An address that fits a line: its beginning and its end. */
+/** Shortens an address to its start and end. */
 export function shortAddress(address: string): string {
   return address.length > 14 ? `${address.slice(0, 6)}…${address.slice(-4)}` : address;
 }

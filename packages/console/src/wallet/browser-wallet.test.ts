@@ -17,7 +17,7 @@ interface Wallet extends BrowserWallet {
   readonly sent: unknown[];
 }
 
-/** A wallet of some accounts on a chain, which follows when it is asked to switch, unless it is stubborn. */
+/** A wallet with some accounts on a chain, which switches on request unless it is stubborn. */
 function wallet(answers: Record<string, unknown> = {}, accounts: readonly string[] = [ANN]): Wallet {
   let chain = "0x1";
   const calls: string[] = [];
@@ -45,7 +45,7 @@ function wallet(answers: Record<string, unknown> = {}, accounts: readonly string
 }
 
 describe("a transaction", () => {
-  it("is sent from the page's account on the chain that was asked for", async () => {
+  it("is sent from the page's account on the requested chain", async () => {
     const two = wallet({}, [BOB, ANN]);
     expect(await sendTransaction(two, TRANSACTION, ANN.toLowerCase())).toBe(HASH);
     expect(two.calls).toEqual([
@@ -66,27 +66,27 @@ describe("a transaction", () => {
     expect(other.sent).toEqual([]);
   });
 
-  it("is not sent on another chain, whatever the wallet said about switching", async () => {
+  it("is not sent on another chain, whatever the wallet says about switching", async () => {
     const stubborn = wallet({ wallet_switchEthereumChain: () => null });
-    await expect(sendTransaction(stubborn, TRANSACTION, null)).rejects.toThrow("stayed on another chain");
+    await expect(sendTransaction(stubborn, TRANSACTION, null)).rejects.toThrow("did not switch to chain");
     expect(stubborn.sent).toEqual([]);
   });
 
   it.each([
     ["eth_sendTransaction", { code: 4001, message: "User rejected" }, "You declined in the wallet"],
     ["wallet_switchEthereumChain", { code: 4902 }, "does not know this chain"],
-    ["eth_requestAccounts", { code: -32_002 }, "a question open already"],
+    ["eth_requestAccounts", { code: -32_002 }, "already has a request open"],
     ["eth_sendTransaction", { code: -32_603, message: "insufficient funds" }, "refused. insufficient funds"],
     ["eth_sendTransaction", null, "refused. It gave no reason."],
     ["eth_sendTransaction", new Error("out of gas"), "out of gas"],
-    ["eth_sendTransaction", () => 5, "something that it should not"],
-  ])("that fails at %s with %j is told in a sentence", async (method, thrown, sentence) => {
+    ["eth_sendTransaction", () => 5, "returned an invalid answer"],
+  ])("that fails at %s with %j is reported as a sentence", async (method, thrown, sentence) => {
     const failing = wallet({ [method]: thrown });
     await expect(sendTransaction(failing, TRANSACTION, null)).rejects.toThrow(sentence);
   });
 });
 
-it("typed data is signed as it is, on its chain", async () => {
+it("typed data is signed unchanged, on its chain", async () => {
   const typedData = { domain: { chainId: "8453" }, primaryType: "Mail", types: {}, message: { n: "1" } };
   const signing = wallet();
   expect(await signTypedData(signing, typedData, ANN)).toBe(HASH);
@@ -94,7 +94,7 @@ it("typed data is signed as it is, on its chain", async () => {
   expect(signing.calls).toContain("wallet_switchEthereumChain");
 });
 
-it("a wallet that gives no account is said to be locked", async () => {
+it("a wallet that returns no account is reported as locked", async () => {
   expect(await connectWallet(wallet())).toBe(ANN);
   await expect(connectWallet(wallet({}, []))).rejects.toThrow("Unlock it");
   await expect(connectWallet(wallet({ eth_requestAccounts: () => "odd" }))).rejects.toThrow("Unlock it");

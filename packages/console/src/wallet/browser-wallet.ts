@@ -1,5 +1,5 @@
-// The wallet that an extension of the browser puts into the page (EIP-1193). Everything is asked for at the moment it is needed, because
-// people change account and chain behind the page's back.
+// The wallet that a browser extension provides (EIP-1193). Account and chain are checked right before each
+// use, because people change them outside the page.
 
 import { hexadecimal } from "./amount.ts";
 
@@ -16,13 +16,13 @@ export interface WalletTransaction {
   readonly chain_id: number;
 }
 
-/** `null` where no extension offers one. */
+/** Returns `null` if there is no extension. */
 export function browserWallet(page: object = window): BrowserWallet | null {
   const { ethereum } = page as { readonly ethereum?: Partial<BrowserWallet> };
   return typeof ethereum?.request === "function" ? (ethereum as BrowserWallet) : null;
 }
 
-/** Asks the person which accounts the page may know, unless that is settled, and answers the one in use. */
+/** Asks the person which accounts the page may use, unless already decided, and returns the current one. */
 export async function connectWallet(wallet: BrowserWallet): Promise<string> {
   const [account] = await accountsOf(wallet);
   if (account === undefined) throw new Error("The wallet gave no account. Unlock it, and try again.");
@@ -30,8 +30,8 @@ export async function connectWallet(wallet: BrowserWallet): Promise<string> {
 }
 
 /**
- * Has the wallet send the transaction, and answers its hash. `expected` is the address that the page is connected to, `null` for whichever the wallet has.
- * Throws an Error with a sentence for the person.
+ * Sends the transaction with the wallet and returns its hash. `expected` is the address that the page is
+ * connected to, `null` for the wallet's current one. Throws an `Error` with a sentence for the person.
  */
 export async function sendTransaction(
   wallet: BrowserWallet,
@@ -46,7 +46,7 @@ export async function sendTransaction(
   });
 }
 
-/** Has the wallet sign EIP-712 typed data, and answers the signature. */
+/** Signs EIP-712 typed data with the wallet and returns the signature. */
 export async function signTypedData(
   wallet: BrowserWallet,
   typedData: Readonly<Record<string, unknown>>,
@@ -66,7 +66,7 @@ async function accountsOf(wallet: BrowserWallet): Promise<readonly string[]> {
   return Array.isArray(accounts) ? accounts.filter((account) => typeof account === "string") : [];
 }
 
-/** What is signed with another account than the one that the person was told is not what was meant. */
+/** A signature by another account than the one shown is not what the person meant. */
 async function accountFor(wallet: BrowserWallet, expected: string | null): Promise<string> {
   if (expected === null) return connectWallet(wallet);
   const accounts = await accountsOf(wallet);
@@ -83,16 +83,15 @@ async function switchTo(wallet: BrowserWallet, chain: string | number): Promise<
     textOf(await wallet.request({ method: "eth_chainId" })).toLowerCase() === chainId;
   if (await isOnIt()) return;
   await wallet.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] });
-  if (!(await isOnIt()))
-    throw new Error(`The wallet stayed on another chain than ${chain}. Choose it there.`);
+  if (!(await isOnIt())) throw new Error(`The wallet did not switch to chain ${chain}. Switch it there.`);
 }
 
 function textOf(answer: unknown): string {
   if (typeof answer === "string") return answer;
-  throw new Error("The wallet answered something that it should not. Try again, or use another wallet.");
+  throw new Error("The wallet returned an invalid answer. Try again, or use another wallet.");
 }
 
-/** What wallets throw is seldom an Error, and its words are made for programs. */
+/** Wallets rarely throw an `Error`, and their messages are made for programs. */
 async function told<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -105,11 +104,11 @@ async function told<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** EIP-1193, EIP-3326, and the one that a wallet answers when its window is open already. */
+/** EIP-1193, EIP-3326, and the code of a wallet whose window is already open. */
 const SENTENCES: ReadonlyMap<number, string> = new Map([
   [4001, "You declined in the wallet. Nothing was sent or signed."],
   [4100, "The wallet does not let this page use that account. Allow it there, and try again."],
-  [4900, "The wallet is not connected to any chain. Look into it, and try again."],
+  [4900, "The wallet is not connected to any chain. Check the wallet, and try again."],
   [4902, "The wallet does not know this chain. Add it there, and try again."],
-  [-32_002, "The wallet has a question open already. Look into its window."],
+  [-32_002, "The wallet already has a request open. Look at its window."],
 ]);

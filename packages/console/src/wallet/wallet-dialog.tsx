@@ -5,10 +5,10 @@ import { Dialog } from "../design/dialog.tsx";
 import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx";
 import { browserWallet, connectWallet } from "./browser-wallet.ts";
 
-/** What the service takes as the address of a wallet. */
+/** What the service accepts as a wallet address. */
 const ADDRESS = "[!-~]{1,128}";
 
-/** Whose conversations are shown. */
+/** Selects the wallet whose conversations are shown. */
 export function WalletDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
   const { wallet: connected, change } = useConnection();
   const [address, setAddress] = useState(connected ?? "");
@@ -24,7 +24,7 @@ export function WalletDialog({ onClose }: { readonly onClose: () => void }): Rea
     try {
       use(await connectWallet(wallet));
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : "The wallet gave no answer. Try again.");
+      setFailure(error instanceof Error ? error.message : "The wallet did not answer. Try again.");
     }
   };
   return (
@@ -36,8 +36,8 @@ export function WalletDialog({ onClose }: { readonly onClose: () => void }): Rea
         }}
       >
         <p>
-          With the address of a wallet, the list shows the conversations that the service has of it, and new
-          ones belong to it. The service does not check whose address it is.
+          With a wallet address, the list shows the conversations of that wallet, and new ones are bound to
+          it. The service does not check who owns the address.
         </p>
         {wallet !== null && (
           <DialogButtons>

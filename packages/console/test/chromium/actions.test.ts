@@ -1,4 +1,4 @@
-// What the assistant asks a person, and what comes of the answer.
+// Actions that the assistant requests, and the effects of each decision.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -15,7 +15,7 @@ import {
   sessionOf,
 } from "./console-page.ts";
 import { ChangingWallet, givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
-import { useKeptConsole } from "./use-kept-console.ts";
+import { useSharedConsole } from "./use-shared-console.ts";
 
 const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const OTHER_ACCOUNT = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -34,12 +34,12 @@ const payingWallet: WalletAnswer = ({ method }) => {
 };
 const isLeftOut = await isWithoutChromium();
 
-describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 }, () => {
   const wallet = new ChangingWallet();
-  const kept = useKeptConsole((context) => wallet.give(context));
+  const kept = useSharedConsole((context) => wallet.give(context));
   const card = (page: Page) => page.getByRole("group", { name: "The assistant asks" });
 
-  /** Has the assistant call this tool in a new conversation, in a page with this wallet. */
+  /** Opens a new conversation in which the assistant calls this tool, in a page with this wallet. */
   async function asked(
     tool: string,
     input: object,
@@ -51,7 +51,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     return { page, calls, expectTrouble };
   }
 
-  /** The same in a page that has no wallet. */
+  /** The same in a page without a wallet. */
   async function askedWithoutWallet(tool: string, input: object): Promise<{ page: Page }> {
     const { page } = await kept.openPage(kept.service.url);
     await openConsole(page);
@@ -65,20 +65,20 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectSeen(card(page));
   }
 
-  /** Has the wallet sign, having read what. */
+  /** Reads the request to its end and signs with the wallet. */
   async function sign(page: Page): Promise<void> {
-    const data = card(page).getByRole("group", { name: "What is signed" }).locator("pre");
+    const data = card(page).getByRole("group", { name: "Data to sign" }).locator("pre");
     await data.evaluate((box) => box.scrollTo(0, box.scrollHeight));
     await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
   }
 
-  /** What became of the one call, as it is kept. */
+  /** Returns the stored outcome of the one call. */
   async function outcome(page: Page) {
     const records = await kept.service.direct.listMessages(await sessionOf(page));
     return records.at(-1)?.tool_results?.[0];
   }
 
-  it("is approved, and runs exactly so", async () => {
+  it("can be approved, and runs exactly as shown", async () => {
     const { page } = await asked("calculator", { expression: "12 * 7" });
     await expectSeen(card(page).getByText('"12 * 7"'));
     await expectSeen(
@@ -91,7 +91,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { result: 84 } });
   });
 
-  it("is denied, and does not run", async () => {
+  it("can be denied, and does not run", async () => {
     const { page } = await asked("calculator", { expression: "12 * 7" });
     await card(page).getByRole("button", { name: "Deny" }).click();
     const call = await kept.service.model.next();
@@ -101,7 +101,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(await outcome(page)).toMatchObject({ is_error: true });
   });
 
-  it("is there again after the page was loaded anew, and decided by another tab", async () => {
+  it("survives a reload, and disappears when another tab decides it", async () => {
     const { page } = await asked("calculator", { expression: "1 + 1" });
     await page.reload();
     await expectSeen(card(page));
@@ -126,7 +126,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       },
       "White",
     ],
-  ])("is a question, answered with %s", async (_name, answer, given) => {
+  ])("can be a question, answered with %s", async (_name, answer, given) => {
     const { page } = await asked("ask_user", { question: "Which tea?", choices: ["Green", "Black"] });
     await expectSeen(card(page).getByRole("heading", { name: "Which tea?" }));
     await answer(page);
@@ -136,7 +136,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectRest(page);
   });
 
-  it("is a signature, given by the wallet of the browser on the chain that is asked for", async () => {
+  it("can be a signature, given by the browser's wallet on the requested chain", async () => {
     let chain = "0x5";
     const { page, calls } = await asked(
       "wallet_request_signature",
@@ -150,7 +150,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     );
     await expectSeen(card(page).getByText('"cups": "3"'));
     await expectSeen(card(page).getByText("A signature can move money as a transaction can."));
-    await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
+    await expectSeen(card(page).getByText("The account selected in the wallet will sign."));
     await sign(page);
     (await kept.service.model.next()).say("Signed.").finish();
     await expectAnswer(page, /Signed\./);
@@ -161,7 +161,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { signature: SIGNATURE } });
   });
 
-  it("is a signature that cannot be given where the browser has no wallet: that is said, and it can be denied", async () => {
+  it("can be a signature without a wallet: the card says so, and it can be denied", async () => {
     const { page } = await askedWithoutWallet("wallet_request_signature", { typed_data: TYPED_DATA });
     await expectSeen(
       card(page).getByText("This browser has no wallet. Open this conversation where you have one."),
@@ -173,7 +173,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(await outcome(page)).toMatchObject({ is_error: true });
   });
 
-  it("is a signature that the person declines in the wallet, and may be given still", async () => {
+  it("can be a signature that the person rejects in the wallet and gives later", async () => {
     let isWilling = false;
     const { page } = await asked("wallet_request_signature", { typed_data: TYPED_DATA }, ({ method }) => {
       if (method === "eth_requestAccounts") return [ACCOUNT];
@@ -189,7 +189,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectAnswer(page, /Signed\./);
   });
 
-  it("is a transaction, sent by the wallet of the browser", async () => {
+  it("can be a transaction, sent by the browser's wallet", async () => {
     const { page, calls } = await asked(
       "wallet_request_transaction",
       { to: ACCOUNT, value_ether: "0.25", data: "0x1234" },
@@ -198,14 +198,14 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
         return method === "eth_chainId" ? "0x1" : HASH;
       },
     );
-    // All that the wallet will be asked for, before it is asked.
+    // All facts are shown before the wallet is asked.
     await expectSeen(card(page).getByText("Unknown call."));
     const facts = await card(page).locator("dl").innerText();
     expect(facts).toBe(
       `To\n${ACCOUNT}\nAmount\n0.25 ETH (250000000000000000 in the smallest unit)\nChain\n1`,
     );
     await expectSeen(card(page).getByRole("group", { name: "Data" }).getByText("0x1234"));
-    await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
+    await expectSeen(card(page).getByText("The account selected in the wallet will sign."));
     await expectSeen(card(page).getByText(/^Without an answer by .*\d.*, this counts as denied\.$/));
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     (await kept.service.model.next()).say("Sent.").finish();
@@ -221,7 +221,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { transaction_hash: HASH } });
   });
 
-  it("is a transaction that is sent once, though the service could not be told of it at first", async () => {
+  it("can be a transaction that is sent once, though reporting it fails at first", async () => {
     const { page, calls, expectTrouble } = await asked("wallet_request_transaction", PAYMENT, payingWallet);
     expectTrouble(/429/);
     await page.route("**/api/actions/*", (route) =>
@@ -238,7 +238,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await page.reload();
     await expectSeen(card(page).getByText(HASH));
     await page.unroute("**/api/actions/*");
-    await card(page).getByRole("button", { name: "Tell the service" }).click();
+    await card(page).getByRole("button", { name: "Report to the service" }).click();
     (await kept.service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
     expect(calls.filter(({ method }) => method === "eth_sendTransaction")).toHaveLength(1);
@@ -246,7 +246,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(await page.evaluate(() => JSON.stringify([sessionStorage, localStorage]))).not.toContain(HASH);
   });
 
-  it("is a transaction that is not sent when it was decided elsewhere by then", async () => {
+  it("can be a transaction that is not sent because it was decided elsewhere", async () => {
     const { page, calls } = await asked("wallet_request_transaction", PAYMENT, payingWallet);
     const id = await sessionOf(page);
     const [action] = (await kept.service.direct.getState(id)).pending_actions;
@@ -262,7 +262,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(calls).toEqual([]);
   });
 
-  it("is a transaction that was sent too late, whose hash is told all the same", async () => {
+  it("can be a transaction that was sent too late, whose hash is shown all the same", async () => {
     const late = Promise.withResolvers<void>();
     const { page, expectTrouble } = await asked("wallet_request_transaction", PAYMENT, async (call) => {
       if (call.method === "eth_sendTransaction") await late.promise;
@@ -282,27 +282,27 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectAnswer(page, /Then not\./);
   });
 
-  it("is a transaction that was sent elsewhere, where the browser has no wallet", async () => {
+  it("can be a transaction that was sent elsewhere, without a wallet in the browser", async () => {
     const { page } = await askedWithoutWallet("wallet_request_transaction", {
       to: ACCOUNT,
       value_ether: "0.25",
     });
     const hash = card(page).getByRole("textbox", { name: "Hash of the transaction" });
     await hash.fill(HASH.slice(0, -1));
-    await card(page).getByRole("button", { name: "It is sent" }).click();
-    // What is no hash stays where it was typed, and nobody is told.
+    await card(page).getByRole("button", { name: "I have sent it" }).click();
+    // An invalid hash stays in the input and is not sent.
     expect(
       await hash.evaluate((input) => (input as { matches(rule: string): boolean }).matches(":invalid")),
     ).toBe(true);
     expect((await kept.service.direct.getState(await sessionOf(page))).pending_actions).toHaveLength(1);
     await hash.fill(HASH);
-    await card(page).getByRole("button", { name: "It is sent" }).click();
+    await card(page).getByRole("button", { name: "I have sent it" }).click();
     (await kept.service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
     expect(await outcome(page)).toMatchObject({ output: { transaction_hash: HASH } });
   });
 
-  it("is asked of the wallet that was connected, whose conversations are listed", async () => {
+  it("uses the connected wallet, whose conversations are listed", async () => {
     const { page, context } = await kept.openPage(kept.service.url);
     let accounts = [ACCOUNT];
     const calls = await givePageWallet(context, ({ method }) => {
@@ -329,11 +329,13 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await say(page, "Pay");
     const payment = { to: ACCOUNT, value_ether: "0.25" };
     (await kept.service.model.next()).callTool("wallet_request_transaction", payment).finish("tool-calls");
-    await expectSeen(card(page).getByText(`${ACCOUNT} signs, the account that this page is connected to.`));
+    await expectSeen(
+      card(page).getByText(`${ACCOUNT} will sign: the account that this page is connected to.`),
+    );
     const { threads } = await kept.service.direct.listThreads(ACCOUNT);
     expect(threads.map(({ session_id }) => session_id)).toEqual([await sessionOf(page), id]);
     expect(await answers(page).count()).toBe(2);
-    // Another account comes first in the wallet by now: it is not the one that was told.
+    // Another account is first in the wallet by now, not the one shown.
     accounts = [OTHER_ACCOUNT, ACCOUNT];
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     const signature = { typed_data: TYPED_DATA };

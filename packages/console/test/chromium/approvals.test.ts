@@ -1,4 +1,4 @@
-// What a person approves is what they saw: nothing of it is hidden, reordered or left out, and all of it was in sight.
+// What people approve is what they saw: nothing is hidden, reordered or left out, and all of it was in view.
 
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -15,7 +15,7 @@ import {
 import { expectAnswer, expectGone, expectSeen, openConsole, say } from "./console-page.ts";
 import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
 import { givePageWallet } from "./page-wallet.ts";
-import { useKeptConsole } from "./use-kept-console.ts";
+import { useSharedConsole } from "./use-shared-console.ts";
 
 const DESK = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
@@ -25,9 +25,9 @@ const LINES = Array.from({ length: 300 }, (_, line) => `Line ${line}`);
 const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 /** Selector of `decimals()`. */
 const DECIMALS = "0x313ce567";
-/** A word of a call's data, from hexadecimal digits. */
+/** Returns a 32-byte word of call data from hexadecimal digits. */
 const word = (digits: string): string => digits.padStart(64, "0");
-/** One of each kind that is not to be seen, or that reorders what is. */
+/** One of each kind of character that is invisible or reorders text. */
 const HIDDEN = [
   "\u202E",
   "\u2066",
@@ -43,14 +43,14 @@ const HIDDEN = [
 const isLeftOut = await isWithoutChromium();
 
 describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, () => {
-  const kept = useKeptConsole();
+  const kept = useSharedConsole();
   const card = (page: Page): Locator => page.getByRole("group", { name: "The assistant asks" });
   const approve = (page: Page): Locator => card(page).getByRole("button", { name: "Approve" });
   const input = (page: Page): Locator =>
     card(page).getByRole("group", { name: "With this input" }).locator("pre");
-  const readOn = (page: Page): Locator => card(page).getByRole("button", { name: "Read on" });
+  const readOn = (page: Page): Locator => card(page).getByRole("button", { name: "Continue reading" });
 
-  /** Has the assistant call this tool in a conversation of this page. */
+  /** Makes the assistant call this tool in the page's conversation. */
   async function ask(page: Page, tool: string, given: object): Promise<void> {
     await openConsole(page);
     await say(page, "Please");
@@ -58,7 +58,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     await expectSeen(card(page));
   }
 
-  /** Asks for approval of a call with `value`, in a page of this size. */
+  /** Requests approval of a call with `value`, in a page of this size. */
   async function asked(value: unknown, viewport = DESK): Promise<Page> {
     const { page } = await kept.openPage(kept.service.url, { viewport });
     await ask(page, "echo", { value: { asked: value } });
@@ -72,7 +72,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     await expectGone(card(page));
   }
 
-  it("shows every hidden character of the input as its escape, from left to right", async () => {
+  it("shows every hidden character of the input as an escape, from left to right", async () => {
     const value = { to: `a${HIDDEN.join("b")}c`, [`key${HIDDEN.join("")}`]: 1 };
     const page = await asked(value);
     const text = (await input(page).textContent()) ?? "";
@@ -83,7 +83,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     await expectApproved(page);
   });
 
-  it("keeps text that runs from right to left from reordering what stands beside it", async () => {
+  it("isolates right-to-left text from its surroundings", async () => {
     const page = await asked({ אבג: "דהו", amount: 5 });
     const isolated = await input(page).locator("bdi").allTextContents();
     expect(isolated).toEqual(expect.arrayContaining(['"אבג"', '"דהו"']));
@@ -100,26 +100,26 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     ["on a phone", PHONE],
   ])("can be given once the whole input was scrolled through, %s", async (_where, viewport) => {
     const page = await asked(LINES, viewport);
-    await expectSeen(card(page).getByText("Read to the end before you can agree."));
+    await expectSeen(card(page).getByText("Read to the end to approve."));
     expect(await approve(page).isDisabled()).toBe(true);
     expect(await findViolationsInBothSchemes(page)).toEqual([]);
     await input(page).evaluate((box) => box.scrollTo(0, box.scrollHeight - box.clientHeight - 40));
-    // A round of the page: what is seen by then is noticed.
+    // One frame, after which the page has noticed what is in view.
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
     expect(await approve(page).isDisabled()).toBe(true);
     await input(page).evaluate((box) => box.scrollTo(0, box.scrollHeight));
-    await expectSeen(card(page).getByText("You have seen all of it."));
+    await expectSeen(card(page).getByText("You have reached the end."));
     expect(await findViolationsInBothSchemes(page)).toEqual([]);
     await expectApproved(page);
   });
 
-  it("can be given with the keyboard: the input scrolls when it has the focus", async () => {
+  it("can be given with the keyboard: the focused input scrolls", async () => {
     const page = await asked(LINES);
     await input(page).focus();
     await page.keyboard.press("PageDown");
     expect(await approve(page).isDisabled()).toBe(true);
     await page.keyboard.press("End");
-    await expectSeen(card(page).getByText("You have seen all of it."));
+    await expectSeen(card(page).getByText("You have reached the end."));
     await expectApproved(page);
   });
 
@@ -137,7 +137,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     await expectApproved(page);
   });
 
-  it("leaves nothing of 60,000 characters out, and nothing beside the box", async () => {
+  it("shows all of 60,000 characters within its box", async () => {
     const value = ["x".repeat(30_000), `a${" ".repeat(20_000)}b`, `${"y z".repeat(3_000)}the end`];
     const page = await asked(value, PHONE);
     expect(JSON.parse((await input(page).textContent()) ?? "")).toEqual({ value: { asked: value } });
@@ -147,12 +147,12 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
       box.scrollHeight / parseFloat(getComputedStyle(box).lineHeight),
     ]);
     expect(width).toBeLessThanOrEqual(room);
-    // Spaces take the room of letters: with a hundred characters to a line there are so many.
+    // Spaces are as wide as letters: at a hundred characters per line there are this many lines.
     expect(lines).toBeGreaterThan(600);
     expect(await approve(page).isDisabled()).toBe(true);
   });
 
-  it("is a signature or a transaction that the wallet is asked for once all of it was in sight", async () => {
+  it("asks the wallet only after all of a signature or transaction was in view", async () => {
     const { page, context } = await kept.openPage(kept.service.url, { viewport: DESK });
     const calls = await givePageWallet(context, ({ method }) => {
       if (method === "eth_requestAccounts") return [ACCOUNT];
@@ -168,7 +168,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
       },
     });
     const sign = card(page).getByRole("button", { name: "Sign with the wallet" });
-    const data = card(page).getByRole("group", { name: "What is signed" }).locator("pre");
+    const data = card(page).getByRole("group", { name: "Data to sign" }).locator("pre");
     expect(await sign.isDisabled()).toBe(true);
     expect(await data.textContent()).toContain("Line 299\\u202e");
     await data.evaluate((box) => box.scrollTo(0, box.scrollHeight));

@@ -1,4 +1,4 @@
-// A person with the key of an App: which App is talked to, with which model, here and in the next conversation.
+// A person with an App key: which App and model the current and the next conversation use.
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -16,12 +16,12 @@ import {
 } from "./console-page.ts";
 import { ADMIN_KEY, prepareConsole, SCRIPTED } from "./console-service.ts";
 import { serveSeveralApps, type SeveralApps } from "./several-apps.ts";
-import { empty, useKeptPage } from "./use-kept-page.ts";
+import { empty, useSharedPage } from "./use-shared-page.ts";
 
 const isLeftOut = await isWithoutChromium();
 
 let service: SeveralApps;
-/** Opens the App `support`. */
+/** Key of the App `support`. */
 let key: string;
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ afterAll(() => service?.stop());
 const app = (page: Page) => page.getByRole("combobox", { name: "App" });
 const model = (page: Page) => page.getByRole("combobox", { name: "Model" });
 
-/** Enters what stands in the settings, and saves it. */
+/** Fills in the settings and saves them. */
 async function enter(page: Page, { app = "", key = "" }): Promise<void> {
   await page.getByRole("button", { name: /^Settings/ }).click();
   await page.getByRole("textbox", { name: "App", exact: true }).fill(app);
@@ -45,7 +45,7 @@ async function enter(page: Page, { app = "", key = "" }): Promise<void> {
   await expectGone(page.getByRole("dialog"));
 }
 
-/** Waits until the service says that the conversation belongs to this App. */
+/** Waits until the service reports this App for the conversation. */
 async function expectApp(page: Page, name: string): Promise<void> {
   const id = await sessionOf(page);
   const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
@@ -53,9 +53,9 @@ async function expectApp(page: Page, name: string): Promise<void> {
 }
 
 describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, () => {
-  const { takePage, openPage } = useKeptPage({ isLeft: true });
+  const { takePage, openPage } = useSharedPage({ isBlankAfter: true });
 
-  /** The console where it begins, with nothing entered yet. */
+  /** Opens the console's start page with no settings. */
   async function open(): Promise<WatchedPage> {
     const watched = await takePage(service.url);
     await empty(watched.page);
@@ -63,7 +63,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     return watched;
   }
 
-  it("a good key alone takes the App that it opens, and what is begun belongs to that one", async () => {
+  it("a valid key alone selects its App, and new conversations belong to that App", async () => {
     const { page } = await open();
     await enter(page, { key });
     await expect.poll(() => app(page).inputValue()).toBe("support");
@@ -72,7 +72,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "support");
   });
 
-  it("the default App is talked to where it is picked, with a model that was picked too", async () => {
+  it("the default App is used if selected, with a selected model too", async () => {
     const { page } = await open();
     await enter(page, { key });
     await app(page).selectOption("default");
@@ -83,7 +83,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "default");
   });
 
-  it("who saves a key and picks an App leaves no session behind", async () => {
+  it("saving a key and selecting an App leave no session behind", async () => {
     const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
     const sessions = async () => (await admin.listSessions()).sessions.map(({ session_id }) => session_id);
     const before = await sessions();
@@ -97,12 +97,12 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await enter(page, { key });
     await app(page).focus();
     await app(page).selectOption("default");
-    // Each list, and what it has made.
+    // Each list request, and the deletion of the session it made.
     await expect.poll(() => done.toSorted()).toEqual(["DELETE", "DELETE", "GET", "GET"]);
     expect(await sessions()).toEqual(before);
   });
 
-  it("a model that was picked is let go with its App", async () => {
+  it("a selected model is reset with its App", async () => {
     const { page } = await open();
     await enter(page, { key });
     await app(page).selectOption("default");
@@ -116,7 +116,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "support");
   });
 
-  it("another App can be picked after a first message that was not sent, though its model was set", async () => {
+  it("another App can be selected after a first message that was not sent, though its model was set", async () => {
     const { page, expectTrouble } = await open();
     expectTrouble(/400/);
     await enter(page, { key });
@@ -134,7 +134,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "support");
   });
 
-  it("what is entered while a conversation is open is of the next one, and the open one goes on with its own App", async () => {
+  it("settings entered in an open conversation apply to the next one; the open one keeps its App", async () => {
     const { page } = await open();
     await say(page, "count to 3");
     await expectAnswer(page, /1 2 3/);

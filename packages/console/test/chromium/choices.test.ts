@@ -1,4 +1,4 @@
-// What a person has chosen and written is there when the page was loaded again.
+// Settings and drafts survive a reload.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -11,14 +11,14 @@ const isLeftOut = await isWithoutChromium();
 
 const service = useConsoleService();
 
-/** The colour behind everything, as the page draws it. */
+/** The page's background colour, as computed. */
 const ground = (page: Page): Promise<string> =>
   page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 
-describe.skipIf(isLeftOut)("what was chosen in the console", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("choices in the console", { timeout: 60_000 }, () => {
   const openPage = useChromium();
 
-  it("is light or dark, whatever the system says, until it is the system's again", async () => {
+  it("keep the theme light or dark, whatever the system says, until set to the system's again", async () => {
     const { page } = await openPage(service.url, { colorScheme: "light" });
     await openConsole(page);
     const light = await ground(page);
@@ -36,11 +36,11 @@ describe.skipIf(isLeftOut)("what was chosen in the console", { timeout: 60_000 }
     await page.emulateMedia({ colorScheme: "dark" });
     await choose("Light");
     await expect.poll(() => ground(page)).toBe(light);
-    await choose("As the system");
+    await choose("System");
     await expect.poll(() => ground(page)).toBe(dark);
   });
 
-  it("and what was written and not sent is there again, each draft in its conversation", async () => {
+  it("keep unsent drafts, each in its conversation", async () => {
     const { page } = await openPage(service.url);
     await openConsole(page);
     await say(page, "Hello");

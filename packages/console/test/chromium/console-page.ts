@@ -1,9 +1,9 @@
-// The console as a person finds it: by the names and roles of what is on the page, never by its markup.
+// Page helpers: find things by accessible names and roles, never by markup.
 
 import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 
-/** Longer than anything takes on a machine that has much else to do. */
+/** Longer than any step takes on a busy machine. */
 const PATIENCE = { timeout: 20_000 };
 
 export const composer = (page: Page): Locator => page.getByRole("textbox", { name: "Message", exact: true });
@@ -12,7 +12,7 @@ export const said = (page: Page): Locator => page.getByRole("article", { name: "
 export const threads = (page: Page): Locator =>
   page.getByRole("navigation", { name: "Main" }).getByRole("listitem");
 
-/** Opens the console where it begins, or at a conversation. */
+/** Opens the console at its start page, or at a conversation. */
 export async function openConsole(page: Page, sessionId: string | null = null): Promise<void> {
   await page.goto(sessionId === null ? "/" : `/#/chat/${sessionId}`);
   await composer(page).waitFor(PATIENCE);
@@ -24,28 +24,28 @@ export async function say(page: Page, text: string): Promise<void> {
   await composer(page).press("Enter");
 }
 
-/** The id of the conversation that the page shows, once it shows one. */
+/** Returns the id of the shown conversation, once there is one. */
 export async function sessionOf(page: Page): Promise<string> {
   await page.waitForURL(/#\/chat\/./, PATIENCE);
   return decodeURIComponent(new URL(page.url()).hash.replace("#/chat/", ""));
 }
 
-/** Waits until it is there, once and visible. */
+/** Waits until exactly one match exists and is visible. */
 export async function expectSeen(locator: Locator): Promise<void> {
   await locator.waitFor(PATIENCE);
 }
 
-/** Waits until nothing of it is to be seen. */
+/** Waits until no match is visible. */
 export async function expectGone(locator: Locator): Promise<void> {
   await locator.waitFor({ ...PATIENCE, state: "hidden" });
 }
 
-/** Waits until the last answer says this and is whole, or still grows. */
+/** Waits until the last answer has this text, streaming or complete. */
 export async function expectAnswer(page: Page, text: string | RegExp): Promise<void> {
   await expect.poll(() => answers(page).last().innerText(PATIENCE), PATIENCE).toMatch(text);
 }
 
-/** Waits until the assistant has nothing left to do. */
+/** Waits until the assistant has finished. */
 export async function expectRest(page: Page): Promise<void> {
   await expectGone(page.getByRole("button", { name: "Stop" }));
 }

@@ -1,4 +1,5 @@
-// The service with its console, in this process: a model that says what a test tells it to, tools that ask a person, a proxy before it all.
+// The service and its console in this process: a scripted model, tools that need decisions, and a proxy in
+// front.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -24,25 +25,25 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const BUILT = join(import.meta.dirname, "../../dist");
 
 export interface ConsoleService {
-  /** Of the proxy, for pages. */
+  /** URL of the proxy, for pages. */
   readonly url: string;
   readonly model: ScriptedModel;
   readonly proxy: FaultProxy;
-  /** Nothing stands before it. */
+  /** A client that bypasses the proxy. */
   readonly direct: Client;
-  /** Lets the tool `walk` arrive. */
+  /** Completes the tool `walk`. */
   arrive(): void;
   stop(): Promise<void>;
 }
 
-/** Builds the console where it is missing or old. Throws when there is none afterwards. */
+/** Builds the console if it is missing or outdated. Throws if there is none afterwards. */
 export async function prepareConsole(): Promise<void> {
   const told: string[] = [];
-  await keepUpToDate(BUILT, { build: buildConsole, tell: (line) => void told.push(line) });
+  await keepUpToDate(BUILT, { build: buildConsole, print: (line) => void told.push(line) });
   if (!existsSync(join(BUILT, "index.html"))) throw new Error(told.join("\n"));
 }
 
-/** `clock` is what the service takes for the time, `rig` what the model of the tests is called. */
+/** `clock` is the service's clock, `rig` the name of the scripted model. */
 export async function serveConsole({
   clock = createSystemClock(),
   rig = SCRIPTED,
@@ -50,7 +51,7 @@ export async function serveConsole({
 }: {
   readonly clock?: Clock;
   readonly rig?: string;
-  /** Beside the one that nobody is asked on. */
+  /** Chains beside the unreachable one. */
   readonly chains?: readonly ChainSettings[];
 } = {}): Promise<ConsoleService> {
   const loaded = await loadConfig({
@@ -101,7 +102,7 @@ export async function serveConsole({
   };
 }
 
-/** Nobody is asked there: what the tests have signed needs no chain. */
+/** An unreachable chain: what the tests sign needs no RPC. */
 const CHAIN = {
   id: 1,
   name: "Ethereum",
@@ -110,13 +111,13 @@ const CHAIN = {
   contracts: null,
 };
 
-/** Tells how far it has come, and waits. */
+/** Reports progress once and waits. */
 function walkTool(arrived: Promise<void>) {
   return tool({
     description: "Walks somewhere",
     inputSchema: z.object({ to: z.string() }),
     async *execute({ to }) {
-      // What was yielded is progress as soon as something comes after it.
+      // A yielded value counts as progress once another one follows.
       yield { steps: 7 };
       yield { steps: 8 };
       await arrived;
@@ -125,7 +126,7 @@ function walkTool(arrived: Promise<void>) {
   });
 }
 
-/** Answers whatever it is given. */
+/** Returns its input. */
 function echoTool() {
   return tool({
     description: "Says the same",

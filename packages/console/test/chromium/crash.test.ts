@@ -1,4 +1,4 @@
-// The service dies in the middle of an answer and comes back: the page that is open goes on.
+// The service crashes in the middle of an answer and restarts: the open page continues.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "@colloquy/client";
@@ -18,12 +18,12 @@ import {
 } from "./console-page.ts";
 import { prepareConsole } from "./console-service.ts";
 
-/** What the page says and the browser logs while nobody is there to answer. */
+/** Console messages while the service is down. */
 const UNANSWERED = /^console: Failed to load resource: net::ERR_/;
 const isLeftOut = await isWithoutChromium();
 
 let program: Program;
-/** Under one address, because the program takes another port each time. */
+/** A fixed address, because the program uses another port after each start. */
 let balancer: RoundRobin;
 
 beforeAll(async () => {
@@ -39,10 +39,10 @@ afterAll(async () => {
   await program.remove();
 });
 
-describe.skipIf(isLeftOut)("the console when the service dies", { timeout: 90_000 }, () => {
+describe.skipIf(isLeftOut)("the console during a crash of the service", { timeout: 90_000 }, () => {
   const openPage = useChromium();
 
-  it("goes on with the answer in the open page, which is whole in the end", async () => {
+  it("continues the answer in the open page and completes it", async () => {
     const { page, expectTrouble } = await openPage(`http://127.0.0.1:${balancer.port}`);
     expectTrouble(UNANSWERED);
     await openConsole(page);

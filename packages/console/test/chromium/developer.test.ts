@@ -1,4 +1,4 @@
-// What a developer expectSeen beside the chat, in Chromium, over the real service.
+// The developer panel beside the chat.
 
 import { createEventStreamParser, type Frame } from "@colloquy/client";
 import { execFile } from "node:child_process";
@@ -42,7 +42,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     return page;
   }
 
-  /** Opens another view of the panel. Answers its region. */
+  /** Opens another tab of the panel. Returns its region. */
   async function view(page: Page, name: string): Promise<Locator> {
     await page.getByRole("tab", { name }).click();
     const region = page.getByRole("region", { name });
@@ -52,7 +52,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
 
   const events = (page: Page): Locator => page.getByRole("region", { name: "Events" }).getByRole("listitem");
 
-  /** Ids and types of all events that the service has of the session, read by another reader, up to the one with the id `last`. */
+  /** Returns ids and types of all stored events up to the id `last`, read by another client. */
   async function servedEvents(last: string): Promise<readonly string[]> {
     const response = await fetch(`${service.url}/api/updates?include=tools,messages,state`, {
       headers: { "X-Session-Id": id, Accept: "text/event-stream", "Last-Event-ID": "0" },
@@ -68,14 +68,14 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
       .map(({ id, data }) => `${id} ${(JSON.parse(data!) as { type: string }).type}`);
   }
 
-  /** What the list shows, each as `id type`, but for text as it streams, which has no id. */
+  /** Returns the listed events as `id type`, without deltas, which have no id. */
   const shownEvents = async (page: Page): Promise<readonly string[]> =>
     (await events(page).locator("summary").allInnerTexts())
       .map((text) => text.split("\n").filter(Boolean))
       .map(([type, , shownId]) => `${shownId} ${type}`)
       .filter((text) => !text.endsWith(" message_delta"));
 
-  it("shows every event of the session under the id that the service gave it, and those that come", async () => {
+  it("shows every stored event under its id, and new ones as they come", async () => {
     const page = await openPanel();
     const first = await servedEvents((await service.client.getState(id)).last_event_id);
     expect(first.length).toBeGreaterThan(5);
@@ -89,7 +89,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     await page.getByText('"Renamed while one looks"').waitFor();
   });
 
-  it("shows text as it streams, without an id", async () => {
+  it("shows streaming text without an id", async () => {
     await service.client.setModel(id, SCRIPTED);
     await service.client.sendMessage(id, "Say something");
     const call = await service.model.next();
@@ -98,14 +98,14 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     const whole = events(page).filter({ hasText: "message_updated" }).last();
     await expect.poll(() => whole.innerText()).toContain("no id");
     call.say("Slowly");
-    // A title may come behind it.
+    // A title may follow it.
     const delta = events(page).filter({ hasText: "message_delta" }).last();
     await expect.poll(() => delta.innerText()).toContain("no id");
     call.finish();
     await expect.poll(async () => (await service.client.getState(id)).is_processing).toBe(false);
   });
 
-  it("lets one choose, hold, copy and clear what is shown", async () => {
+  it("filters, pauses, copies and clears the events", async () => {
     const page = await openPanel();
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     const { last_event_id } = await service.client.getState(id);
@@ -134,12 +134,12 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     await expect.poll(async () => (await shownEvents(page)).length).toBe(all.length + 1);
 
     await page.getByRole("button", { name: "Clear" }).click();
-    await page.getByText("Nothing has happened yet.").waitFor();
+    await page.getByText("No events yet.").waitFor();
     await service.client.renameThread(id, "After it was cleared");
     await expect.poll(() => shownEvents(page)).toEqual([expect.stringMatching(/ title_changed$/)]);
   });
 
-  it("marks in the snapshot what has changed last", async () => {
+  it("marks the latest changes in the snapshot", async () => {
     const page = await openPanel();
     const snapshot = await view(page, "Snapshot");
     await snapshot.getByText("is_processing").waitFor();
@@ -157,7 +157,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     await snapshot.getByText('"12 * 7 = 84."').waitFor();
   });
 
-  it("shows the records as they are kept, page by page", async () => {
+  it("shows the stored messages page by page", async () => {
     for (let count = 1; count <= 26; count += 1)
       await service.client.sendMessage(id, `count to ${count % 3}`, { wait: true });
     const kept = await service.client.listMessages(id);
@@ -176,7 +176,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     await page.getByText("50 records, and there are more").waitFor();
   });
 
-  it.skipIf(withoutCurl)("gives each call as a command that does the same in a shell", async () => {
+  it.skipIf(withoutCurl)("gives each request as a shell command that repeats it", async () => {
     const page = await openPanel();
     const said = `it's "odd" $HOME \`id\` \\ !! 日本`;
     await composer(page).fill(said);
@@ -186,7 +186,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     const chat = requests.getByRole("listitem").filter({ hasText: "/api/chat" });
     await chat.locator("summary").click();
     const command = await chat.locator("pre").innerText();
-    // The same key of idempotency: the service answers, and keeps the message once.
+    // The same idempotency key: the service answers and stores the message once.
     const { stdout } = await promisify(execFile)("sh", ["-c", command]);
     const answer = JSON.parse(stdout) as { messages: { content: string }[] };
     expect(answer.messages.map(({ content }) => content)).toContain(said);
@@ -213,7 +213,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     expect(await page.content()).not.toContain(settings.key);
   });
 
-  it("is used by the keyboard alone", async () => {
+  it("can be used by keyboard alone", async () => {
     const page = await openPanel();
     await page.getByRole("tab", { name: "Events" }).focus();
     await page.keyboard.press("ArrowRight");
@@ -236,7 +236,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
   it.each([
     ["desk", DESK],
     ["phone", PHONE],
-  ] as const)("has nothing that axe finds wrong, in light and dark (%s)", async (_name, viewport) => {
+  ] as const)("passes axe in light and dark (%s)", async (_name, viewport) => {
     const page = await openPanel({ viewport });
     await events(page).first().locator("summary").click();
     expect(await findViolationsInBothSchemes(page)).toEqual([]);
@@ -250,7 +250,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
   });
 });
 
-/** Name of what the keyboard is on. */
+/** Returns the accessible name of the focused element. */
 function focused(page: Page): Promise<string> {
   return page.evaluate(() => {
     const { activeElement } = (globalThis as unknown as Focusing).document;

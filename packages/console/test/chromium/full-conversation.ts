@@ -1,4 +1,4 @@
-// A conversation that has one of everything that the console can show, for those who look at it.
+// Conversations that together contain everything the console can show, for visual tests.
 
 import { vi } from "vitest";
 import type { ConsoleService } from "./console-service.ts";
@@ -27,7 +27,7 @@ const isReady = (celsius: number): boolean => celsius >= 70 && celsius <= 80;
 
 ![A cup of tea](https://example.com/cup.png)`;
 
-/** A conversation that rests: an answer with all of Markdown, a call that went well and one that did not, an answer that was stopped. */
+/** An idle conversation: an answer with all of Markdown, a successful and a failed call, a stopped answer. */
 export async function restingConversation({ direct, model }: ConsoleService, id: string): Promise<void> {
   const first = direct.sendMessage(id, "How warm should the water be for green tea?", { wait: true });
   (await model.next()).say(ANSWER).finish();
@@ -51,7 +51,7 @@ export async function restingConversation({ direct, model }: ConsoleService, id:
   await direct.renameThread(id, "Green tea, and how warm");
 }
 
-/** One that waits for a person: an approval, a question, a signature and a transaction. */
+/** A conversation with pending actions: an approval, a question, a signature and a transaction. */
 export async function askingConversation({ direct, model }: ConsoleService, id: string): Promise<void> {
   await direct.sendMessage(id, "Order three cups of sencha, and pay for them.", { publicKey: ACCOUNT });
   (await model.next())
@@ -76,7 +76,7 @@ export async function askingConversation({ direct, model }: ConsoleService, id: 
   await direct.renameThread(id, "Three cups of sencha");
 }
 
-/** One whose answer is being written: a call that went well, a table, and the beginning of a sentence. */
+/** A streaming conversation: a successful call, a table, and the start of a sentence. */
 export async function streamingConversation({ direct, model }: ConsoleService, id: string): Promise<void> {
   await direct.sendMessage(id, "What time is it in Tokyo? And how warm should the water be for their teas?", {
     publicKey: ACCOUNT,

@@ -1,18 +1,18 @@
-// Six connections are all that a browser opens to a host over HTTP/1.1, for all of its tabs, and each tab that is looked at holds one.
+// Browsers open six HTTP/1.1 connections per host for all tabs, and each visible tab holds one.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { expectAnswer, expectGone, expectSeen, openConsole, said, say, sessionOf } from "./console-page.ts";
-import { useKeptConsole } from "./use-kept-console.ts";
+import { useSharedConsole } from "./use-shared-console.ts";
 
 const ENDED = /^console: Failed to load resource: net::ERR_/;
 const isLeftOut = await isWithoutChromium();
 
-const kept = useKeptConsole();
+const kept = useSharedConsole();
 const { openPage } = kept;
 
-/** Chromium without a window shows all of its tabs, so the tab is told what it is. */
+/** Headless Chromium treats all tabs as visible, so override the visibility. */
 async function become(page: Page, state: "hidden" | "visible"): Promise<void> {
   await page.evaluate((now) => {
     Object.defineProperty(document, "visibilityState", { configurable: true, get: () => now });
@@ -20,8 +20,8 @@ async function become(page: Page, state: "hidden" | "visible"): Promise<void> {
   }, state);
 }
 
-describe.skipIf(isLeftOut)("more tabs than a browser has connections", { timeout: 90_000 }, () => {
-  it("are all shown at once: those that get no stream ask for news, and have one when another tab is closed", async () => {
+describe.skipIf(isLeftOut)("more tabs than connections", { timeout: 90_000 }, () => {
+  it("are all shown: those without a stream poll, and get one when another tab is closed", async () => {
     const { page: first, context } = await openPage(kept.service.url);
     await context.clock.install();
     await openConsole(first);
@@ -37,7 +37,7 @@ describe.skipIf(isLeftOut)("more tabs than a browser has connections", { timeout
       await expectAnswer(page, /^Hi\./);
     }
     const isAsking = (page: Page) =>
-      page.getByRole("status", { name: "Connection" }).getByText(/^Other tabs have all live connections\./);
+      page.getByRole("status", { name: "Connection" }).getByText(/^Other tabs use all live connections\./);
     for (const page of tabs.slice(4)) await expectSeen(isAsking(page));
     const last = tabs[7]!;
     await say(last, "And now?");
@@ -50,8 +50,8 @@ describe.skipIf(isLeftOut)("more tabs than a browser has connections", { timeout
   });
 });
 
-describe.skipIf(isLeftOut)("tabs that nobody looks at", { timeout: 90_000 }, () => {
-  it("let go of their streams after a minute, so that a seventh is loaded, and have everything when they are shown", async () => {
+describe.skipIf(isLeftOut)("hidden tabs", { timeout: 90_000 }, () => {
+  it("release their streams after a minute, so that a seventh tab loads, and catch up when shown", async () => {
     const { page: first, context, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(ENDED);
     await context.clock.install();
@@ -81,7 +81,7 @@ describe.skipIf(isLeftOut)("tabs that nobody looks at", { timeout: 90_000 }, () 
     await expectGone(first.getByRole("status", { name: "Connection" }).getByText(/./));
   });
 
-  it("have no stream for the developer's view of events, which goes on where it was when they are shown", async () => {
+  it("pause the developer panel's stream and resume it when shown", async () => {
     const { page, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(ENDED);
     await openConsole(page);

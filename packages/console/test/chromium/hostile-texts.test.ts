@@ -1,4 +1,4 @@
-// Hostile texts wherever the console shows texts that somebody else has written: nothing runs, nothing is asked of anybody, and the
+// Hostile texts wherever the console shows texts of others: nothing runs, nothing is requested, and the
 // page's policy never has to refuse anything, because nothing is tried.
 
 import type { Page } from "playwright-core";
@@ -11,13 +11,16 @@ import { DEEP_TEXTS, HOSTILE_TEXTS } from "./hostile-texts.ts";
 import { useConsoleService } from "./use-console-service.ts";
 
 const isLeftOut = await isWithoutChromium();
-/** What no text may become, in the part of the page that shows it. Pictures of the console's own are in buttons and marks. */
+/** Elements that no text may turn into. The console's own images are in buttons and marks. */
 const FORBIDDEN =
   "script, img, iframe, object, embed, video, audio, style, link, meta, base, math, template, marquee, [srcdoc], [srcset]";
 
 const service = useConsoleService();
 
-/** What is in the page that texts must not become, as lines. Links lead to the web or a mailbox, or into the console. */
+/**
+ * Returns forbidden elements in the page, as lines. Links may lead to the web, a mailbox, or into the
+ * console.
+ */
 function findBecome(page: Page): Promise<readonly string[]> {
   return page.evaluate((forbidden) => {
     const found: string[] = [];
@@ -44,7 +47,7 @@ function typedDataOf(text: string): object {
   };
 }
 
-/** Ten of them at a time, the last time what is left. */
+/** Splits into groups of ten. */
 function inTens(texts: readonly string[]): readonly (readonly string[])[] {
   return Array.from({ length: Math.ceil(texts.length / 10) }, (_, at) => texts.slice(at * 10, at * 10 + 10));
 }
@@ -56,7 +59,7 @@ async function unfold(page: Page): Promise<void> {
   });
 }
 
-/** Shows what the page leaves out of a long conversation at first. */
+/** Shows the messages that the page leaves out initially. */
 async function showAll(page: Page, texts: readonly string[]): Promise<void> {
   const earlier = page.getByRole("button", { name: /^Show earlier messages/ });
   const shown = async (): Promise<number> => {
@@ -68,7 +71,7 @@ async function showAll(page: Page, texts: readonly string[]): Promise<void> {
 
 async function expectHarmless(page: Page): Promise<void> {
   await unfold(page);
-  // A round of the page: what an element would do when it is inserted, it has done by then.
+  // One frame: inserted elements have taken effect by then.
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
   expect(await findBecome(page)).toEqual([]);
 }
@@ -76,7 +79,7 @@ async function expectHarmless(page: Page): Promise<void> {
 describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 }, () => {
   const openPage = useChromium();
 
-  it("are shown as what was said and answered, and do nothing, in the developer's panel neither", async () => {
+  it("are shown as messages without effect, also in the developer panel", async () => {
     const id = crypto.randomUUID();
     for (const text of HOSTILE_TEXTS) {
       const sending = service.direct.sendMessage(id, text, { wait: true });
@@ -87,12 +90,12 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     await openConsole(page, id);
     await showAll(page, HOSTILE_TEXTS);
     await expectHarmless(page);
-    // A person's own words are never taken for markup at all.
+    // User messages are never treated as markup.
     const shown = await said(page).evaluateAll((articles) =>
       articles.map((article) => article.querySelector("p")?.textContent ?? ""),
     );
     expect(shown).toEqual(HOSTILE_TEXTS.map((text) => text.trim()));
-    // Markup of an answer is not hidden either: who reads it sees that it was there.
+    // Markup in answers is visible, so that people see it.
     await expectSeen(answers(page).nth(0).getByText("<script>alert(1)</script>"));
     await expectSeen(answers(page).getByText("Picture at elsewhere.example: A picture").first());
     await page.getByRole("button", { name: "Developer panel" }).click();
@@ -102,7 +105,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     }
   });
 
-  it("that are too deep to be read as Markdown are shown as they were written, and the conversation goes on", async () => {
+  it("that are nested too deeply for Markdown are shown as written, and the conversation continues", async () => {
     const id = crypto.randomUUID();
     for (const text of DEEP_TEXTS) {
       const sending = service.direct.sendMessage(id, "Please", { wait: true });
@@ -119,7 +122,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     await expectAnswer(page, /I go on\./);
   });
 
-  it("leave alone what Markdown means: names of characters become characters, and nothing more", async () => {
+  it("leave Markdown alone: character references become characters, and nothing more", async () => {
     const { page } = await openPage(service.url);
     const id = crypto.randomUUID();
     await service.direct.sendMessage(id, "Characters");
@@ -136,7 +139,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     for (const text of HOSTILE_TEXTS) {
       const id = crypto.randomUUID();
       await service.direct.createSession(id, { publicKey: wallet });
-      // What a title may not hold (line ends, what cannot be seen) is refused by the service.
+      // The service refuses titles with line ends or invisible characters.
       await service.direct.renameThread(id, text).then(
         ({ title }) => ids.set(title, id),
         (error: { status: number }) => expect(error.status).toBe(400),
@@ -168,7 +171,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     await expectHarmless(page);
   });
 
-  it("are names of tools, what goes into them, what comes out, and what is asked", async () => {
+  it("are names, inputs and outputs of tools, and actions", async () => {
     const id = crypto.randomUUID();
     const turns = inTens(HOSTILE_TEXTS);
     for (const texts of turns) {
@@ -188,7 +191,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     expect(await answers(page).first().innerText()).toContain("<script>alert(1)</script>");
   });
 
-  it("are what the assistant asks: questions, suggestions, inputs to approve, data to sign", async () => {
+  it("are questions, suggestions, inputs to approve, data to sign", async () => {
     const { page } = await openPage(service.url);
     const asking = page.getByRole("group", { name: "The assistant asks" });
     for (const texts of inTens(HOSTILE_TEXTS)) {
@@ -208,7 +211,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     }
   });
 
-  it("are what the operator sees of conversations", async () => {
+  it("are conversations in the operators' area", async () => {
     const id = crypto.randomUUID();
     await service.direct.createSession(id, { publicKey: "<script>alert(1)</script>" });
     await service.direct.renameThread(id, "<img src=x onerror=alert(1)>");

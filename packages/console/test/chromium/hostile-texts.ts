@@ -1,9 +1,9 @@
-// Texts that would do something if a page took them for more than texts. Each tries to call `alert`, or to ask elsewhere.example for
-// something: the harness hears both, and what a policy had to refuse.
+// Texts that would have an effect if treated as markup. Each tries to call `alert` or to request something
+// from elsewhere.example: the harness detects both, and everything that a policy refuses.
 
 const EVIL = "http://elsewhere.example";
 
-/** Markup in HTML, which Markdown lets through unless somebody says otherwise. */
+/** HTML markup, which Markdown allows by default. */
 const MARKUP = [
   "<script>alert(1)</script>",
   `<script src="${EVIL}/a.js"></script>`,
@@ -60,7 +60,7 @@ const MARKUP = [
   "<button popovertarget=x onclick=alert(1)>Here</button><div popover id=x onbeforetoggle=alert(1)>",
 ];
 
-/** Links and pictures as Markdown has them. */
+/** Markdown links and images. */
 const MARKDOWN = [
   "[Here](javascript:alert(1))",
   "[Here](JaVaScRiPt:alert(1))",
@@ -98,7 +98,7 @@ const MARKDOWN = [
   "<div>\n\n[Here](javascript:alert(1))\n\n</div>",
 ];
 
-/** What templates, decoders and readers from right to left make of texts. */
+/** Payloads for templates, decoders and right-to-left rendering. */
 const OTHERS = [
   "{{constructor.constructor('alert(1)')()}}",
   "${alert(1)}",
@@ -116,7 +116,10 @@ const OTHERS = [
   "constructor",
 ];
 
-/** Marks in marks, which take what reads them as deep as they are, and marks that it looks back from over all before them. */
+/**
+ * Deeply nested marks, which exhaust the stack of recursive parsers, and marks that cause quadratic
+ * look-back.
+ */
 export const DEEP_TEXTS: readonly string[] = [
   `${">".repeat(3_000)} x`,
   `${"> ".repeat(500)}x`,
@@ -142,11 +145,11 @@ export const DEEP_TEXTS: readonly string[] = [
   "\\``".repeat(4_000),
   "www._".repeat(2_000),
   `${"*a ".repeat(740)}${"a* ".repeat(740)}\n\n`.repeat(10),
-  // Blank lines that are none, and line ends that are.
+  // Blank lines that are not blank, and unusual line ends.
   `${"*a ".repeat(800)}\n\u00A0\n${"a* ".repeat(800)}`,
   `a\n    ${"* ".repeat(3_000)}`,
   `> a\r${"b\r".repeat(10_000)}`,
-  // Code that is none.
+  // Looks like code but is not.
   `- \`\`\`\n  \`\`\`\n\n${"]".repeat(10_000)}`,
   `> \`\`\`\n${"]".repeat(10_000)}`,
   `<!--\n\`\`\`\n-->\n\n${"]".repeat(10_000)}`,

@@ -1,4 +1,4 @@
-// What a person does with the console, from the first load on, in Chromium and over the real service.
+// A person's way through the console, from the first load on.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -33,7 +33,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     return page;
   }
 
-  it("is loaded, compressed, with less than 300 KB on the way", async () => {
+  it("loads compressed, with less than 300 KB transferred", async () => {
     const { page } = await openPage(service.url);
     const network = await page.context().newCDPSession(page);
     await network.send("Network.enable");
@@ -54,7 +54,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     expect(bytes).toBeLessThan(300_000);
   });
 
-  it("shows an answer as it is written, stops it, and keeps what was said", async () => {
+  it("shows an answer as it is written, stops it, and keeps the text", async () => {
     const page = await open();
     await say(page, "Tell me of tea");
     const call = await service.model.next();
@@ -78,7 +78,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     expect(await composer(page).inputValue()).toBe("");
   });
 
-  it("shows a call of a tool with its progress, its input and its result", async () => {
+  it("shows a tool call with progress, input and result", async () => {
     const page = await open();
     await say(page, "Walk home");
     (await service.model.next()).say("I go now.").callTool("walk", { to: "Home" }).finish("tool-calls");
@@ -97,7 +97,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     await expectAnswer(page, inOrder);
   });
 
-  it("lists, finds, renames and deletes conversations, and begins new ones", async () => {
+  it("lists, finds, renames and deletes conversations, and starts new ones", async () => {
     const page = await open();
     for (const [text, answer] of [
       ["Green tea", "Good."],
@@ -108,7 +108,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
       await say(page, text);
       (await service.model.next()).say(answer).finish();
       await expectAnswer(page, answer);
-      // Its title comes from its first message.
+      // The title comes from the first message.
       await expectSeen(threads(page).getByRole("link", { name: text }));
     }
     const id = await sessionOf(page);
@@ -136,7 +136,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     await expectAnswer(page, /^Good\./);
   });
 
-  it("talks to the model that was chosen", async () => {
+  it("uses the selected model", async () => {
     const page = await open();
     await page.getByRole("combobox", { name: "Model" }).selectOption("demo/assistant");
     await say(page, "What is 12 * 7?");
@@ -150,7 +150,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     await expectAnswer(page, /Another one speaks\./);
   });
 
-  it("goes on where it was when the page is loaded again in the middle of an answer", async () => {
+  it("continues after a reload in the middle of an answer", async () => {
     const page = await open();
     await say(page, "Count");
     const call = await service.model.next();
@@ -186,7 +186,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     await expectSeen(said(first).filter({ hasText: "Again" }));
   });
 
-  it("goes on when the network was cut and is back", async () => {
+  it("reconnects after the network was lost", async () => {
     const { page, expectTrouble } = await openPage(service.url);
     expectTrouble(BROKEN);
     await openConsole(page);

@@ -1,4 +1,5 @@
-// The whole journey without a mouse: everything is reached with Tab, done with Enter, and seen to have the focus.
+// The whole journey without a mouse: everything is reached with Tab, activated with Enter, and shows its
+// focus.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -17,13 +18,13 @@ import {
 } from "./console-page.ts";
 import { useConsoleService } from "./use-console-service.ts";
 
-/** Many more than there are things on any page of these tests. */
-const MOST_STOPS = 60;
+/** Far more than the number of focusable elements in these tests. */
+const MAX_STOPS = 60;
 const isLeftOut = await isWithoutChromium();
 
 const service = useConsoleService();
 
-/** What has the focus, by its name; "" for the page itself. */
+/** Returns the accessible name of the focused element; "" for the page itself. */
 function focused(page: Page): Promise<string> {
   return page.evaluate(() => {
     const element = document.activeElement;
@@ -34,16 +35,16 @@ function focused(page: Page): Promise<string> {
   });
 }
 
-/** Goes to what has this name with the Tab key alone, forwards or back. */
+/** Moves the focus to this name with the Tab key alone, forwards or back. */
 async function tabTo(page: Page, name: string | RegExp, key: "Tab" | "Shift+Tab" = "Tab"): Promise<void> {
   const passed: string[] = [];
-  for (let stop = 0; stop < MOST_STOPS; stop += 1) {
+  for (let stop = 0; stop < MAX_STOPS; stop += 1) {
     await page.keyboard.press(key);
     const now = await focused(page);
     if (typeof name === "string" ? now === name : name.test(now)) return;
     passed.push(now);
   }
-  throw new Error(`The keyboard does not get to ${String(name)}, but to: ${passed.join(" | ")}`);
+  throw new Error(`The Tab key does not reach ${String(name)}, only: ${passed.join(" | ")}`);
 }
 
 describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 }, () => {
@@ -58,9 +59,9 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     return page;
   }
 
-  it("is used from the first message to the last conversation that is deleted", async () => {
+  it("works from the first message to the deletion of the last conversation", async () => {
     const page = await open();
-    // One can write at once.
+    // The composer has the focus.
     await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("Message");
     await page.keyboard.type("Hello");
     await page.keyboard.press("Shift+Enter");
@@ -75,7 +76,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     await expectRest(page);
     const id = await sessionOf(page);
 
-    // What is asked is decided, and the focus stays where one was.
+    // Deciding an action keeps the focus.
     await composer(page).focus();
     await page.keyboard.type("Three times four");
     await page.keyboard.press("Enter");
@@ -89,7 +90,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     await page.keyboard.press("Enter");
     await expectSeen(page.getByText('"3 * 4"').first());
 
-    // Renaming gives the focus back to what it began with.
+    // Renaming returns the focus to its button.
     await expectSeen(threads(page).first());
     await tabTo(page, /^Rename /, "Shift+Tab");
     await page.keyboard.press("Enter");
@@ -131,7 +132,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     await expectSeen(composer(page));
   });
 
-  it("begins with a way past the side bar", async () => {
+  it("starts with a link to skip the side bar", async () => {
     const page = await open();
     await page.reload();
     await expectSeen(composer(page));
@@ -141,7 +142,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     expect(await page.evaluate(() => document.activeElement?.tagName)).toBe("MAIN");
   });
 
-  it("shows where the focus is, on everything that can have it", async () => {
+  it("shows the focus on everything that can have it", async () => {
     const page = await open();
     await page.keyboard.type("Three times four");
     await page.keyboard.press("Enter");
@@ -150,7 +151,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     await expectSeen(threads(page).first());
     const unseen: string[] = [];
     const seen = new Set<string>();
-    for (let stop = 0; stop < MOST_STOPS; stop += 1) {
+    for (let stop = 0; stop < MAX_STOPS; stop += 1) {
       await page.keyboard.press("Tab");
       const name = await focused(page);
       if (name === "") continue;

@@ -1,4 +1,4 @@
-// A conversation that is too long to stand on the page whole.
+// A conversation too long to render completely.
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -45,7 +45,7 @@ describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
     await expect.poll(() => articles(page).count(), PATIENCE).toBe(count);
   };
 
-  it("begins with its newest messages, and what is read stays in its place when earlier ones come", async () => {
+  it("starts with the newest messages, and keeps the reading position when earlier ones are inserted", async () => {
     const page = await open();
     await shown(page, 50);
     await earlier(page).scrollIntoViewIfNeeded();
@@ -60,7 +60,7 @@ describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
     await page.keyboard.press("Enter");
     await shown(page, 120);
     await expectGone(earlier(page));
-    // The keyboard goes on where the messages are.
+    // The focus continues at the messages.
     await expect
       .poll(() => page.evaluate(() => document.activeElement?.getAttribute("aria-label")), PATIENCE)
       .toBe("Messages");
@@ -68,7 +68,7 @@ describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
     await expectSeen(said(page).getByText("Question 0.", { exact: true }));
   });
 
-  it("lets the earlier ones go when the reader is back at the newest", async () => {
+  it("removes the earlier ones when the reader is back at the newest", async () => {
     const page = await open();
     await earlier(page).click();
     await shown(page, 100);

@@ -1,4 +1,4 @@
-// What an operator sees and does, in Chromium, over the real service.
+// The operators' area.
 
 import { createClient } from "@colloquy/client";
 import { randomUUID } from "node:crypto";
@@ -20,7 +20,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     page.getByRole("table", { name: table }).locator("tbody").getByRole("row");
   const dialog = (page: Page, name: string): Locator => page.getByRole("dialog", { name });
 
-  it("asks for the key, again when it is wrong, and keeps it in the tab alone", async () => {
+  it("asks for the key, again if it is wrong, and stores it in the tab only", async () => {
     const { page, expectTrouble } = await openPage(operator.service.url);
     expectTrouble(/^console: Failed to load resource.* 401/);
     await page.goto("/#/operate/overview");
@@ -42,7 +42,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     expect(await kept()).not.toContain(ADMIN_KEY);
   });
 
-  it("says how the service comes to have the area, where it has none", async () => {
+  it("says how to enable the area if the service has none", async () => {
     const closed = await serveSeveralApps({ hasAdministration: false });
     const { page, expectTrouble } = await openPage(closed.url);
     expectTrouble(/^console: Failed to load resource.* 404/);
@@ -54,7 +54,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await closed.stop();
   });
 
-  it("shows how the service is, anew every five seconds as long as it is looked at", async () => {
+  it("shows the overview, refreshed every five seconds while visible", async () => {
     const { page } = await openPage(operator.service.url);
     await page.clock.install();
     await enterKey(page);
@@ -79,7 +79,9 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
         return value("Turns running").first().innerText();
       })
       .toBe("1");
-    /** What the page has asked for by now is heard of here, and answered: a question that time passes over is asked again. */
+    /**
+     * Waits until the page's requests so far are answered, so that advancing the clock does not repeat them.
+     */
     const settle = async (): Promise<void> => {
       await page.evaluate(() => fetch("/api/control/models").then((answer) => answer.text()));
       await expect.poll(() => asked - answered).toBe(0);
@@ -95,7 +97,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expect.poll(() => asked).toBeGreaterThan(before);
   });
 
-  it("finds sessions, shows what is wrong with them, and stops what runs", async () => {
+  it("finds sessions, shows their problems, and stops running turns", async () => {
     const failed = randomUUID();
     await operator.service.client.setModel(failed, SCRIPTED);
     await operator.service.client.sendMessage(failed, "Fail, please");
@@ -131,7 +133,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     expect(await page.getByRole("button", { name: "Interrupt" }).isDisabled()).toBe(true);
   });
 
-  it("deletes a session only when it was asked whether to", async () => {
+  it("deletes a session only after confirmation", async () => {
     const id = randomUUID();
     await operator.service.client.sendMessage(id, "Good day", { wait: true });
     const page = await open(`sessions/${id}`);
@@ -142,12 +144,12 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expect.poll(() => focused(page)).toBe("Delete");
     expect((await operator.service.client.getSession(id)).session_id).toBe(id);
     await page.keyboard.press("Enter");
-    await dialog(page, "Delete the session?").getByRole("button", { name: "Delete for good" }).click();
+    await dialog(page, "Delete the session?").getByRole("button", { name: "Delete permanently" }).click();
     await expectSeen(page.getByText("There is no such session."));
     await expect(operator.service.client.getSession(id)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("shows sessions page by page, one further for each answer, however often the button is pressed", async () => {
+  it("shows sessions page by page, one page per answer, however often the button is pressed", async () => {
     const create = () => operator.service.client.createSession(randomUUID());
     await Promise.all(Array.from({ length: 101 }, create));
     const page = await open("sessions");
@@ -178,7 +180,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     expect(await newer.isDisabled()).toBe(true);
   });
 
-  it("says why no App can be chosen where they cannot be listed", async () => {
+  it("says why no App can be selected if listing them fails", async () => {
     const { page, expectTrouble } = await openPage(operator.service.url);
     expectTrouble(/500/);
     await page.route("**/api/admin/apps*", (route) => route.fulfill({ status: 500, body: "{}" }));
@@ -186,23 +188,23 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await page.getByLabel("Admin key").fill(ADMIN_KEY);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Create a key" }).click();
-    const told = "The Apps cannot be listed. The answer has the status 500.";
+    const told = "The Apps cannot be listed. The service answered with status 500.";
     await expectSeen(dialog(page, "Create a key").getByText(told));
     await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "Sessions" }).click();
     await expectSeen(page.getByRole("search").getByText(told));
   });
 
-  it("makes a key that is seen once, rotates it and ends it", async () => {
+  it("creates a key that is shown once, rotates and revokes it", async () => {
     const page = await open("keys");
-    await expectSeen(page.getByText("There is no key yet."));
+    await expectSeen(page.getByText("There are no keys yet."));
     await page.getByRole("button", { name: "Create a key" }).click();
     const create = dialog(page, "Create a key");
     await create.getByRole("button", { name: "Create" }).click();
     await expectSeen(create.getByText("Choose the Apps that the key opens.", { exact: true }));
     expect(await create.getByRole("checkbox", { name: "default" }).count()).toBe(0);
     await create.getByRole("checkbox", { name: "support" }).check();
-    await create.getByLabel("Name, to know it by").fill("web shop");
+    await create.getByLabel("Name, to recognize it").fill("web shop");
     await create.getByRole("button", { name: "Create" }).click();
     const first = await shownKey(page);
     await talk(first);
@@ -213,7 +215,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
 
     await page.getByRole("button", { name: "Rotate “web shop”" }).click();
     const rotate = dialog(page, "Rotate the key?");
-    await rotate.getByLabel("The old one ends").selectOption("At once");
+    await rotate.getByLabel("The old key expires").selectOption("At once");
     await rotate.getByRole("button", { name: "Rotate" }).click();
     const second = await shownKey(page);
     await talk(second);
@@ -226,12 +228,12 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expect.poll(() => page.getByRole("button", { name: /^Revoke/ }).count()).toBe(0);
   });
 
-  /** The key in the dialog that shows it, which is closed then. */
+  /** Returns the key shown in the dialog and closes it. */
   async function shownKey(page: Page): Promise<string> {
     const shown = dialog(page, "The new key");
     const code = shown.getByLabel("The key", { exact: true });
     const key = await code.innerText();
-    // Whoever selects it, and lets go beside the dialog, still sees it; so does whoever presses Escape.
+    // Selecting the key and releasing the mouse outside does not close the dialog; neither does Escape.
     const at = (await code.boundingBox())!;
     await page.mouse.move(at.x + at.width - 3, at.y + 5);
     await page.mouse.down();
@@ -241,12 +243,12 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await page.keyboard.press("Escape");
     await page.mouse.click(5, 5);
     expect(await code.innerText()).toBe(key);
-    await shown.getByRole("button", { name: "I have kept it" }).click();
+    await shown.getByRole("button", { name: "I have saved it" }).click();
     await expectGone(shown);
     return key.replaceAll(/\s/g, "");
   }
 
-  /** Opens nothing any more when five seconds have passed. */
+  /** Expects that the key is refused after five seconds. */
   async function expectEnded(key: string): Promise<void> {
     operator.pass(5_000);
     await expect(talk(key)).rejects.toMatchObject({ code: "app_key_invalid" });
@@ -264,7 +266,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(rows(page, "Tools of default").filter({ hasText: /built-in tools\s*working\s*\d/ }));
   });
 
-  it("shows usage as a chart, in words and as tables that agree with it", async () => {
+  it("shows usage as a chart, in words and as matching tables", async () => {
     const { key } = await operator.admin.createKey({ apps: ["support"] });
     await talk(key);
     for (let count = 0; count < 3; count += 1)
@@ -296,7 +298,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.locator("figure li").filter({ hasText: "demo/assistant" }).locator("strong"));
   });
 
-  it("shows the table of a chart whose part is not there any more, says so, and the other views", async () => {
+  it("shows the table, and says so, if the chart's file is missing, and the other views", async () => {
     const { key } = await operator.admin.createKey({ apps: ["support"] });
     await talk(key);
     const { page, expectTrouble } = await operator.openKeyed();
@@ -310,20 +312,20 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.getByRole("button", { name: "Create a key" }));
   });
 
-  it("shows how long turns took", async () => {
+  it("shows durations of turns", async () => {
     await operator.service.client.sendMessage(randomUUID(), "count to 3", { wait: true });
     const page = await open("latency");
     await expectSeen(page.getByText(/Last 24 hours: 1 turn; the highest p99 was [\d.]+ m?s/));
     await page.getByLabel("Time", { exact: true }).selectOption("Last hour");
     await expectSeen(page.getByText(/Last hour: 1 turn; the highest p99 was .* in the minute of/));
-    // One turn is one point, and no line: its numbers stand in the table.
+    // One turn is one point, not a line: its numbers are in the table.
     await expectSeen(page.getByText("As a table: there is too little for a chart"));
     await expect.poll(() => page.locator("figure tbody tr").count()).toBe(1);
-    await page.getByLabel("Show", { exact: true }).selectOption("Waiting for a place");
-    await expectSeen(page.getByRole("heading", { name: /^Waiting for a place/ }));
+    await page.getByLabel("Show", { exact: true }).selectOption("Waiting for a slot");
+    await expectSeen(page.getByRole("heading", { name: /^Waiting for a slot/ }));
   });
 
-  it("says so where there is nothing to show", async () => {
+  it("says so if there is nothing to show", async () => {
     const page = await open("usage");
     await expectSeen(page.getByText("No turn ended in this time.").first());
     await page.getByRole("link", { name: "Latency" }).click();
@@ -332,7 +334,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.getByText("There is no such session."));
   });
 
-  it("keeps what it shows when the service is gone, and says so", async () => {
+  it("keeps the last result when the service is down, and says so", async () => {
     const { page, expectTrouble } = await operator.openKeyed();
     expectTrouble(/^console: Failed to load resource: net::ERR_/);
     await page.goto("/#/operate/apps");
@@ -340,7 +342,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await page.context().setOffline(true);
     await page.getByRole("button", { name: "Load again" }).click();
     await expectSeen(
-      page.getByRole("alert").getByText("The service cannot be reached. What is shown is from before."),
+      page.getByRole("alert").getByText("The service cannot be reached. Showing the last result."),
     );
     await expectSeen(page.getByText("Answers questions of customers"));
     await page.context().setOffline(false);
@@ -349,12 +351,12 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
   });
 });
 
-/** Name of what the keyboard is on. */
+/** Returns the accessible name of the focused element. */
 function focused(page: Page): Promise<string> {
   return page.evaluate(() => (globalThis as unknown as Measured).document.activeElement?.textContent ?? "");
 }
 
-/** As when another tab is in front, or none. Runs in the page. */
+/** Simulates that another tab is in front, or none. Runs in the page. */
 function hide(visibility: string): void {
   const { document, Event } = globalThis as unknown as Measured;
   Object.defineProperty(document, "visibilityState", { configurable: true, value: visibility });

@@ -1,4 +1,4 @@
-// A wallet as extensions put it into pages (EIP-1193), with one account, that answers what a test tells it to.
+// A scripted wallet with one account, injected like an extension's (EIP-1193).
 
 import type { BrowserContext } from "playwright-core";
 
@@ -7,12 +7,12 @@ export interface WalletCall {
   readonly params?: readonly unknown[];
 }
 
-/** What the wallet answers; an object with `code` is thrown, as wallets do. */
+/** The wallet's answer; an object with `code` is thrown, as wallets do. */
 export type WalletAnswer = (call: WalletCall) => unknown;
 
 const BINDING = "answerOfTheWallet";
 
-/** Every page of the context has the wallet from its next load on. Answers the calls that were made. */
+/** Injects the wallet into every page of the context from its next load on. Returns the recorded calls. */
 export async function givePageWallet(
   context: BrowserContext,
   answer: WalletAnswer,
@@ -38,12 +38,12 @@ export async function givePageWallet(
   return calls;
 }
 
-/** A wallet for pages that more than one test has, each with answers of its own. */
+/** A wallet shared by several tests, with other answers for each. */
 export class ChangingWallet {
   #answer: WalletAnswer = () => null;
   #calls: WalletCall[] = [];
 
-  /** Answers so from now on. Gives the calls that are made from now on. */
+  /** Answers so from now on. Returns the calls made from now on. */
   change(answer: WalletAnswer): readonly WalletCall[] {
     this.#answer = answer;
     this.#calls = [];

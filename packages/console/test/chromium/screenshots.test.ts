@@ -1,5 +1,5 @@
-// The pictures of docs/screenshots, made by walking there: `npm run screenshots` writes them, and every run makes them anew and says when
-// what they show is not what there is any more.
+// The screenshots of docs/screenshots: `npm run screenshots` writes them, and every test run checks that they
+// are still up to date.
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,9 +20,9 @@ import {
 
 const FOLDER = join(import.meta.dirname, "../../../../docs/screenshots");
 const LANDMARKS = join(FOLDER, "landmarks.json");
-/** Whether the pictures are to be written where the documentation has them. */
+/** Whether to write the screenshots into the documentation. */
 const isWriting = process.env["COLLOQUY_SCREENSHOTS"] === "write";
-/** The moment at which all of it happens, for the service and for the page. */
+/** The fixed time of all screenshots, for service and page. */
 const MOMENT = Date.UTC(2026, 10, 20, 9, 41);
 const TEA = "5b1f0a52-8f43-4c5e-9d0a-6f1c2e7b9a10";
 const TOKYO = "9e7d5c3b-1a2f-4e6d-8c4b-0f1e2d3c4b5a";
@@ -31,7 +31,7 @@ const isLeftOut = await isWithoutChromium();
 
 interface Picture {
   readonly options: BrowserContextOptions;
-  /** Shows what is in the picture. */
+  /** Navigates to what the screenshot shows. */
   readonly go: (page: Page) => Promise<void>;
 }
 
@@ -109,7 +109,7 @@ async function openTea(page: Page): Promise<void> {
   await answers(page).first().getByText("Green tea wants water").scrollIntoViewIfNeeded();
 }
 
-/** What the picture has names for: headings, fields, and what can be pressed, as `role: name`. */
+/** Returns the named elements in view: headings, fields and controls, as `role: name`. */
 function landmarksOf(page: Page): Promise<readonly string[]> {
   return page.locator("body").evaluate((body) => {
     const named = body.querySelectorAll(
@@ -125,15 +125,15 @@ function landmarksOf(page: Page): Promise<readonly string[]> {
   });
 }
 
-/** Width and height of a PNG, from its first chunk. */
+/** Returns width and height of a PNG, from its first chunk. */
 function sizeOf(png: Buffer): readonly [number, number] {
   return [png.readUInt32BE(16), png.readUInt32BE(20)];
 }
 
-describe.skipIf(isLeftOut)("the pictures of the documentation", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the screenshots of the documentation", { timeout: 60_000 }, () => {
   const openPage = useChromium();
 
-  it.each(Object.keys(PICTURES))("%s shows what there is", async (name) => {
+  it.each(Object.keys(PICTURES))("%s is up to date", async (name) => {
     const { options, go } = PICTURES[name]!;
     const { page } = await openPage(service.url, { ...options, timezoneId: "UTC", reducedMotion: "reduce" });
     await page.clock.install({ time: MOMENT + 300_000 });
@@ -159,7 +159,7 @@ describe.skipIf(isLeftOut)("the pictures of the documentation", { timeout: 60_00
     }
     const kept = await readFile(join(FOLDER, `${name}.png`));
     expect(sizeOf(picture)).toEqual(sizeOf(kept));
-    // When they differ: is the change meant? Then `npm run screenshots`, and look at the pictures.
+    // If they differ on purpose, run `npm run screenshots` and look at the images.
     expect({ [name]: landmarks }).toEqual({ [name]: known[name as keyof typeof known] });
   });
 });

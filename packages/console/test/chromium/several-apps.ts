@@ -1,4 +1,5 @@
-// The service with its console, in this process, as developers and operators meet it: the demo model, several Apps, one of them with keys.
+// The service and its console in this process, for developers and operators: the demo model and several Apps,
+// one of them with keys.
 
 import { createClient, type Client } from "@colloquy/client";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -28,16 +29,16 @@ const FILE = {
 
 export interface SeveralApps {
   readonly url: string;
-  /** Answers what is asked of the model `test/scripted`. */
+  /** Plays the model `test/scripted`. */
   readonly model: ScriptedModel;
   readonly client: Client;
   stop(): Promise<void>;
 }
 
 export interface SeveralAppsOptions {
-  /** The operators' area is there; it is when absent. */
+  /** Whether the operators' area is enabled; it is when absent. */
   readonly hasAdministration?: boolean;
-  /** What the service takes for the time. */
+  /** The service's clock. */
   readonly clock?: Clock;
 }
 

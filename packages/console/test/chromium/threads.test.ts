@@ -1,4 +1,4 @@
-// The list of conversations where it is long, and what a page leaves behind that only looks.
+// Long lists of conversations, and that merely loading a page leaves no session behind.
 
 import { createAdminClient } from "@colloquy/client/admin";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     return page;
   }
 
-  it("of a wallet are searched beyond the page of the list that is there", async () => {
+  it("of a wallet are searched beyond the loaded pages of the list", async () => {
     const service = await serveConsole();
     stop = service.stop;
     for (let number = 0; number < 120; number += 1) {
@@ -55,7 +55,7 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     await expectGone(page.getByRole("button", { name: "Show older ones" }));
   });
 
-  it.each(["without a key", "with a key"])("are not begun by loading the page %s", async (name) => {
+  it.each(["without a key", "with a key"])("are not created by loading the page %s", async (name) => {
     const service = await serveSeveralApps();
     stop = service.stop;
     const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });

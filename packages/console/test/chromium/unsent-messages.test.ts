@@ -1,4 +1,4 @@
-// What a person has written is theirs until the service has it, wherever they go meanwhile.
+// Text that a person has written is never lost before the service has stored it.
 
 import type { Page, Route } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -14,13 +14,13 @@ import {
   sessionOf,
   threads,
 } from "./console-page.ts";
-import { useKeptConsole } from "./use-kept-console.ts";
+import { useSharedConsole } from "./use-shared-console.ts";
 
 const isLeftOut = await isWithoutChromium();
 
-const kept = useKeptConsole();
+const kept = useSharedConsole();
 
-/** Holds what is sent from now on, until it is refused. */
+/** Holds back messages from now on, until they are refused. */
 async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; refuse(): void }> {
   const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await page.route("**/api/chat*", async (route: Route) => {
@@ -35,7 +35,7 @@ async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; 
   return { held: held.promise, refuse: released.resolve };
 }
 
-/** Lets the next message not get anywhere, and those after it through. Resolves when it was sent. */
+/** Drops the next message and lets later ones through. Resolves when it was sent. */
 async function loseFirst(page: Page): Promise<{ readonly lost: Promise<void> }> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let isFirst = true;
@@ -52,8 +52,8 @@ async function expectWritten(page: Page, text: string): Promise<void> {
   await expect.poll(() => composer(page).inputValue()).toBe(text);
 }
 
-describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, () => {
-  it("is told of in the place where its writer has gone, and stands in its conversation", async () => {
+describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
+  it("is reported where its author has gone, and becomes a draft of its conversation", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "A long message that I wrote");
@@ -75,7 +75,7 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectWritten(page, "");
   });
 
-  it("is sent again when the page was loaded again, and is a draft when that is refused", async () => {
+  it("is sent again after a reload, and becomes a draft if that is refused", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "A long message that I wrote");
@@ -91,7 +91,7 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectGone(said(page).filter({ hasText: "A long message" }));
   });
 
-  it("is shown as being sent to who comes back to its conversation", async () => {
+  it("is shown as being sent when its conversation is opened again", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "Slowly");
@@ -107,7 +107,7 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectGone(said(page).filter({ hasText: "Slowly" }));
   });
 
-  it("as the first of a conversation stands in the next new chat, before what is written there", async () => {
+  it("that would start a conversation goes into the next new chat, before newer text", async () => {
     const { page, expectTrouble } = await kept.loadAnew();
     expectTrouble(/429/);
     const sending = await holdSending(page);
@@ -124,7 +124,7 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectWritten(page, "A\n\nB");
   });
 
-  it("is given back though another one that is being written has its words in it", async () => {
+  it("goes back though a newer text in the composer contains it", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "tea");
@@ -134,7 +134,7 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectWritten(page, "tea\n\nI like steak");
   });
 
-  it("is told of beside what failed before it", async () => {
+  it("is reported beside earlier failures", async () => {
     const page = await openTalk();
     let refused = 0;
     await page.route("**/api/chat*", (route) =>
@@ -151,7 +151,7 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectWritten(page, "Two");
   });
 
-  it("goes back in the order of what was sent, when several are refused", async () => {
+  it("keeps the sending order when several are refused", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "One");
@@ -162,7 +162,7 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectWritten(page, "One\n\nTwo");
   });
 
-  /** A page at a conversation that has begun, where a refusal is meant to happen. */
+  /** Opens a page at an existing conversation and allows refusals. */
   async function openTalk(): Promise<Page> {
     const { page, expectTrouble } = await kept.loadAnew();
     expectTrouble(/429/);
@@ -176,10 +176,10 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
 });
 
 describe.skipIf(isLeftOut)(
-  "a message whose answer has not come when the page is loaded again",
+  "a message without an answer when the page is reloaded",
   { timeout: 60_000 },
   () => {
-    it("stands once in the conversation where the service has it", async () => {
+    it("is stored once if the service had it", async () => {
       const { page } = await kept.loadAnew();
       await begin(page);
       kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
@@ -194,7 +194,7 @@ describe.skipIf(isLeftOut)(
       expect(new Set(keys().slice(1)).size).toBe(1);
     });
 
-    it("stands once in the conversation that it has begun, which the page then shows", async () => {
+    it("is stored once in the conversation it started, which the page then shows", async () => {
       const { page } = await kept.loadAnew();
       kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
       await say(page, "Once");
@@ -212,7 +212,7 @@ describe.skipIf(isLeftOut)(
     });
 
     it.each([true, false])(
-      "is sent, once, where it never reached the service (first of its conversation: %s)",
+      "is sent once if it never reached the service (first of its conversation: %s)",
       async (isFirst) => {
         const { page } = await kept.loadAnew();
         if (!isFirst) await begin(page);
@@ -230,7 +230,7 @@ describe.skipIf(isLeftOut)(
       },
     );
 
-    /** Has something said and answered. */
+    /** Sends a message and waits for its answer. */
     async function begin(page: Page): Promise<void> {
       await say(page, "First");
       (await kept.service.model.next()).say("One.").finish();
@@ -238,7 +238,7 @@ describe.skipIf(isLeftOut)(
       await expectRest(page);
     }
 
-    /** Waits until nothing is under way any more, and the page and the service have so many messages. */
+    /** Waits until nothing is in flight and page and service have this many messages. */
     async function expectArrived(page: Page, messages: number): Promise<void> {
       const id = await sessionOf(page);
       await expect.poll(() => page.evaluate(() => sessionStorage.getItem("colloquy.leaving"))).toBe(null);
@@ -252,7 +252,7 @@ describe.skipIf(isLeftOut)(
       expect(await page.getByRole("alert").count()).toBe(0);
     }
 
-    /** Those under which messages came. */
+    /** Returns the idempotency keys of received messages. */
     function keys(): unknown[] {
       return kept.service.proxy.heads
         .map((head) => head["idempotency-key"])

@@ -2,7 +2,9 @@ import { afterEach, beforeAll, beforeEach } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
 
-/** A service of its own for each test of a file, with the console of today's sources; where there is no Chromium nothing is built. */
+/**
+ * Starts a service for each test of a file, with an up-to-date console; without Chromium nothing is built.
+ */
 export function useConsoleService(): ConsoleService {
   let service: ConsoleService;
   beforeAll(async () => {

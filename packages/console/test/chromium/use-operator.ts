@@ -1,4 +1,4 @@
-// The operators' area over a service with several Apps, with the operator's key.
+// The operators' area on a service with several Apps, with the admin key.
 
 import { createAdminClient, type AdminClient } from "@colloquy/client/admin";
 import { createSystemClock } from "../../../server/src/wiring/clock.ts";
@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { expectGone, expectSeen } from "./console-page.ts";
 import { ADMIN_KEY, prepareConsole } from "./console-service.ts";
 import { serveSeveralApps, type SeveralApps } from "./several-apps.ts";
-import { useKeptPage } from "./use-kept-page.ts";
+import { useSharedPage } from "./use-shared-page.ts";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import type { OpenPage } from "../../../../test/browser/use-chromium.ts";
 import type { WatchedPage } from "../../../../test/browser/watched-page.ts";
@@ -18,33 +18,36 @@ export const DESK = { width: 1440, height: 900 };
 export interface Operator {
   readonly service: SeveralApps;
   readonly admin: AdminClient;
-  /** So much time passes for the service. */
+  /** Advances the service's clock. */
   readonly pass: (ms: number) => void;
   readonly openPage: OpenPage;
   /**
-   * A page that the operator's key was entered in, at nothing yet. It has the time of the service. The same for all tests that ask for
-   * nothing special.
+   * Returns a blank page with the admin key entered and the service's clock. Shared by all tests that need no
+   * special options.
    */
   readonly openKeyed: (options?: BrowserContextOptions) => Promise<WatchedPage>;
-  /** The same, when it shows the view. */
+  /** The same, showing the view. */
   readonly open: (view: string, options?: BrowserContextOptions) => Promise<Page>;
 }
 
-/** A service with several Apps for each test. Call it in a `describe` that is skipped where there is no Chromium. */
+/**
+ * Starts a service with several Apps for each test. Call it in a `describe` that is skipped without Chromium.
+ */
 export function useOperator(): Operator {
   let service: SeveralApps;
   let admin: AdminClient;
   let clock: MovedClock;
-  /** Of this day, in UTC: whatever a test does lies in one hour and in one day. */
+  /** Noon of this day in UTC: all of a test happens in one hour and one day. */
   let noon: number;
-  /** One address for all of them, so that a page goes from one to the next. */
+  /** One address for all services, so that a page can be reused. */
   let front: RoundRobin;
   beforeAll(async () => {
     front = await RoundRobin.start();
     await prepareConsole();
   }, 120_000);
   afterAll(() => front.stop());
-  // Before those of Chromium, so that pages, which go on asking, are closed or left before the service ends.
+  // Registered before Chromium's hooks, so that pages, which keep polling, are closed or left before the
+  // service ends.
   beforeEach(async () => {
     noon = new Date().setUTCHours(12, 0, 0, 0);
     clock = clockFrom(noon);
@@ -53,10 +56,10 @@ export function useOperator(): Operator {
     admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
   });
   afterEach(() => service.stop());
-  const { takePage, openPage } = useKeptPage({
+  const { takePage, openPage } = useSharedPage({
     settings: { viewport: DESK },
     prepare: enterKey,
-    isLeft: true,
+    isBlankAfter: true,
   });
   const openKeyed = async (options?: BrowserContextOptions): Promise<WatchedPage> => {
     const watched =
@@ -93,7 +96,7 @@ interface MovedClock extends Clock {
   pass(ms: number): void;
 }
 
-/** The machine's clock, set to `begin`, milliseconds since 1970. Its timers are the machine's, whatever time passes beside. */
+/** The machine's clock shifted to `begin`, milliseconds since 1970. Timers run on the machine's clock. */
 function clockFrom(begin: number): MovedClock {
   const clock = createSystemClock();
   const shift = begin - clock.now();
@@ -106,10 +109,10 @@ function clockFrom(begin: number): MovedClock {
   };
 }
 
-/** Whatever is opened there from now on has the operator's key. */
+/** Stores the admin key in everything opened from now on. */
 export async function enterKey(pages: Page | BrowserContext): Promise<void> {
   await pages.addInitScript((adminKey) => {
-    // A page that is at nothing has no storage.
+    // A blank page has no storage.
     if (globalThis.location.protocol === "about:") return;
     const { sessionStorage } = globalThis as unknown as Stored;
     sessionStorage.setItem("colloquy.settings", JSON.stringify({ adminKey }));

@@ -1,18 +1,19 @@
-// A transaction is money: what comes of it when the page goes, or the service refuses, while the wallet is asked.
+// A transaction is money: it is sent once, even if the page goes away or the service fails while the wallet
+// is asked.
 
 import type { BrowserContext, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { expectAnswer, expectGone, expectSeen, openConsole, say, sessionOf } from "./console-page.ts";
 import { ChangingWallet, givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
-import { useKeptConsole } from "./use-kept-console.ts";
+import { useSharedConsole } from "./use-shared-console.ts";
 
 const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const HASH = `0x${"b7".repeat(32)}`;
 const DECLINED = { code: 4001, message: "User rejected the request." };
 const isLeftOut = await isWithoutChromium();
 
-/** A wallet whose answer to a transaction is `send`'s. */
+/** A wallet that answers transactions with `send`. */
 function wallet(send: () => unknown): WalletAnswer {
   return ({ method }) => {
     if (method === "eth_requestAccounts") return [ACCOUNT];
@@ -23,21 +24,21 @@ function wallet(send: () => unknown): WalletAnswer {
 const sendings = (calls: readonly WalletCall[]) =>
   calls.filter(({ method }) => method === "eth_sendTransaction").length;
 
-describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_000 }, () => {
   const changing = new ChangingWallet();
-  const kept = useKeptConsole((context) => changing.give(context));
+  const kept = useSharedConsole((context) => changing.give(context));
   const card = (page: Page) => page.getByRole("group", { name: "The assistant asks" });
   const button = (page: Page, name: string) => card(page).getByRole("button", { name, exact: true });
-  const wasAsked = (page: Page) => card(page).getByText("The wallet was asked for this already");
+  const wasAsked = (page: Page) => card(page).getByText("The wallet has already received this request");
 
-  /** The assistant asks for a transaction in a new conversation, in a page with this wallet. */
+  /** Opens a new conversation in which the assistant requests a transaction, in a page with this wallet. */
   async function asked(answer: WalletAnswer) {
     const calls = changing.change(answer);
     const watched = await kept.newChat();
     return { ...watched, calls, ...(await ask(watched.page)) };
   }
 
-  /** The same in a page of its own. */
+  /** The same in a separate page. */
   async function askedInNewPage(prepare: (context: BrowserContext) => Promise<unknown> = async () => {}) {
     const { page, context } = await kept.openPage(kept.service.url);
     await prepare(context);
@@ -55,7 +56,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     return { id, actionId: action!.id };
   }
 
-  /** Asks the wallet, and waits until its prompt stands open. */
+  /** Asks the wallet and waits until its prompt is open. */
   async function openPrompt(page: Page, calls: readonly WalletCall[], name = "Send with the wallet") {
     const before = sendings(calls);
     await button(page, name).click();
@@ -67,7 +68,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     await expectAnswer(page, /Sent\./);
     const records = await kept.service.direct.listMessages(await sessionOf(page));
     expect(records.at(-1)?.tool_results?.[0]).toMatchObject({ output: { transaction_hash: HASH } });
-    // Nothing of it is left behind.
+    // No entry is left behind.
     expect(await page.evaluate(() => Object.keys(localStorage).join())).not.toMatch(/asked|given/);
   }
 
@@ -75,10 +76,10 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     await page.getByRole("link", { name: "New chat" }).click();
     await expectGone(card(page));
     await page.goto(`/#/chat/${id}`);
-    await expectSeen(card(page).getByText("The wallet is being asked."));
+    await expectSeen(card(page).getByText("Waiting for the wallet."));
   }
 
-  it("is joined by the card that comes back while the prompt stands open", async () => {
+  it("is joined by the card that is mounted again while the prompt is open", async () => {
     const prompt = Promise.withResolvers<string>();
     const { page, calls, id } = await asked(wallet(() => prompt.promise));
     await openPrompt(page, calls);
@@ -90,7 +91,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is declined there, and the card that came back says so", async () => {
+  it("can be rejected in that prompt, and the new card says so", async () => {
     const prompt = Promise.withResolvers<object>();
     const { page, calls, id } = await asked(wallet(() => prompt.promise));
     await openPrompt(page, calls);
@@ -102,7 +103,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     expect(await wasAsked(page).count()).toBe(0);
   });
 
-  it("is not sent anew by a page that was loaded again, nor by another tab: its hash is told", async () => {
+  it("is not sent again after a reload or by another tab: its hash is requested", async () => {
     const { page, context, calls, id } = await asked(wallet(() => new Promise(() => undefined)));
     const other = await context.newPage();
     await openConsole(other, id);
@@ -116,13 +117,13 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
       expect(await button(one, "Deny").count()).toBe(0);
     }
     await card(page).getByRole("textbox", { name: "Hash of the transaction" }).fill(HASH);
-    await button(page, "It is sent").click();
+    await button(page, "I have sent it").click();
     await expectSent(page);
     await expectGone(card(other));
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is asked for again by who says so, and to decline then says nothing about the first time", async () => {
+  it("is sent again on request, and rejecting it then says nothing about the first time", async () => {
     const answers: unknown[] = [new Promise(() => undefined), DECLINED, HASH];
     const { page, calls } = await asked(wallet(() => answers.shift()));
     await openPrompt(page, calls);
@@ -134,7 +135,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     await expectSent(page);
   });
 
-  it("is not known to be unsent when the wallet fails otherwise than by declining; who knows can deny", async () => {
+  it("has an unknown outcome when the wallet fails other than by rejection; the person can deny it", async () => {
     const { page, calls } = await asked(wallet(() => ({ code: -32_603, message: "Lost the network." })));
     await openPrompt(page, calls);
     await expectSeen(card(page).getByRole("alert").getByText("Lost the network."));
@@ -147,7 +148,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     );
   });
 
-  it("is asked for by one tab at a time, from before the wallet knows of it", async () => {
+  it("is sent by one tab at a time, from before the wallet knows of it", async () => {
     const account = Promise.withResolvers<readonly string[]>();
     const { page, context, calls, id } = await asked(({ method }) => {
       if (method === "eth_requestAccounts") return account.promise;
@@ -164,7 +165,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is sent also where tabs cannot agree", async () => {
+  it("is sent also where tabs cannot coordinate", async () => {
     let calls: readonly WalletCall[] = [];
     const { page } = await askedInNewPage(async (context) => {
       calls = await givePageWallet(
@@ -181,7 +182,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is kept though the service calls its hash wrong, and cannot be denied any more", async () => {
+  it("stays stored though the service rejects its hash, and can no longer be denied", async () => {
     const { page, calls, expectTrouble } = await asked(wallet(() => HASH));
     expectTrouble(/400/);
     await page.route("**/api/actions/*", (route) =>
@@ -193,26 +194,26 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     );
     await openPrompt(page, calls);
     await expectSeen(card(page).getByRole("alert").getByText("No such hash."));
-    const told = card(page).getByText("is not asked again");
+    const told = card(page).getByText("will not be asked again");
     await expectSeen(told.getByText(HASH));
     await page.reload();
     await expectSeen(told.getByText(HASH));
     expect(await button(page, "Send with the wallet").count()).toBe(0);
     expect(await card(page).getByRole("button", { name: /deny/i }).count()).toBe(0);
     await page.unroute("**/api/actions/*");
-    await button(page, "Tell the service").click();
+    await button(page, "Report to the service").click();
     await expectSent(page);
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is told to the service also where the wallet is gone", async () => {
+  it("is reported to the service also where the wallet is gone", async () => {
     const { page, actionId } = await askedInNewPage();
     await page.evaluate(
       ([entry, value]) => localStorage.setItem(entry!, value!),
       [`colloquy.given.${actionId}`, JSON.stringify({ transaction_hash: HASH })],
     );
     await page.reload();
-    await button(page, "Tell the service").click();
+    await button(page, "Report to the service").click();
     await expectSent(page);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { NO_STREAM_PLACE, streamPlaces, withStreamPlaces } from "./stream-places.ts";
+import { NO_STREAM_SLOT, streamSlots, withStreamSlots } from "./stream-slots.ts";
 
-/** The locks of a browser, which all of its tabs share. */
+/** Locks shared by all tabs of a browser. */
 function browser(): Pick<LockManager, "request"> {
   const held = new Set<string>();
   const request = async (
@@ -20,7 +20,7 @@ function browser(): Pick<LockManager, "request"> {
   return { request } as Pick<LockManager, "request">;
 }
 
-/** Those of a browser that keeps no data for this site. */
+/** Locks of a browser that keeps no data for this site. */
 const REFUSED = {
   request: () => Promise.reject(new DOMException("Access to the Locks API is denied.", "SecurityError")),
 } as unknown as Pick<LockManager, "request">;
@@ -43,8 +43,8 @@ function tab(locks: Pick<LockManager, "request"> | undefined, nextHopProtocol = 
     );
     return new Response(readable, { headers: { "Content-Type": "text/event-stream" } });
   };
-  const places = streamPlaces({ navigator: locks === undefined ? {} : { locks }, performance });
-  const fetchInTab = withStreamPlaces(service, places);
+  const places = streamSlots({ navigator: locks === undefined ? {} : { locks }, performance });
+  const fetchInTab = withStreamSlots(service, places);
   return {
     asked,
     streams,
@@ -56,13 +56,13 @@ function tab(locks: Pick<LockManager, "request"> | undefined, nextHopProtocol = 
 }
 
 describe("streams of all tabs of a browser", () => {
-  it("are four at once; the fifth is told so without a request, and everything else gets through", async () => {
+  it("are limited to four; the fifth gets no request, and everything else passes", async () => {
     const locks = browser();
     const [one, other] = [tab(locks), tab(locks)];
     for (const { open } of [one, one, other, other]) expect((await open()).status).toBe(200);
     const refused = await other.open();
     expect(refused.status).toBe(429);
-    expect(await refused.json()).toMatchObject({ code: NO_STREAM_PLACE, status: 429 });
+    expect(await refused.json()).toMatchObject({ code: NO_STREAM_SLOT, status: 429 });
     expect(other.asked).toHaveLength(2);
     expect((await other.fetch("http://host/api/state")).status).toBe(200);
   });
@@ -74,7 +74,7 @@ describe("streams of all tabs of a browser", () => {
     ["its connection breaks", (page) => page.streams[0]!.abort(new Error("cut"))],
     ["it is given up", async (_page, abort) => abort.abort()],
     ["nobody reads it any more", (_page, _abort, answer) => answer.body!.cancel()],
-  ])("leave a place to others when %s", async (_how, end) => {
+  ])("free their slot when %s", async (_how, end) => {
     const page = tab(browser());
     const abort = new AbortController();
     const first = await page.open(abort.signal);
@@ -84,7 +84,7 @@ describe("streams of all tabs of a browser", () => {
     await expect.poll(async () => (await page.open()).status).toBe(200);
   });
 
-  it("take no place where they were not opened", async () => {
+  it("take no slot if they were not opened", async () => {
     const page = tab(browser());
     page.failWith(new TypeError("no network"));
     for (let time = 1; time <= 5; time += 1) await expect(page.open()).rejects.toThrow("no network");
@@ -96,12 +96,12 @@ describe("streams of all tabs of a browser", () => {
     ["the connection carries any number", () => tab(browser(), "h2")],
     ["there are no locks", () => tab(undefined)],
     ["locks are refused", () => tab(REFUSED)],
-  ])("are without end where %s", async (_why, openTab) => {
+  ])("are unlimited where %s", async (_why, openTab) => {
     const page = openTab();
     for (let time = 1; time <= 9; time += 1) expect((await page.open()).status).toBe(200);
   });
 
-  it("are given up as such where locks are refused", async () => {
+  it("are unlimited where locks are refused", async () => {
     const page = tab(REFUSED);
     await expect(page.open(AbortSignal.abort())).rejects.toMatchObject({ name: "AbortError" });
     const abort = new AbortController();
@@ -110,7 +110,7 @@ describe("streams of all tabs of a browser", () => {
     await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
   });
 
-  it("pass on what they carry, as it comes", async () => {
+  it("pass on their data as it arrives", async () => {
     const page = tab(browser());
     const answer = await page.open();
     expect(answer.headers.get("content-type")).toBe("text/event-stream");

@@ -1,11 +1,11 @@
-// A message between the composer and the service. Mostly it is there before anybody could see this.
+// A message between the composer and the service. Usually it is stored before anybody sees this.
 
 import { useEffect, useState, type ReactNode } from "react";
 import { classes } from "../design/classes.ts";
 import { SendingState, SHORT_MS } from "./sending-state.tsx";
 import styles from "./message.module.css";
 
-export function LeavingMessage({ text }: { readonly text: string }): ReactNode {
+export function OutgoingMessage({ text }: { readonly text: string }): ReactNode {
   const [isShown, setShown] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setShown(true), SHORT_MS);

@@ -1,4 +1,4 @@
-// Tabs that are open when a newer console is built fetch their remaining files afterwards.
+// Tabs that are open during an update fetch their remaining files afterwards.
 
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { buildConsole } from "../build/build-console.ts";
 
-/** A page that loads a part of itself later, as the console does. All that is in the console itself would be bundled in every round. */
+/** A page that loads a part lazily, as the console does. Small, because it is bundled in every round. */
 const PAGE = {
   "index.html": '<!doctype html><script type="module" src="./index.js"></script>',
   "index.js": 'document.onclick = () => import("./developer-panel.js");',
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Builds the page as the console is built, with files that have other names than those of any other round. */
+/** Builds the page as the console is built, with different file names in each round. */
 async function build(round: string): Promise<readonly string[]> {
   const name = `assets/[name]-${round}`;
   const output = {
@@ -40,7 +40,7 @@ async function build(round: string): Promise<readonly string[]> {
   return (await readdir(join(built, "assets"))).filter((file) => file.includes(`-${round}.`));
 }
 
-it("a build leaves the files of the one before it, compressed too, and takes away what is older", async () => {
+it("a build keeps the files of the previous one, compressed too, and removes older ones", async () => {
   const [first, second] = [await build("first"), await build("second")];
   const later = ["developer-panel-first.js", "developer-panel-first.css"];
   expect(first).toEqual(expect.arrayContaining(later.flatMap((file) => [file, `${file}.br`, `${file}.gz`])));
@@ -52,7 +52,7 @@ it("a build leaves the files of the one before it, compressed too, and takes awa
   expect(afterThird.filter((file) => first.includes(file))).toEqual([]);
 });
 
-it("a build takes away what another one has left that was ended in the middle, and its half of a manifest", async () => {
+it("a build removes leftovers of an interrupted one, including an incomplete manifest", async () => {
   await mkdir(join(built, ".vite"));
   await writeFile(join(built, ".vite/manifest.json"), '{"index.html": {"fi');
   // No process has this number.

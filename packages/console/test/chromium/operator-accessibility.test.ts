@@ -1,4 +1,4 @@
-// The operators' area for those who see little of it: what axe finds, and the narrowest screens.
+// Accessibility of the operators' area: axe, and the narrowest screens.
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -33,14 +33,14 @@ describe.skipIf(isLeftOut)("the operators' area with something of everything", {
   it.each([
     ["desk", DESK],
     ["phone", PHONE],
-  ] as const)("has nothing that axe finds wrong, in light and dark (%s)", async (_name, viewport) => {
+  ] as const)("passes axe in light and dark (%s)", async (_name, viewport) => {
     const id = await fill();
     const page = await open("overview", { viewport });
     for (const view of [...VIEWS, `sessions/${id}`]) {
       await page.goto(`/#/operate/${view}`);
       await expectSeen(page.getByRole("heading", { level: 2 }));
       await expectGone(page.getByText("Loading…"));
-      // That of the latency is open: all turns ended in one hour.
+      // The table of latencies is already open: all turns ended in one hour.
       if (view === "usage") await page.getByText("The same as a table").click();
       const found = await findViolationsInBothSchemes(page);
       expect(found.map((violation) => `${view}: ${violation}`)).toEqual([]);
@@ -51,7 +51,7 @@ describe.skipIf(isLeftOut)("the operators' area with something of everything", {
     expect(await findViolationsInBothSchemes(page)).toEqual([]);
   });
 
-  it("needs no scrolling sideways but of tables, down to 320 pixels", async () => {
+  it("scrolls only tables sideways, down to 320 pixels", async () => {
     const id = await fill();
     const page = await open("overview", { viewport: NARROW });
     for (const view of [...VIEWS, `sessions/${id}`]) {
@@ -64,10 +64,10 @@ describe.skipIf(isLeftOut)("the operators' area with something of everything", {
   });
 });
 
-/** Elements beyond the right edge that no table and no row of tabs scrolls to. Runs in the page. */
+/** Returns elements beyond the right edge that no table or tab row scrolls to. Runs in the page. */
 function findTooWide(): string[] {
   const { document, innerWidth } = globalThis as unknown as Measured;
-  // Tables scroll by themselves, and not with the page.
+  // Tables scroll by themselves.
   const pages = Array.from(document.querySelectorAll("html, main, main [aria-label=Report]"))
     .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
     .map(({ tagName, scrollWidth }) => `${tagName} scrolls to ${scrollWidth}`);

@@ -1,4 +1,4 @@
-// What states of sessions and turns look like.
+// Labels of session and turn states.
 
 import type { AdminSessionStatus, AdminTurn, AdminTurnState } from "@colloquy/client/admin";
 import type { Tone } from "./view-parts.tsx";
@@ -24,12 +24,12 @@ export function turnTone({ state, stuck }: AdminTurn): Tone {
   return stuck === null ? TURN_TONES[state] : "bad";
 }
 
-/** Whether there is something that an interrupt would stop. */
+/** Returns true if there is something to interrupt. */
 export function isOpen({ state }: AdminTurn): boolean {
   return state === "queued" || state === "running" || state === "waiting";
 }
 
-/** What is wrong with it; `null` for nothing. */
+/** Returns what is wrong with it; `null` if nothing. */
 export function troubleOf({ error, stuck }: AdminTurn): string | null {
   return stuck ?? error;
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { DENIED, EXPIRED } from "../../../server/src/core/commands/asking.ts";
-import { lookOf, progressText } from "./tool-words.ts";
+import { lookOf, progressText } from "./tool-text.ts";
 
 it.each<[unknown, string]>([
   ["reading page 3", "reading page 3"],
@@ -11,7 +11,7 @@ it.each<[unknown, string]>([
   [[1, 2], "[1,2]"],
   [5, "5"],
   [{ message: 5, progress: "x" }, '{"message":5,"progress":"x"}'],
-])("%j is told as %s", (progress, text) => {
+])("%j is shown as %s", (progress, text) => {
   expect(progressText(progress)).toBe(text);
 });
 

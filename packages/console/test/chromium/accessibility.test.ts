@@ -1,4 +1,4 @@
-// The console for everybody: in light and dark, on a phone, a desk and less than both, enlarged, and for who does not see it.
+// Accessibility and layout: light and dark, phone and desktop and smaller, zoomed, and axe.
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -28,7 +28,7 @@ afterAll(() => service?.stop());
 
 type Views = Readonly<Record<string, (page: Page) => Promise<void>>>;
 
-/** What can be shown, by name, and how to get there: on a page for each walk, from the view before. */
+/** The views, by name, with the way to each: one page per walk, from view to view. */
 const WALKS: Readonly<Record<string, Views>> = {
   "who begins": {
     "a new chat": (page) => openConsole(page),
@@ -135,7 +135,7 @@ const WALKS: Readonly<Record<string, Views>> = {
   },
 };
 
-/** Opens the calls of the conversation that rests, or closes them. */
+/** Opens the calls of the idle conversation, or closes them. */
 async function pressCalls(page: Page): Promise<void> {
   for (const summary of await answers(page).getByText("current_time").all()) await summary.click();
 }
@@ -145,7 +145,7 @@ async function openTab(page: Page, name: string): Promise<void> {
   await expectSeen(page.getByRole("tabpanel", { name }));
 }
 
-/** Opens the side bar, which is a dialog where there is no room. */
+/** Opens the side bar, which is a dialog on narrow screens. */
 async function openSideBar(page: Page): Promise<void> {
   const main = page.getByRole("navigation", { name: "Main" });
   if (await main.isVisible()) return;
@@ -154,7 +154,10 @@ async function openSideBar(page: Page): Promise<void> {
   await expectSeen(main);
 }
 
-/** What cannot be reached because it stands beyond the right edge of the page, or of what holds it without scrolling. Runs in the page. */
+/**
+ * Finds what is unreachable beyond the right edge of the page or of a container without scrolling. Runs in
+ * the page.
+ */
 function findCutOff(): string[] {
   const found: string[] = [];
   if (document.documentElement.scrollWidth > window.innerWidth) found.push("The page scrolls to its side");
@@ -166,7 +169,7 @@ function findCutOff(): string[] {
     let holder = element.parentElement;
     while (holder !== null && !/auto|scroll/.test(getComputedStyle(holder).overflowX))
       holder = holder.parentElement;
-    // What scrolls inside of the page may be wider than it.
+    // Scrolling containers may be wider than the page.
     if (
       holder !== null &&
       holder !== document.documentElement &&
@@ -179,12 +182,12 @@ function findCutOff(): string[] {
   return found;
 }
 
-describe.skipIf(isLeftOut)("the console, looked at", { timeout: 120_000 }, () => {
+describe.skipIf(isLeftOut)("the layout of the console", { timeout: 120_000 }, () => {
   const openPage = useChromium();
 
   async function open(options: Parameters<typeof openPage>[1]): Promise<Page> {
     const { page, expectTrouble } = await openPage(service.url, { reducedMotion: "reduce", ...options });
-    // Of the views that show what failed.
+    // Views of failures log this.
     expectTrouble(/^console: Failed to load resource/);
     service.proxy.plan = () => null;
     return page;
@@ -204,7 +207,7 @@ describe.skipIf(isLeftOut)("the console, looked at", { timeout: 120_000 }, () =>
     expect({ view, size, cutOff: await page.evaluate(findCutOff) }).toEqual({ view, size, cutOff: [] });
   };
 
-  it.each(Object.keys(WALKS))("is right at a desk, in light and dark: for %s", async (walk) => {
+  it.each(Object.keys(WALKS))("is accessible on a desktop, in light and dark: for %s", async (walk) => {
     const page = await open({ viewport: DESK });
     for (const [view, go] of Object.entries(WALKS[walk]!)) {
       await go(page);
@@ -213,7 +216,7 @@ describe.skipIf(isLeftOut)("the console, looked at", { timeout: 120_000 }, () =>
   });
 
   it.each(Object.keys(WALKS))(
-    "is right on a phone, in light and dark, at 320 pixels, and enlarged twice: for %s",
+    "is accessible on a phone, in light and dark, at 320 pixels, and at 200 % zoom: for %s",
     async (walk) => {
       const page = await open({ viewport: PHONE });
       for (const [view, go] of Object.entries(WALKS[walk]!)) {
@@ -221,13 +224,13 @@ describe.skipIf(isLeftOut)("the console, looked at", { timeout: 120_000 }, () =>
         await go(page);
         await expectNothingWrong(page, view);
         await expectNothingCutOff(page, view, { width: 320, height: 640 });
-        // What a window of 1280 by 720 has at 200 %.
+        // A window of 1280 by 720 at 200 %.
         await expectNothingCutOff(page, view, { width: 640, height: 360 });
       }
     },
   );
 
-  it("moves nothing where less motion is asked for", async () => {
+  it("animates nothing with reduced motion", async () => {
     const page = await open({ viewport: DESK });
     await openConsole(page, RESTING);
     const moving = await page.evaluate(() =>
@@ -238,7 +241,7 @@ describe.skipIf(isLeftOut)("the console, looked at", { timeout: 120_000 }, () =>
     expect(moving).toEqual([]);
   });
 
-  it("can be talked to on the smallest screen, with what is written in sight", async () => {
+  it("shows the composer with its text on the smallest screen", async () => {
     const page = await open({ viewport: { width: 320, height: 320 } });
     await openConsole(page);
     await say(page, "Hello");

@@ -1,37 +1,37 @@
-// Browsers open six connections to a host over HTTP/1.1, for all tabs together, and a stream of events holds one for good. All tabs of this
-// origin share four places for streams, so that two connections are left: whoever gets none asks for news every few seconds, as where streams
-// do not get through, and tries again.
+// Over HTTP/1.1, browsers open six connections per host for all tabs together, and an event stream occupies
+// one. All tabs of this origin share four slots for streams, so that two connections remain. A tab without a
+// slot polls, as where streams are blocked, and tries again.
 
 import { isEventStream, untilItsEnd } from "./event-stream-request.ts";
 
-const PLACES = 4;
-/** Protocols that carry any number of requests over one connection. */
+const SLOTS = 4;
+/** Protocols that multiplex requests over one connection. */
 const SHARED_CONNECTION = /^h[23]/;
-/** The page's own code: the service refuses with another, for what one conversation or one caller has open, in whatever browser. */
-export const NO_STREAM_PLACE = "no_stream_place";
-const NO_PLACE = {
+/** The page's own code, distinct from the service's refusals, which limit a conversation or a caller. */
+export const NO_STREAM_SLOT = "no_stream_slot";
+const NO_SLOT = {
   title: "Too many requests",
   status: 429,
-  code: NO_STREAM_PLACE,
-  detail: "Other tabs have all live connections that this browser may open.",
+  code: NO_STREAM_SLOT,
+  detail: "Other tabs use all live connections that this browser may open.",
 };
 
-export interface StreamPlaces {
-  /** Answers what gives the place back; `null` where all are taken. */
+export interface StreamSlots {
+  /** Returns a function that frees the slot; `null` if all are taken. */
   readonly take: () => Promise<(() => void) | null>;
 }
 
-/** What there is of the page; browsers have locks in secure contexts alone. */
+/** The parts of the page used here; browsers have locks in secure contexts only. */
 export interface LockingPage {
   readonly navigator: { readonly locks?: Pick<LockManager, "request"> };
   readonly performance: { getEntriesByType(type: "navigation"): readonly object[] };
 }
 
 /**
- * Places that hold among all tabs, and go with a tab that is closed or crashes. No end of them where the page's connection needs none, and
- * where tabs cannot agree: browsers that keep no data for a site have locks, but refuse each.
+ * Slots shared by all tabs, freed when a tab closes or crashes. Unlimited if the page's connection
+ * multiplexes, and if tabs cannot coordinate: browsers that keep no data for a site refuse every lock.
  */
-export function streamPlaces({ navigator, performance }: LockingPage): StreamPlaces {
+export function streamSlots({ navigator, performance }: LockingPage): StreamSlots {
   const { locks } = navigator;
   const [loaded] = performance.getEntriesByType(
     "navigation",
@@ -40,7 +40,7 @@ export function streamPlaces({ navigator, performance }: LockingPage): StreamPla
     return { take: () => Promise.resolve(() => undefined) };
   return {
     take: async () => {
-      for (let place = 1; place <= PLACES; place += 1) {
+      for (let place = 1; place <= SLOTS; place += 1) {
         const leave = await lockIfFree(locks, `colloquy.stream.${place}`).catch(() => () => undefined);
         if (leave !== null) return leave;
       }
@@ -49,7 +49,7 @@ export function streamPlaces({ navigator, performance }: LockingPage): StreamPla
   };
 }
 
-/** Answers what opens the lock again; `null` where somebody else has it. */
+/** Returns a function that releases the lock; `null` if another tab holds it. */
 function lockIfFree(locks: Pick<LockManager, "request">, name: string): Promise<(() => void) | null> {
   return new Promise((resolve, reject) => {
     const use = async (lock: Lock | null): Promise<void> => {
@@ -61,17 +61,20 @@ function lockIfFree(locks: Pick<LockManager, "request">, name: string): Promise<
   });
 }
 
-/** `fetch`, but that streams of events need a place. Without one the answer is a refusal, as the service would give it. */
-export function withStreamPlaces(
+/**
+ * Returns `fetch` that requires a slot for event streams. Without one it answers with a refusal in the
+ * service's shape.
+ */
+export function withStreamSlots(
   fetch: typeof globalThis.fetch,
-  places: StreamPlaces,
+  places: StreamSlots,
 ): typeof globalThis.fetch {
   return async (input, init) => {
     if (!isEventStream(input)) return await fetch(input, init);
     const leave = await places.take();
     if (leave === null) {
       const headers = { "Content-Type": "application/problem+json" };
-      return new Response(JSON.stringify(NO_PLACE), { status: 429, headers });
+      return new Response(JSON.stringify(NO_SLOT), { status: 429, headers });
     }
     const response = await fetch(input, init).catch((error: unknown) => {
       leave();

@@ -1,12 +1,12 @@
 import { lazy, type ComponentType, type LazyExoticComponent } from "react";
 
-/** A file of the console that is fetched when it is needed was not there, or not to be reached. */
+/** A lazily loaded file of the console is missing or unreachable. */
 export class PartNotLoaded extends Error {
   override readonly name = "PartNotLoaded";
 }
 
-/** A component whose file is loaded when it is shown. An `ErrorBoundary` above it tells that it could not be. */
-export function latePart<Props>(
+/** Returns a component that is loaded when first shown. An `ErrorBoundary` above it reports load failures. */
+export function lazyPart<Props>(
   load: () => Promise<ComponentType<Props>>,
 ): LazyExoticComponent<ComponentType<Props>> {
   return lazy(async () => {

@@ -1,5 +1,5 @@
-// Chromium for the tests of a file, with a page that goes from one test to the next: in a fresh one, most of a short test is the first
-// load of its page. As with `useChromium`, nothing may have gone wrong in any page at the end of a test.
+// Chromium with one page for all tests of a file: the first load dominates short tests. As with
+// `useChromium`, the page must have no errors at the end of each test.
 
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
@@ -11,29 +11,33 @@ import {
 import type { OpenPage } from "../../../../test/browser/use-chromium.ts";
 import { watchPage, type WatchedPage } from "../../../../test/browser/watched-page.ts";
 
-export interface KeptPage {
+export interface SharedPage {
   /**
-   * The page of the file, with nothing stored in it; it is new for the first test. What it shows, and has in its memory, is what the last
-   * one has left, and so is what a test has set of it: its size, its clock, its scripts.
+   * Returns the file's page with empty storage; it is new for the first test. It still shows and has in
+   * memory what the last test left, including viewport, clock and scripts.
    */
   readonly takePage: (origin: string) => Promise<WatchedPage>;
-  /** A page of the test's own, closed at its end. */
+  /** Opens a separate page for the test, closed at its end. */
   readonly openPage: OpenPage;
 }
 
-export interface KeptPageOptions {
+export interface SharedPageOptions {
   readonly settings?: BrowserContextOptions;
-  /** Once, before the page loads anything. */
+  /** Runs once, before the page loads anything. */
   readonly prepare?: (context: BrowserContext) => Promise<unknown>;
-  /** At the end of a test the page shows nothing any more, because what serves it stops. */
-  readonly isLeft?: boolean;
+  /** Leaves the page blank at the end of a test, because its service stops. */
+  readonly isBlankAfter?: boolean;
 }
 
-/** Tests that take a page are skipped where there is no Chromium; nothing is started there. */
-export function useKeptPage({ settings = {}, prepare, isLeft = false }: KeptPageOptions = {}): KeptPage {
+/** Tests that use a page are skipped without Chromium; nothing is started then. */
+export function useSharedPage({
+  settings = {},
+  prepare,
+  isBlankAfter = false,
+}: SharedPageOptions = {}): SharedPage {
   let launched: LaunchedChromium;
   let kept: (WatchedPage & { readonly origin: string }) | null = null;
-  /** What the running test means to happen in the kept page, and how much had happened in it before. */
+  /** Errors that the running test expects in the kept page, and the number of errors before it. */
   let expected: RegExp[] = [];
   let before = 0;
   let own: WatchedPage[] = [];
@@ -48,7 +52,7 @@ export function useKeptPage({ settings = {}, prepare, isLeft = false }: KeptPage
   afterEach(async ({ task }) => {
     const pages = own;
     own = [];
-    // What a page has begun by now is heard before it is closed, or the next test has it.
+    // Collect pending errors before the page closes, so that the next test does not get them.
     await kept?.page.evaluate(() => null).catch(() => null);
     const inKept = (kept?.troubles() ?? []).slice(before);
     const troubles = inKept.filter((trouble) => !expected.some((kind) => kind.test(trouble)));
@@ -56,11 +60,11 @@ export function useKeptPage({ settings = {}, prepare, isLeft = false }: KeptPage
     expected = [];
     before += inKept.length;
     await Promise.all(pages.map(({ context }) => context.close()));
-    // What a test has broken is not the next one's.
+    // Discard the page after a failure, so that it does not affect the next test.
     if (task.result?.state === "fail" || troubles.length > 0) await discard();
     else if (kept !== null) {
       await tidy(kept);
-      if (isLeft) await kept.page.goto("about:blank");
+      if (isBlankAfter) await kept.page.goto("about:blank");
     }
     expect({ troubles, outside: launched.outside.take() }).toEqual({ troubles: [], outside: [] });
   });
@@ -89,7 +93,7 @@ export function useKeptPage({ settings = {}, prepare, isLeft = false }: KeptPage
   };
 }
 
-/** Takes away what a test has put beside the page and into its storage. */
+/** Removes what a test has added to the context and its storage. */
 async function tidy({ page, context }: WatchedPage): Promise<void> {
   await Promise.all(
     context.pages().map(async (other) => {
@@ -98,12 +102,12 @@ async function tidy({ page, context }: WatchedPage): Promise<void> {
   );
   await page.unrouteAll({ behavior: "ignoreErrors" });
   await context.setOffline(false);
-  // At nothing there is no storage.
+  // A blank page has no storage.
   if (page.url() === "about:blank") return;
   await clearStorage(page);
 }
 
-/** Takes the page away from what it shows, which keeps something when it is left, and then empties its storage. */
+/** Leaves the current page, which may store something on the way, and then empties the storage. */
 export async function empty(page: Page): Promise<void> {
   if (page.url() === "about:blank") return;
   const body = '<!doctype html><link rel="icon" href="data:,">';

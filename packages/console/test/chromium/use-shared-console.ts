@@ -1,4 +1,4 @@
-// The console for the tests of a file: one service and one page, where each test begins a conversation of its own.
+// One service and one page for the tests of a file; each test starts a conversation of its own.
 
 import type { BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
@@ -7,20 +7,20 @@ import type { OpenPage } from "../../../../test/browser/use-chromium.ts";
 import type { WatchedPage } from "../../../../test/browser/watched-page.ts";
 import { composer, expectSeen, openConsole } from "./console-page.ts";
 import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
-import { empty, useKeptPage } from "./use-kept-page.ts";
+import { empty, useSharedPage } from "./use-shared-page.ts";
 
-export interface KeptConsole {
+export interface SharedConsole {
   readonly service: ConsoleService;
-  /** The page of the file at a new chat. */
+  /** Returns the file's page at a new chat. */
   readonly newChat: () => Promise<WatchedPage>;
-  /** The same, loaded anew: for what a page keeps in its memory and tells wherever one goes. */
+  /** The same after a reload, for state in memory that the page shows everywhere. */
   readonly loadAnew: () => Promise<WatchedPage>;
-  /** A page of the test's own, at nothing yet. */
+  /** Opens a separate blank page for the test. */
   readonly openPage: OpenPage;
 }
 
-/** Nothing is started where there is no Chromium. `prepare` is for what the page has from its first load on. */
-export function useKeptConsole(prepare?: (context: BrowserContext) => Promise<unknown>): KeptConsole {
+/** Starts nothing without Chromium. `prepare` runs before the page's first load. */
+export function useSharedConsole(prepare?: (context: BrowserContext) => Promise<unknown>): SharedConsole {
   let service: ConsoleService;
   beforeAll(async () => {
     if (await isWithoutChromium()) return;
@@ -36,8 +36,8 @@ export function useKeptConsole(prepare?: (context: BrowserContext) => Promise<un
   afterEach(({ task }) => {
     if (task.result?.state !== "fail") expect(left).toBe(0);
   });
-  const { takePage, openPage } = useKeptPage({ ...(prepare !== undefined && { prepare }) });
-  // The next test would take for its own what this one has left. Before the page is looked at, because that may throw.
+  const { takePage, openPage } = useSharedPage({ ...(prepare !== undefined && { prepare }) });
+  // Leftovers would affect the next test. Checked before the page, because that may throw.
   afterEach(async () => {
     left = service.model.waitingCalls;
     for (let call = 0; call < left; call += 1) await service.model.next();
@@ -50,7 +50,7 @@ export function useKeptConsole(prepare?: (context: BrowserContext) => Promise<un
       const watched = await takePage(service.url);
       await watched.page.goto("/#/");
       await expectSeen(watched.page.getByRole("heading", { name: "What is on your mind?" }));
-      // A draft that a test has left is in the memory of the page.
+      // A draft left by a test is in the page's memory.
       if ((await composer(watched.page).inputValue()) !== "") await openAnew(watched);
       return watched;
     },

@@ -1,15 +1,15 @@
 import type { ColloquyError, Connection } from "@colloquy/client";
-import { NO_STREAM_PLACE } from "../connection/stream-places.ts";
+import { NO_STREAM_SLOT } from "../connection/stream-slots.ts";
 import { needsKey } from "./failure.ts";
 
-export interface ConnectionWords {
+export interface ConnectionMessage {
   readonly sentence: string;
-  /** What a person can do about it; `null` where it mends itself. */
+  /** What a person can do about it; `null` if it recovers by itself. */
   readonly help: "retry" | "key" | "new-chat" | null;
 }
 
-/** What to tell about a connection; `null` while there is nothing to tell. */
-export function connectionWords({ state, error }: Connection): ConnectionWords | null {
+/** Returns the message about a connection; `null` if there is no problem. */
+export function connectionMessage({ state, error }: Connection): ConnectionMessage | null {
   switch (state) {
     case "idle":
     case "connecting":
@@ -18,7 +18,7 @@ export function connectionWords({ state, error }: Connection): ConnectionWords |
     case "waiting":
       return { sentence: `${withReason("The connection is lost", error)} Trying again…`, help: null };
     case "polling":
-      return { sentence: `${pollingReason(error)} Asking for news every few seconds.`, help: null };
+      return { sentence: `${pollingReason(error)} Checking for updates every few seconds.`, help: null };
     case "deleted":
       return { sentence: "This conversation was deleted.", help: null };
     case "failed": {
@@ -32,12 +32,12 @@ export function connectionWords({ state, error }: Connection): ConnectionWords |
 
 function pollingReason(error: ColloquyError | null): string {
   switch (error?.code) {
-    case NO_STREAM_PLACE:
-      return "Other tabs have all live connections.";
+    case NO_STREAM_SLOT:
+      return "Other tabs use all live connections.";
     case "too_many_streams":
-      return withReason("Live updates do not get through", error);
+      return withReason("Live updates are blocked", error);
     default:
-      return "Live updates do not get through.";
+      return "Live updates are blocked.";
   }
 }
 

@@ -1,21 +1,24 @@
 import type { ToolCallStatus } from "@colloquy/client";
 
-/** How a call goes, as a person sees it. */
+/** State of a call as shown. */
 export type CallLook = ToolCallStatus | "asking" | "denied" | "unanswered";
 
-/** What the service says as the result of a call that it did not make (core/commands/actions.ts of the server; the test beside this holds them together). */
+/**
+ * The service's results for calls that were not made (core/commands/asking.ts of the server; the test
+ * verifies that they match).
+ */
 const NOT_MADE: ReadonlyMap<unknown, CallLook> = new Map([
   ["The user denied this call.", "denied"],
   ["The user did not answer in time, so this call was not made.", "unanswered"],
 ]);
 
-/** A call that a person did not want has not failed, though it has no other result. */
+/** A denied call has not failed, although its result is an error. */
 export function lookOf(status: ToolCallStatus, isAsking: boolean, result: unknown): CallLook {
   if (isAsking) return "asking";
   return status === "failed" ? (NOT_MADE.get(result) ?? status) : status;
 }
 
-/** What a tool told of itself, whatever it is: the words in it, how far it is, else all of it. */
+/** Returns progress of any shape as text: its message, its ratio, or all of it. */
 export function progressText(progress: unknown): string {
   if (typeof progress === "string") return progress;
   if (typeof progress !== "object" || progress === null) return String(progress);

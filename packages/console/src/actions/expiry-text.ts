@@ -1,5 +1,5 @@
-/** The time of day, with the date unless it is today's; in the reader's language and time zone. */
-export function untilWords(until: Date, now: Date, locale?: string): string {
+/** Returns the time of day, with the date unless it is today, in the reader's locale and time zone. */
+export function expiryText(until: Date, now: Date, locale?: string): string {
   const isToday = until.toDateString() === now.toDateString();
   return until.toLocaleString(locale ?? [], {
     hour: "2-digit",

@@ -1,4 +1,4 @@
-// What a person meets when something does not go as it should: they are told, and nothing takes them where they did not want to go.
+// Failures: people are informed, and stay where they are.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -18,12 +18,12 @@ import {
   threads,
 } from "./console-page.ts";
 import { serveConsole } from "./console-service.ts";
-import { useKeptConsole } from "./use-kept-console.ts";
+import { useSharedConsole } from "./use-shared-console.ts";
 
 const BROKEN = /^console: Failed to load resource: .*404/;
 const isLeftOut = await isWithoutChromium();
 
-/** Holds what is sent on its way to the service, until it is let go. */
+/** Holds back messages to the service until released. */
 async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; letGo(): void }> {
   const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await page.route("**/api/chat*", async (route) => {
@@ -35,10 +35,10 @@ async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; 
 }
 
 describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 60_000 }, () => {
-  const kept = useKeptConsole();
+  const kept = useSharedConsole();
   const { newChat, openPage } = kept;
 
-  it("keeps the conversation when a newer build has taken away the files of the developer's panel, and says so", async () => {
+  it("keeps the conversation if a newer build has removed the developer panel's files, and says so", async () => {
     const { page, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(BROKEN);
     expectTrouble(/^console: PartNotLoaded: /);
@@ -50,17 +50,17 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await page.getByRole("button", { name: "Developer panel" }).click();
     const side = page.getByRole("complementary", { name: "Developer" });
     await expectSeen(side.getByRole("heading", { name: "This part could not be loaded." }));
-    await expectSeen(side.getByRole("button", { name: "Load the page again" }));
+    await expectSeen(side.getByRole("button", { name: "Reload the page" }));
     await expectAnswer(page, /^Hi\./);
     expect(await composer(page).isEditable()).toBe(true);
     await page.getByRole("link", { name: "Operate" }).click();
     await expectSeen(page.getByRole("main").getByRole("heading", { name: "This part could not be loaded." }));
     await page.unroute(/assets\/(?:developer-panel|operator-area)/);
-    await page.getByRole("button", { name: "Load the page again" }).click();
+    await page.getByRole("button", { name: "Reload the page" }).click();
     await expectSeen(page.getByRole("textbox", { name: /key/i }).or(page.getByLabel(/key/i)).first());
   });
 
-  it("leaves a person where they went while the first message was slow, and lists what it began", async () => {
+  it("leaves a person where they went while the first message was slow, and lists the new conversation", async () => {
     const { page } = await newChat();
     await say(page, "Green tea");
     (await kept.service.model.next()).say("Good.").finish();
@@ -82,7 +82,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectAnswer(page, /^Strong\./);
   });
 
-  it("says of a first message that it is being sent, and that nothing answers, and not that anybody thinks", async () => {
+  it("shows a first message as being sent, and that the service does not answer, rather than as thinking", async () => {
     const { page } = await newChat();
     const sending = await holdSending(page);
     await say(page, "Hello");
@@ -98,7 +98,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectGone(state);
   });
 
-  it("says of a message that waited and was stopped that nobody has answered it", async () => {
+  it("shows that a queued message was stopped unanswered", async () => {
     const { page } = await newChat();
     await say(page, "Count");
     (await kept.service.model.next()).say("one ");
@@ -112,7 +112,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectGone(said(page).filter({ hasText: "Count" }).getByText("Stopped before it was answered"));
   });
 
-  it("says of a call that was denied that it was, and not that it has failed", async () => {
+  it("shows a denied call as denied, not as failed", async () => {
     const { page } = await newChat();
     await say(page, "Please");
     (await kept.service.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");
@@ -123,7 +123,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectGone(answers(page).getByText(/failed/));
   });
 
-  it("says of a call that nobody answered in time that it was not made", async () => {
+  it("shows an unanswered call as not made", async () => {
     const clock = createSystemClock();
     let passed = 0;
     const late = await serveConsole({ clock: { ...clock, now: () => clock.now() + passed } });
@@ -140,7 +140,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await late.stop();
   });
 
-  it("takes nothing more for a conversation that another tab has deleted", async () => {
+  it("accepts no messages for a conversation that another tab has deleted", async () => {
     const { page } = await newChat();
     await say(page, "Hello");
     (await kept.service.model.next()).say("Hi.").finish();
@@ -154,7 +154,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     expect(await composer(page).isEditable()).toBe(true);
   });
 
-  it("keeps a dialog open that was opened while the first message was on its way, with what is written in it", async () => {
+  it("keeps a dialog with its input open while the first message arrives", async () => {
     const { page } = await openPage(kept.service.url);
     await openConsole(page);
     const sending = await holdSending(page);
@@ -169,7 +169,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     expect(await page.getByLabel("App key").inputValue()).toBe("half of a key");
   });
 
-  it("keeps a message that is too long where it is written, also when Enter is pressed", async () => {
+  it("keeps a too long message in the composer, also on Enter", async () => {
     const { page } = await newChat();
     await say(page, "x".repeat(32_769));
     await expectSeen(page.getByText("1 characters too many"));
@@ -180,7 +180,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectAnswer(page, /^Hi\./);
   });
 
-  it("says that the models did not load, and asks for them again", async () => {
+  it("says that the models did not load, and retries", async () => {
     const { page, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(/404/);
     let asked = 0;
@@ -194,7 +194,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     expect(asked).toBe(2);
   });
 
-  it("lets each paragraph run the way of its own words", async () => {
+  it("sets the direction of each paragraph by its own text", async () => {
     const { page } = await newChat();
     await say(page, "Mixed");
     (await kept.service.model.next()).say("In English.\n\nשלום לכולם.\n\n- مرحبا").finish();
