@@ -18,7 +18,7 @@ export function App({ client }: { readonly client: Client }): ReactNode {
   );
 }
 
-/** Renders again with each piece of text, so it holds nothing but the runtime. */
+/** Renders again with each delta, so it contains nothing but the runtime. */
 function Assistant({ children }: { readonly children: ReactNode }): ReactNode {
   const [error, setError] = useState<string | null>(null);
   const [sessionId, setSessionId] = useSessionInAddress();
@@ -37,15 +37,15 @@ function Assistant({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 /**
- * Which conversation is shown: a page that is loaded again shows the same one, and Back the one before. What stands behind the `#` is sent to
- * no server.
+ * Keeps the conversation in the URL's hash, which browsers do not send: a reload shows the same one, and Back
+ * the previous one.
  */
 function useSessionInAddress(): [string, (id: string) => void] {
   const { client } = useColloquy();
   const [id, setId] = useState(() => inAddress() ?? client.session().id);
   useEffect(() => {
     const named = inAddress();
-    // An address without an id is none to come back to.
+    // Replace an address without an id, so that Back does not lead there.
     if (named === null) globalThis.history.replaceState(null, "", `#${id}`);
     else if (named !== id) globalThis.location.hash = id;
   }, [id]);

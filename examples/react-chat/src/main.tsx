@@ -4,7 +4,7 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
 import "./style.css";
 
-// `VITE_COLLOQUY_URL=https://chat.example.com npm run dev` for a service that is elsewhere.
+// `VITE_COLLOQUY_URL=https://chat.example.com npm run dev` uses a service elsewhere.
 const env = import.meta.env as { readonly VITE_COLLOQUY_URL?: string };
 const client = createClient({ baseUrl: env.VITE_COLLOQUY_URL ?? "http://127.0.0.1:8080" });
 

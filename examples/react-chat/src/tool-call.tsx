@@ -4,7 +4,7 @@ import type { ToolArtifact } from "@colloquy/react/assistant-ui";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { decideWithWallet } from "./wallet.ts";
 
-/** A call with its input, what it tells while it runs, its result, and what it waits for a person to decide. */
+/** A tool call with its input, progress, result and pending action. */
 export function ToolCall(props: ToolCallMessagePartProps): ReactNode {
   const { toolName, argsText, result, isError } = props;
   const { status, progress } = props.artifact as ToolArtifact;
@@ -35,7 +35,7 @@ function Approval({
 }: Props & { readonly approval: Asked }): ReactNode {
   const isQuestion = approval.display !== undefined;
   const { action } = artifact as ToolArtifact;
-  // What fails is told by the runtime's onError.
+  // The runtime's onError reports failures.
   const respond = (response: Parameters<Props["respondToApproval"]>[0]): void =>
     void respondToApproval(response).catch(() => undefined);
   return (
@@ -80,7 +80,7 @@ function Wallet({ artifact, resume }: Props): ReactNode {
   };
   return (
     <fieldset>
-      <legend>Your wallet is asked</legend>
+      <legend>Your wallet is needed</legend>
       <pre dir="ltr">{visibleJson(action?.request, 2)}</pre>
       <button onClick={() => void approve()}>Open the wallet</button>
       <button onClick={() => resume({ decision: "deny" })}>Deny</button>

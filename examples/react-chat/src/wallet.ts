@@ -1,4 +1,4 @@
-// What a browser's wallet (EIP-1193) is asked, and what its answer decides.
+// Asks a browser wallet (EIP-1193) and returns its result as a decision.
 
 import type { Decision, PendingAction } from "@colloquy/client";
 
@@ -6,7 +6,7 @@ interface Wallet {
   request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
 }
 
-/** Throws what the wallet says when it refuses. */
+/** Throws the wallet's error if it refuses. */
 export async function decideWithWallet(action: PendingAction): Promise<Decision> {
   const { ethereum } = globalThis as { readonly ethereum?: Wallet };
   if (ethereum === undefined) throw new Error("This browser has no wallet.");
@@ -19,7 +19,7 @@ export async function decideWithWallet(action: PendingAction): Promise<Decision>
     const hash = await ethereum.request({ method: "eth_sendTransaction", params: [transaction] });
     return { decision: "approve", result: { transaction_hash: String(hash) } };
   }
-  if (action.kind !== "wallet_signature") throw new Error("This is nothing for a wallet.");
+  if (action.kind !== "wallet_signature") throw new Error("This action does not use a wallet.");
   const typedData = JSON.stringify(action.request.typed_data);
   const signature = await ethereum.request({ method: "eth_signTypedData_v4", params: [from, typedData] });
   return { decision: "approve", result: { signature: String(signature) } };

@@ -8,17 +8,20 @@ import {
 } from "@colloquy/client";
 import type { UIMessageChunk } from "ai";
 
-/** The data part of what the assistant asks, where that is more than yes or no: `null` once it is decided. */
+/** The data part of an action that is more than yes or no: `null` once it is decided. */
 export type ActionData = PendingAction | null;
 
-/** The chunks that make the AI SDK's message of an answer, state by state. */
+/** Produces the AI SDK's chunks of an answer, state by state. */
 export class AnswerChunks {
   #text = "";
-  /** Which chunks were given, by kind and id. */
+  /** Chunks already produced, by kind and id. */
   #given = new Set<string>();
   #block = 0;
 
-  /** What is new in this state of the answer; all of it where it does not go on from the one before, as after a crash of the service. */
+  /**
+   * Returns what is new in this state of the answer; all of it if it does not continue the previous state, as
+   * after a crash of the service.
+   */
   next(message: Message, snapshot: Snapshot): UIMessageChunk[] {
     const chunks: UIMessageChunk[] = [];
     if (this.#isNew("start")) chunks.push({ type: "start", messageId: message.id }, { type: "start-step" });
@@ -32,7 +35,7 @@ export class AnswerChunks {
     return chunks;
   }
 
-  /** What was said and done, in order; results come as soon as their call was given. */
+  /** Yields text and calls in order; results follow once their call was produced. */
   *#parts(message: Message): Iterable<UIMessageChunk> {
     const { content, tool_results: results = [] } = message;
     let said = 0;
@@ -50,7 +53,7 @@ export class AnswerChunks {
 
   *#called({ id: toolCallId, name: toolName, arguments: input }: ToolCall): Iterable<UIMessageChunk> {
     if (!this.#isNew(`call ${toolCallId}`)) return;
-    // What is said before and after a call are two texts.
+    // Text before and after a call are two parts.
     yield* this.#closeText();
     yield {
       type: "tool-input-available",
@@ -118,7 +121,7 @@ export class AnswerChunks {
   }
 }
 
-/** Whether nothing of this answer is to come. Why one has failed comes just after it. */
+/** Returns true if the answer is complete. The reason of a failure arrives just after it. */
 export function isOver(message: Message, { system_events, is_processing }: Snapshot): boolean {
   if (message.status !== "failed") return message.status !== "streaming";
   return !is_processing || failureOf(message, system_events) !== undefined;
@@ -128,7 +131,7 @@ function failureOf({ created_at }: Message, events: Snapshot["system_events"]): 
   return events.find((event) => event.type === "error" && event.created_at >= created_at)?.payload["message"];
 }
 
-/** Why something has failed. */
+/** Returns an error as text. */
 export function words(value: unknown): string {
   return typeof value === "string"
     ? value

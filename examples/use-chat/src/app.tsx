@@ -4,14 +4,14 @@ import { useEffect, useState, type ReactNode } from "react";
 import { Chat } from "./chat.tsx";
 import { uiMessages } from "./ui-messages.ts";
 
-/** Loads the conversation that the page's address names, a new one without. */
+/** Loads the conversation that the URL names, or starts a new one. */
 export function App({ client }: { readonly client: Client }): ReactNode {
   const [id] = useState(() => globalThis.location.hash.slice(1) || client.session().id);
   const [messages, setMessages] = useState<UIMessage[] | null>(null);
   const [error, setError] = useState<string | null>(null);
   useEffect(() => {
     const end = new AbortController();
-    // In its place, so that Back leads away from the page, and to no address without the id.
+    // Replace the entry, so that Back leaves the page instead of leading to an address without the id.
     globalThis.history.replaceState(null, "", `#${id}`);
     client
       .getState(id, { signal: end.signal })

@@ -26,7 +26,7 @@ export function Chat({ client, id, initial }: ChatProps): ReactNode {
     setText("");
     void sendMessage({ text });
   };
-  // The stream that is open shows what comes of these. useChat's own `stop` would leave the assistant working.
+  // The open stream shows the effect. useChat's own `stop` would leave the assistant working.
   const stop = (): void => void client.interrupt(id).catch((error: Error) => setRefused(error.message));
   const decide = (actionId: string, decision: Decision): void =>
     void client.decideAction(id, actionId, decision).catch((error: Error) => setRefused(error.message));

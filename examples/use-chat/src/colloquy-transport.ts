@@ -1,11 +1,12 @@
-// The AI SDK's chat over Colloquy: the chat's id is the session's, and the service keeps the conversation, so only the newest message is sent.
+// A chat transport of the AI SDK for Colloquy: the chat's id is the session's, and the service stores the
+// conversation, so only the newest message is sent.
 
 import type { Client, LiveSession, Message, Snapshot } from "@colloquy/client";
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import { AnswerChunks, isOver } from "./answer-chunks.ts";
 
 export class ColloquyTransport implements ChatTransport<UIMessage> {
-  /** An answer that is resumed comes from its beginning. */
+  /** Resuming an answer replays it from its start. */
   readonly resumeStreamIsReplay = true;
   readonly #client: Client;
 
@@ -16,7 +17,7 @@ export class ColloquyTransport implements ChatTransport<UIMessage> {
   sendMessages: ChatTransport<UIMessage>["sendMessages"] = async (options) => {
     const said = options.messages.at(-1);
     if (options.trigger !== "submit-message" || said?.role !== "user") {
-      throw new Error("Colloquy takes what the user says; an answer cannot be generated again.");
+      throw new Error("Colloquy only takes new messages of the user; it cannot generate an answer again.");
     }
     const session = this.#client.session(options.chatId);
     const { messages } = await session.send(textOf(said));
@@ -40,8 +41,9 @@ export class ColloquyTransport implements ChatTransport<UIMessage> {
 }
 
 /**
- * Follows the session until the answer is there. The signal ends this and nothing more: `useChat` aborts when its component goes, and in strict
- * mode when it has come. Who wants the assistant to stop says so to the service, and the answer ends here too.
+ * Follows the session until the answer is complete. The signal only ends the subscription: `useChat` aborts
+ * when its component unmounts, and in strict mode right after mounting. To stop the assistant, call the
+ * service; the answer then ends here too.
  */
 function answer(
   session: LiveSession,
@@ -49,7 +51,7 @@ function answer(
   signal: AbortSignal | undefined,
 ): ReadableStream<UIMessageChunk> {
   const chunks = new AnswerChunks();
-  /** Takes away what listens. */
+  /** Unsubscribes. */
   let leave = (): void => undefined;
   let isOpen = true;
   return new ReadableStream<UIMessageChunk>({
@@ -93,14 +95,14 @@ function answer(
   });
 }
 
-/** Why nothing more will come of the session; `null` while something may. */
+/** Returns why the session has ended; `null` while it has not. */
 function endOf(session: LiveSession): string | null {
   const { state, error } = session.getConnection();
-  if (state === "deleted") return "Somebody has deleted this conversation.";
+  if (state === "deleted") return "This conversation was deleted.";
   return state === "failed" ? (error?.message ?? "The session cannot be followed.") : null;
 }
 
-/** The first one after the message. Another tab that speaks meanwhile is not thought of. */
+/** Returns the first answer after the message. Ignores messages that another tab sends meanwhile. */
 function answerTo(mine: Message | undefined, messages: readonly Message[]): Message | undefined {
   const at = messages.findIndex(({ id }) => id === mine?.id);
   return messages.slice(at + 1).find(({ sender }) => sender === "agent");

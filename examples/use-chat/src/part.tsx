@@ -37,7 +37,10 @@ function Call({ part, decide }: { readonly part: DynamicToolUIPart; readonly dec
   );
 }
 
-/** A question with its choices. What a wallet is asked can only be denied here; examples/react-chat shows how to ask it. */
+/**
+ * A question with its choices. Wallet actions can only be denied here; examples/react-chat shows how to use a
+ * wallet.
+ */
 function Question({ action, decide }: { readonly action: ActionData; readonly decide: Decide }): ReactNode {
   if (action === null) return null;
   const isQuestion = action.kind === "question";

@@ -2,7 +2,10 @@ import { messageParts, type Message, type ToolCall, type ToolResult } from "@col
 import type { DynamicToolUIPart, UIMessage } from "ai";
 import { words } from "./answer-chunks.ts";
 
-/** A conversation as the AI SDK has it, to begin with. What is being answered is left out: that comes by resuming. */
+/**
+ * Converts a conversation into the AI SDK's initial messages. Leaves out an answer in progress, which arrives
+ * by resuming.
+ */
 export function uiMessages(messages: readonly Message[]): UIMessage[] {
   return messages
     .filter(({ status }) => status !== "streaming")
@@ -23,7 +26,7 @@ function toolPart(
 ): DynamicToolUIPart {
   const call = { type: "dynamic-tool", toolName, toolCallId, input, providerExecuted: true } as const;
   const result = results.find(({ call_id }) => call_id === toolCallId);
-  // Of an answer that was stopped before.
+  // Call of an answer that was stopped before its result.
   if (result === undefined) return { ...call, state: "input-available" };
   if (result.is_error) return { ...call, state: "output-error", errorText: words(result.output) };
   return { ...call, state: "output-available", output: result.output };
