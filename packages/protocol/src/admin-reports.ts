@@ -13,7 +13,7 @@ const reportFields = {
     .meta({ description: "Number of turns read: those that ended in this period, newest first" }),
   covered_from: Timestamp.nullable().meta({
     description:
-      "Set if there were more turns than one request reads. Earlier turns are left out, and the bucket of this time is" +
+      "Set if there were more turns than one request reads. Earlier turns are left out, and the bucket of this time is " +
       "incomplete. `null` if all were read",
   }),
 };

@@ -52,7 +52,7 @@ export type AdminTurn = z.infer<typeof AdminTurn>;
 
 export const AdminSessionStatus = z.enum(["processing", "waiting", "stuck", "failed", "idle"]).meta({
   description:
-    "`processing`: a turn runs or is queued. `waiting`: its turn waits for a person. `stuck`: its turn makes no progress although it" +
+    "`processing`: a turn runs or is queued. `waiting`: its turn waits for a person. `stuck`: its turn makes no progress although it " +
     "should not (`turn.stuck` says why). `failed`: its last turn failed. `idle`: none of these",
 });
 export type AdminSessionStatus = z.infer<typeof AdminSessionStatus>;

@@ -73,7 +73,7 @@ function Given({
     <>
       <p>
         The wallet has done this and will not be asked again: <code>{resultText(given)}</code>. The service
-        does not know it yet.{isSent && "A sent transaction cannot be denied."}
+        does not know it yet.{isSent && " A sent transaction cannot be denied."}
       </p>
       <div className={styles["buttons"]}>
         <Button look="primary" disabled={decision.isBusy} onClick={decision.reportResult}>

@@ -106,7 +106,7 @@ function StreamNote({
 }): ReactNode {
   return (
     <p role="status" className={classes(styles["note"], connection === "over" && styles["wrong"])}>
-      {connection === "waiting" && `${problem ?? ""} Reconnecting soon.`}
+      {connection === "waiting" && `${problem ?? ""} Reconnecting soon. `}
       {connection === "over" && (
         <>
           {problem}{" "}

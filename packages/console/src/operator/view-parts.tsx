@@ -43,7 +43,7 @@ export function Pending({ answer, problem }: Pick<Query<unknown>, "answer" | "pr
         {problem !== null && (
           <p className={classes(styles["notice"], styles["wrong-notice"])}>
             {problem}
-            {answer !== null && "Showing the last result."}
+            {answer !== null && " Showing the last result."}
           </p>
         )}
       </div>
