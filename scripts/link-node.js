@@ -1,10 +1,10 @@
-// Runs after `npm ci` on whatever Node npm runs on, and sees to it that `npm run` and `npx` find the pinned one
-// as node_modules/.bin/node:
+// Runs after `npm ci` on whatever Node npm uses, so that `npm run` and `npx` find the pinned Node as
+// node_modules/.bin/node:
 //
-// - npm up to 10 links it and then removes the link again, because the packages for other platforms, which it skips,
-//   have a `bin` of the same name. It is made here.
-// - The Linux packages need glibc, and npm installs them beside musl too. A link to what cannot run is removed here,
-//   so that the Node of the system serves.
+// - npm up to 10 creates the link and then removes it, because the packages for other platforms, which it
+// skips, have a `bin` of the same name. This script creates it again.
+// - The Linux packages need glibc, but npm installs them on musl too. This script removes a link to a program
+// that cannot run, so that the system's Node is used.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
@@ -25,8 +25,8 @@ if (pinned === undefined) {
   const major = Number(process.versions.node.split(".")[0]);
   if (major < OLDEST) {
     console.error(
-      `Colloquy brings no Node for this platform (${process.platform} ${process.arch}), and the installed one is ` +
-        `${process.versions.node}. Install Node ${OLDEST} or later before you go on.`,
+      `Colloquy provides no Node for this platform (${process.platform} ${process.arch}), and the installed one is ` +
+        `${process.versions.node}. Install Node ${OLDEST} or later first.`,
     );
   }
 } else if (!existsSync(link)) {

@@ -1,4 +1,5 @@
-// What the packages that are published have in common: a manifest that names what is built, and declarations that stand beside it.
+// Shared by the builds of published packages: a manifest that names the built files, and standalone
+// declarations.
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,14 +12,14 @@ interface SourceManifest {
   readonly version: string;
   readonly description: string;
   readonly license: string;
-  /** Each entry with its source, below `src/`. */
+  /** Entries with their sources, relative to `src/`. */
   readonly exports: Readonly<Record<string, string>>;
   readonly dependencies?: object;
   readonly peerDependencies?: object;
   readonly peerDependenciesMeta?: object;
 }
 
-/** The sources of the entries that the package in this folder has. */
+/** Returns the source files of the package's entries. */
 export function entriesOf(folder: string): string[] {
   return Object.values(readManifest(folder).exports).map((source) => join(folder, source));
 }
@@ -29,7 +30,7 @@ export function begin(directory: string): void {
   mkdirSync(directory, { recursive: true });
 }
 
-/** Writes the manifest for what was built of the package in `folder`, its README and the licence. */
+/** Writes the manifest of the package in `folder`, its README and the licence into `directory`. */
 export function writeManifest(folder: string, directory: string): void {
   const source = readManifest(folder);
   const { name, version, description, license, dependencies, peerDependencies, peerDependenciesMeta } =
@@ -58,7 +59,10 @@ export function writeManifest(folder: string, directory: string): void {
   copyFileSync(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
 }
 
-/** A README without links that lead nowhere outside of the repository: they say where in it they led. `folder` is the package's in it. */
+/**
+ * Returns a README in which links into the repository become plain text with the path. `folder` is the
+ * package's path.
+ */
 export function readmeForRegistry(text: string, folder: string): string {
   return text.replaceAll(
     /\[([^\]]+)\]\((?![a-z]+:|#)([^)#]+)(?:#[^)]*)?\)/g,
@@ -67,8 +71,8 @@ export function readmeForRegistry(text: string, folder: string): string {
 }
 
 /**
- * Writes declarations of the package in `folder`, compiled against what browsers have. `paths` are packages that are found elsewhere than in
- * node_modules, with their declarations. Throws with what the compiler says when the sources are wrong.
+ * Writes declarations of the package in `folder`, compiled with browser types. `paths` maps packages to
+ * declarations outside node_modules. Throws with the compiler's output if the sources do not compile.
  */
 export function writeDeclarations(
   folder: string,
@@ -102,7 +106,7 @@ export function writeDeclarations(
   );
   const compiler = join(ROOT, "node_modules/typescript-compiler/bin/tsc");
   const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", settings], { encoding: "utf8" });
-  if (status !== 0) throw new Error(`The declarations cannot be written:\n${stdout}`);
+  if (status !== 0) throw new Error(`Cannot write the declarations:\n${stdout}`);
   rmSync(settings);
   for (const file of globSync("**/*.d.ts", { cwd: directory })) {
     const path = join(directory, file);

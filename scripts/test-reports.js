@@ -14,7 +14,7 @@ import { relative } from "node:path";
  */
 
 /**
- * The tests of a report. A report that was never written has none.
+ * Returns the tests of a report; empty if the report was never written.
  *
  * @param {string} report
  * @returns {Test[]}
@@ -25,7 +25,7 @@ function testsOf(report) {
   const files = text === "" ? [] : JSON.parse(text).testResults;
   return files.flatMap(({ name, status, assertionResults }) => {
     const file = relative(process.cwd(), name);
-    // A file that could not even be loaded holds no tests to count, so it counts as one that failed.
+    // A file that failed to load has no tests and counts as one failure.
     if (status === "failed" && assertionResults.length === 0) return [{ file, name: "", status }];
     return assertionResults.map((test) => ({ file, name: test.fullName, status: test.status }));
   });
@@ -69,5 +69,5 @@ const commands = {
 
 const [command = "", ...words] = process.argv.slice(2);
 const perform = commands[command];
-if (perform === undefined) throw new Error(`There is no command "${command}".`);
+if (perform === undefined) throw new Error(`Unknown command "${command}".`);
 perform(...words);

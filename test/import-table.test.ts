@@ -1,4 +1,5 @@
-// The table "Rooms" of docs/architecture.md, checked by reading every import, and the absence of import cycles. A new room is a new line here, on purpose.
+// Enforces the table "Rooms" of docs/architecture.md by reading every import, and the absence of import cycles.
+// A new room needs a new line here.
 
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -6,7 +7,7 @@ import { describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** What each room of the server may import besides itself and the protocol; "*" stands for everything. */
+/** What each room of the server may import besides itself and the protocol; "*" means everything. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   http: ["core"],
@@ -19,9 +20,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   store: ["core"],
   bus: ["core"],
   config: ["core"],
-  // Databases as a whole: it needs to know which kinds there are.
+  // All of the databases: it needs to know which kinds exist.
   moving: ["core", "store"],
-  // Looks at everything that the service needs, so it knows where each of these things is.
+  // It checks everything that the service depends on.
   doctor: ["core", "config", "apps", "store", "bus", "wiring"],
   cli: ["core", "config", "moving", "doctor", "wiring"],
   // The composition root.
@@ -29,9 +30,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["cli", "config", "wiring"],
 };
 
-/** Imports that no file may make, inside rooms too: by the beginnings of both paths below `src`. */
+/** Forbidden imports, also within rooms: prefixes of both paths below `src`. */
 const FORBIDDEN: readonly (readonly [from: string, target: string])[] = [
-  // What the core drives knows nothing of what drives it.
+  // Driven ports do not know the driving ones.
   ["core/ports/driven/", "core/ports/driving/"],
   ["store/", "core/ports/driving/"],
   ["models/", "core/ports/driving/"],
@@ -41,7 +42,7 @@ const FORBIDDEN: readonly (readonly [from: string, target: string])[] = [
   ["store/postgres/", "store/sqlite/"],
 ];
 
-/** What each package may import of its siblings. */
+/** Sibling packages that each package may import. */
 const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   server: ["protocol"],
@@ -53,14 +54,14 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
 interface Kept {
   readonly what: RegExp;
   readonly rooms: readonly string[];
-  /** One file of another room that may, too; it says why. */
+  /** A single file of another room that may import it too, with a reason in the file. */
   readonly file?: string;
 }
 
-/** What of a package may know a sibling that is not for all of it. */
+/** Siblings that only some rooms of a package may import. */
 const SIBLINGS_OF_ROOMS: Readonly<Record<string, readonly string[]>> = { "server/cli": ["client"] };
 
-/** Outside packages that belong to some rooms alone. */
+/** External packages that only some rooms may import. */
 const KEPT: readonly Kept[] = [
   { what: /^(@fastify\/|fastify|@scalar\/fastify)/, rooms: ["http"] },
   { what: /^node:sqlite$/, rooms: ["store"] },
@@ -71,7 +72,7 @@ const COMMENT = /(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
 const IMPORT =
   /^[ \t]*(?:import|export)\s+(?<type>type\s)?(?:[^"'`;()]*?\sfrom\s+)?["'](?<from>[^"']+)["']|\bimport\(\s*["'](?<dynamic>[^"']+)["']/gm;
 
-/** What `source`, standing at `path` (from the repository's root, with slashes), does that the table forbids. */
+/** Returns the violations of `source` at `path` (relative to the repository, with slashes). */
 function violations(path: string, source: string): string[] {
   const code = source.replaceAll(COMMENT, "");
   const [, own = "", , room = ""] = path.split("/");
@@ -184,7 +185,7 @@ describe("imports", () => {
 });
 
 describe("the table of rooms", () => {
-  it("is kept by every source file", () => {
+  it("holds for every source file", () => {
     const files = [...SOURCES];
     expect(files.length).toBeGreaterThan(10);
     const found = files.flatMap(([path, source]) => violations(path, source));
@@ -217,7 +218,7 @@ describe("the table of rooms", () => {
     ["core/ports/driven/a.ts", 'import type { B } from "../driving/b.ts";'],
     ["store/sqlite/a.ts", 'import { b } from "../postgres/b.ts";'],
     ["attic/a.ts", 'import { b } from "../core/b.ts";'],
-  ])("is broken by %s with %s", (file, source) => {
+  ])("rejects %s with %s", (file, source) => {
     expect(violations(`packages/server/src/${file}`, source)).toHaveLength(1);
   });
 
@@ -226,7 +227,7 @@ describe("the table of rooms", () => {
     'import type { Config } from "@colloquy/server/config";',
     'import { EventSource } from "eventsource";',
     'import { randomUUID } from "node:crypto";',
-  ])("is broken by the client with %s", (source) => {
+  ])("rejects the client with %s", (source) => {
     expect(violations("packages/client/src/a.ts", source)).toHaveLength(1);
   });
 

@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const VITEST = join(import.meta.dirname, "../node_modules/vitest/vitest.mjs");
 const REPORTER = join(import.meta.dirname, "left-out-reporter.ts");
 
-describe("what a run of tests says at its end", () => {
+describe("LeftOutReporter", () => {
   let root: string;
   beforeEach(async () => {
     root = await mkdtemp(join(tmpdir(), "colloquy-left-out-"));
@@ -27,13 +27,11 @@ describe("what a run of tests says at its end", () => {
   });
   afterEach(() => rm(root, { recursive: true }));
 
-  it("names the files and suites of which tests were left out", async () => {
-    expect(await saidBy([])).toMatch(
-      /\nLeft out, because [^\n]+\n {2}2 of database\.test\.js: a database\n$/,
-    );
+  it("names the files and suites with skipped tests", async () => {
+    expect(await saidBy([])).toMatch(/\nSkipped, because [^\n]+\n {2}2 of database\.test\.js: a database\n$/);
   });
 
-  it("does not count tests that nobody asked for", async () => {
+  it("ignores tests excluded by a name filter", async () => {
     expect(await saidBy(["--testNamePattern", "works"])).not.toContain("Left out");
   });
 

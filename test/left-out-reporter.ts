@@ -1,5 +1,5 @@
-// Names at the end of a run which tests were left out, because a program is missing on this machine: nobody should take them for
-// passed. .ci/run runs them afterwards, where the programs are.
+// Lists skipped tests at the end of a run, because a missing program skips tests silently. .ci/run repeats
+// them where the programs exist.
 
 import { relative } from "node:path";
 import type { Reporter, TestModule, Vitest } from "vitest/node";
@@ -13,12 +13,12 @@ export default class LeftOutReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    // Tests that whoever started the run did not ask for are skipped too, and are nothing to tell.
+    // With a name filter, skipping is what the person wants.
     if (this.#vitest === null || this.#vitest.config.testNamePattern !== undefined) return;
     const { logger, config } = this.#vitest;
     const lines = modules.flatMap((file) => lineOf(file, config.root));
     if (lines.length === 0) return;
-    logger.log("\nLeft out, because this machine does not have what these tests need:");
+    logger.log("\nSkipped, because this machine lacks what these tests need:");
     for (const line of lines) logger.log(line);
   }
 }

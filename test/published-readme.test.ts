@@ -1,4 +1,4 @@
-// What a registry shows of a package: a page without the repository around it.
+// READMEs as registries show them: without the surrounding repository.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { readmeForRegistry, writeManifest } from "../scripts/published-package.t
 const ROOT = join(import.meta.dirname, "..");
 
 it.each(["packages/client", "packages/react"])(
-  "%s is published with a README that links to nothing it leaves behind",
+  "%s has a published README without links into the repository",
   (folder) => {
     const directory = mkdtempSync(join(tmpdir(), "colloquy-published-"));
     try {
@@ -25,7 +25,7 @@ it.each(["packages/client", "packages/react"])(
   },
 );
 
-it("what was a link within the repository says where it led", () => {
+it("links into the repository become their paths", () => {
   const text =
     "[The guide](../../docs/react.md#threads) and [`one`](test/one.md), [there](https://example.com), [here](#here).";
   expect(readmeForRegistry(text, "packages/react")).toBe(

@@ -1,4 +1,4 @@
-// What a machine without Debian's programs would have, asked for inside scripts/without-programs.
+// Which programs scripts/without-programs hides.
 
 import { execFile } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -15,24 +15,24 @@ const HIDDEN =
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "colloquy-without-"));
-  // So that there is something to hide on every machine.
+  // Provides programs to hide on every machine.
   for (const name of ["nginx", "psql", "kept-program"]) await program(name, "exit 0");
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Prints the programs that are found, and those that the tests are asked to do without. */
+/** Prints the programs found, and those that tests are told to do without. */
 const LOOK = `for name in ${HIDDEN} kept-program; do command -v $name; done
 test -z "$(ls -A /usr/lib/postgresql 2>/dev/null)" || echo postgresql
 echo asked: $COLLOQUY_TEST_WITHOUT`;
 
-it("hides the programs, or asks the tests to do without each of them", async () => {
+it("hides the programs, or tells the tests to do without each of them", async () => {
   const lines = await seen();
   const asked = lines.pop()!;
   if (asked === "asked:") expect(lines).toEqual([join(folder, "kept-program")]);
   else expect(asked.split(" ")).toEqual(expect.arrayContaining(HIDDEN.split(" ")));
 });
 
-it("asks the tests to do without each of them where no namespace can be made", async () => {
+it("tells the tests to do without each of them where namespaces are unavailable", async () => {
   await program("unshare", "exit 1");
   const lines = await seen();
   expect(lines.at(-1)!.split(" ")).toEqual(expect.arrayContaining(["initdb", ...HIDDEN.split(" ")]));

@@ -1,16 +1,19 @@
-// What axe finds wrong with a page as it is shown now.
+// Runs axe on a page as it is shown now.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 
-/** The small one: every page that is looked at has to read it. Its value would be carried back, all of axe with it. */
+/**
+ * The minified build, because every tested page has to parse it. Wrapped so that axe itself is not serialized
+ * as the result.
+ */
 const AXE = `${readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")}\nundefined;`;
 
-/** WCAG 2.0 to 2.2 at the levels A and AA, and what axe's authors hold to be good practice. */
+/** WCAG 2.0 to 2.2, levels A and AA, and axe's best practices. */
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** The rules that a change of colours, and of nothing else, can break. */
+/** The rules whose outcome depends on colours alone. */
 const OF_COLOURS = ["color-contrast", "link-in-text-block"];
 
 interface AxeNode {
@@ -26,30 +29,30 @@ interface AxePage {
   };
 }
 
-/** Each violation as a line: the rule, where, and what to do. Throws when nothing was looked at. */
+/** Returns one line per violation: rule, element, advice. Throws if nothing was checked. */
 export function findViolations(page: Page): Promise<readonly string[]> {
   return violationsOf(page, { type: "tag", values: TAGS }, 5);
 }
 
-/** The same in both schemes of colours, each line with its scheme. The page is left in the dark one. */
+/** The same in both colour schemes; each line names its scheme. Leaves the page in the dark one. */
 export async function findViolationsInBothSchemes(page: Page): Promise<readonly string[]> {
   await settle(page);
   await page.emulateMedia({ colorScheme: "light" });
   const light = await findViolations(page);
   await page.emulateMedia({ colorScheme: "dark" });
-  // What is on the page, and where, is what it was.
+  // Structure and layout are unchanged: only colours need a second check.
   const dark = await violationsOf(page, { type: "rule", values: OF_COLOURS }, 1);
   return [...light.map((line) => `light: ${line}`), ...dark.map((line) => `dark: ${line}`)];
 }
 
 async function violationsOf(page: Page, runOnly: object, leastPasses: number): Promise<readonly string[]> {
-  // Given by the debugger, to which the page's content security policy does not apply.
+  // Injected by the debugger, to which the page's content security policy does not apply.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
-  // A colour on its way to another one is nobody's choice.
+  // Wait for transitions, whose intermediate colours do not count.
   await settle(page);
   const { violations, passes } = await page.evaluate(async (runOnly) => {
     const { axe } = globalThis as unknown as AxePage;
-    // Of what is right one element of each rule is told, not all: half of the work is telling.
+    // Report only one passing element per rule, because reporting takes half of the time.
     const { violations, passes } = await axe.run({ runOnly, resultTypes: ["violations"] });
     return {
       violations: violations.flatMap(({ id, nodes }) =>
@@ -58,15 +61,15 @@ async function violationsOf(page: Page, runOnly: object, leastPasses: number): P
       passes: passes.length,
     };
   }, runOnly);
-  // Where all that applies is violated, it has looked as well.
+  // If all applicable rules are violated, axe has checked the page as well.
   if (passes + violations.length < leastPasses)
-    throw new Error(`axe has looked at next to nothing: ${passes} rules apply`);
+    throw new Error(`axe has checked almost nothing: ${passes} rules apply`);
   return violations;
 }
 
 /**
- * Brings everything to where it moves, and has it stay there: from now on a change of the page is whole at once. Transitions are not
- * waited for, because one that has arrived sends those on their way that inherit from it, level by level. What turns forever goes on.
+ * Completes all animations and disables transitions from now on. Waiting for transitions is not enough: a
+ * finished one starts those of inheriting elements, level by level. Infinite animations continue.
  */
 export async function settle(page: Page): Promise<void> {
   await page.evaluate(async () => {
@@ -84,7 +87,7 @@ export async function settle(page: Page): Promise<void> {
           ({ effect, playState }) =>
             playState === "running" && Number.isFinite(effect?.getComputedTiming().endTime ?? Number.NaN),
         );
-    // What moves for longer than some seconds is looked at while it does.
+    // Animations longer than a few seconds are checked while they run.
     for (let still = 0, frame = 0; still < 3 && frame < 300; frame += 1) {
       still = isMoving() ? 0 : still + 1;
       await new Promise((resolve) => requestAnimationFrame(resolve));
@@ -97,7 +100,7 @@ interface StyleSheet {
 }
 
 interface MovingPage {
-  /** What holds the page still, once it is held. */
+  /** The style sheet that disables transitions, once inserted. */
   stillness?: StyleSheet;
   readonly CSSStyleSheet: new () => StyleSheet;
   requestAnimationFrame(callback: (time: unknown) => void): void;

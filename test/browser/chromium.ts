@@ -1,4 +1,4 @@
-// Chromium as the machine has it: Debian's in CI. Nothing is downloaded for it.
+// Chromium as installed on the machine: Debian's in CI. Nothing is downloaded.
 
 import { type BrowserContext, type BrowserContextOptions, chromium } from "playwright-core";
 import { findProgram } from "../../packages/server/test/programs.ts";
@@ -6,8 +6,9 @@ import { addressOf, type StartedProgram } from "../shared-programs.ts";
 import { Outside } from "./outside.ts";
 
 /**
- * What Chromium does without. The address bar of each window loads two pages of its own, although there is none to be seen: a page costs
- * half as much without them. Of switches that are given twice the last one counts, so what Playwright switches off is here too.
+ * Features to disable. The address bar of each window loads two pages of its own, even headless, which
+ * doubles the cost of a page. Only the last of repeated switches counts, so Playwright's own list is
+ * included.
  */
 const WITHOUT_FEATURES = [
   "WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup",
@@ -17,20 +18,20 @@ const WITHOUT_FEATURES = [
 ].join(",");
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/** Returns the path of the program, `null` where there is none. */
+/** Returns the path of the program, `null` if there is none. */
 export async function pathOfChromium(): Promise<string | null> {
   const found = await Promise.all(NAMES.map(findProgram));
   return found.find((path) => path !== null) ?? null;
 }
 
-/** The path of the program. Throws where there is none. */
+/** Returns the path of the program. Throws if there is none. */
 export async function findChromium(): Promise<string> {
   const path = await pathOfChromium();
   if (path === null) throw new Error("There is no Chromium here. On Debian: apt-get install chromium");
   return path;
 }
 
-/** Returns true if there is no Chromium here: the tests in a browser are skipped. */
+/** Returns true if there is no Chromium: browser tests are skipped then. */
 export async function isWithoutChromium(): Promise<boolean> {
   return (await pathOfChromium()) === null;
 }

@@ -1,4 +1,4 @@
-// That the harness hears what must not happen: tests that rest on it say nothing otherwise.
+// Verifies that the harness detects forbidden behaviour: tests that rely on it would not notice otherwise.
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -12,11 +12,11 @@ const PAGE = `<!doctype html><html lang="en"><head><title>A page</title><link re
 const POLICY =
   "default-src 'none'; script-src 'self'; img-src 'self' data: http://elsewhere.example; connect-src *";
 
-describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
+describe.skipIf(await isWithoutChromium())("the browser harness", () => {
   let launched: LaunchedChromium;
   let server: Server;
   let origin: string;
-  /** What the page's own script does. */
+  /** The page's own script. */
   let script = "";
 
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
     return watched;
   }
 
-  it("hears nothing of a page that does nothing wrong", async () => {
+  it("reports nothing for a harmless page", async () => {
     const { troubles, context, page } = await open("fetch('/'); console.log('Hello'); console.warn('Hm');");
     await page.waitForLoadState("networkidle");
     await context.close();
@@ -79,14 +79,14 @@ describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
       "new Image().src = 'http://elsewhere.example/a.png'",
       /^request: GET http:..elsewhere.example.a.png/,
     ],
-  ])("hears of %s", async (_name, code, trouble) => {
+  ])("reports %s", async (_name, code, trouble) => {
     const { troubles, context } = await open(code);
     await expect.poll(() => troubles().join("\n"), { timeout: 10_000 }).toMatch(new RegExp(trouble, "m"));
     await context.close();
     launched.outside.take();
   });
 
-  it("hears a web socket, which no event tells", async () => {
+  it("reports a web socket, which causes no page event", async () => {
     const { context, troubles } = await open("new WebSocket('ws://elsewhere.example/')");
     const asked: string[] = [];
     const ask = (): string[] => {
@@ -98,7 +98,7 @@ describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
     await context.close();
   });
 
-  it("does not tell what a test says it will cause", async () => {
+  it("does not report what a test expects", async () => {
     const { page, context, troubles, expectTrouble } = await open("");
     expectTrouble(/^console: Expected/);
     await page.evaluate("console.error('Expected'); console.error('Not so')");
@@ -106,7 +106,7 @@ describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
     await context.close();
   });
 
-  it("lets axe look at a page under a strict policy", async () => {
+  it("runs axe under a strict content security policy", async () => {
     const { page, context, troubles } = await open("");
     expect(await findViolations(page)).toEqual([]);
     await page.evaluate("document.querySelector('main').append(document.createElement('button'))");
@@ -115,7 +115,7 @@ describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
     await context.close();
   });
 
-  it("lets axe look at both schemes of colours, with no colour on its way", async () => {
+  it("runs axe in both colour schemes, after transitions", async () => {
     const { page, context, troubles } = await open("");
     await page.evaluate(`
       const sheet = new CSSStyleSheet();
@@ -123,7 +123,7 @@ describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
       document.adoptedStyleSheets.push(sheet);`);
     await settle(page);
     expect(await findViolationsInBothSchemes(page)).toEqual([]);
-    // Seen on white, not on black; then the other way round.
+    // Invisible on white only; then on black only.
     for (const [colour, scheme] of [
       ["#333", "dark"],
       ["#ccc", "light"],

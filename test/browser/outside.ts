@@ -1,10 +1,13 @@
-// The rest of the world, as a proxy that writes down what it is asked for and refuses it. It hears what the events of a page do not tell:
-// web sockets, and requests of workers.
+// The rest of the world: a proxy that records requests and refuses them. It sees what page events do not
+// report: web sockets, and requests of workers.
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 
-/** Whom Chromium asks by itself, about updates and accounts. A page that asked them would be heard by its own events. */
+/**
+ * Hosts that Chromium contacts by itself, for updates and accounts. Requests of pages to them appear as page
+ * events.
+ */
 const OF_THE_BROWSER = /^\w+ (https?:\/\/)?([\w-]+\.)*(google|googleapis|gstatic|gvt1)\.com[:/]/;
 
 export class Outside {
@@ -16,7 +19,7 @@ export class Outside {
       this.#note(`${request.method ?? ""} ${request.url ?? ""}`);
       response.writeHead(502).end();
     });
-    // How a proxy is asked for what is encrypted.
+    // Encrypted requests arrive as CONNECT.
     this.#server.on("connect", (request, socket) => {
       this.#note(`CONNECT ${request.url ?? ""}`);
       socket.on("error", () => undefined);
@@ -33,7 +36,7 @@ export class Outside {
 
   get address(): string {
     const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("The proxy does not listen");
+    if (address === null || typeof address === "string") throw new Error("The proxy is not listening");
     return `127.0.0.1:${address.port}`;
   }
 
@@ -41,7 +44,7 @@ export class Outside {
     if (!OF_THE_BROWSER.test(asked)) this.#asked.push(asked);
   }
 
-  /** What was asked since this was last called, as `METHOD address`. */
+  /** Returns the requests since the last call, as `METHOD address`. */
   take(): readonly string[] {
     const asked = this.#asked;
     this.#asked = [];

@@ -1,5 +1,5 @@
-// A tab of a window that has others, as people have it: it can be hidden behind another one, and frozen, and Chromium slows its timers
-// down then. Pages that Playwright makes are always in front.
+// A tab in a window with other tabs: it can be hidden behind another one and frozen, and Chromium throttles
+// its timers then. Playwright's own pages are always in front.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,15 +12,15 @@ import { findChromium } from "./chromium.ts";
 import { watchPage, type WatchedPage } from "./watched-page.ts";
 
 export interface RealTab extends WatchedPage {
-  /** Another tab comes to the front. */
+  /** Brings another tab to the front. */
   hide(): Promise<void>;
-  /** Nothing runs in it any more, as in a tab that was hidden for long on a small device. */
+  /** Suspends the tab, as on a small device after a while. */
   freeze(): Promise<void>;
   show(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens a tab that may ask this origin and no other for anything. */
+/** Opens a tab that may send requests to this origin only. */
 export async function openRealTab(origin: string): Promise<RealTab> {
   const profile = await mkdtemp(join(tmpdir(), "colloquy-chromium-"));
   const child = spawn(
@@ -69,7 +69,7 @@ export async function openRealTab(origin: string): Promise<RealTab> {
   };
 }
 
-/** Where Chromium says that it listens for a debugger. */
+/** Returns the debugger endpoint that Chromium prints. */
 async function endpointOf(lines: AsyncIterable<string>): Promise<string> {
   const said: string[] = [];
   for await (const line of lines) {
@@ -77,5 +77,5 @@ async function endpointOf(lines: AsyncIterable<string>): Promise<string> {
     if (endpoint !== undefined) return endpoint;
     said.push(line);
   }
-  throw new Error(`Chromium has ended before it listened:\n${said.join("\n")}`);
+  throw new Error(`Chromium ended before it listened:\n${said.join("\n")}`);
 }

@@ -1,15 +1,15 @@
-// Chromium for the tests of a file: started once, a context of its own for each page, and at the end of every test nothing may have gone
-// wrong in any of them.
+// Chromium for the tests of a file: started once, with a separate context per page. Each test fails if any of
+// its pages had an error.
 
 import type { BrowserContextOptions } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { launchChromium, type LaunchedChromium } from "./chromium.ts";
 import { watchPage, type WatchedPage } from "./watched-page.ts";
 
-/** Opens a page that may ask this origin and no other for anything. It is closed at the end of the test. */
+/** Opens a page that may send requests to this origin only. It is closed at the end of the test. */
 export type OpenPage = (origin: string, options?: BrowserContextOptions) => Promise<WatchedPage>;
 
-/** Call it in a `describe` that is skipped where there is no Chromium. */
+/** Call it in a `describe` that is skipped without Chromium. */
 export function useChromium(): OpenPage {
   let launched: LaunchedChromium | null = null;
   let opened: WatchedPage[] = [];
@@ -21,7 +21,7 @@ export function useChromium(): OpenPage {
   afterEach(async () => {
     const pages = opened;
     opened = [];
-    // What a page has begun by now is heard before it is closed.
+    // Collect pending errors before closing the page.
     const troubles = pages.flatMap((watched) => watched.troubles());
     await Promise.all(pages.map(({ context }) => context.close()));
     expect({ troubles, outside: launched?.outside.take() }).toEqual({ troubles: [], outside: [] });

@@ -1,24 +1,27 @@
-// A page that everything is written down of that must not happen in it: errors, violations of its content security policy, dialogs, windows
-// that open, requests to other hosts.
+// A page that records forbidden events: errors, policy violations, dialogs, new windows, requests to other
+// hosts.
 
 import type { BrowserContext, BrowserContextOptions, ConsoleMessage, Page, Request } from "playwright-core";
 
-/** Something that happened, as one line for the report of a test. */
+/** A recorded event, as one line for the test report. */
 type Trouble = string;
 
 export interface WatchedPage {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Troubles of this kind are meant to happen from now on: a test that cuts the network sees requests fail. */
+  /** Allows events of this kind from now on, for example failing requests in a test that cuts the network. */
   expectTrouble(kind: RegExp): void;
-  /** What happened that must not, of all pages of the context. */
+  /** Returns forbidden events of all pages of the context. */
   troubles(): readonly Trouble[];
 }
 
-/** Under which name a page reports violations. A page that takes it away reports nothing, which the harness's own test would find. */
+/**
+ * Name of the global with which pages report violations. A page that removes it reports nothing; the
+ * harness's own test would notice.
+ */
 const REPORT = "reportPolicyViolation";
 
-/** A context of its own with one page. `origin` is the only one that may be asked for anything. */
+/** Opens a context with one page. Only `origin` may receive requests. */
 export async function watchPage(
   create: (options: BrowserContextOptions) => Promise<BrowserContext>,
   origin: string,
@@ -59,12 +62,12 @@ function reportMessage(message: ConsoleMessage, report: (trouble: Trouble) => vo
 
 function reportRequest(request: Request, origin: string, report: (trouble: Trouble) => void): void {
   const url = request.url();
-  // These are made by the page and leave nothing behind on any network.
+  // Created by the page, without any network traffic.
   if (/^(data|blob|about):/.test(url)) return;
   if (!URL.canParse(url) || new URL(url).origin !== origin) report(`request: ${request.method()} ${url}`);
 }
 
-/** Runs in the page before anything of its own. */
+/** Runs in the page before its own scripts. */
 function reportViolations(name: string): void {
   interface Violation {
     readonly effectiveDirective: string;

@@ -1,5 +1,5 @@
-// The tests that `npm run test:node24` runs on Node 24. What is decided by our own code alone shows nothing there that it has not shown on
-// Node 26: only what Node itself decides is run again. Whatever turns out to differ between versions of Node gets a line here.
+// The tests that `npm run test:node24` runs on Node 24: only those whose outcome depends on Node itself. Add
+// a line for every difference found between versions of Node.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -11,23 +11,23 @@ const ROOT = join(import.meta.dirname, "../..");
 const SERVER = "packages/server";
 const CLIENT = "packages/client/test";
 
-/** Files, and folders with all that is below them. */
+/** Files, and folders with everything below them. */
 const DECIDED_BY_NODE = [
-  // Whether every module loads as it stands, with its types erased, and configuration files of every kind do.
+  // Loading of all modules with erased types, and of configuration files of every kind.
   `${SERVER}/test/modules.test.ts`,
   `${SERVER}/src/config/import-fresh.test.ts`,
   `${SERVER}/src/config/define-config.test.ts`,
-  // The process: arguments, exit codes, signals, how it stops, what it prints, and what becomes of it when its log or its disk cannot be used.
+  // The process: arguments, exit codes, signals, shutdown, output, and failing logs or disks.
   `${SERVER}/src/main.test.ts`,
   `${SERVER}/src/broken-log.test.ts`,
   `${SERVER}/test/stopping.test.ts`,
   `${SERVER}/test/full-disk.test.ts`,
   `${SERVER}/test/command-line/one-answer.test.ts`,
   `${SERVER}/src/cli/completion`,
-  // node:sqlite, in its worker thread.
+  // node:sqlite in its worker thread.
   `${SERVER}/src/store/sqlite`,
   `${SERVER}/src/storage.test.ts`,
-  // What comes in over HTTP: the parser, the streams, connections that break off, and a service that is killed and comes back.
+  // Incoming HTTP: parser, streams, broken connections, and a service that is killed and restarted.
   `${SERVER}/src/http/app.test.ts`,
   `${SERVER}/src/http/parser-errors.test.ts`,
   `${SERVER}/src/http/event-stream.test.ts`,
@@ -39,7 +39,7 @@ const DECIDED_BY_NODE = [
   `${SERVER}/test/black-box/interrupt.test.ts`,
   `${SERVER}/test/black-box/refusals.test.ts`,
   `${SERVER}/test/black-box/restart.test.ts`,
-  // What goes out: fetch, its agents and its streams, to models, tools, databases and other nodes.
+  // Outgoing connections: fetch, its agents and streams, to models, tools, databases and other nodes.
   `${SERVER}/src/tools/outbound`,
   `${SERVER}/src/tools/mcp/bounded-fetch.test.ts`,
   `${SERVER}/src/tools/mcp/everything.test.ts`,
@@ -51,7 +51,7 @@ const DECIDED_BY_NODE = [
   // Cryptography.
   `${SERVER}/src/apps/secrets`,
   `${SERVER}/src/apps/keys`,
-  // The client as it is published, in programs of Node.
+  // The published client in Node programs.
   "packages/client/src",
   `${CLIENT}/package.test.ts`,
   `${CLIENT}/live-session.test.ts`,
@@ -61,7 +61,7 @@ const DECIDED_BY_NODE = [
 
 const missing = DECIDED_BY_NODE.filter((path) => !existsSync(join(ROOT, path)));
 if (missing.length > 0) {
-  throw new Error(`test/node24/vitest.config.ts names what is not there: ${missing.join(", ")}`);
+  throw new Error(`test/node24/vitest.config.ts names files that do not exist: ${missing.join(", ")}`);
 }
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-// A session that no request of the run is meant for: after everything it must still be byte for byte what it was.
+// A session that no request of the run targets: it must stay byte for byte the same.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
@@ -15,7 +15,7 @@ export class Canary {
     this.#bytes = bytes;
   }
 
-  /** Makes the session, with an answered message and a title that will not change any more. */
+  /** Creates the session with an answered message and a final title. */
   static async create(client: HttpClient, sessionId: string): Promise<Canary> {
     const headers = { "x-session-id": sessionId };
     await client.request("/api/chat?message=Are+you+still+there", { method: "POST", headers });
@@ -28,7 +28,7 @@ export class Canary {
     }
   }
 
-  /** What is wrong with it now, in words; `null` when it is what it was. */
+  /** Returns what has changed; `null` if nothing. */
   async check(): Promise<string | null> {
     const answer = await this.#client
       .request("/api/state", { headers: this.#headers })

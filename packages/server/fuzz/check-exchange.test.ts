@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readAnswers } from "./http-reader.ts";
-import { judgeExchange } from "./judge-exchange.ts";
+import { checkExchange } from "./check-exchange.ts";
 
 const PROBLEM = {
   type: "about:blank",
@@ -11,7 +11,7 @@ const PROBLEM = {
   request_id: "r1",
 };
 
-function judge(
+function check(
   status: number,
   body: unknown,
   options: { type?: string; id?: string | null; valid?: boolean } = {},
@@ -21,19 +21,19 @@ function judge(
   const header = id === null ? "" : `X-Request-Id: ${id}\r\n`;
   const raw = `HTTP/1.1 ${status} X\r\nContent-Type: ${type}\r\n${header}Content-Length: ${text.length}\r\n\r\n${text}`;
   const { answers } = readAnswers(Buffer.from(raw), false, true);
-  return judgeExchange(
+  return checkExchange(
     { kind: "mutated", answers: valid ? 1 : 0 },
     { answers, end: "answered", defect: null },
   );
 }
 
-describe("an exchange", () => {
-  it("is fine with a problem document, a success, or a closed connection", () => {
-    expect(judge(400, PROBLEM)).toBeNull();
-    expect(judge(200, { messages: [] }, { type: "application/json", valid: true })).toBeNull();
-    expect(judge(404, { ...PROBLEM, status: 404 }, { valid: true })).toBeNull();
+describe("checkExchange", () => {
+  it("accepts a problem document, a success, or a closed connection", () => {
+    expect(check(400, PROBLEM)).toBeNull();
+    expect(check(200, { messages: [] }, { type: "application/json", valid: true })).toBeNull();
+    expect(check(404, { ...PROBLEM, status: 404 }, { valid: true })).toBeNull();
     expect(
-      judgeExchange({ kind: "garbage", answers: 0 }, { answers: [], end: "closed", defect: null }),
+      checkExchange({ kind: "garbage", answers: 0 }, { answers: [], end: "closed", defect: null }),
     ).toBeNull();
   });
 
@@ -49,21 +49,21 @@ describe("an exchange", () => {
     ["no request id", 200, "{}", { type: "application/json", id: null }, "no X-Request-Id"],
     ["broken JSON", 200, "{", { type: "application/json" }, "not JSON"],
     ["a valid request refused", 400, PROBLEM, { valid: true }, "a valid request was answered 400"],
-  ])("is not with %s", (_what, status, body, options, message) => {
-    expect(judge(status, body, options)).toContain(message);
+  ])("rejects %s", (_what, status, body, options, message) => {
+    expect(check(status, body, options)).toContain(message);
   });
 
   it.each([
     ["hung", { answers: [], end: "hung", defect: null }, "no answer and no end"],
     ["was refused", { answers: [], end: "refused", defect: null }, "does not take connections"],
     ["was cut off", { answers: [], end: "closed", defect: "the answer was cut off" }, "cut off"],
-  ] as const)("is not when it %s", (_what, exchange, message) => {
-    expect(judgeExchange({ kind: "mutated", answers: 0 }, exchange)).toContain(message);
+  ] as const)("rejects an exchange that %s", (_what, exchange, message) => {
+    expect(checkExchange({ kind: "mutated", answers: 0 }, exchange)).toContain(message);
   });
 
-  it("must hold an answer to each valid request", () => {
+  it("requires an answer to each valid request", () => {
     expect(
-      judgeExchange({ kind: "pipelined", answers: 2 }, { answers: [], end: "closed", defect: null }),
+      checkExchange({ kind: "pipelined", answers: 2 }, { answers: [], end: "closed", defect: null }),
     ).toBe("0 answers to 2 valid requests");
   });
 });

@@ -1,15 +1,15 @@
-// What must be true of every exchange, however broken the request was (contract section 6).
+// Invariants of every exchange, however broken the request was (contract section 6).
 
 import { Problem } from "@colloquy/protocol";
 import type { Exchange } from "./exchange.ts";
 import type { GeneratedRequest } from "./generate.ts";
 import type { RawAnswer } from "./http-reader.ts";
 
-/** Statuses that a request made by the book never gets: nothing is wrong with its form. */
+/** Statuses that a well-formed request never gets. */
 const NOT_FOR_VALID = new Set([400, 405, 406, 408, 411, 413, 414, 415, 417, 426, 431]);
 
-/** What is wrong with an exchange, in words; `null` when nothing is. */
-export function judgeExchange(
+/** Returns what is wrong with an exchange; `null` if nothing. */
+export function checkExchange(
   request: Pick<GeneratedRequest, "kind" | "answers">,
   exchange: Exchange,
 ): string | null {
@@ -19,27 +19,28 @@ export function judgeExchange(
   if (request.answers > exchange.answers.length) {
     return `${exchange.answers.length} answers to ${request.answers} valid requests`;
   }
-  const byTheBook = request.answers > 0;
+  const isWellFormed = request.answers > 0;
   return (
-    exchange.answers.map((answer) => judgeAnswer(answer, byTheBook)).find((wrong) => wrong !== null) ?? null
+    exchange.answers.map((answer) => checkAnswer(answer, isWellFormed)).find((wrong) => wrong !== null) ??
+    null
   );
 }
 
-function judgeAnswer(answer: RawAnswer, byTheBook: boolean): string | null {
+function checkAnswer(answer: RawAnswer, isWellFormed: boolean): string | null {
   const body = answer.body.toString("utf8");
   const shown = `${answer.status} ${body.slice(0, 300)}`;
   if (answer.status >= 500) return `answered ${shown}`;
-  if (byTheBook && NOT_FOR_VALID.has(answer.status)) return `a valid request was answered ${shown}`;
+  if (isWellFormed && NOT_FOR_VALID.has(answer.status)) return `a valid request was answered ${shown}`;
   if ((answer.headers.get("x-request-id") ?? "") === "") return `no X-Request-Id: ${shown}`;
-  if (answer.status >= 400) return judgeProblem(answer, body);
+  if (answer.status >= 400) return checkProblem(answer, body);
   if (answer.headers.get("content-type")?.startsWith("application/json") === true && body !== "") {
     return readJson(body) === undefined ? `not JSON: ${shown}` : null;
   }
   return null;
 }
 
-/** RFC 9457, with the fields of contract section 6. The answer to a HEAD has no body to judge. */
-function judgeProblem(answer: RawAnswer, body: string): string | null {
+/** RFC 9457, with the fields of contract section 6. The answer to a HEAD has no body to check. */
+function checkProblem(answer: RawAnswer, body: string): string | null {
   const shown = `${answer.status} ${body.slice(0, 300)}`;
   const type = answer.headers.get("content-type") ?? "nothing";
   if (!type.startsWith("application/problem+json")) return `an error as ${type}: ${shown}`;

@@ -4,7 +4,7 @@ import { connect, type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { exchange } from "./exchange.ts";
 
-/** A stall of the machine, in milliseconds: longer than a client stays silent, shorter than it is patient. */
+/** Milliseconds for which the machine stalls: longer than SILENCE_MS, shorter than TIMEOUT_MS. */
 const STALL_MS = 1300;
 
 let server: Server;
@@ -18,7 +18,7 @@ afterEach(() => {
 async function exchangeInStall(answers: number) {
   const stall = async () => {
     vi.advanceTimersByTime(STALL_MS);
-    // What the client did in the stall has arrived when a later connection of it has.
+    // A later connection proves that everything the client did during the stall has arrived.
     connect((server.address() as AddressInfo).port, "127.0.0.1").unref();
     await once(server, "connection");
   };
@@ -31,13 +31,13 @@ async function exchangeInStall(answers: number) {
   return exchange({ port, bytes, cuts: [], answers, breaksOff: false });
 }
 
-describe("an exchange while the machine stalls", () => {
+describe("exchange with a stalled machine", () => {
   it("waits for the answer to a valid request", async () => {
     const { answers, end } = await exchangeInStall(1);
     expect([answers.map(({ status }) => status), end]).toEqual([[200], "answered"]);
   });
 
-  it("ends its side of a request that may be incomplete", async () => {
+  it("half-closes after a request that may be incomplete", async () => {
     const { answers, end } = await exchangeInStall(0);
     expect([answers, end]).toEqual([[], "closed"]);
   });

@@ -1,4 +1,4 @@
-// One connection: bytes go out, answers come back, within a time that nobody needs to wait longer than.
+// One connection: sends bytes and collects answers within a time-out.
 
 import { connect } from "node:net";
 import { readAnswers, type RawAnswer } from "./http-reader.ts";
@@ -7,24 +7,24 @@ export interface ExchangeInput {
   readonly port: number;
   readonly bytes: Buffer;
   readonly cuts: readonly number[];
-  /** Answers after which the connection has done its part; 0 when nobody can tell. */
+  /** Number of expected answers; 0 if unknown. */
   readonly answers: number;
   readonly breaksOff: boolean;
 }
 
 export interface Exchange {
   readonly answers: readonly RawAnswer[];
-  /** `refused` when there was nobody to connect to. */
+  /** `refused` if nobody accepts connections. */
   readonly end: "answered" | "closed" | "hung" | "refused";
-  /** What came that is not HTTP, in words. */
+  /** Received bytes that are not HTTP, described. */
   readonly defect: string | null;
 }
 
-/** An answer or the end of the connection must come within this time, in milliseconds. */
-const PATIENCE_MS = 10_000;
+/** Milliseconds within which an answer or the end of the connection must come. */
+const TIMEOUT_MS = 10_000;
 /**
- * When nothing comes for this long the client ends its side, as one does that has sent less than it promised. A valid request is
- * whole, so its client waits: the machine may stall, and the server drops requests of clients that have gone.
+ * Milliseconds of silence after which the client half-closes, like one that sent less than it announced. Not
+ * after complete requests: the machine may stall, and the server drops requests of closed clients.
  */
 const SILENCE_MS = 600;
 
@@ -34,16 +34,16 @@ export function exchange(input: ExchangeInput): Promise<Exchange> {
     const bodiless = /^\s*HEAD\s/.test(input.bytes.toString("latin1", 0, 10));
     let received = Buffer.alloc(0);
     let connected = false;
-    let settled = false;
-    const settle = (ended: boolean, onTime: boolean) => {
-      if (settled) return;
-      settled = true;
-      clearTimeout(patience);
+    let isFinished = false;
+    const finish = (ended: boolean, onTime: boolean) => {
+      if (isFinished) return;
+      isFinished = true;
+      clearTimeout(timeout);
       clearTimeout(silence);
       socket.destroy();
-      resolve(judge(received, bodiless, ended, onTime, connected));
+      resolve(check(received, bodiless, ended, onTime, connected));
     };
-    const patience = setTimeout(() => settle(false, false), PATIENCE_MS);
+    const timeout = setTimeout(() => finish(false, false), TIMEOUT_MS);
     const silence = setTimeout(() => {
       if (input.answers === 0) socket.end();
     }, SILENCE_MS);
@@ -56,12 +56,12 @@ export function exchange(input: ExchangeInput): Promise<Exchange> {
     socket.on("data", (chunk: Buffer) => {
       received = Buffer.concat([received, chunk]);
       silence.refresh();
-      if (countAnswers(received, bodiless) >= wanted) settle(false, true);
+      if (countAnswers(received, bodiless) >= wanted) finish(false, true);
     });
-    socket.on("end", () => settle(true, true));
-    // A reset is an end too: a server may close on a client that goes on sending after its answer.
-    socket.on("error", () => settle(true, true));
-    socket.on("close", () => settle(true, true));
+    socket.on("end", () => finish(true, true));
+    // A reset counts as an end: a server may close while the client still sends.
+    socket.on("error", () => finish(true, true));
+    socket.on("close", () => finish(true, true));
   });
 }
 
@@ -79,7 +79,7 @@ function countAnswers(received: Buffer, bodiless: boolean): number {
   }
 }
 
-function judge(
+function check(
   received: Buffer,
   bodiless: boolean,
   ended: boolean,
@@ -89,7 +89,7 @@ function judge(
   try {
     const { answers, rest } = readAnswers(received, bodiless, ended);
     const cutOff =
-      ended && rest.length > 0 ? `the answer was cut off: ${rest.toString("latin1", 0, 200)}` : null;
+      ended && rest.length > 0 ? `the answer is truncated: ${rest.toString("latin1", 0, 200)}` : null;
     if (!connected) return { answers, end: "refused", defect: null };
     if (answers.length > 0) return { answers, end: "answered", defect: cutOff };
     return { answers, end: onTime ? "closed" : "hung", defect: cutOff };

@@ -1,24 +1,24 @@
-// Sends the requests of a seed, several at a time, and keeps count of what comes back.
+// Sends the requests of a seed, several at a time, and counts the outcomes.
 
 import type { HttpClient } from "../torture/harness/http-request.ts";
 import { createRandom } from "../torture/harness/random.ts";
 import { Canary } from "./canary.ts";
 import { exchange } from "./exchange.ts";
 import { generateRequest, type GeneratedRequest } from "./generate.ts";
-import { judgeExchange } from "./judge-exchange.ts";
+import { checkExchange } from "./check-exchange.ts";
 import { minimise } from "./minimise.ts";
 import { readOperations } from "./openapi.ts";
 
 export interface FuzzOptions {
   readonly port: number;
   readonly client: HttpClient;
-  /** Memory that the server has now, in bytes; `null` where the system does not tell. */
+  /** Returns the server's resident memory in bytes; `null` if the system does not report it. */
   readonly residentBytes: () => number | null;
   readonly seed: string;
   readonly requests: number;
-  /** The number of the one request to send, `null` for all. */
+  /** Index of the only request to send, `null` for all. */
   readonly only: number | null;
-  /** How often a request that failed is sent again to find a shorter one that fails. */
+  /** Maximum number of attempts to shorten a failing request. */
   readonly shortening: number;
 }
 
@@ -26,25 +26,25 @@ export interface FuzzFailure {
   readonly index: number;
   readonly kind: string;
   readonly wrong: string;
-  /** The shortest bytes that fail in the same way. */
+  /** The shortest bytes with the same failure. */
   readonly bytes: Buffer;
 }
 
 export interface FuzzResult {
   readonly sent: number;
-  /** How often each status, or `closed` for a connection that was closed without one. */
+  /** Number of answers per status, or `closed` for connections closed without one. */
   readonly counts: ReadonlyMap<string, number>;
   readonly failures: readonly FuzzFailure[];
-  /** By how much the server's memory grew, in bytes; `null` where the system does not tell. */
+  /** Growth of the server's memory in bytes; `null` if the system does not report it. */
   readonly grownBytes: number | null;
 }
 
-const AT_A_TIME = 48;
-/** Requests between two looks at the canary. */
+const CONCURRENCY = 48;
+/** Number of requests between two checks of the canary. */
 const CANARY_EVERY = 250;
-/** Failures after which the run ends. */
-const ENOUGH_FAILURES = 10;
-/** Requests that warm the server up before its memory is measured. */
+/** Number of failures that end the run. */
+const MAX_FAILURES = 10;
+/** Number of requests before memory is first measured. */
 const WARM_UP = 1000;
 
 export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
@@ -61,7 +61,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
   let before: number | null = null;
 
   const worker = async () => {
-    while (next < end && failures.length < ENOUGH_FAILURES) {
+    while (next < end && failures.length < MAX_FAILURES) {
       const index = next;
       next += 1;
       if (index === WARM_UP) before = options.residentBytes();
@@ -73,7 +73,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
       if (changed !== null) failures.push({ index, kind: "canary", wrong: changed, bytes: Buffer.alloc(0) });
     }
   };
-  await Promise.all(Array.from({ length: AT_A_TIME }, worker));
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
   const changed = await canary.check();
   if (changed !== null)
     failures.push({ index: next, kind: "canary", wrong: changed, bytes: Buffer.alloc(0) });
@@ -95,10 +95,10 @@ async function attempt(
   const first = exchanged.answers[0];
   const name = first === undefined ? exchanged.end : String(first.status);
   counts?.set(name, (counts.get(name) ?? 0) + 1);
-  return judgeExchange(request, exchanged);
+  return checkExchange(request, exchanged);
 }
 
-/** Shortens a request that fails by itself too; one that only fails among others is shown as it was. */
+/** Shortens a request that also fails alone; one that fails only among others is reported unchanged. */
 async function describeFailure(
   index: number,
   request: GeneratedRequest,
@@ -108,9 +108,9 @@ async function describeFailure(
   const kindOf = (text: string | null) => text?.replaceAll(/[^a-z ]/gi, "").slice(0, 25);
   const fails = async (bytes: Buffer) =>
     kindOf(await attempt({ ...request, bytes, cuts: [] }, port, null)) === kindOf(wrong);
-  // Requests that hang take their time, so those are tried less often.
+  // Hanging requests are slow, so use fewer attempts.
   const attempts = wrong.startsWith("no answer") ? 6 : shortening;
-  // What is left of a valid request is no valid one any more.
+  // A shortened valid request is no longer valid.
   const bytes =
     request.answers === 0 && (await fails(request.bytes))
       ? await minimise(request.bytes, fails, attempts)

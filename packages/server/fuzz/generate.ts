@@ -1,4 +1,4 @@
-// From a seed and a number to the bytes of a request: the same ones each time, whatever came before.
+// Generates the bytes of a request from a seed and an index: always the same, independent of earlier ones.
 
 import { createRandom, type Random } from "../torture/harness/random.ts";
 import { hostileBytes } from "./hostile-values.ts";
@@ -12,15 +12,15 @@ export type RequestKind = "valid" | "mutated" | "damaged" | "garbage" | "pipelin
 export interface GeneratedRequest {
   readonly kind: RequestKind;
   readonly bytes: Buffer;
-  /** Where the bytes are cut into packets: they are sent one after the other. */
+  /** Offsets at which the bytes are split into packets, sent one by one. */
   readonly cuts: readonly number[];
-  /** Answers that must come; 0 when nobody can tell. */
+  /** Number of expected answers; 0 if unknown. */
   readonly answers: number;
-  /** Whether the client ends its side right after the last byte. */
+  /** Whether the client half-closes right after the last byte. */
   readonly breaksOff: boolean;
 }
 
-/** Request number `index` of a run with this seed. */
+/** Generates request number `index` of a run with this seed. */
 export function generateRequest(
   seed: string,
   index: number,
@@ -54,7 +54,7 @@ function request(kind: RequestKind, bytes: Buffer, answers: number, random: Rand
   };
 }
 
-/** `finite` leaves out streams, behind which nothing else can be answered. */
+/** `finite` leaves out streams, after which nothing else can be answered. */
 function valid(
   operations: readonly Operation[],
   context: RequestContext,
@@ -71,7 +71,7 @@ function mutated(operations: readonly Operation[], context: RequestContext, rand
   return serialise(parts);
 }
 
-/** Bytes changed, added, removed, doubled, or the end cut off. */
+/** Changes, adds, removes or duplicates bytes, or cuts off the end. */
 function damage(bytes: Buffer, random: Random): Buffer {
   let damaged = bytes;
   for (let count = random.integer(1, 6); count > 0; count -= 1) {
@@ -125,7 +125,10 @@ function garbage(random: Random): Buffer {
   return Buffer.concat(Array.from({ length: random.integer(1, 5) }, () => hostileBytes(random)));
 }
 
-/** A body whose names belong to the configuration (slots of secrets) cannot be made from the document: it is only ever mutated. */
+/**
+ * Bodies whose names come from the configuration (secret slots) cannot be generated from the document: they
+ * are only mutated.
+ */
 function isWhollyDescribed({ body }: Operation): boolean {
   return body === null || Object.keys(body.properties ?? {}).length > 0;
 }

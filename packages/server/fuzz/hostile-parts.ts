@@ -1,11 +1,11 @@
-// Pieces of requests that servers trip over. Text is a byte a character.
+// Parts of requests that break servers. Text is one byte per character.
 
-/** Methods that exist, that do not, and that are written wrong. */
+/** Methods that exist, that do not, and misspelled ones. */
 export const METHODS =
   "GET PUT HEAD OPTIONS TRACE CONNECT PATCH POST DELETE get Post PRI QUERY PROPFIND LOCK M-SEARCH PURGE X".split(
     " ",
   );
-/** Versions of HTTP, few of them right. */
+/** HTTP versions, few of them valid. */
 export const VERSIONS = [
   "HTTP/1.0",
   "HTTP/0.9",
@@ -18,7 +18,7 @@ export const VERSIONS = [
   "RTSP/1.0",
 ];
 
-/** Headers that mean something to a server, with values that are wrong, unusual or dangerous. `Name: value`. */
+/** Headers with a meaning for servers and wrong, unusual or dangerous values: `Name: value`. */
 export const HEADERS: readonly string[] = [
   ...[
     "",
@@ -100,7 +100,7 @@ export const HEADERS: readonly string[] = [
   "constructor: x",
 ];
 
-/** Ways to write a path that make a careless server take it for another. */
+/** Path spellings that a careless server takes for another path. */
 export const PATH_TRICKS: readonly ((path: string) => string)[] = [
   (path) => `/${path}`,
   (path) => `${path}/`,
@@ -134,7 +134,7 @@ export const PATH_TRICKS: readonly ((path: string) => string)[] = [
   (path) => path.replace("api", "\u0430pi"),
 ];
 
-/** Parameters, encoded already. */
+/** Query parameters, already encoded. */
 export const QUERY_TRICKS: readonly [name: string, value: string][] = [
   ["__proto__", "1"],
   ["__proto__[polluted]", "1"],

@@ -1,8 +1,8 @@
-// Values that servers trip over.
+// Values that break servers.
 
 import type { Random } from "../torture/harness/random.ts";
 
-/** Text of any kind; may hold anything a JavaScript string can. */
+/** Text of any kind; may contain everything a JavaScript string can. */
 export const HOSTILE_TEXT: readonly string[] = [
   "",
   " ",
@@ -58,7 +58,7 @@ export const HOSTILE_TEXT: readonly string[] = [
   "６f1c3c1e-0000-4000-8000-000000000001",
 ];
 
-/** Text of a JSON document, right or wrong. */
+/** JSON texts, valid and invalid. */
 export const HOSTILE_JSON: readonly string[] = [
   "",
   " ",
@@ -110,7 +110,7 @@ export const HOSTILE_JSON: readonly string[] = [
   `{${Array.from({ length: 5000 }, (_, index) => `"k${index}":${index}`).join()}}`,
 ];
 
-/** Bytes that are no UTF-8, no text, or another encoding's. */
+/** Bytes that are not UTF-8, not text, or in another encoding. */
 export function hostileBytes(random: Random): Buffer {
   const kind = random.integer(0, 4);
   if (kind === 0) return Buffer.from([0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00]);

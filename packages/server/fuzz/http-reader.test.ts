@@ -8,8 +8,8 @@ function read(text: string, { bodiless = false, ended = false } = {}) {
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
-describe("reading answers", () => {
-  it("reads bodies with a length, chunks, or none, one after the other", () => {
+describe("readAnswers", () => {
+  it("reads consecutive bodies with a length, chunks, or none", () => {
     const chunked =
       "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n";
     expect(read(`${OK}${chunked}HTTP/1.1 304 Not Modified\r\n\r\n${OK}`)).toEqual({
@@ -23,14 +23,14 @@ describe("reading answers", () => {
     });
   });
 
-  it("waits for what is missing", () => {
+  it("waits for missing bytes", () => {
     for (let length = 0; length < OK.length; length += 1) {
       expect(read(OK.slice(0, length)).answers).toEqual([]);
     }
     expect(read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab").answers).toEqual([]);
   });
 
-  it("skips interim answers and takes no body after HEAD", () => {
+  it("skips interim answers and reads no body after HEAD", () => {
     expect(read(`HTTP/1.1 100 Continue\r\n\r\n${OK}`).answers).toEqual([[200, "hi"]]);
     expect(read("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", { bodiless: true })).toEqual({
       answers: [[200, ""]],
@@ -38,13 +38,13 @@ describe("reading answers", () => {
     });
   });
 
-  it("ends a body without a length with the connection", () => {
+  it("ends a body without a length at the end of the connection", () => {
     const text = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nwrong";
     expect(read(text).answers).toEqual([]);
     expect(read(text, { ended: true }).answers).toEqual([[400, "wrong"]]);
   });
 
-  it("knows an event stream, which has no end", () => {
+  it("recognizes an event stream, which has no end", () => {
     const text = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nretry: 2000\n\n";
     const { answers } = readAnswers(Buffer.from(text), false, false);
     expect(answers.map(({ streams }) => streams)).toEqual([true]);
@@ -54,7 +54,7 @@ describe("reading answers", () => {
     "nonsense\r\n\r\n",
     "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-  ])("refuses %j", (text) => {
+  ])("rejects %j", (text) => {
     expect(() => read(text)).toThrow(/Not a/);
   });
 });

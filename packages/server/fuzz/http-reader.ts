@@ -1,8 +1,8 @@
-// Reads answers from the bytes of a connection (RFC 9112), as strictly as the server ought to write them.
+// Reads answers from the bytes of a connection (RFC 9112), as strictly as the server should write them.
 
 export interface RawAnswer {
   readonly status: number;
-  /** Names in lower case; a name that came twice has its values joined with ", ". */
+  /** Names in lower case; values of repeated names are joined with ", ". */
   readonly headers: ReadonlyMap<string, string>;
   /** Empty for a stream. */
   readonly body: Buffer;
@@ -11,22 +11,22 @@ export interface RawAnswer {
 }
 
 export interface ReadResult {
-  /** Final answers, in order; interim ones (1xx) are left out. */
+  /** Final answers, in order, without interim ones (1xx). */
   readonly answers: readonly RawAnswer[];
-  /** Bytes that follow the last whole answer. */
+  /** Bytes after the last complete answer. */
   readonly rest: Buffer;
 }
 
 interface Head {
   readonly status: number;
   readonly headers: Map<string, string>;
-  /** Where the body begins. */
+  /** Offset of the body. */
   readonly end: number;
 }
 
 /**
- * All whole answers in `bytes`. `bodiless` says that the first one answers a HEAD. `ended` says that nothing will follow, so
- * that a body without a length is over. Throws when the bytes are not HTTP.
+ * Returns all complete answers in `bytes`. `bodiless`: the first one answers a HEAD. `ended`: no more bytes
+ * follow, which ends a body without a length. Throws if the bytes are not HTTP.
  */
 export function readAnswers(bytes: Buffer, bodiless: boolean, ended: boolean): ReadResult {
   const answers: RawAnswer[] = [];

@@ -1,7 +1,7 @@
 // npm run fuzz -- --requests 20000 --seed 1 [--only INDEX]
 //
-// Sends a real server requests that are wrong in every way that could be thought of, over raw sockets, made from its own OpenAPI
-// document, valid ones mixed in. Ends with exit code 1 when one of them was not answered as the contract says.
+// Sends malformed requests to a real server over raw sockets, generated from its own OpenAPI document, with
+// valid ones mixed in. Exits with 1 if any answer violates the contract.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { createHttpClient } from "../torture/harness/http-request.ts";
 import { findFreePort, ServerProcess } from "../torture/harness/server-process.ts";
 import { runFuzz, type FuzzResult } from "./fuzz-run.ts";
 
-/** The server may grow by this much: its budget for snapshots (contract section 1) and as much again. */
+/** Allowed growth of the server's memory: its snapshot budget (contract section 1) and as much again. */
 const GROWTH_BYTES = 512 * 1024 * 1024;
 
 const given = parseArguments(process.argv.slice(2), { requests: 20_000, seed: "1", only: null });
@@ -26,7 +26,7 @@ function describe(result: FuzzResult, seconds: number): string {
       result.grownBytes === null ? "an unknown amount" : `${Math.round(result.grownBytes / 2 ** 20)} MB`
     }`,
     ...result.failures.flatMap(({ index, kind, wrong, bytes }) => [
-      `FAILED ${kind} (again: npm run fuzz -- --seed ${given.seed} --only ${index}): ${wrong}`,
+      `FAILED ${kind} (repeat: npm run fuzz -- --seed ${given.seed} --only ${index}): ${wrong}`,
       `  ${JSON.stringify(bytes.toString("latin1")).slice(0, 1500)}`,
     ]),
   ].join("\n");

@@ -1,8 +1,6 @@
-// Makes a request that fails as short as it gets while it still fails, so that a person sees why.
+// Shortens a failing request as far as it still fails, so that the cause is visible.
 
-/**
- * Leaves out pieces of `bytes`, ever smaller ones, as long as `fails` still answers true. Asks at most `attempts` times.
- */
+/** Removes ever smaller pieces of `bytes` while `fails` returns true. Calls it at most `attempts` times. */
 export async function minimise(
   bytes: Buffer,
   fails: (candidate: Buffer) => Promise<boolean>,

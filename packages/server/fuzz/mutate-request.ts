@@ -1,4 +1,4 @@
-// Ways to make a request wrong, or right in an unusual way.
+// Mutations that make a request invalid, or valid in an unusual way.
 
 import type { Random } from "../torture/harness/random.ts";
 import { METHODS, HEADERS, PATH_TRICKS, QUERY_TRICKS, VERSIONS } from "./hostile-parts.ts";
@@ -58,12 +58,12 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
-/** Changes a request in one to four ways. */
+/** Applies one to four mutations. */
 export function mutate(parts: RequestParts, random: Random): void {
   for (let count = random.integer(1, 4); count > 0; count -= 1) random.pick(MUTATIONS)(parts, random);
 }
 
-/** Chunks of a body (RFC 9112 section 7.1), now and then wrong or broken off. */
+/** Encodes a body in chunks (RFC 9112 section 7.1), sometimes invalid or truncated. */
 function chunked(body: Buffer, random: Random): Buffer {
   const size = body.length.toString(16);
   const text = body.toString("latin1");
@@ -99,7 +99,10 @@ function setBody(parts: RequestParts, body: Buffer, type: string | null): void {
   if (type !== null) replaceHeader(parts, `Content-Type: ${type}`);
 }
 
-/** Percent-encodes what can be, and leaves lone surrogates as the bytes that a careless client would send. */
+/**
+ * Percent-encodes what can be encoded, and leaves lone surrogates as the bytes that a careless client would
+ * send.
+ */
 function encodeLoosely(text: string): string {
   return text.isWellFormed()
     ? encodeURIComponent(text)

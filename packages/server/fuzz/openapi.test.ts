@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { readOperations } from "./openapi.ts";
 
-describe("operations of an OpenAPI document", () => {
-  it("have their method, parameters and body, references followed", () => {
+describe("readOperations", () => {
+  it("returns method, parameters and body, with references resolved", () => {
     const document = {
       openapi: "3.1.0",
       paths: {
@@ -39,7 +39,7 @@ describe("operations of an OpenAPI document", () => {
     ]);
   });
 
-  it("must be there", () => {
+  it("throws without operations", () => {
     expect(() => readOperations({ paths: {} })).toThrow("no operations");
     expect(() => readOperations(null)).toThrow("no operations");
   });

@@ -1,4 +1,4 @@
-// What the service says about itself: the operations of its OpenAPI document, as far as requests are made from it.
+// The operations of the service's OpenAPI document, as far as the fuzzer needs them.
 
 export interface OpenApiParameter {
   readonly name: string;
@@ -22,14 +22,14 @@ export interface Operation {
   /** With `{name}` for each path parameter. */
   readonly path: string;
   readonly parameters: readonly OpenApiParameter[];
-  /** Of a JSON body, `null` when the operation takes none. */
+  /** Schema of the JSON body, `null` if the operation takes none. */
   readonly body: JsonSchema | null;
   readonly bodyRequired: boolean;
 }
 
 const METHODS = new Set(["get", "put", "post", "delete", "patch", "head", "options"]);
 
-/** All operations of an OpenAPI 3 document. Throws when it has none. */
+/** Returns all operations of an OpenAPI 3 document. Throws if it has none. */
 export function readOperations(document: unknown): Operation[] {
   const paths = entriesOf(entryOf(document, "paths"));
   const operations = paths.flatMap(([path, item]) => {
@@ -66,7 +66,7 @@ function readBody(document: unknown, operation: unknown): JsonSchema | null {
   return schema ?? null;
 }
 
-/** Follows a `$ref` within the document. */
+/** Resolves a `$ref` within the document. */
 function resolve(document: unknown, value: unknown): unknown {
   const reference = entryOf(value, "$ref");
   if (typeof reference !== "string") return value;

@@ -1,18 +1,21 @@
-// A request that is not yet bytes. Everything in it goes out as it is, right or wrong.
+// A request before serialisation. Every part is sent as it is, valid or not.
 
 export interface RequestParts {
   method: string;
-  /** Path and query, as they stand in the request line. */
+  /** Path and query, as in the request line. */
   path: string;
   query: [name: string, value: string][];
   version: string;
   headers: [name: string, value: string][];
   body: Buffer | null;
-  /** Whether to add the `Content-Length` that fits. */
+  /** Whether to add a matching `Content-Length`. */
   measured: boolean;
 }
 
-/** The bytes of a request. Text is written as latin1, so a character is a byte; names and values of the query are not encoded. */
+/**
+ * Returns the bytes of a request. Text is written as latin1, one byte per character; the query is not
+ * encoded.
+ */
 export function serialise(parts: RequestParts): Buffer {
   const query = parts.query.map(([name, value]) => (value === "" ? name : `${name}=${value}`)).join("&");
   const target = query === "" ? parts.path : `${parts.path}?${query}`;
@@ -23,7 +26,10 @@ export function serialise(parts: RequestParts): Buffer {
   return parts.body === null ? head : Buffer.concat([head, parts.body]);
 }
 
-/** Characters outside of ASCII as the bytes of their UTF-8, for places that `serialise` writes as latin1. */
+/**
+ * Converts characters outside ASCII to their UTF-8 bytes, one character each, for parts that `serialise`
+ * writes as latin1.
+ */
 export function asBytes(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }

@@ -1,4 +1,4 @@
-// Requests that the service must take, made from what its OpenAPI document says, with values that mean something.
+// Requests that the service must accept, generated from its OpenAPI document with meaningful values.
 
 import type { Random } from "../torture/harness/random.ts";
 import type { JsonSchema, OpenApiParameter, Operation } from "./openapi.ts";
@@ -7,7 +7,7 @@ import { asBytes, type RequestParts } from "./request-parts.ts";
 export interface RequestContext {
   /** Value of `Host`. */
   readonly host: string;
-  /** Sessions that requests may do anything with. */
+  /** Sessions that requests may change in any way. */
   readonly sessions: readonly string[];
 }
 
@@ -25,10 +25,10 @@ const MESSAGES = [
   "${jndi:ldap://x}",
 ];
 
-/** Parameters whose only right values come from an earlier answer. */
+/** Parameters whose valid values come from earlier answers. */
 const FROM_ANSWERS = new Set(["cursor", "after"]);
 
-/** A request with every required parameter and some of the others. */
+/** Returns a request with every required parameter and some optional ones. */
 export function validRequest(operation: Operation, context: RequestContext, random: Random): RequestParts {
   const chosen = operation.parameters.filter(
     ({ name, required }) => required || (!FROM_ANSWERS.has(name) && random.chance(0.3)),
@@ -102,7 +102,7 @@ function parameterValue(parameter: OpenApiParameter, context: RequestContext, ra
   return namedValue(name, random) ?? String(schemaValue(parameter.schema, random));
 }
 
-/** Values for the names of the interface specification and the contract. */
+/** Values for names of the interface specification and the contract. */
 function namedValue(name: string, random: Random): string | null {
   switch (name) {
     case "app":
