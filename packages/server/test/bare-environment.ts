@@ -1,8 +1,8 @@
-// What programs of ours are given of the environment of the tests: nothing that changes what they do.
+// A minimal environment for our child processes, so that the environment of the tests does not affect them.
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 
-/** Where programs are, and where Node keeps what it has compiled: starting the service costs a third less with that. */
+/** The search path, and Node's compile cache, which makes starting the service a third cheaper. */
 export const BARE_ENVIRONMENT: Readonly<Record<string, string>> = {
   ...(PATH !== undefined && { PATH }),
   ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }),

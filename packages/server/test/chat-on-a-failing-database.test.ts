@@ -1,5 +1,5 @@
-// What a client is told of its chat when the database goes away in the middle of it: never a lie (the issue "Many machines"). The ways in
-// which a store meets this are in store/postgres/failing.test.ts; here is what comes out of the whole service.
+// What clients learn about their chat when the database fails during it. store/postgres/failing.test.ts
+// covers the store; this file covers the whole service.
 
 import { AdminOverview, type Message } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -64,12 +64,12 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     return (body.messages ?? []).flatMap(({ sender, content }) => (sender === "user" ? [content] : []));
   }
 
-  /** Sends until it is accepted, as a client does that heeds `Retry-After`. */
+  /** Retries until it is accepted, honouring `Retry-After`. */
   async function sendAgain(message: string, session = id): Promise<void> {
     await expect.poll(async () => (await chat(message, session)).status, { timeout: 20_000 }).toBe(200);
   }
 
-  /** Does `what` with the COMMIT of the transaction that holds the text, once; what comes before and after passes. */
+  /** Runs `what` at the COMMIT of the transaction that contains the text, once; everything else passes. */
   function atCommitOf(text: string, what: FromClient): void {
     let found: Link | null = null;
     proxy.fromClient = (bytes, link) => {
@@ -83,9 +83,9 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     };
   }
 
-  it("is answered as if nothing had happened when it was committed and the answer got lost", async () => {
+  it("succeeds if it was committed and the answer got lost", async () => {
     atCommitOf("first", (bytes, { client, server }) => {
-      // What was written before travels with the COMMIT, and is answered before it, in pieces or not.
+      // Earlier writes share packets with the COMMIT and are answered before it.
       let answered = "";
       server.removeAllListeners("data");
       server.on("data", (piece: Buffer) => {
@@ -96,13 +96,13 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     });
     const answer = await chat("first");
     expect(answer.status).toBe(200);
-    // Its turn may have started with it, or wait for the claim with which the service begins.
+    // Its turn may have started with it, or wait for the service's first claim.
     expect(answer.body.messages?.[0]).toMatchObject({ content: "first" });
     await chat("second");
     expect(await said()).toEqual(["first", "second"]);
   });
 
-  it("is refused when it was not committed, leaves nothing, and can be sent again", async () => {
+  it("is refused if it was not committed, leaves nothing behind, and can be sent again", async () => {
     atCommitOf("first", (_bytes, { client, server }) => {
       client.destroy();
       server.destroy();
@@ -115,7 +115,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     expect(await said()).toEqual(["first"]);
   });
 
-  it("is not said to be lost, and not doubled, when nobody could be asked whether it was committed", async () => {
+  it("is neither reported as lost nor duplicated if the outcome of the commit cannot be checked", async () => {
     atCommitOf("first", (bytes, { client, server }) => {
       server.removeAllListeners("data");
       server.once("data", () => {
@@ -133,7 +133,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     expect(await said()).toEqual(["first"]);
   }, 20_000);
 
-  it("is what operators are told of, by an overview that is answered all the same", async () => {
+  it("appears in the operators' overview, which still answers", async () => {
     const overview = async () => {
       const headers = { authorization: `Bearer ${ADMIN_KEY}` };
       const answer = await fetch(`${url}/api/admin/overview`, { headers });
@@ -161,12 +161,12 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     });
   });
 
-  it("is accepted or refused with a time to wait while the database restarts, and is there when it was accepted", async () => {
+  it("is accepted or refused with Retry-After during a restart of the database, and is stored if accepted", async () => {
     const sessions = Array.from({ length: 60 }, newId);
     const before = await Promise.all(sessions.slice(0, 20).map((session) => chat("hello", session)));
     expect(before.map(({ status }) => status)).toEqual(Array(20).fill(200));
     const during = sessions.slice(20).map(async (session, index) => {
-      // So that they are not all in one transaction.
+      // Avoids putting all of them into one transaction.
       for (let rounds = 0; rounds < index; rounds += 1) await new Promise((resolve) => setImmediate(resolve));
       return await chat("hello", session);
     });

@@ -1,4 +1,4 @@
-// What lies on the disk of a real server: who may read it, and that deleted text is in none of its bytes.
+// Files of a real server: their permissions, and that deleted text remains in none of their bytes.
 
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from "node:fs/promises";
 import { execFile } from "node:child_process";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { chat, newSession, send, settled } from "./black-box/client.ts";
+import { chat, newSession, send, whenIdle } from "./black-box/client.ts";
 import { endProcess, listening, type Started, startIn } from "./watched-process.ts";
 
 const run = promisify(execFile);
@@ -33,16 +33,16 @@ async function start(environment: Readonly<Record<string, string>> = {}) {
   return await listening(started);
 }
 
-describe("text that was deleted", () => {
-  /** Says something in a session, twice. It fills pages of its own, unless it is short. */
+describe("deleted text", () => {
+  /** Sends a message twice in a session. It fills its own pages, unless it is short. */
   async function say(url: string, session: string, filler = "x".repeat(8000)): Promise<void> {
     for (const turn of ["first", "second"]) {
       await chat(url, session, `${filler}${turn} ${markOf(session)}`);
-      await settled(url, session);
+      await whenIdle(url, session);
     }
   }
 
-  it("is in no byte of database, log and index, and what others said is", async () => {
+  it("is in no byte of database, log and index, and other text stays", async () => {
     const { address } = await start();
     const sessions = Array.from({ length: SESSIONS }, newSession);
     await Promise.all(sessions.map((session) => say(address, session)));
@@ -55,7 +55,7 @@ describe("text that was deleted", () => {
     await expect.poll(() => found(sessions), PATIENCE).toEqual(left);
   }, 60_000);
 
-  it("is gone from the log of a server that was killed when another one has started", async () => {
+  it("is gone from the log of a killed server once another one has started", async () => {
     const { address, child, exited } = await start();
     const session = newSession();
     await say(address, session);
@@ -66,7 +66,7 @@ describe("text that was deleted", () => {
     await expect.poll(() => found([session]), PATIENCE).toEqual([]);
   }, 60_000);
 
-  it("is gone from pages that it shared, too, when the commands of docs/operations.md have rewritten the file", async () => {
+  it("is gone from shared pages, too, after the commands of docs/operations.md rewrote the file", async () => {
     const { address, child, exited } = await start();
     const sessions = Array.from({ length: SESSIONS }, newSession);
     await Promise.all(sessions.map((session) => say(address, session, "")));
@@ -87,14 +87,14 @@ describe("text that was deleted", () => {
     return sessions.filter((session) => files.some((bytes) => bytes.includes(markOf(session))));
   }
 
-  /** Text that stands in no row but those of what was said: the id itself is in others. */
+  /** Text that occurs only in the session's messages; the id itself also occurs elsewhere. */
   function markOf(session: string): string {
     return `said-${session.replaceAll("-", "")}`;
   }
 });
 
-describe("a data directory that others may read", () => {
-  it("is taken from them at the start, with a line in the log", async () => {
+describe("a data directory with open permissions", () => {
+  it("is closed to others at the start, with a line in the log", async () => {
     await mkdir(data);
     await chmod(data, 0o755);
     const { find } = await start();
@@ -105,7 +105,7 @@ describe("a data directory that others may read", () => {
     }
   });
 
-  it("is warned about where its rights cannot be changed", async () => {
+  it("causes a warning if its permissions cannot be changed", async () => {
     await mkdir(join(directory, "shared"));
     await chmod(join(directory, "shared"), 0o1777);
     await symlink(join(directory, "shared"), data);

@@ -3,7 +3,7 @@ import { SESSION, testEdge } from "../src/http/testing/edge.ts";
 import { DocumentedApi, type Traffic } from "./documented-api.ts";
 
 let api: DocumentedApi;
-/** A real exchange, of which each test changes something. */
+/** A real exchange that each test modifies. */
 let exchange: Traffic;
 
 beforeAll(async () => {
@@ -26,17 +26,17 @@ function faults(changes: Partial<Traffic>): string[] {
   return api.faults({ ...exchange, ...changes });
 }
 
-/** Faults of the snapshot with these fields in place of its own. */
+/** Returns the faults of the snapshot with these fields replaced. */
 function bodyFaults(fields: object): string[] {
   return faults({ text: JSON.stringify({ ...(JSON.parse(exchange.text!) as object), ...fields }) });
 }
 
 describe("the OpenAPI document", () => {
-  it("tells of a real answer", () => {
+  it("covers a real answer", () => {
     expect(faults({})).toEqual([]);
   });
 
-  it("tells of no other status, header, media type or path", () => {
+  it("covers no other status, header, media type or path", () => {
     expect(faults({ status: 418 })).toEqual(["the status 418"]);
     expect(faults({ headers: { ...exchange.headers, "x-secret": "1" } })).toEqual(["the header x-secret"]);
     const { etag: _, ...untagged } = exchange.headers;
@@ -46,7 +46,7 @@ describe("the OpenAPI document", () => {
     expect(faults({ target: "/api/nowhere" })).toEqual(["GET /api/nowhere"]);
   });
 
-  it("tells of no other field, at any depth, and of no missing one", () => {
+  it("covers no unknown field at any depth, and no missing one", () => {
     expect(bodyFaults({ secret: 1 })).toHaveLength(1);
     expect(bodyFaults({ title: undefined })).toHaveLength(1);
     expect(bodyFaults({ status: "resting" })).toHaveLength(1);
@@ -55,7 +55,7 @@ describe("the OpenAPI document", () => {
     expect(bodyFaults({ messages: [{ ...message, status: "complete", extra: 1 }] })).toHaveLength(1);
   });
 
-  it("allows a session id in any case, and neither the nil nor the max UUID", () => {
+  it("allows a session id in any case, but not the nil or the max UUID", () => {
     const withId = (id: string) => faults({ sent: { "x-session-id": id } });
     expect(withId(SESSION.toUpperCase())).toEqual([]);
     for (const id of ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-FFFFFFFFFFFF", "none"])
@@ -63,7 +63,7 @@ describe("the OpenAPI document", () => {
     expect(faults({ sent: {} })).toEqual(["no header parameter X-Session-Id"]);
   });
 
-  it("tells of each event as it is, and of no other type, field or code", () => {
+  it("covers each event exactly, and no other type, field or code", () => {
     const notice = { type: "system_notice", session_id: SESSION, message: "m", level: "info" };
     expect(api.eventFaults({ ...notice, code: "resync" })).toEqual([]);
     expect(api.eventFaults({ ...notice, code: "unheard_of" })).not.toEqual([]);

@@ -1,5 +1,5 @@
-// The service's OpenAPI document as a judge of its traffic: each answer must be one that the document tells of, to the last status, header
-// and field, and each request that was answered well one that it allows.
+// Validates traffic against the service's OpenAPI document: each answer must match it in status, headers and
+// fields, and each successful request must be allowed by it.
 
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -13,7 +13,7 @@ export interface Traffic {
   readonly body: string | null;
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
-  /** `null` where the answer is a stream, whose events are looked at one by one. */
+  /** `null` for a stream, whose events are validated one by one. */
   readonly text: string | null;
 }
 
@@ -51,7 +51,7 @@ interface DocumentedOperation {
   readonly responses: Readonly<Record<string, Response>>;
 }
 
-/** Header fields of HTTP itself, which no document of an API tells of. */
+/** Headers of HTTP itself, which API documents omit. */
 const FRAMING = new Set([
   "connection",
   "content-length",
@@ -60,7 +60,7 @@ const FRAMING = new Set([
   "keep-alive",
   "transfer-encoding",
 ]);
-/** Pages, files and the document itself: the API's document does not tell of them. */
+/** Pages, files and the document itself are not part of the document. */
 const PAGES = /^\/(?:$|docs|reference|openapi\.json|assets\/|console|favicon|admin(?:$|\/)|\?)/;
 const PROBLEM = { $ref: "#/components/schemas/Problem" };
 
@@ -86,10 +86,10 @@ export class DocumentedApi {
     );
   }
 
-  /** What the document does not tell of; empty where it tells of all. */
+  /** Returns the deviations from the document; empty if there are none. */
   faults(traffic: Traffic): string[] {
     const [path = ""] = traffic.target.replace(/^https?:\/\/[^/]*/, "").split("?");
-    // A document need not tell of HEAD: it answers as GET does, or nothing.
+    // HEAD may be undocumented: it answers like GET, or 405.
     if (traffic.method === "HEAD" && traffic.status === 405) return [];
     const method = traffic.method === "HEAD" ? "GET" : traffic.method;
     const operation = this.#operations.find((one) => one.method === method && one.path.test(path));
@@ -100,12 +100,12 @@ export class DocumentedApi {
     return [...request, ...this.#headerFaults(response, traffic), ...this.#bodyFaults(response, traffic)];
   }
 
-  /** As `faults`, of one event of a stream. */
+  /** As `faults`, for one event of a stream. */
   eventFaults(event: unknown): string[] {
     return this.#check({ $ref: "#/components/schemas/UpdateEvent" }, event, "event");
   }
 
-  /** Where nothing is documented nothing may be found. */
+  /** Undocumented paths must answer 404. */
   #outside({ method, status, text }: Traffic, path: string): string[] {
     if (PAGES.test(path) || method === "OPTIONS") return [];
     if (![400, 403, 404, 405, 408, 417, 431].includes(status)) return [`${method} ${path}`];
@@ -178,7 +178,7 @@ export class DocumentedApi {
   }
 }
 
-/** The schema without room for fields that it does not name: the document leaves room for those of later versions. */
+/** Returns the schema without additional properties: the document itself allows those of later versions. */
 function closed<Schema>(schema: Schema): Schema {
   return JSON.parse(JSON.stringify(schema), (_key, value: unknown) => {
     const isOpen =

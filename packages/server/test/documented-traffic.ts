@@ -1,28 +1,28 @@
-// Every answer of a service, and every event of its streams, against the document that it gives of itself.
+// Validates every answer of a service, and every event of its streams, against its own document.
 
 import { expect } from "vitest";
 import { DocumentedApi, type Traffic } from "./documented-api.ts";
 
 const documents = new Map<string, Promise<DocumentedApi | null>>();
 
-/** A proxy answers at this address, with headers and errors of its own: nothing from there is checked. */
+/** Disables validation for an address, for example of a proxy with its own headers and errors. */
 export function leaveUnchecked(url: string): void {
   documents.set(url, Promise.resolve(null));
 }
 
-/** The document of the service at this address, asked for once; `null` where nothing is checked. */
+/** Returns the document of the service at this address, fetched once; `null` if validation is disabled. */
 export function documentOf(url: string): Promise<DocumentedApi | null> {
   let document = documents.get(url);
   if (document === undefined) {
     document = readDocument(url);
-    // A service that is not there yet is asked again.
+    // Retry later if the service is not up yet.
     document.catch(() => documents.delete(url));
     documents.set(url, document);
   }
   return document;
 }
 
-/** Asserts that the document tells of everything in this exchange. */
+/** Asserts that the document covers this exchange. */
 export function expectDocumented(api: DocumentedApi | null, traffic: Traffic): void {
   expect(
     api?.faults(traffic) ?? [],
@@ -30,13 +30,14 @@ export function expectDocumented(api: DocumentedApi | null, traffic: Traffic): v
   ).toEqual([]);
 }
 
-/** As `expectDocumented`, of one event of a stream. */
+/** As `expectDocumented`, for one event of a stream. */
 export function expectDocumentedEvent(api: DocumentedApi | null, event: unknown): void {
   expect(api?.eventFaults(event) ?? [], `${JSON.stringify(event)}: not in the OpenAPI document`).toEqual([]);
 }
 
 async function readDocument(url: string): Promise<DocumentedApi> {
-  // Left open, this connection would carry a request of the test too, and the balancer before three nodes allows one each.
+  // A kept-alive connection would also carry a request of the test, but the balancer in front of three nodes
+  // allows one each.
   const answer = await fetch(new URL("/openapi.json", url), { headers: { connection: "close" } });
   if (!answer.ok) throw new Error(`${url} does not show its OpenAPI document: ${answer.status}`);
   return new DocumentedApi(await answer.json());

@@ -1,21 +1,21 @@
-// Sees what the stores of all nodes answer, and tells of turns that were given to two owners under one epoch, and of writes that were taken
-// though the turn had come to a later epoch before they were asked for. No snapshot shows that: what the old owner writes may look like what
-// the new one would have written.
+// Observes the stores of all nodes and reports turns given to two owners under one epoch, and writes accepted
+// after the turn's epoch was raised. Snapshots would not show it: a former owner's write may look like the
+// new owner's.
 
 import type { Store } from "../src/core/ports/driven/store.ts";
 import type { TurnStore } from "../src/core/ports/driven/turn-store.ts";
 import type { StartedTurn, TurnIdentity } from "../src/core/turn.ts";
 
-/** As far as it matters here, what a method answers that changes a session. */
+/** The relevant part of a result that changes a session. */
 interface Answered {
   readonly session?: { readonly key: number; readonly epoch: number };
-  /** The turn that a claim has started, or what holds the one that a chat has. */
+  /** The turn that a claim has started, or that a chat has. */
   readonly outcome?: StartedTurn | { readonly started: StartedTurn | null } | string | null;
 }
 
 export class EpochWatch {
   readonly found: string[] = [];
-  /** The highest epoch that any node was answered, by session key. */
+  /** The highest epoch returned to any node, by session key. */
   readonly #epochs = new Map<number, number>();
   readonly #started = new Set<string>();
 

@@ -1,4 +1,5 @@
-// Runs the file of docs/guides/first-app.md in its own folder, with the demo model.
+// Follows docs/guides/first-app.md exactly: its files, step by step, in a separate folder with the demo
+// model.
 
 import { randomUUID } from "node:crypto";
 import { copyFile, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -7,7 +8,7 @@ import { join } from "node:path";
 import { Action } from "@colloquy/protocol";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { chat, send, settled, state } from "./black-box/client.ts";
+import { chat, send, whenIdle, state } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -21,7 +22,7 @@ beforeAll(async () => {
   const guide = await readFile(join(ROOT, "docs/guides/first-app.md"), "utf8");
   file = /```ts\n\/\/ colloquy\.config\.ts\n(.*?)```/s.exec(guide)?.[1] ?? "";
   folder = await mkdtemp(join(tmpdir(), "colloquy-first-app-"));
-  // A folder in the clone finds the packages that the clone has.
+  // A folder in the repository resolves the repository's packages.
   await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
   await copyFile(join(EXAMPLE, "stock-server.ts"), join(folder, "stock-server.ts"));
   await writeFile(join(folder, "colloquy.config.ts"), file);
@@ -34,7 +35,7 @@ afterAll(async () => {
 
 async function say(session: string, message: string): Promise<string | undefined> {
   await chat(program.url, session, message);
-  return (await settled(program.url, session)).messages.at(-1)?.content;
+  return (await whenIdle(program.url, session)).messages.at(-1)?.content;
 }
 
 it("calls a tool of its own", async () => {
@@ -58,7 +59,7 @@ it("runs an approved call after the server was killed", async () => {
     json: { decision: "approve" },
   });
   expect(decided.status).toBe(200);
-  const { messages } = await settled(program.url, session);
+  const { messages } = await whenIdle(program.url, session);
   expect(messages.at(-1)?.content).toContain("Order A-18 is cancelled.");
 });
 

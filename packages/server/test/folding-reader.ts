@@ -1,5 +1,5 @@
-// A client as the contract wishes it (section 5, "The fold"): takes a snapshot, subscribes after it with everything included, and folds
-// what comes. Independent of the server's own fold: it knows the wire alone.
+// A client as the contract describes it (section 5, "The fold"): takes a snapshot, subscribes after it with
+// all groups, and folds the events. Independent of the server's own fold.
 
 import type { IncludeGroup, PendingAction, Snapshot, SystemEvent, UpdateEvent } from "@colloquy/protocol";
 import { isHidden, type PlacedMessage } from "../src/core/message.ts";
@@ -15,9 +15,9 @@ export class FoldingReader {
   #sink = new RecordingSink();
   #stream: OpenStream | null = null;
   #snapshot: Snapshot | null = null;
-  /** Characters of the sink's text that were read. */
+  /** Number of characters of the sink's text read so far. */
   #read = 0;
-  /** Events that arrived twice or with a gap before them. */
+  /** Events that arrived twice or after a gap. */
   readonly faults: string[] = [];
 
   constructor(service: TestService, sessionId: string) {
@@ -34,7 +34,7 @@ export class FoldingReader {
     return this.#snapshot === null ? null : visible(this.#snapshot);
   }
 
-  /** Connects, again after a drop or a crash: resumes after the last event it has, or fetches the snapshot first. */
+  /** Connects, again after a drop or crash: resumes after its last event, or fetches the snapshot first. */
   async connect(service: TestService = this.#service): Promise<void> {
     this.drop();
     this.#service = service;
@@ -103,7 +103,7 @@ export class FoldingReader {
   #grow(snapshot: Snapshot, delta: Extract<UpdateEvent, { type: "message_delta" }>): void {
     const message = snapshot.messages.find(({ id }) => id === delta.message_id);
     if (message === undefined) this.faults.push(`a delta for ${delta.message_id}, which was never created`);
-    // All the text so far: what was said before a crash and did not reach the disk is gone.
+    // The whole text: text that a crash lost before it was stored is gone.
     else if (delta.offset === 0) message.content = delta.text;
     else if (delta.offset > message.content.length) this.faults.push(`a gap before offset ${delta.offset}`);
     else if (delta.offset + delta.text.length > message.content.length) {
@@ -112,7 +112,7 @@ export class FoldingReader {
   }
 }
 
-/** A message that is not known goes where its event says: the snapshot may have left it out. */
+/** Inserts an unknown message at the event's index: the snapshot may have left it out. */
 function put(snapshot: Snapshot, { message, index }: PlacedMessage): void {
   const { messages } = snapshot;
   const at = messages.findIndex(({ id }) => id === message.id);
@@ -120,7 +120,7 @@ function put(snapshot: Snapshot, { message, index }: PlacedMessage): void {
     at >= 0 ? messages.with(at, message) : messages.toSpliced(index ?? messages.length, 0, message);
 }
 
-/** What a reader shows of its fold: without an answer that has not begun, as the snapshot. */
+/** Leaves out an answer without content, as snapshots do. */
 function visible(snapshot: Snapshot): Snapshot {
   return { ...snapshot, messages: snapshot.messages.filter((message) => !isHidden(message)) };
 }

@@ -1,5 +1,5 @@
-// A disk without room, as the program itself meets it: the system refuses every write to a file of the data directory with ENOSPC, which
-// strace brings about from outside. Every operation is asked meanwhile, then there is room again.
+// A full disk, for the program itself: strace makes every write to the data directory fail with ENOSPC. Tries
+// every operation meanwhile, then frees space again.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import {
   newSession,
   open,
   send,
-  settled,
+  whenIdle,
   state,
 } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
@@ -38,7 +38,7 @@ describe.skipIf(await isWithout("strace"))("a full disk", () => {
   beforeAll(async () => {
     program = await Program.start(CONFIG);
     await chat(program.url, known, "hello there");
-    await settled(program.url, known);
+    await whenIdle(program.url, known);
     await chat(program.url, waiting, "what is 12 * 7?");
     action = await askedAction(program.url, waiting);
     tracer = await fillDisk(program.pids[0] ?? 0);
@@ -78,7 +78,7 @@ describe.skipIf(await isWithout("strace"))("a full disk", () => {
     ["list Apps for a new session", "GET", () => "/api/control/apps", () => ({ session: newSession() })],
     ["set secrets", "PUT", () => "/api/secrets?client_id=me", () => ({ json: { TOKEN: "value" } })],
   ])(
-    "refuses what has to be written: %s is 507, says when to try again, and changes nothing",
+    "rejects writes: %s gives 507 with Retry-After, and changes nothing",
     async (_name, method, path, call) => {
       const answer = await send(program.url, method, path(), call());
       expectProblem(answer, 507, "insufficient_storage");
@@ -94,11 +94,11 @@ describe.skipIf(await isWithout("strace"))("a full disk", () => {
     ["list actions", () => "/api/actions", waiting],
     ["list models", () => "/api/control/models", known],
     ["list secrets", () => "/api/secrets?client_id=me", known],
-  ])("goes on to answer what is only read: %s", async (_name, path, session) => {
+  ])("still answers reads: %s", async (_name, path, session) => {
     expect((await send(program.url, "GET", path(), { session })).status).toBe(200);
   });
 
-  it("streams what is there, lives, and says that it is not ready", async () => {
+  it("streams stored events, stays alive, and reports that it is not ready", async () => {
     const stream = await open(program.url, "GET", "/api/updates", {
       session: known,
       headers: { Accept: "text/event-stream" },
@@ -111,8 +111,8 @@ describe.skipIf(await isWithout("strace"))("a full disk", () => {
       .toBe(503);
   });
 
-  it("heals by itself when there is room, with everything as it was", async () => {
-    if (tracer === null) throw new Error("Nothing has filled the disk");
+  it("recovers when there is space, with everything unchanged", async () => {
+    if (tracer === null) throw new Error("The disk is not full");
     tracer.kill("SIGTERM");
     await once(tracer, "exit");
     await expect
@@ -126,25 +126,25 @@ describe.skipIf(await isWithout("strace"))("a full disk", () => {
       json: { decision: "approve" },
     });
     expect(decided.status).toBe(200);
-    expect((await settled(program.url, waiting)).messages.at(-1)?.content).toContain("84");
+    expect((await whenIdle(program.url, waiting)).messages.at(-1)?.content).toContain("84");
     await chat(program.url, known, "and now?");
-    expect((await settled(program.url, known)).messages).toHaveLength(4);
+    expect((await whenIdle(program.url, known)).messages).toHaveLength(4);
   });
 });
 
-/** Id of what the session waits for. */
+/** Returns the id of the session's pending action. */
 async function askedAction(url: string, session: string): Promise<string> {
   return await vi.waitFor(
     async () => {
       const [action] = (await state(url, session)).pending_actions;
-      if (action === undefined) throw new Error("Nobody is asked yet");
+      if (action === undefined) throw new Error("No action is pending yet");
       return action.id;
     },
     { timeout: 20_000 },
   );
 }
 
-/** From when this resolves on, no thread of the process can write to a file by position, which only SQLite does. */
+/** Once resolved, no thread of the process can write to a file by position, which only SQLite does. */
 async function fillDisk(pid: number): Promise<ChildProcess> {
   const tracer = spawn(
     "strace",
@@ -164,5 +164,5 @@ async function fillDisk(pid: number): Promise<ChildProcess> {
   for await (const line of createInterface({ input: tracer.stderr })) {
     if (line.includes("attached")) return tracer;
   }
-  throw new Error("strace could not look at the process");
+  throw new Error("strace could not attach to the process");
 }

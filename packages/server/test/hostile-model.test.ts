@@ -1,12 +1,13 @@
-// A model that means harm, over the wire: it floods, digs, lies about tools and tries to carry a secret out. Whatever it does, nothing
-// leaks, nothing runs that a person has not allowed, and the session answers the next message.
+// A malicious model over the wire: it floods, tries path traversal, fabricates tool calls and tries to
+// exfiltrate a secret. Nothing leaks, nothing runs without the required approval, and the session answers the
+// next message.
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import type { Snapshot } from "@colloquy/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { newSession, send, settled, state } from "./black-box/client.ts";
+import { newSession, send, whenIdle, state } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
 import { ProviderServer, writeEvents } from "./provider-server.ts";
 import { compatible } from "./providers/compatible-protocol.ts";
@@ -38,7 +39,7 @@ let shop: Server;
 const asked: { readonly method: string; readonly url: string; readonly authorization: string }[] = [];
 let provider: ProviderServer;
 let program: Program;
-/** What the model does with the next message. */
+/** The model's output for the next message. */
 let attack: readonly Piece[] = [];
 
 beforeAll(async () => {
@@ -89,7 +90,7 @@ function config(shopURL: string): object {
   };
 }
 
-/** Attacks first; then, with results or with a harmless message, it is done. */
+/** Sends the attack first; then answers normally, to tool results and harmless messages. */
 const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   const messages = body["messages"] as ReadonlyArray<{ readonly role: string; readonly content: unknown }>;
   const isFirst = messages.at(-1)?.role === "user";
@@ -103,17 +104,20 @@ function call(tool: string, input: unknown, id = `call_${tool}`): Piece {
   return { call: tool, input, id };
 }
 
-/** Lets the model attack; answers the session when it is over, and makes sure that it goes on after that. */
+/**
+ * Lets the model attack, waits until it is over, and verifies that the session still works. Returns the
+ * snapshot.
+ */
 async function survive(pieces: readonly Piece[]): Promise<Snapshot> {
   attack = pieces;
   const session = newSession();
   await say(session, "attack");
   await denyWhatIsAsked(session);
-  const after = await settled(program.url, session);
+  const after = await whenIdle(program.url, session);
   expect(after.status).toBe("idle");
   expect(JSON.stringify(after)).not.toContain(SECRET);
   await say(session, "are you still there?");
-  const { messages } = await settled(program.url, session);
+  const { messages } = await whenIdle(program.url, session);
   expect(messages.at(-1)?.content).toBe("I am still here.");
   return after;
 }
@@ -135,7 +139,7 @@ async function denyWhatIsAsked(session: string): Promise<void> {
 }
 
 describe("a hostile model", () => {
-  it("cannot read a secret: placeholders in its input are text, and an echo of the key is scrubbed", async () => {
+  it("cannot read a secret: placeholders in its input stay text, and an echo of the key is scrubbed", async () => {
     const after = await survive([call("shop_item", { item: "{{secret.KEY}}" })]);
     expect(asked).toEqual([
       { method: "GET", url: "/api/items/%7B%7Bsecret.KEY%7D%7D", authorization: `Bearer ${SECRET}` },

@@ -1,4 +1,4 @@
-// A store whose calls a test sees before they are made, to count them, to hold them back, or to let them fail.
+// A store whose calls a test intercepts, to count, delay or fail them.
 
 import { OutcomeUnknown } from "../src/core/errors.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";

@@ -1,4 +1,4 @@
-// One run of the interleavings test: does what a command says, and remembers what was promised.
+// One run of the interleavings test: performs commands and tracks what was acknowledged.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "../src/core/errors.ts";
@@ -31,7 +31,7 @@ export const COMMANDS = [
   "let time pass",
 ] as const;
 
-/** An action expires within one "let time pass", or within a few. */
+/** Action expiry: within one "let time pass", or a few. */
 export const ACTION_MS = 3_000;
 
 export interface Command {
@@ -42,9 +42,9 @@ export interface Command {
 
 interface Promised {
   readonly id: string;
-  /** Messages that were acknowledged in this life, in their order. */
+  /** Messages acknowledged in this incarnation, in order. */
   texts: string[];
-  /** Messages as they were in the answer of an interrupt: they must not change any more. */
+  /** Messages as returned by an interrupt: they must not change afterwards. */
   sealed: Message[];
   title: string | null;
   reader: FoldingReader;
@@ -62,11 +62,11 @@ export class Interleaving {
   readonly #sessions: Promised[] = [];
   readonly #found: string[] = [];
   #service!: TestService;
-  /** Model calls that wait for the script. */
+  /** Model calls waiting for the script. */
   #calls: ScriptedCall[] = [];
   #count = 0;
   #crashes = 0;
-  /** Whether turns cannot be taken up for now, because the disk is full. */
+  /** Whether a full disk prevents turns from being claimed. */
   #isFull = false;
 
   private constructor(options: InterleavingOptions) {
@@ -103,13 +103,13 @@ export class Interleaving {
     await this.#checkFolds();
   }
 
-  /** Lets every turn end, and every reader catch up. */
+  /** Completes all turns, and waits until all subscribers have caught up. */
   async finish(): Promise<void> {
     this.#isFull = false;
     for (const { reader } of this.#sessions) await reader.connect();
     for (let round = 0; ; round += 1) {
       if (round > 500)
-        throw new Error(`Sessions never came to rest: ${JSON.stringify(await this.#states())}`);
+        throw new Error(`Sessions did not become idle: ${JSON.stringify(await this.#states())}`);
       await this.#round();
       const call = this.#calls.shift();
       if (call !== undefined) answer(call);
@@ -184,14 +184,14 @@ export class Interleaving {
   async #delete(session: Promised): Promise<void> {
     await this.#service.threads.remove(session.id);
     Object.assign(session, { texts: [], sealed: [], title: null });
-    // The id begins a new life at once; a reader of the old one has been told.
+    // The id starts a new incarnation at once; subscribers of the old one were notified.
     await this.#service.snapshot(session.id);
     session.reader.drop();
     session.reader = new FoldingReader(this.#service, session.id);
     await session.reader.connect();
   }
 
-  /** Turns are taken up again at once, or not before time has passed. */
+  /** Turns are claimed again at once, or only after time has passed. */
   async #crash(isFull: boolean): Promise<void> {
     this.#crashes += 1;
     this.#isFull = isFull;
@@ -212,7 +212,7 @@ export class Interleaving {
     this.#calls = this.#calls.filter((other) => other !== call);
   }
 
-  /** Lets what was begun come to rest: the store has answered, the model's calls are known. */
+  /** Runs until nothing is pending: the store has answered, the model's calls are known. */
   async #round(): Promise<void> {
     for (let n = 0; n < 4; n += 1) await this.#service.pass(1);
     while (this.#service.model.waitingCalls > 0) this.#calls.push(await this.#service.model.next());
@@ -239,7 +239,7 @@ export class Interleaving {
       this.#found.push(`two turns of a session run: ${working.join()}`);
   }
 
-  /** A reader that is connected shows at each moment what the snapshot shows. */
+  /** Asserts that a connected subscriber always shows the current snapshot. */
   async #checkFolds(): Promise<void> {
     for (const { id, reader } of this.#sessions) {
       if (reader.isConnected) this.#expect("the fold", reader.snapshot, await this.#service.snapshot(id));
@@ -270,7 +270,9 @@ export class Interleaving {
     await this.#checkEvicted(session.id);
   }
 
-  /** Every message has one answer, but those that an interrupt has sealed, and those whose turn has seen three crashes. */
+  /**
+   * Asserts that every message has one answer, except sealed ones and those whose turn crashed three times.
+   */
   #checkAnswers({ sealed }: Promised, { messages, system_events: systemEvents }: Snapshot): void {
     const answered = messages.filter(({ status }) => status === "complete").map(({ content }) => content);
     const isSealed = ({ id }: Message): boolean => sealed.some((message) => message.id === id);
@@ -295,7 +297,7 @@ export class Interleaving {
     this.#expect("faults of the stream", reader.faults, []);
   }
 
-  /** A session that was evicted answers byte for byte like one that never was. */
+  /** Asserts that an evicted session answers byte for byte the same after reloading. */
   async #checkEvicted(id: string): Promise<void> {
     const request = { sessionId: id, userState: null, waitMs: 0, signal: new AbortController().signal };
     const before = await this.#service.conversations.state(request, null);

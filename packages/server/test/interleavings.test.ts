@@ -1,5 +1,6 @@
-// Random interleavings of everything that people, models, crashes and networks do to a few sessions, against the promises of contract
-// sections 3 and 5. The seed is printed, and by fast-check the shortest failing sequence; COLLOQUY_SEED runs one again.
+// Random interleavings of actions of people, models, crashes and networks on a few sessions, checked against
+// contract sections 3 and 5. Prints the seed and fast-check's shortest failing sequence; COLLOQUY_SEED
+// repeats a run.
 
 import { randomInt } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -19,8 +20,8 @@ const command: fc.Arbitrary<Command> = fc.record({
   choice: fc.nat(5),
 });
 
-describe("any interleaving of chat, interrupt, rename, delete, evict, crash, reconnect, and of asking and deciding", () => {
-  it("loses, doubles and reorders nothing, and ends with every message answered", {
+describe("any interleaving of chat, interrupt, rename, delete, evict, crash, reconnect, and of requesting and deciding actions", () => {
+  it("loses, duplicates and reorders nothing, and ends with every message answered", {
     timeout: 300_000,
   }, async () => {
     const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);

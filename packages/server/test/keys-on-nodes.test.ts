@@ -1,5 +1,5 @@
-// A key that is revoked on one node opens nothing on another one within five seconds, and its streams end there (contract section 4; the
-// issue "Many machines").
+// A key revoked on one node stops working on another within five seconds, and its streams end there (contract
+// section 4).
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bindTo } from "../src/store/contract/testing/scenario.ts";
@@ -21,7 +21,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   let there: TestService;
   let administration: KeyAdministration;
   let key: IssuedKey;
-  /** Whether the second node cannot ask about keys. */
+  /** Whether the second node cannot read keys. */
   let isAway: boolean;
 
   beforeEach(async () => {
@@ -55,15 +55,15 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     return sink;
   }
 
-  it("is good on both at once, and on neither within five seconds after it was revoked on one", async () => {
+  it("works on both at once, and on neither within five seconds after its revocation", async () => {
     for (const node of [here, there]) expect(await node.keys.check(key.key)).toMatchObject({ keyId: key.id });
-    // Asked at the last moment before, so that the answer is remembered as long as it ever is.
+    // Used at the last moment before, so that its cached validity lasts as long as possible.
     await administration.revoke(key.id);
     await cluster.clock.advance(WITHIN_MS);
     for (const node of [here, there]) expect(await node.keys.check(key.key)).toBeNull();
   });
 
-  it("is good nowhere while nobody knows whether it is", async () => {
+  it("works nowhere while its validity is unknown", async () => {
     expect(await there.keys.check(key.key)).not.toBeNull();
     await server.halt();
     try {
@@ -75,7 +75,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     expect(await there.keys.check(key.key)).toMatchObject({ keyId: key.id });
   });
 
-  it("ends its streams on the other node, and no others, within five seconds after it was revoked", async () => {
+  it("ends its streams on the other node within five seconds after its revocation, and no others", async () => {
     const id = await sessionOfApp();
     const other = await administration.create({ apps: ["defi"], name: null, expiresInMs: null });
     const [revoked, good] = [await open(id, key), await open(id, other)];
@@ -90,7 +90,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     expect(good.ended).toBeNull();
   });
 
-  it("ends its streams for now on a node that hears of everything and could not ask about it for five seconds", async () => {
+  it("ends its streams, to be reopened, on a node that receives events but could not check it for five seconds", async () => {
     const id = await sessionOfApp();
     const asked = cluster.clock.monotonic();
     const stream = await open(id, key);

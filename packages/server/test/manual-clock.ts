@@ -1,4 +1,4 @@
-// A clock that stands still until a test moves it.
+// A clock that a test advances.
 
 import type { Clock, Timer } from "../src/core/ports/driven/clock.ts";
 
@@ -13,17 +13,17 @@ export class ManualClock implements Clock {
   #elapsed = 0;
   readonly #pending = new Set<Pending>();
 
-  /** `start` is the wall-clock time to begin with, in milliseconds since the epoch. */
+  /** `start` is the initial wall-clock time, in milliseconds since the epoch. */
   constructor(start = Date.UTC(2026, 0, 1)) {
     this.#start = start;
   }
 
-  /** Timers that have not run and were not stopped. */
+  /** Number of pending timers. */
   get timers(): number {
     return this.#pending.size;
   }
 
-  /** Milliseconds until the next timer runs, `null` if there is none. */
+  /** Milliseconds until the next timer fires, `null` if there is none. */
   get nextIn(): number | null {
     const next = this.#nextBefore(Infinity);
     return next === undefined ? null : next.due - this.#elapsed;
@@ -63,7 +63,7 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Moves on by `ms`, running each timer at its moment, and lets everything that follows from it happen before the next. */
+  /** Advances by `ms`, firing each timer at its time and completing all its consequences before the next. */
   async advance(ms: number): Promise<void> {
     const target = this.#elapsed + ms;
     await settle();
@@ -77,7 +77,10 @@ export class ManualClock implements Clock {
     this.#elapsed = target;
   }
 
-  /** Moves on by `ms` as a process sees it that is stopped meanwhile: no timer runs. Those that were due run once at the next `advance`. */
+  /**
+   * Advances by `ms` like a suspended process: no timer fires. Those that were due fire once at the next
+   * `advance`.
+   */
   pause(ms: number): void {
     this.#elapsed += ms;
     for (const pending of this.#pending) {
@@ -99,7 +102,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** One turn of the event loop: all promise reactions that can run have run. */
+/** One iteration of the event loop: all runnable promise reactions have run. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,5 @@
-// A process that moves a store and kills itself after so many steps. Called with two addresses and that number; exits with 0 when it is done.
+// Moves a store and kills itself after a number of steps. Called with two addresses and that number; exits
+// with 0 when done.
 
 import { kill, pid } from "node:process";
 import { parseDatabaseAddress, type DatabaseAddress } from "../src/moving/database-address.ts";

@@ -1,4 +1,4 @@
-// Node runs these sources as they stand: each module must load by itself, with nothing but its types erased.
+// Node runs these sources directly: each module must load by itself with nothing but type stripping.
 
 import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
@@ -7,7 +7,9 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
 const PACKAGES = join(import.meta.dirname, "../..");
-/** What does its work as soon as it is loaded: the program itself, which other tests start, and a thread. */
+/**
+ * Modules that start working when loaded: the program itself, which other tests start, and a worker thread.
+ */
 const AT_WORK = ["server/src/main.ts", "server/src/store/sqlite/worker.ts"];
 
 const modules = globSync("{protocol,client,server}/src/**/*.ts", {

@@ -1,4 +1,4 @@
-// A NATS server for the tests of one file: on a free port of the loopback, gone when the file is done.
+// A NATS server for the tests of one file, on a free loopback port.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { findProgram, isWithout } from "./programs.ts";
 
-/** Returns true if there is no NATS server here: the tests that need it are skipped. */
+/** Returns true if NATS is not installed: the tests that need it are skipped. */
 export function isWithoutNats(): Promise<boolean> {
   return isWithout("nats-server");
 }
@@ -36,16 +36,16 @@ export class NatsServer {
     return this.#port;
   }
 
-  /** Clients that are connected now. */
+  /** Returns the number of connected clients. */
   async connections(): Promise<number> {
     const answer = await fetch(`http://127.0.0.1:${this.#monitor}/varz`);
     const { connections } = (await answer.json()) as { readonly connections: number };
     return connections;
   }
 
-  /** Starts the server again after `halt`, on the same port. */
+  /** Restarts the server after `halt`, on the same port. */
   async resume(): Promise<void> {
-    // -1 takes a free port; the log says which one.
+    // -1 picks a free port, which the log names.
     const address = ["--addr", "127.0.0.1", "--port", String(this.#port), "--http_port", "-1"];
     const config = ["--config", join(this.#folder, "nats.conf")];
     const program = await findProgram("nats-server");
@@ -60,12 +60,12 @@ export class NatsServer {
       this.#monitor = Number(/http monitor on .*:(\d+)$/.exec(line)?.[1] ?? this.#monitor);
       if (line.includes("Server is ready")) break;
     }
-    // From here on nobody reads what it says, and it must not wait for that.
+    // Drain the output so that the server never blocks on it.
     child.stderr.resume();
     if (child.exitCode !== null) throw new Error(`NATS did not start:\n${said.join("\n")}`);
   }
 
-  /** Ends the server at once, as a crash of it would. */
+  /** Kills the server. */
   async halt(): Promise<void> {
     const child = this.#process;
     this.#process = null;

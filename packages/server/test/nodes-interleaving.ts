@@ -1,5 +1,5 @@
-// One run of the test of interleavings on several nodes: does what a command says on the node that it names, and remembers what was
-// promised. What one node answered, every other one must know.
+// One run of the interleavings test on several nodes: performs each command on its node and tracks what was
+// acknowledged. What one node has acknowledged, every other must know.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "../src/core/errors.ts";
@@ -56,7 +56,7 @@ interface Promised {
 }
 
 const NODES = 3;
-/** What a node writes for the turns that run there, and by which it keeps them. */
+/** Writes of running turns, including lease renewals. */
 const OF_RUNNING_TURNS: ReadonlySet<string> = new Set(
   ["checkpoint", "stepWithCalls", "wait", "startCalls", "toolResult", "complete", "fail", "renew"].map(
     (name) => `turns.${name}`,
@@ -66,13 +66,13 @@ const SESSIONS = 2;
 
 export class NodesInterleaving {
   readonly #cluster: Nodes;
-  /** What the writes of a node's running turns wait for. */
+  /** Gates for the writes of a node's running turns. */
   readonly #held: Map<number, Promise<void>>;
   readonly #watch: EpochWatch;
   readonly #dead = new Set<number>();
   readonly #sessions: Promised[] = [];
   readonly #found: string[] = [];
-  /** Model calls that wait for the script, with the node that makes them. */
+  /** Model calls waiting for the script, with their node. */
   #calls: { readonly node: TestService; readonly call: ScriptedCall }[] = [];
   #count = 0;
   #crashes = 0;
@@ -128,14 +128,14 @@ export class NodesInterleaving {
     for (const one of this.#sessions) await this.#agree(one);
   }
 
-  /** Lets every turn end. */
+  /** Completes all turns. */
   async finish(): Promise<void> {
     for (const place of this.#dead) await this.#cluster.comeBack(place);
     this.#dead.clear();
     for (const { reader } of this.#sessions) if (!reader.isConnected) await reader.connect(this.#node(0));
     for (let round = 0; ; round += 1) {
       if (round > 200)
-        throw new Error(`Sessions never came to rest: ${JSON.stringify(await this.#states())}`);
+        throw new Error(`Sessions did not become idle: ${JSON.stringify(await this.#states())}`);
       await this.#round();
       const next = this.#calls.shift();
       if (next !== undefined) answer(next.call);
@@ -154,7 +154,7 @@ export class NodesInterleaving {
     await this.#cluster.close();
   }
 
-  /** The node of this place, or the next one that is alive. */
+  /** Returns the node at this index, or the next one that is running. */
   #node(place: number): TestService {
     const alive = this.#alive();
     return this.#dead.has(place) ? alive[place % alive.length]! : this.#cluster.nodes[place]!;
@@ -187,7 +187,7 @@ export class NodesInterleaving {
     await node.threads.rename(session.id, session.title);
   }
 
-  /** The id begins a new life at once, on another node; a reader of the old one has been told, or will be. */
+  /** The id starts a new incarnation at once, on another node; subscribers of the old one are notified. */
   async #delete(session: Promised, node: TestService): Promise<void> {
     await node.threads.remove(session.id);
     Object.assign(session, { texts: [], sealed: [], title: null });
@@ -227,7 +227,7 @@ export class NodesInterleaving {
     this.#calls = this.#calls.filter((other) => other !== one);
   }
 
-  /** Nothing of what a node has to say of its turns arrives before their leases have run out and others have them. */
+  /** Holds back all writes of a node's turns until their leases have expired and others own them. */
   async #writeLate(choice: number): Promise<void> {
     const one = this.#calls[choice % Math.max(1, this.#calls.length)];
     if (one === undefined) return;
@@ -244,7 +244,7 @@ export class NodesInterleaving {
     await this.#round();
   }
 
-  /** Lets what was begun go on: the stores have answered, the model's calls are known. */
+  /** Lets pending work continue: the stores have answered, the model's calls are known. */
   async #round(): Promise<void> {
     for (let n = 0; n < 3; n += 1) await this.#cluster.pass(1);
     for (const node of this.#alive()) {
@@ -254,8 +254,8 @@ export class NodesInterleaving {
   }
 
   /**
-   * What one node has answered the next one knows: reads that follow each other never go back, and those of the same moment are the same,
-   * but for text that streams. What was promised is in all of them.
+   * Asserts that nodes agree: consecutive reads never go back, and concurrent ones are equal except for
+   * streaming text. All contain what was acknowledged.
    */
   async #agree({ id, texts, title }: Promised): Promise<void> {
     const nodes = this.#alive();
@@ -290,7 +290,7 @@ export class NodesInterleaving {
   }
 
   async #check(session: Promised): Promise<void> {
-    // Titles come when they come.
+    // Titles arrive at any time.
     await this.#round();
     await this.#agree(session);
     const snapshot = await this.#node(0).snapshot(session.id);
@@ -307,7 +307,9 @@ export class NodesInterleaving {
     this.#expect("faults of the stream", reader.faults, []);
   }
 
-  /** Every message has one answer, but those that an interrupt has sealed, and those whose turn has seen three crashes. */
+  /**
+   * Asserts that every message has one answer, except sealed ones and those whose turn crashed three times.
+   */
   #checkAnswers({ sealed }: Promised, { messages }: Snapshot): void {
     const answered = messages.filter(({ status }) => status === "complete").map(({ content }) => content);
     const failed = messages.filter(({ status }) => status === "failed").length;
@@ -331,7 +333,7 @@ function numberOf(snapshot: Snapshot): number {
   return Number(snapshot.last_event_id.split("-")[1]);
 }
 
-/** Nodes differ in the text that streams: where one has none yet and the answer made no call, it leaves the message out. */
+/** Ignores differences in streaming text: a node without text yet leaves out an answer without calls. */
 function withoutText(snapshot: Snapshot): Snapshot {
   const messages = snapshot.messages
     .filter(({ status, tool_calls: calls }) => status !== "streaming" || calls !== undefined)

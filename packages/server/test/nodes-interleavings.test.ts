@@ -1,5 +1,5 @@
-// Random interleavings of everything that people, models, crashes and networks do to a few sessions on three nodes, against the promises of
-// contract section 3 and of the issue "Many machines". The seed and the shortest failing sequence are printed by fast-check.
+// Random interleavings of actions of people, models, crashes and networks on a few sessions and three nodes,
+// checked against contract section 3. fast-check prints the seed and the shortest failing sequence.
 
 import { randomInt } from "node:crypto";
 import fc from "fast-check";
@@ -21,7 +21,7 @@ const command: fc.Arbitrary<NodeCommand> = fc.record({
 });
 
 describe.skipIf(await isWithoutPostgres())("any interleaving on three nodes", () => {
-  it("shows on every node what was answered on another, loses and doubles nothing, and ends with every message answered", {
+  it("shows on every node what another has acknowledged, loses and duplicates nothing, and ends with every message answered", {
     timeout: 300_000,
   }, async () => {
     const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);

@@ -1,4 +1,4 @@
-// Moments at which one node has done something of which another one has not heard: there is no bus here, so that they last.
+// Races in which a node has not learned of another's change: there is no bus here, so that they last.
 
 import type { Snapshot } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
@@ -30,10 +30,10 @@ async function read(node: TestService, id: string) {
   return { sink, stream: await node.feed.open(request, sink, null) };
 }
 
-describe.skipIf(await isWithoutPostgres())("a node that has not heard of another one", () => {
+describe.skipIf(await isWithoutPostgres())("a node with outdated knowledge", () => {
   afterEach(() => cluster.close());
 
-  /** Says something on the node, and lets it come to the store. */
+  /** Streams text on the node and lets its checkpoint reach the store. */
   async function sayOn(node: TestService, id: string, say: () => void, text: string): Promise<void> {
     say();
     await until(async () => textIn(await node.snapshot(id)) === text);
@@ -41,7 +41,7 @@ describe.skipIf(await isWithoutPostgres())("a node that has not heard of another
     await until(async () => (await node.store.sessions.streamedText(id))?.text === text);
   }
 
-  it("answers a chat with the text that streams there", async () => {
+  it("returns text streaming on another node with a chat", async () => {
     const [a, b] = await started();
     const id = newId();
     await a.say(id, "go");
@@ -51,7 +51,7 @@ describe.skipIf(await isWithoutPostgres())("a node that has not heard of another
     expect(textIn(await b.say(id, "next"))).toBe("so far");
   });
 
-  it("answers a wait that is over with the text that streams there", async () => {
+  it("returns text streaming on another node when a wait ends", async () => {
     const [a, b] = await started();
     const id = newId();
     await a.say(id, "go");
@@ -65,7 +65,7 @@ describe.skipIf(await isWithoutPostgres())("a node that has not heard of another
     expect(textIn(parse(await waiting))).toBe("so far");
   });
 
-  it("stops a turn that lost its right to run when it is asked about the session, and says nothing of it in the next answer", async () => {
+  it("stops a turn that lost its lease when the session is read, and leaves its text out of the next answer", async () => {
     const [a, b] = await started();
     const id = newId();
     await a.say(id, "one");
@@ -79,7 +79,7 @@ describe.skipIf(await isWithoutPostgres())("a node that has not heard of another
     expect(old.options.abortSignal?.aborted).toBe(true);
   });
 
-  it("runs the turn of a chat that was stored, whatever keeps it from showing it", async () => {
+  it("runs the turn of a stored chat even if showing it failed", async () => {
     let failures = 0;
     const beforeCall: BeforeCall = (method) => {
       if (method !== "events.after" || failures > 0) return undefined;
@@ -95,7 +95,7 @@ describe.skipIf(await isWithoutPostgres())("a node that has not heard of another
     expect((await b.model.next()).prompt.join()).toContain("go");
   });
 
-  it("ends the streams of a life that is over though the next one is known already", async () => {
+  it("ends streams of an old incarnation though it already knows the next one", async () => {
     const [a, b] = await started();
     const id = newId();
     const old = await read(b, id);
@@ -108,7 +108,7 @@ describe.skipIf(await isWithoutPostgres())("a node that has not heard of another
     expect(next.sink.ended).toBeNull();
   });
 
-  it("holds no text of a session that nobody reads and that is not in memory", async () => {
+  it("keeps no text of sessions without subscribers that are not in memory", async () => {
     const [a, b] = await started({ adjust: withoutMemory });
     const id = newId();
     await a.say(id, "go");

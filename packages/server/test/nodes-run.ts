@@ -1,5 +1,5 @@
-// `npm run test:nodes`: the black-box suites against three nodes on one PostgreSQL server, behind a proxy that gives each request to
-// another node than the one before. Every second file has NATS between its nodes, where that is installed.
+// `npm run test:nodes`: the black-box suites on three nodes with one PostgreSQL server, behind a proxy that
+// sends each request to another node than the one before. Every second file uses NATS, if installed.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
-// Three nodes as processes on one PostgreSQL, all clients behind one balancer that gives each request to the next of them, whatever state that
-// is in, while nodes or the database are restarted (the issue "Many machines", item 4).
+// Three nodes as processes on one PostgreSQL, behind a balancer that sends each request to the next node in
+// whatever state, while nodes or the database restart.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,12 +16,14 @@ import { until } from "./service.ts";
 const MAIN = join(import.meta.dirname, "../src/main.ts");
 const NODES = 3;
 const CLIENTS = 4;
-/** No answer at all: the connection was refused or broken. A balancer passes over who does not listen, as often in a row as this. */
+/**
+ * No answer: the connection was refused or broken. Balancers skip such nodes up to this many times in a row.
+ */
 const BROKEN = null;
 const PASSED_OVER = 10;
 const MOST_UNANSWERED = 5;
 
-/** Someone who talks, and looks after each message whether it is there. */
+/** Sends messages and checks after each that it is stored. */
 class Client {
   readonly session = newSession();
   readonly said: string[] = [];
@@ -31,7 +33,7 @@ class Client {
   readonly #maxTries: number;
   readonly #name: string;
 
-  /** `maxTries` of each request, wherever the balancer gives it. */
+  /** `maxTries` of each request, on whichever node. */
   constructor(name: string, balancer: RoundRobin, maxTries: number) {
     this.#name = name;
     this.#balancer = balancer;
@@ -51,7 +53,7 @@ class Client {
     if (state !== null && state.title !== title) this.faults.push(`${title} became ${state.title}`);
   }
 
-  /** The queue of a session is bounded: who is answered slower than he talks listens first. */
+  /** A session's queue is bounded: wait for answers if they are slower than the messages. */
   async #hear(): Promise<void> {
     await until(async () => {
       const state = await this.look();
@@ -62,7 +64,7 @@ class Client {
     });
   }
 
-  /** What was acknowledged is there, once and in its order, whoever answers. */
+  /** Asserts that every acknowledged message is there, once and in order, on whichever node. */
   async look(): Promise<Snapshot | null> {
     const answer = await this.#ask("GET", "/api/state");
     if (answer === null) return null;
@@ -121,7 +123,7 @@ describe.skipIf(await isWithoutPostgres())("three nodes under load", () => {
     for (const folder of folders) await rm(folder, { recursive: true, force: true });
   });
 
-  /** Everybody talks until `meanwhile` is done; then each message is there and answered once. */
+  /** All clients send until `meanwhile` is done; then each message must be there and answered once. */
   async function underLoad(maxTries: number, meanwhile: (clients: readonly Client[]) => Promise<void>) {
     const name = newSession().slice(0, 8);
     const clients = Array.from({ length: CLIENTS }, (_, n) => new Client(`${name}-${n}`, balancer, maxTries));
@@ -145,7 +147,7 @@ describe.skipIf(await isWithoutPostgres())("three nodes under load", () => {
     return clients;
   }
 
-  it("fail no request that is sent once more, while they are restarted one after the other", {
+  it("fail no request that is retried once, while they restart one after another", {
     timeout: 60_000,
   }, async () => {
     const clients = await underLoad(2, async (talking) => {
@@ -160,7 +162,7 @@ describe.skipIf(await isWithoutPostgres())("three nodes under load", () => {
     expect(clients.flatMap(({ faults }) => faults)).toEqual([]);
   });
 
-  it("say that they cannot while the database is away, go on when it is back, and have not lied", {
+  it("answer 503 while the database is down, recover with it, and keep every promise", {
     timeout: 60_000,
   }, async () => {
     const clients = await underLoad(100_000, async (talking) => {

@@ -1,4 +1,4 @@
-// What is answered on one node is true on every other one (contract section 3; the issue "Many machines"), with the bus and without it.
+// What one node has answered is visible on every other (contract section 3), with and without the bus.
 
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
@@ -26,7 +26,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
     ["with the bus", true],
     ["without the bus", false],
   ])("%s", (_name, hasBus) => {
-    it("see on every node what was answered on another", async () => {
+    it("show on every node what another has answered", async () => {
       const { nodes } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -37,7 +37,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       };
       await same();
       await a.say(id, "one");
-      // Its title comes when it comes.
+      // A generated title arrives at any time.
       await until(async () => (await b.snapshot(id)).title === "one");
       expect((await same()).is_processing).toBe(true);
       await b.say(id, "two");
@@ -55,7 +55,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect(lines((await same()).messages)[0]).toBe("user complete: anew");
     });
 
-    it("show text that streams elsewhere as far as it was checkpointed", async () => {
+    it("show text streaming elsewhere as far as it is checkpointed", async () => {
       const { nodes, clock } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -74,7 +74,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       await until(async () => (await contentOn(b, id))[1] === "agent complete: one two");
     });
 
-    it("stop what runs on another node, and keep its text", async () => {
+    it("stop a turn running on another node, and keep its text", async () => {
       const { nodes, clock, pass } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -89,13 +89,13 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
         {},
         { status: "interrupted", content: "so far" },
       ]);
-      // Without the bus it is the poll, or the lease, that tells the owner.
+      // Without the bus the owner notices at its next poll or lease renewal.
       if (!hasBus) await pass(3_000);
       await until(() => call.options.abortSignal?.aborted === true);
       expect(await contentOn(b, id)).toEqual(["user complete: go", "agent interrupted: so far"]);
     });
 
-    it("answer who waits for a turn that runs on another node", async () => {
+    it("answer requests that wait for a turn on another node", async () => {
       const { nodes, pass } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -111,7 +111,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect(JSON.parse(Buffer.concat(parts).toString())).toMatchObject({ is_processing: false });
     });
 
-    it("send a reader on one node what happens on another: every event, and text to its end", async () => {
+    it("send a subscriber on one node the events of another: all of them, and text to its end", async () => {
       const { nodes, pass } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -122,7 +122,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       for (const word of ["one ", "two ", "three"]) call.say(word);
       await until(async () => (await contentOn(a, id))[1] === "agent streaming: one two three");
       if (!hasBus) {
-        // A look before the text is stored would find none, and be the last one in this time.
+        // Reading before the text is stored would find none, and would be the last read in this time.
         await pass(250);
         await until(async () => (await contentOn(b, id))[1] === "agent streaming: one two three");
         await pass(2_000);
@@ -137,7 +137,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       reader.drop();
     });
 
-    it("take up turns that wait on a node without room", async () => {
+    it("claim queued turns of a node without free slots", async () => {
       const { nodes, pass } = await started({ hasBus, adjust: oneAtATime });
       const [a, b] = nodes as [TestService, TestService];
       await a.say(newId(), "first");
@@ -147,7 +147,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect((await b.model.next()).prompt.join()).toContain("second");
     });
 
-    it("go on with the turns of one that is dead", async () => {
+    it("continue the turns of a dead node", async () => {
       const { nodes, pass } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -157,7 +157,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       const taken = b.model.next();
       let isTaken = false;
       void taken.then(() => (isTaken = true));
-      // Not before the lease is over, whoever hears of what.
+      // Not before the lease expires, whatever notifications arrive.
       await pass(9_000);
       expect(isTaken).toBe(false);
       await until(async () => {

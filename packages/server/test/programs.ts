@@ -1,4 +1,4 @@
-// Programs of the machine that some tests need and npm does not have.
+// Programs of the machine that some tests need and npm does not provide.
 
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
@@ -8,17 +8,17 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Where administrators' programs are, which the path of others does not name. */
+/** Folders of administrators' programs, which are not on other users' paths. */
 const FOR_ADMINISTRATORS = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
-/** Debian has wrappers in their place, which stay when the PostgreSQL that they start is removed. */
+/** Debian's wrappers for these remain when PostgreSQL itself is removed. */
 const WRAPPED = ["psql", "pg_isready", "pg_dump"];
 
-/** Returns true if the tests are asked to do without a program that this machine may have (scripts/without-programs). */
+/** Returns true if the tests should do without a program that may be installed (scripts/without-programs). */
 export function isHidden(name: string): boolean {
   return (process.env["COLLOQUY_TEST_WITHOUT"] ?? "").split(" ").includes(name);
 }
 
-/** Returns the path of a program, `null` where there is none that can be run. */
+/** Returns the path of an executable, `null` if there is none. */
 export async function findProgram(name: string): Promise<string | null> {
   if (isHidden(name)) return null;
   for (const folder of [...(process.env["PATH"] ?? "").split(delimiter), ...FOR_ADMINISTRATORS]) {
@@ -38,7 +38,10 @@ async function canStart(path: string, name: string): Promise<boolean> {
   }
 }
 
-/** Returns true if one of the programs is missing: the tests that need it are skipped, and named at the end of the run. */
+/**
+ * Returns true if one of the programs is missing: the tests that need it are skipped and listed at the end of
+ * the run.
+ */
 export async function isWithout(...names: readonly string[]): Promise<boolean> {
   const paths = await Promise.all(names.map(findProgram));
   return paths.includes(null);

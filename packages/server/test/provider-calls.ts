@@ -1,4 +1,4 @@
-// Calls to the providers' real packages, against a server that a test runs.
+// Calls with the providers' real packages to a test's server.
 
 import { experimental_streamLanguageModelCall } from "ai";
 import { expect } from "vitest";
@@ -6,7 +6,7 @@ import type { ModelFailure } from "../src/core/ports/driven/model.ts";
 import { createModelCatalog, type ProviderSettings } from "../src/models/catalog.ts";
 import { ManualClock } from "./manual-clock.ts";
 
-/** A key that must never be told. */
+/** A key that must never leak. */
 export const secretKey = "sk-very-secret-key";
 
 /** A model of each provider in `createProviderCatalog`. */
@@ -20,7 +20,10 @@ export type Rig = (typeof rigs)[number];
 
 type Catalog = ReturnType<typeof createModelCatalog>;
 
-/** All kinds of providers at one address, with the secret key unless another or none (`null`) is given. */
+/**
+ * Creates all kinds of providers at one address, with the secret key unless another or none (`null`) is
+ * given.
+ */
 export function createProviderCatalog(baseURL: string, apiKey: string | null = secretKey): Catalog {
   const settings = (kind: ProviderSettings["kind"]): ProviderSettings => ({
     kind,
@@ -40,7 +43,7 @@ export function createProviderCatalog(baseURL: string, apiKey: string | null = s
   });
 }
 
-/** What would be told of a call that is made as turns make it; `null` when nothing failed. */
+/** Returns the reported failure of a call like a turn's; `null` if it succeeded. */
 export async function failureOf(
   catalog: Catalog,
   rig: Rig,

@@ -1,4 +1,4 @@
-// A model provider that answers as a test tells it, over a real connection.
+// A scripted model provider over a real connection.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,12 +8,12 @@ export interface ProviderRequest {
   readonly headers: IncomingMessage["headers"];
   /** Parsed JSON. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** Resolves when the connection is gone, for whatever reason. */
+  /** Resolves when the connection is closed, for whatever reason. */
   readonly closed: Promise<void>;
 }
 
 export class ProviderServer {
-  /** How requests are answered. */
+  /** Answers requests. */
   answer: (response: ServerResponse, request: ProviderRequest) => void = (response) => response.end();
   readonly requests: ProviderRequest[] = [];
   readonly #server = createServer((request, response) => void this.#receive(request, response));
@@ -22,7 +22,7 @@ export class ProviderServer {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
   }
 
-  /** `http://127.0.0.1:…`, without a slash at the end. */
+  /** `http://127.0.0.1:…`, without a trailing slash. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -43,7 +43,7 @@ export class ProviderServer {
   }
 }
 
-/** An answer with a status and a JSON body. */
+/** Answers with a status and a JSON body. */
 export function answerJson(
   status: number,
   body: unknown,
@@ -55,7 +55,7 @@ export function answerJson(
   };
 }
 
-/** A stream of server-sent events; each is an `event:` name and JSON data, or JSON data alone. */
+/** Writes server-sent events; each is an `event:` name and JSON data, or JSON data alone. */
 export function writeEvents(
   response: ServerResponse,
   events: ReadonlyArray<readonly [string | null, unknown]>,

@@ -1,4 +1,4 @@
-// Rate limits hold for two nodes on one PostgreSQL server together, over HTTP (contract section 6; the issue "Many machines").
+// Rate limits hold across two nodes on one PostgreSQL server, over HTTP (contract section 6).
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ const LIMITS = {
 };
 const ADMIN_KEY = "the-key-of-the-two-nodes";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
-/** The limits are kept by each node alone, if they are not kept together: then twice as many come through. */
+/** Tolerance. If each node limited separately, twice as many requests would pass. */
 const TENTH_MORE = 1.1;
 
 describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
@@ -50,7 +50,7 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     return { edge: testEdge({ loopback: false, rateLimits: LIMITS }, counters, undefined, admin), counters };
   }
 
-  /** Sends many requests at the same time, each to another node than the one before; answers how many got which status. */
+  /** Sends many concurrent requests, alternating between nodes; returns how many got which status. */
   async function statuses(
     count: number,
     send: (edge: TestEdge) => Promise<{ readonly statusCode?: number | undefined }>,
@@ -69,7 +69,7 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     expect(Object.keys(counts)).toEqual(["200", "429"]);
   }
 
-  it("let as many messages of an address through as one, and say when there are more", async () => {
+  it("allow an address as many messages as one node would, and say when to retry", async () => {
     for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, null);
     expectLimit(await statuses(150, (edge) => edge.send("POST", "/api/chat?message=hi")), 60);
     const refused = await nodes[0]!.edge.send("POST", "/api/chat?message=hi");
@@ -78,7 +78,7 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     expect((await nodes[1]!.edge.send("POST", "/api/chat?message=hi", elsewhere)).statusCode).toBe(200);
   });
 
-  it("let as many changes of a session through as one", async () => {
+  it("allow a session as many changes as one node would", async () => {
     for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, null);
     expectLimit(
       await statuses(100, (edge) => edge.send("POST", "/api/interrupt")),
@@ -86,7 +86,7 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     );
   });
 
-  it("lock an address out after ten wrong admin keys that it has sent to any of them", async () => {
+  it("lock an address out after ten wrong admin keys on any of them", async () => {
     const ask = (edge: TestEdge, key: string) =>
       edge.app.inject({ url: "/api/admin/apps", headers: { authorization: `Bearer ${key}` } });
     const counts: number[] = [];
@@ -97,13 +97,13 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     for (const { edge } of nodes) expect((await ask(edge, ADMIN_KEY)).statusCode).toBe(429);
   });
 
-  it("begin as many sessions for an address as one", async () => {
+  it("allow an address as many new sessions as one node would", async () => {
     const create = (edge: TestEdge) =>
       edge.send("POST", "/api/sessions", { headers: { "x-session-id": randomUUID() } });
     expectLimit(await statuses(150, create), 100);
   });
 
-  it("hold as many streams of an address and of a session as one, and take another when one ends", async () => {
+  it("allow an address and a session as many streams as one node would, and another one when one ends", async () => {
     const ports = new Map<TestEdge, number>();
     for (const { edge } of nodes) {
       await edge.app.listen({ port: 0, host: "127.0.0.1" });
@@ -127,7 +127,7 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     };
     expectLimit(await statuses(40, (edge) => connect(edge, randomUUID())), 12);
     for (const answer of opened.splice(0, 12)) answer.destroy();
-    // The last ones may be counted a moment longer.
+    // The last ones may still be counted for a moment.
     await expect.poll(async () => (await connect(nodes[0]!.edge)).statusCode).toBe(200);
     for (let tries = 0; opened.length < 10 && tries < 100; tries += 1) await connect(nodes[1]!.edge);
     expect(opened).toHaveLength(10);
@@ -138,7 +138,7 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     expect((await connect(nodes[0]!.edge)).statusCode).toBe(429);
   });
 
-  it("refuse with 503 and the time to wait while the database is down, and go on when it is back", async () => {
+  it("answer 503 with Retry-After while the database is down, and recover with it", async () => {
     const chat = () => nodes[0]!.edge.send("POST", "/api/chat?message=hi");
     await server.halt();
     try {

@@ -1,4 +1,5 @@
-// A configuration that is replaced while the service works: nothing is dropped, and what is new counts from the next turn on.
+// Reloading the configuration of a running service: nothing is dropped, and changes apply from the next turn
+// on.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
@@ -29,7 +30,7 @@ function shopOf(settings: AppSettings): AppSettings {
   return { ...settings, models: [MODEL], utilityModel: "demo/assistant", instructions: "Sell shoes." };
 }
 
-/** Replaces the shop's settings; `null` takes it out. */
+/** Replaces the shop's settings; `null` removes the App. */
 function reload(shop: Partial<AppSettings> | null, providers: Config["providers"] = {}): void {
   const config = { ...service.config, providers: { ...service.config.providers, ...providers } };
   const { default: settings, shop: before } = config.apps;
@@ -39,14 +40,14 @@ function reload(shop: Partial<AppSettings> | null, providers: Config["providers"
 
 const say = (message: string) => service.say(id, message, { app: "shop" });
 
-/** A request about the session's models that every key would open. */
+/** A request for the session's models that every key opens. */
 const wanted = () => ({ ...NO_APP_NAMED, sessionId: id });
 
 async function idle(): Promise<void> {
   await until(async () => !(await service.snapshot(id)).is_processing);
 }
 
-describe("a configuration that is replaced", () => {
+describe("a reloaded configuration", () => {
   it("drops no turn and no stream; the next turn has the new instructions, model and tools", async () => {
     await say("hello");
     const running = await service.model.next();
@@ -75,14 +76,14 @@ describe("a configuration that is replaced", () => {
     expect(sink.text).toContain("boots");
   });
 
-  it("has providers that were not there before", async () => {
+  it("has new providers", async () => {
     reload({ models: ["mine/assistant"] }, { mine: { kind: "demo" } });
     await say("what is 12 * 7?");
     await idle();
     expect((await service.snapshot(id)).messages.at(-1)?.content).toContain("84");
   });
 
-  it("with another default model is used by sessions that have chosen none", async () => {
+  it("applies a new default model to sessions without a selection", async () => {
     await say("hello");
     (await service.model.next()).say("hi").finish();
     await idle();
@@ -96,8 +97,8 @@ describe("a configuration that is replaced", () => {
   });
 });
 
-describe("an App that is taken out", () => {
-  it("finishes the turn that runs, and fails those that wait, with words and with no model", async () => {
+describe("a removed App", () => {
+  it("finishes its running turn, and fails queued ones with a message and without a model call", async () => {
     await say("first");
     const running = await service.model.next();
     await say("second");
@@ -116,7 +117,7 @@ describe("an App that is taken out", () => {
     expect(service.model.waitingCalls).toBe(0);
   });
 
-  it("answers what needs an App with 401, whoever let it through, and breaks nothing else", async () => {
+  it("answers 401 where a key is required, also for callers already authorized, and breaks nothing else", async () => {
     await say("hello");
     (await service.model.next()).say("hi").finish();
     await idle();
@@ -137,7 +138,7 @@ describe("an App that is taken out", () => {
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
-  it("goes on where it was when it comes back", async () => {
+  it("continues when it comes back", async () => {
     await say("hello");
     (await service.model.next()).say("hi").finish();
     await idle();

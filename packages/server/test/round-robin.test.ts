@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** Servers that answer with their place. */
+/** Starts servers that answer with their index. */
 async function startServers(count: number): Promise<number[]> {
   const ports: number[] = [];
   for (let place = 0; place < count; place += 1) {
@@ -35,8 +35,8 @@ async function ask(agent = new Agent({ keepAlive: true }), body = ""): Promise<s
   return Buffer.concat(await incoming.toArray()).toString();
 }
 
-describe("a balancer of connections", () => {
-  it("gives each request that has a connection of its own to the next server", async () => {
+describe("RoundRobin", () => {
+  it("sends each request with its own connection to the next server", async () => {
     balancer = await RoundRobin.start();
     balancer.targets = await startServers(3);
     const answers: string[] = [];
@@ -45,27 +45,27 @@ describe("a balancer of connections", () => {
     balancer.checkSpread();
   });
 
-  it("finds that one server was met more often than the others", async () => {
+  it("reports that one server got more connections than the others", async () => {
     balancer = await RoundRobin.start();
     const [first = 0, second = 0] = await startServers(2);
     balancer.targets = [first];
     await ask();
     await ask();
     balancer.targets = [first, second];
-    expect(() => balancer.checkSpread()).toThrow("Not all servers were met as often: 2, 0 connections");
+    expect(() => balancer.checkSpread()).toThrow("Uneven spread: 2, 0 connections");
   });
 
-  it("finds that a connection carried two requests", async () => {
+  it("reports a connection with two requests", async () => {
     balancer = await RoundRobin.start();
     balancer.targets = await startServers(2);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await ask(agent)).toBe("0");
     expect(await ask(agent)).toBe("0");
     await ask();
-    expect(() => balancer.checkSpread()).toThrow("Connections carried 2 requests");
+    expect(() => balancer.checkSpread()).toThrow("Connections had 2 requests");
   });
 
-  it("finds nothing where nobody has asked", async () => {
+  it("reports nothing without requests", async () => {
     balancer = await RoundRobin.start();
     balancer.targets = await startServers(2);
     expect(() => balancer.checkSpread()).not.toThrow();

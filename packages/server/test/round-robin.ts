@@ -1,9 +1,12 @@
-// A load balancer of the plainest kind: it gives each connection to the next server, and passes bytes on as they are.
+// A minimal load balancer: forwards each connection unchanged to the next server.
 
 import { once } from "node:events";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 
-/** How a request begins after another one: clients here wait for the answer before, so that it begins a piece of what arrives. */
+/**
+ * Start of a later request on a connection: clients here wait for each answer, so that it is also the start
+ * of a chunk.
+ */
 const BEGINS_REQUEST = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) \//;
 
 export class RoundRobin {
@@ -11,9 +14,9 @@ export class RoundRobin {
   targets: readonly number[] = [];
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Connections that each target has had, by its place. */
+  /** Number of connections of each target, by index. */
   readonly #connections = new Map<number, number>();
-  /** Requests on each connection. */
+  /** Number of requests on each connection. */
   readonly #requests: number[] = [];
   #next = 0;
 
@@ -31,18 +34,19 @@ export class RoundRobin {
 
   get port(): number {
     const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("The proxy does not listen");
+    if (address === null || typeof address === "string") throw new Error("The proxy is not listening");
     return address.port;
   }
 
-  /** Throws unless each request has met another server than the one before: as many for each server, and one on each connection. */
+  /**
+   * Throws unless requests were spread evenly: as many connections for each server, and one request on each.
+   */
   checkSpread(): void {
     const connections = this.targets.map((_port, place) => this.#connections.get(place) ?? 0);
     if (Math.max(...connections) - Math.min(...connections) > 1)
-      throw new Error(`Not all servers were met as often: ${connections.join(", ")} connections`);
+      throw new Error(`Uneven spread: ${connections.join(", ")} connections`);
     const wrong = this.#requests.filter((count) => count !== 1);
-    if (wrong.length > 0)
-      throw new Error(`Connections carried ${wrong.join(", ")} requests, where each has to carry one`);
+    if (wrong.length > 0) throw new Error(`Connections had ${wrong.join(", ")} requests instead of one each`);
   }
 
   async stop(): Promise<void> {
@@ -70,7 +74,7 @@ export class RoundRobin {
     }
   }
 
-  /** What is counted is where the connection goes, not where it should. */
+  /** Counts the actual target, not the planned one. */
   #count(client: Socket, port: number): void {
     const place = this.targets.indexOf(port);
     this.#connections.set(place, (this.#connections.get(place) ?? 0) + 1);

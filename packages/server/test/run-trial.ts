@@ -1,4 +1,4 @@
-// One turn that runs: its model says what a test tells it to, and its journal remembers.
+// One running turn with a scripted model and a journal that records its writes.
 
 import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
@@ -34,7 +34,7 @@ export interface RunTrialOptions {
   readonly onOpen?: () => void;
 }
 
-/** Runs a turn with a scripted model, until a test ends it. */
+/** Runs a turn with a scripted model until the test ends it. */
 export function run(options: RunTrialOptions = {}): RunTrial {
   const clock = new ManualClock();
   const model = new ScriptedModel();
@@ -64,10 +64,10 @@ export function run(options: RunTrialOptions = {}): RunTrial {
   return { clock, model, journal, controller, end, usage };
 }
 
-/** Waits until it holds, and fails where it does not come to that. */
+/** Resolves when the condition holds, and fails if it never does. */
 export async function until(condition: () => boolean): Promise<void> {
   for (let round = 0; round < 1_000 && !condition(); round += 1) {
     await new Promise((resolve) => setImmediate(resolve));
   }
-  if (!condition()) throw new Error("It did not come to that.");
+  if (!condition()) throw new Error("Condition never became true.");
 }

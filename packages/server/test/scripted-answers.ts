@@ -1,11 +1,11 @@
-// What the model of the interleavings tests does about its calls.
+// Responses of the interleavings tests' model.
 
 import type { AppSettings } from "../src/core/app-settings.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 
 export type Speech = "say" | "finish" | "call a tool" | "ask a person";
 
-/** Goes on with the answer, or brings the call to its end; answers whether it is at its end. */
+/** Continues the answer or ends the call; returns whether it ended. */
 export function speak(call: ScriptedCall, speech: Speech, choice: number): boolean {
   switch (speech) {
     case "say":
@@ -27,20 +27,20 @@ export function answer(call: ScriptedCall): void {
   call.say(`answer to ${questionOf(call)}`).finish();
 }
 
-/** The message that a call is about: the last one that a user sent. */
+/** Returns the message that a call answers: the user's last one. */
 export function questionOf(call: ScriptedCall): string {
   const user = call.prompt.findLast((line) => line.startsWith("user: ")) ?? "";
   return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
 }
 
-/** Calls of which some ask, and others do not. */
+/** Makes calls, some of which need approval. */
 function ask(call: ScriptedCall, choice: number): void {
   for (let n = 0; n <= choice % 3; n += 1) call.callTool("current_time", {});
   if (choice % 2 === 0) call.callTool("calculator", { expression: "1 + 1" });
   call.finish("tool-calls");
 }
 
-/** The App, one of whose tools a person has to allow. */
+/** Configures the App with one tool that needs approval. */
 export function asking(app: AppSettings): AppSettings {
   return { ...app, tools: { ...app.tools, approvals: { current_time: "always" } } };
 }

@@ -1,4 +1,4 @@
-// A model that says what a test tells it to, when the test tells it: every call waits at a gate until the test answers it.
+// A model scripted by tests: every call waits until the test answers it.
 
 import type {
   LanguageModelV4,
@@ -7,13 +7,13 @@ import type {
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
 
-/** What each call of a model in tests has used. */
+/** Token usage of each call. */
 export const USAGE = {
   inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 5, text: 5, reasoning: 0 },
 };
 
-/** One call that the model was asked to answer. */
+/** One call that waits for its answer. */
 export class ScriptedCall {
   readonly options: LanguageModelV4CallOptions;
   readonly stream: ReadableStream<LanguageModelV4StreamPart>;
@@ -41,7 +41,7 @@ export class ScriptedCall {
     return this;
   }
 
-  /** Parts as a provider's package gives them. */
+  /** Emits parts as a provider's package does. */
   emit(...parts: readonly LanguageModelV4StreamPart[]): this {
     for (const part of parts) this.#controller.enqueue(part);
     return this;
@@ -62,7 +62,7 @@ export class ScriptedCall {
     this.#controller.error(error);
   }
 
-  /** Ends the stream without its end. */
+  /** Closes the stream without its final part. */
   breakOff(): void {
     this.#controller.close();
   }
@@ -76,12 +76,12 @@ export class ScriptedModel implements LanguageModelV4 {
   readonly #calls: ScriptedCall[] = [];
   #asked = Promise.withResolvers<void>();
 
-  /** Calls that were made and that no test has taken. */
+  /** Number of calls that no test has taken yet. */
   get waitingCalls(): number {
     return this.#calls.length;
   }
 
-  /** The next call that is made; resolves when the model is asked. */
+  /** Resolves with the next call once the model is called. */
   async next(): Promise<ScriptedCall> {
     for (;;) {
       const call = this.#calls.shift();
@@ -91,7 +91,7 @@ export class ScriptedModel implements LanguageModelV4 {
   }
 
   doGenerate(): never {
-    throw new Error("This model streams");
+    throw new Error("This model only streams");
   }
 
   async doStream(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> {

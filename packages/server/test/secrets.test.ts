@@ -1,5 +1,5 @@
-// Secrets of an App's users through the running program: they reach the tools of their turns and nobody else, no process shows them, and
-// their master key is rotated beside it.
+// Secrets of an App's users in the running program: they reach only the tools of their turns, no process
+// shows them, and their master key can be rotated meanwhile.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,13 +13,13 @@ import { openAdministration } from "../src/wiring/administration.ts";
 import { openVault } from "../src/wiring/master-keys.ts";
 import { LEAKS } from "../src/tools/testing/leaky-tool.ts";
 import { BARE_ENVIRONMENT } from "./bare-environment.ts";
-import { newSession, send, settled, type Answer, type Call } from "./black-box/client.ts";
+import { newSession, send, whenIdle, type Answer, type Call } from "./black-box/client.ts";
 
 const MAIN = join(import.meta.dirname, "../src/main.ts");
 const SECRET = "canary+4f9A/8b7C6d5E";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** An App whose tool has the secret and leaks it in whatever way it is told to. */
+/** An App whose tool gets the secret and leaks it in various ways. */
 const CONFIG = `
 import { jsonSchema, tool } from ${JSON.stringify(import.meta.resolve("ai"))};
 import { createHash } from "node:crypto";
@@ -123,7 +123,7 @@ function secrets(method: string, client: string, key: string, call: Call = {}): 
   return send(url, method, `/api/secrets?app=defi&client_id=${client}`, { ...call, headers });
 }
 
-/** Everything that the service keeps on its disk. */
+/** Returns everything that the service has stored on disk. */
 async function kept(): Promise<string> {
   const data = join(directory, "data");
   const files = (await readdir(data)).map((name) => readFile(join(data, name), "latin1"));
@@ -131,7 +131,7 @@ async function kept(): Promise<string> {
 }
 
 describe("secrets in a running service", () => {
-  it("reach the tools of their client's turns, and leak in no way that is known", async () => {
+  it("reach the tools of their client's turns, and do not leak in any known way", async () => {
     await start();
     const key = await newKey();
     const headers = { "SERVICE-APP-KEY": key };
@@ -143,7 +143,7 @@ describe("secrets in a running service", () => {
       const message = `call leak ${JSON.stringify({ way })}`;
       const query = new URLSearchParams({ app: "defi", client_id: client, message });
       await send(url, "POST", `/api/chat?${query.toString()}`, { session, headers });
-      return JSON.stringify(await settled(url, session));
+      return JSON.stringify(await whenIdle(url, session));
     };
     const digest = createHash("sha256").update(SECRET).digest("hex");
     const session = newSession();
@@ -154,7 +154,7 @@ describe("secrets in a running service", () => {
     expect(stranger).toContain("ALCHEMY_KEY");
     expect(stranger).not.toContain(digest);
 
-    const snapshot = JSON.stringify(await settled(url, session));
+    const snapshot = JSON.stringify(await whenIdle(url, session));
     const records = await send(url, "GET", `/api/sessions/${session}/messages?limit=200`);
     await stop("SIGTERM");
     const told = [snapshot, records.text, events(), log, set.text].join("\n");
@@ -167,11 +167,11 @@ describe("secrets in a running service", () => {
     }
     for (const part of ["canary", "8b7C6d5E", btoa("canary+4f9").slice(0, 12)])
       expect(seen).not.toContain(part);
-    // Too short for the files: random base64 in them may hold it.
+    // Too short for the files: random base64 in them may contain it.
     expect(told).not.toContain("4f9A");
   }, 60_000);
 
-  it("outlive a crash and a rotation of the master key that is killed half-way", async () => {
+  it("survive a crash, and a rotation of the master key that is killed half-way", async () => {
     await start();
     const key = await newKey();
     await secrets("PUT", "web-1", key, { json: { ALCHEMY_KEY: SECRET } });
@@ -186,7 +186,7 @@ describe("secrets in a running service", () => {
       .not.toBe(before);
     killed.kill("SIGKILL");
     await once(killed, "exit");
-    // Beside it the service goes on, reading and writing.
+    // The service keeps reading and writing meanwhile.
     expect((await secrets("PUT", "web-2", key, { json: { ALCHEMY_KEY: "set meanwhile" } })).status).toBe(200);
     expect((await secrets("GET", "web-1", key)).json()).toEqual(["ALCHEMY_KEY"]);
 
@@ -207,7 +207,7 @@ describe("secrets in a running service", () => {
     expect(log).not.toMatch(/"level":"(?:error|fatal)"/);
   }, 60_000);
 
-  it("are not lost in silence with their key: the service says so, and makes no new one", async () => {
+  it("are reported as unreadable when their key is lost, and no new key is made", async () => {
     await start();
     const key = await newKey();
     await secrets("PUT", "web-1", key, { json: { ALCHEMY_KEY: SECRET } });
@@ -229,7 +229,7 @@ function asText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value).slice(1, -1);
 }
 
-/** Collects all the events of a session. */
+/** Collects all events of a session. */
 async function openEvents(session: string): Promise<() => string> {
   const abort = new AbortController();
   const response = await fetch(`${url}/api/updates?include=tools,messages,state`, {
@@ -243,7 +243,7 @@ async function openEvents(session: string): Promise<() => string> {
   return () => text;
 }
 
-/** Sets a secret for many clients, as the service would. */
+/** Stores a secret for many clients, as the service would. */
 async function fillDirectly(count: number): Promise<readonly string[]> {
   const settings = administered();
   const { store, close } = await openAdministration(settings);

@@ -1,4 +1,4 @@
-// A whole service without its HTTP edge, in this process: SQLite, a manual clock, a scripted model.
+// A whole service without HTTP in this process: SQLite, a manual clock, a scripted model.
 
 import { randomUUID } from "node:crypto";
 import type { Message, PersistedMessage, Snapshot } from "@colloquy/protocol";
@@ -17,9 +17,9 @@ import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 
 export const MODEL = "test/scripted";
-/** Far more than anything here takes; rounds of the event loop, not time. */
+/** Iterations of the event loop, not time; far more than anything here needs. */
 const MAX_ROUNDS = 20_000;
-/** After so many, each round leaves the machine to others for a moment: the store's thread may be waiting for it. */
+/** After this many, each iteration yields the CPU for a moment: the store's thread may need it. */
 const EAGER_ROUNDS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -30,16 +30,16 @@ export interface TestService extends Service {
   readonly clock: ManualClock;
   readonly model: ScriptedModel;
   readonly register: MetricsRegister;
-  /** Sends a message; answers the snapshot. */
+  /** Sends a message; returns the snapshot. */
   say(sessionId: string, message: string, more?: Partial<ChatOptions>): Promise<Snapshot>;
   snapshot(sessionId: string): Promise<Snapshot>;
-  /** Lets time pass second by second, each time until the store has answered all that was asked of it. */
+  /** Advances the clock second by second, each time until the store has answered all requests. */
   pass(ms: number): Promise<void>;
-  /** Lets half an hour pass without use, after which sessions leave memory. */
+  /** Lets half an hour pass without use, after which sessions are evicted from memory. */
   evict(): Promise<void>;
-  /** Ends the process as a crash does: nothing is handed back, the store stays. */
+  /** Ends like a crashed process: releases nothing; the store stays. */
   crash(): Promise<void>;
-  /** Ends the process as a graceful stop does whose time is over. */
+  /** Ends like a graceful stop whose time is over. */
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ interface ChatOptions {
   readonly waitMs: number;
 }
 
-/** The records of one page. */
+/** Returns the stored messages of one page. */
 export async function recordsOf(
   { threads }: Pick<TestService, "threads">,
   ...query: Parameters<TestService["threads"]["messages"]>
@@ -61,13 +61,13 @@ export async function recordsOf(
 }
 
 export interface TestServiceOptions {
-  /** Where the data is; in memory when absent. */
+  /** The data directory; in memory when absent. */
   readonly directory?: string;
   readonly clock?: ManualClock;
-  /** What it shares with other services; SQLite and a bus of its own when absent. */
+  /** Shared with other services; SQLite and a separate bus when absent. */
   readonly shared?: (clock: ManualClock) => Promise<{ readonly store: Store; readonly bus: Bus }>;
   readonly adjust?: (config: Config) => Config;
-  /** Sees every call of the store before it is made. */
+  /** Intercepts every call of the store. */
   readonly beforeCall?: BeforeCall;
   readonly logger?: Logger;
 }
@@ -86,7 +86,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const opened = given?.store ?? (await openSqliteStore({ directory, isAlone, clock, onFatal }));
   let crashed = false;
   const store = interceptStore(opened, (method, parameters) => {
-    if (crashed && method === "turns.handBack") throw new Error("A process that crashes hands nothing back");
+    if (crashed && method === "turns.handBack") throw new Error("A crashed process releases nothing");
     return beforeCall?.(method, parameters);
   });
   const register = new MetricsRegister();
@@ -159,21 +159,21 @@ export function parse(view: SnapshotView): Snapshot {
   return JSON.parse(Buffer.concat(view.parts).toString()) as Snapshot;
 }
 
-/** Each message as `sender status: content`. */
+/** Returns each message as `sender status: content`. */
 export function lines(messages: readonly Message[]): string[] {
   return messages.map((message) => `${message.sender} ${message.status}: ${message.content}`);
 }
 
-/** Goes round the event loop until the condition holds; throws when it does not after very many rounds. */
+/** Iterates the event loop until the condition holds; throws after too many iterations. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     if (await condition()) return;
     await new Promise((resolve) => (round < EAGER_ROUNDS ? setImmediate(resolve) : setTimeout(resolve, 1)));
   }
-  throw new Error(`This never came to hold: ${condition.toString()}`);
+  throw new Error(`Condition never became true: ${condition.toString()}`);
 }
 
-/** Adds Apps with the scripted model alone, otherwise like the default one. */
+/** Adds Apps with the scripted model, otherwise like the default one. */
 export function withApps(...names: readonly string[]): (config: Config) => Config {
   return (config) => {
     const app = { ...config.apps["default"]!, models: [MODEL], utilityModel: "demo/assistant" };
@@ -198,7 +198,7 @@ async function testConfig(adjust: ((config: Config) => Config) | undefined): Pro
   return adjust === undefined ? adjusted : adjust(adjusted);
 }
 
-/** A client of the event stream that takes everything, and remembers it. */
+/** A client of the event stream with all groups, which records everything. */
 export class RecordingSink implements StreamSink {
   text = "";
   ended: "finish" | "abort" | null = null;

@@ -1,5 +1,5 @@
-// One of two nodes on one PostgreSQL is told to stop while a turn runs on it: what comes to it until it has ended is answered, and others go on
-// with it (ADR 26).
+// One of two nodes on one PostgreSQL stops while it runs a turn: requests to it are answered until it has
+// ended, and other nodes continue the turn (ADR 26).
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ interface Node {
   readonly directory: string;
 }
 
-describe.skipIf(await isWithoutPostgres())("a node among others that is told to stop", () => {
+describe.skipIf(await isWithoutPostgres())("a stopping node among others", () => {
   const postgres = usePostgres();
   let nodes: readonly [Node, Node];
 
@@ -41,7 +41,7 @@ describe.skipIf(await isWithoutPostgres())("a node among others that is told to 
     }
   });
 
-  it("takes chats, which others answer, and ends streams so that clients come back", async () => {
+  it("accepts chats, which others answer, and ends streams so that clients reconnect", async () => {
     const [stopping, other] = nodes;
     const long = newSession();
     expect(
@@ -57,7 +57,7 @@ describe.skipIf(await isWithoutPostgres())("a node among others that is told to 
       headers: { accept: "text/event-stream" },
     });
     expect([stream.status, stream.text]).toEqual([200, "retry: 2000\n\n"]);
-    // Before the one that stops has ended: it is not its end that lets others go on.
+    // Before the stopping node has ended: its end is not what lets others continue.
     await until(async () => {
       const { messages } = (await send(other.url, "GET", "/api/state", { session })).json() as Snapshot;
       return messages.at(-1)?.sender === "agent" && messages.at(-1)?.status === "complete";

@@ -1,4 +1,4 @@
-// What a client can do to hold up the end of the process: nothing beyond two seconds of the clock.
+// A client can delay the end of the process by at most two seconds.
 
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
@@ -41,7 +41,7 @@ async function send(text: string): Promise<Socket> {
   return socket;
 }
 
-/** Stops the server while the clock goes on; resolves when it has stopped. */
+/** Stops the server while the clock advances; resolves when it has stopped. */
 async function stop(): Promise<void> {
   let stopped = false;
   const stopping = server.stop({ graceMs: 0 }).then(() => (stopped = true));
@@ -71,18 +71,18 @@ describe("stopping", () => {
     ],
     ["a tunnel", "CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
     ["nothing at all", ""],
-  ])("is not held up by a client that sent %s", async (_what, text) => {
+  ])("is not delayed by a client that sent %s", async (_what, text) => {
     await send(text);
-    // Answered behind it, so that the server has read what was sent before.
+    // A request answered on a later connection proves that the server has read the earlier bytes.
     await answerOf(await send(head("GET /healthz HTTP/1.1", "Connection: close")));
     await expect(stop()).resolves.toBeUndefined();
   });
 
-  it("answers whoever waits for a turn with the session as it is", async () => {
+  it("answers waiting requests with the current session", async () => {
     const fields = [`X-Session-Id: ${newId()}`, "Prefer: wait=60", "Content-Length: 0"];
     const socket = await send(head("POST /api/chat?message=count+to+500 HTTP/1.1", ...fields));
     const answered = answerOf(socket);
-    // Until the turn runs: then the chat is stored and its client waits.
+    // Wait until the turn runs: then the chat is stored and its client is waiting.
     for (let seen = ""; !seen.includes("is_processing"); ) {
       const state = await send(head("GET /api/state HTTP/1.1", fields[0]!, "Connection: close"));
       seen = await answerOf(state);
@@ -91,7 +91,7 @@ describe("stopping", () => {
     expect(await answered).toMatch(/^HTTP\/1.1 200 OK[^]*"is_processing":true/);
   });
 
-  it("lets a slow client take the answer that was written to it", async () => {
+  it("lets a slow client receive its answer", async () => {
     const session = `X-Session-Id: ${newId()}`;
     const body = JSON.stringify({ message: "x".repeat(32_000) });
     const fields = [session, "Content-Type: application/json", `Content-Length: ${body.length}`];
@@ -103,7 +103,7 @@ describe("stopping", () => {
     const slow = await send(requests);
     slow.pause();
     await once(slow, "readable");
-    // The clock stands still: nothing but the client's own speed ends this.
+    // The clock stands still: only the client's own speed ends this.
     const stopping = server.stop({ graceMs: 0 });
     const taken = answerOf(slow.resume());
     await stopping;

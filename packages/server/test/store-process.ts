@@ -1,5 +1,5 @@
-// A process with a store of its own, for tests that need a second one, or one that can be killed or has a limit set. Called with a directory
-// and what to do; says what happens on its standard output, a line each.
+// A process with its own store, for tests that need a second one, one to kill, or one with a limit. Called
+// with a directory and a command; prints what happens, one line each.
 
 import { randomUUID } from "node:crypto";
 import type { ServiceError } from "../src/core/errors.ts";
@@ -28,7 +28,7 @@ const store = await openSqliteStore({
 });
 say(`ready ${process.pid}`);
 
-/** Chats until it is killed; says each message that was acknowledged. */
+/** Chats until it is killed; prints each acknowledged message. */
 async function chatForever(): Promise<void> {
   for (;;) {
     const id = randomUUID();
@@ -37,7 +37,7 @@ async function chatForever(): Promise<void> {
   }
 }
 
-/** Chats until nothing more fits, then says what still works. */
+/** Chats until nothing more fits, then prints what still works. */
 async function fill(): Promise<void> {
   const first = randomUUID();
   await chat(store, first, "the first one");

@@ -1,4 +1,5 @@
-// A database that goes away behind a commit: what was stored is never said to be unchanged, or a client that believes it sends it twice.
+// The database fails after a commit: a stored message is never reported as not stored, because clients would
+// send it again.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { OutcomeUnknown } from "../src/core/errors.ts";
@@ -13,17 +14,17 @@ const READS = ["sessions.versions", "sessions.open", "sessions.find", "events.af
 const server = usePostgres();
 let cluster: Nodes;
 
-describe.skipIf(await isWithoutPostgres())("what cannot be shown", () => {
+describe.skipIf(await isWithoutPostgres())("a chat stored before the database failed", () => {
   let isAway = false;
   afterEach(() => cluster.close());
 
-  it("is said to be stored, to a chat that waits for its answer", async () => {
+  it("is reported as stored while it waits for its answer", async () => {
     isAway = false;
     cluster = await startNodes(server, {
       count: 2,
       beforeCall: (method) => {
         if (isAway && READS.includes(method)) throw storeUnavailable(new Error("away"));
-        // Everything behind the chat's own transaction finds nobody.
+        // Everything after the chat's own transaction fails.
         if (method === "turns.chat") isAway = true;
         return undefined;
       },

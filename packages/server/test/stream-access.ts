@@ -1,4 +1,4 @@
-// Requests that nothing is checked of: what they may do is decided at the edge (http/app-access.ts).
+// Stream access without checks: they belong to the HTTP layer (http/app-access.ts).
 
 import type { StreamAccess, WantedApp } from "../src/core/ports/driving/services.ts";
 

@@ -15,7 +15,7 @@ afterEach(async () => {
   server.close();
 });
 
-/** A client and a server with a proxy between them; what each hears, as it comes. */
+/** Connects a client and a server through a proxy; records what each receives. */
 async function connect(wait?: (ms: number) => Promise<unknown>) {
   const accepted = Promise.withResolvers<Socket>();
   server = createServer((socket) => accepted.resolve(socket)).listen(0, "127.0.0.1");
@@ -36,8 +36,8 @@ async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe("a network that fails", () => {
-  it("holds what goes one way, and brings it in order when it is open again", async () => {
+describe("a failing network", () => {
+  it("holds back one direction, and delivers in order when released", async () => {
     const { client, far, heard } = await connect();
     proxy.hold("up");
     client.write("a");
@@ -51,7 +51,7 @@ describe("a network that fails", () => {
     expect(heard.server).toBe("abc");
   });
 
-  it("delays, and nothing overtakes what is late", async () => {
+  it("delays without reordering", async () => {
     const [asked, passed] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
     const { client, far, heard } = await connect((ms) => {
       asked.resolve(ms);
@@ -70,14 +70,14 @@ describe("a network that fails", () => {
     expect(heard.server).toBe("late later");
   });
 
-  it("resets a connection, which is an error to both", async () => {
+  it("resets a connection, an error on both sides", async () => {
     const { client, far } = await connect();
     const errors = Promise.all([client, far].map((socket) => once(socket, "error")));
     proxy.reset();
     for (const [error] of await errors) expect((error as NodeJS.ErrnoException).code).toBe("ECONNRESET");
   });
 
-  it("breaks every connection while it is broken, new ones too", async () => {
+  it("breaks all connections while broken, including new ones", async () => {
     const { far } = await connect();
     proxy.isBroken = true;
     proxy.cut();

@@ -1,5 +1,5 @@
-// Stands between a client and a server on the loopback and does what a network may do: cut, reset, swallow, fall silent, delay, or carry
-// one way only.
+// A proxy between a client and a server on the loopback with network faults: cut, reset, drop, silence,
+// delay, one-way loss.
 
 import { once } from "node:events";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
@@ -11,24 +11,24 @@ export interface Link {
   readonly server: Socket;
 }
 
-/** Which way bytes go. */
+/** Direction of bytes. */
 export type Way = "up" | "down";
 
-/** What becomes of bytes that a client sends; they go nowhere by themselves. */
+/** Handles bytes from a client; they are not forwarded automatically. */
 export type FromClient = (bytes: Buffer, link: Link) => void;
 
 export class TcpProxy {
-  /** `null` to pass everything on. */
+  /** `null` forwards everything. */
   fromClient: FromClient | null = null;
-  /** While true nothing goes through in either direction, and nobody is told. */
+  /** While true, bytes are held in both directions, without notice. */
   isSilent = false;
-  /** Milliseconds that bytes are under way longer. Nothing overtakes what was sent before when this changes. */
+  /** Extra latency in milliseconds. Changes do not reorder bytes. */
   delayMs = 0;
-  /** While true connections are taken and broken at once. */
+  /** While true, connections are accepted and broken at once. */
   isBroken = false;
   readonly #server: Server;
   readonly #links = new Set<Link>();
-  /** Ways on which nothing gets through now; it arrives when they are open again. */
+  /** Directions that are held; their bytes arrive when released. */
   readonly #held = new Map<Way, PromiseWithResolvers<void>>();
 
   readonly #wait: (ms: number) => Promise<unknown>;
@@ -38,7 +38,7 @@ export class TcpProxy {
     this.#wait = wait;
   }
 
-  /** `wait` is what delays take. */
+  /** `wait` implements delays. */
   static async start(target: number, wait: (ms: number) => Promise<unknown> = sleep): Promise<TcpProxy> {
     const server = createServer();
     const proxy = new TcpProxy(server, wait);
@@ -50,7 +50,7 @@ export class TcpProxy {
 
   get port(): number {
     const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("The proxy does not listen");
+    if (address === null || typeof address === "string") throw new Error("The proxy is not listening");
     return address.port;
   }
 
@@ -60,7 +60,7 @@ export class TcpProxy {
     await once(this.#server, "close");
   }
 
-  /** Breaks every connection. */
+  /** Closes every connection. */
   cut(): void {
     for (const { client, server } of this.#links) {
       client.destroy();
@@ -68,7 +68,7 @@ export class TcpProxy {
     }
   }
 
-  /** Breaks every connection in a way that the other sides take for an error (RST). */
+  /** Resets every connection (RST), which is an error on both sides. */
   reset(): void {
     for (const { client, server } of this.#links) {
       client.resetAndDestroy();
@@ -76,7 +76,7 @@ export class TcpProxy {
     }
   }
 
-  /** From now on what goes this way is kept until `release`. */
+  /** Holds this direction until `release`. */
   hold(way: Way): void {
     if (!this.#held.has(way)) this.#held.set(way, Promise.withResolvers());
   }
@@ -114,7 +114,7 @@ export class TcpProxy {
     server.on("close", () => client.destroy());
   }
 
-  /** Takes bytes to a socket, in their order, as late as this network is. */
+  /** Returns a function that delivers bytes to a socket in order, with the latency. */
   #carrier(to: Socket, way: Way): (bytes: Buffer) => void {
     let before: Promise<void> | null = null;
     return (bytes) => {

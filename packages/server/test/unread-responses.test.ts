@@ -15,7 +15,9 @@ import { ManualClock } from "./manual-clock.ts";
 
 const CLIENTS = 100;
 const MIB = 1024 * 1024;
-/** A session near its cap: a page of it without a limit of bytes holds 15 MiB, 100 of them 1.5 GB. */
+/**
+ * A session near its size limit: without a byte limit, one page of it would hold 15 MiB, 100 of them 1.5 GB.
+ */
 const MESSAGES = 480;
 
 let directory: string;
@@ -50,7 +52,7 @@ async function storeFullSession(): Promise<string> {
   return id;
 }
 
-/** Asks, waits for the head of the answer, and reads no further. */
+/** Sends a request, waits for the head of the answer, and reads no further. */
 async function askUnread(path: string, session: string): Promise<void> {
   const { hostname, port } = new URL(processes.url);
   const client = connect(Number(port), hostname);
@@ -72,13 +74,13 @@ it.skipIf(!existsSync("/proc/self/status") || NODES !== null)(
     const pid = processes.pids[0]!;
     const ask = (path: string) => fetch(`${processes.url}${path}`, { headers: { "x-session-id": session } });
     const messages = `/api/sessions/${session}/messages`;
-    // Read to the end: what a process takes to serve them at all, garbage included, is not what is measured.
+    // Read to the end: memory for serving them at all, garbage included, is not measured.
     const warmUp = Array.from({ length: 50 }, () => [messages, "/api/state"]).flat();
     await Promise.all(warmUp.map(async (path) => (await ask(path)).arrayBuffer()));
     for (const path of [messages, "/api/state"]) {
       const before = residentBytes(pid);
       for (let index = 0; index < CLIENTS; index += 1) await askUnread(path, session);
-      // What is garbage goes while the process works on; what it holds for those clients stays.
+      // Garbage is collected while the process works; memory held for those clients stays.
       for (let round = 0; round < 100 && residentBytes(pid) - before >= 100 * MIB; round += 1) {
         expect((await ask("/healthz")).status).toBe(200);
         await (await ask(messages)).arrayBuffer();

@@ -49,7 +49,7 @@ class UsedDatabase<Server extends PostgresDatabases> {
     return this.server.url(this.#name);
   }
 
-  /** The address by another port, behind which somebody stands before the server. */
+  /** Returns its URL with another port, for a proxy in front of the server. */
   urlBy(port: number): string {
     return this.url.replace(`:${this.server.port}/`, `:${port}/`);
   }
@@ -58,21 +58,21 @@ class UsedDatabase<Server extends PostgresDatabases> {
     this.#name = await this.server.createDatabase(template);
   }
 
-  /** Closes what was opened. Rejects when something cannot be, after all of it was tried. */
+  /** Closes everything opened. Rejects if something failed to close, after trying all. */
   async end(): Promise<void> {
     const closed = await Promise.allSettled(this.#opened.splice(0).map((close) => close()));
     const failed = closed.find(({ status }) => status === "rejected");
     if (failed?.status === "rejected") throw failed.reason;
   }
 
-  /** A store on it, which is closed behind the test. */
+  /** Opens a store on it, closed after the test. */
   async open(options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
     const store = await openPostgresStore({ url: this.url, ...options });
     this.#opened.push(() => store.close());
     return store;
   }
 
-  /** Connections to it, which are ended behind the test. */
+  /** Opens connections to it, closed after the test. */
   connect(options: Partial<ConnectionOptions> = {}): Connections {
     const connections = new Connections({ url: this.url, ...options });
     this.#opened.push(() => connections.end());

@@ -1,5 +1,5 @@
-// A chat in which the assistant asks for a transaction, the user's wallet really sends it, and the assistant reads what it has done:
-// the whole service over HTTP, a scripted model, and Hardhat's node as the chain.
+// The assistant requests a transaction, the user's wallet sends it, and the assistant reads the result: the
+// whole service over HTTP, a scripted model, and Hardhat's node as the chain.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -98,13 +98,13 @@ async function chat(message: string, wallet: Address): Promise<void> {
 
 const state = (): Promise<Snapshot> => request("GET", "/api/state");
 
-/** What the assistant's request for a transaction has become: an action that waits for the user. */
+/** Returns the pending action for the requested transaction. */
 async function pendingTransaction() {
   await until(async () => (await state()).pending_actions.length > 0);
   const { pending_actions, is_processing } = await state();
   expect(is_processing).toBe(true);
   const [action] = pending_actions;
-  if (action?.kind !== "wallet_transaction") throw new Error("No transaction was asked for.");
+  if (action?.kind !== "wallet_transaction") throw new Error("No transaction was requested.");
   return action;
 }
 
@@ -155,7 +155,7 @@ describe.skipIf(isWithoutChain)("a transaction that the assistant asks for", () 
     expect(pending_actions).toEqual([]);
   });
 
-  it("is not sent when the user says no, and the assistant is told", async () => {
+  it("is not sent when the user denies it, and the assistant is informed", async () => {
     await chat("Send Bob 5 of my gold", alice);
     (await model.next())
       .callTool("wallet_request_transaction", { to: token, data: transfer(5n * COIN) })
@@ -168,7 +168,7 @@ describe.skipIf(isWithoutChain)("a transaction that the assistant asks for", () 
     await until(async () => !(await state()).is_processing);
   });
 
-  it("is never shown to the user when it would fail; the assistant is told why", async () => {
+  it("is never shown to the user if it would fail; the assistant learns why", async () => {
     await chat("Send Bob 5,000 of my gold", alice);
     (await model.next())
       .callTool("wallet_request_transaction", { to: token, data: transfer(5_000n * COIN) })
@@ -180,7 +180,7 @@ describe.skipIf(isWithoutChain)("a transaction that the assistant asks for", () 
     expect((await state()).pending_actions).toEqual([]);
   });
 
-  it("shows the key of the chain's server nowhere, even when that is down", async () => {
+  it("never exposes the key of the chain's server, even when that is down", async () => {
     await chat("What do I have?", alice);
     (await model.next())
       .callTool("wallet_balance", {})

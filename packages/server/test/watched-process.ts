@@ -1,4 +1,4 @@
-// The program as a process that is watched: what it writes, and how it ends.
+// The program as a child process with its output and exit status.
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ export interface Started {
   readonly child: ChildProcessWithoutNullStreams;
   readonly output: () => string;
   readonly errors: () => string;
-  /** Resolves with the match when the output has one; `after` so many characters, where these are not looked at. */
+  /** Resolves with the first match in the output, after this many characters if given. */
   find(pattern: RegExp, after?: number): Promise<RegExpExecArray>;
   exited(): Promise<{ readonly code: number | null; readonly signal: string | null }>;
 }
@@ -55,13 +55,13 @@ export function startIn(
   };
 }
 
-/** What was started, when it takes requests. */
+/** Resolves when the program accepts requests. */
 export async function listening(started: Started): Promise<Listening> {
   const [, address = ""] = await started.find(/"address":"([^"]+)"/);
   return { ...started, address };
 }
 
-/** Ends it whatever it does, unless it has ended. */
+/** Kills it unless it has ended. */
 export async function endProcess({ child }: Started): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGKILL");

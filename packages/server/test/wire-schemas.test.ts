@@ -1,4 +1,4 @@
-// What the service says, against the schemas that are published: nothing missing, and nothing that they do not tell of.
+// Compares the service's output with the published schemas: no field missing, none undocumented.
 
 import {
   Action,
@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MODEL, RecordingSink, recordsOf, startService, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
 
-/** Of no UUID version, which a client may choose. */
+/** Of no UUID version, which clients may choose. */
 const ID = "12345678-1234-1234-1234-123456789abc";
 
 let service: TestService;
@@ -32,10 +32,10 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** The snapshot while a person is asked. */
+/** The snapshot with a pending action. */
 let asking: Snapshot;
 
-/** A session in which all that can be seen has happened, read from its beginning. */
+/** Returns a stream, from its start, of a session in which everything visible has happened. */
 async function fullSession(): Promise<RecordingSink> {
   const sink = new RecordingSink();
   const include = new Set(["tools", "messages", "state"] as const);
@@ -68,7 +68,7 @@ async function fullSession(): Promise<RecordingSink> {
 }
 
 describe("the published schemas", () => {
-  it("describe a snapshot exactly, at each moment", async () => {
+  it("match a snapshot exactly, at each stage", async () => {
     expect(Snapshot.strict().parse(await service.snapshot(ID))).toMatchObject({
       user_state: null,
       messages: [],
@@ -93,7 +93,7 @@ describe("the published schemas", () => {
     }
   });
 
-  it("describe every event", async () => {
+  it("match every event", async () => {
     const sink = await fullSession();
     const events = [...sink.text.matchAll(/^data: (.*)$/gm)].map(
       ([, data]) => JSON.parse(data!) as { type: string },
@@ -108,7 +108,7 @@ describe("the published schemas", () => {
     );
   });
 
-  it("describe threads, records and the answer to a choice of model", async () => {
+  it("match threads, stored messages and the result of selecting a model", async () => {
     await fullSession();
     const { models, threads } = service;
     const thread = await threads.get(ID);

@@ -1,4 +1,4 @@
-// Actions that wait for a person, as a client sees them.
+// Actions that wait for a person's decision, as clients see them.
 
 import { randomUUID } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { Action, type Snapshot } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { callKey } from "../../src/turns/call-key.ts";
-import { chat, expectProblem, newSession, send, settled, state } from "./client.ts";
+import { chat, expectProblem, newSession, send, whenIdle, state } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
 import { fold } from "./reference-fold.ts";
 import { Program, useService } from "./server.ts";
@@ -25,7 +25,7 @@ const config = (more: object = {}) => ({
   ...more,
 });
 
-/** A session whose answer waits for an approval. */
+/** Returns the snapshot of a session whose answer waits for an approval. */
 async function waiting(url: string, session: string): Promise<Snapshot> {
   await chat(url, session, "what is 12 * 7?");
   await expect.poll(async () => (await state(url, session)).pending_actions.length).toBe(1);
@@ -45,7 +45,7 @@ async function list(url: string, session: string): Promise<Action[]> {
 describe("an answer that needs an approval", () => {
   const url = useService(config());
 
-  it("says what it asks, in the snapshot and in the events, and goes on when it is approved", async () => {
+  it("shows the action in the snapshot and in events, and continues when it is approved", async () => {
     const session = newSession();
     const reader = await EventReader.connect(url(), session, { include: "tools,messages,state" });
     const before = await state(url(), session);
@@ -70,7 +70,7 @@ describe("an answer that needs an approval", () => {
     expect(answer.status).toBe(200);
     expect(answer.headers["cache-control"]).toBe("no-store");
     expect(answer.as(Action)).toMatchObject({ ...action, status: "approved", result: null });
-    const done = await settled(url(), session);
+    const done = await whenIdle(url(), session);
     expect(done.messages[1]?.content).toContain("84");
     expect(done.pending_actions).toEqual([]);
     await reader.until(() => reader.lastEventId === done.last_event_id);
@@ -78,19 +78,19 @@ describe("an answer that needs an approval", () => {
     reader.leave();
   });
 
-  it("goes on without the tool when it is denied", async () => {
+  it("continues without the tool when it is denied", async () => {
     const session = newSession();
     const { pending_actions } = await waiting(url(), session);
     const answer = await decide(url(), session, pending_actions[0]!.id, { decision: "deny" });
     expect(answer.as(Action).status).toBe("denied");
-    const done = await settled(url(), session);
+    const done = await whenIdle(url(), session);
     expect(done.status).toBe("idle");
     expect(done.messages[1]?.tool_results).toMatchObject([
       { output: "The user denied this call.", is_error: true },
     ]);
   });
 
-  it("is decided once: the same again 200, another decision 409", async () => {
+  it("is decided once: repeating the decision gives 200, another one 409", async () => {
     const session = newSession();
     const { pending_actions } = await waiting(url(), session);
     const { id } = pending_actions[0]!;
@@ -98,11 +98,11 @@ describe("an answer that needs an approval", () => {
     const second = await decide(url(), session, id, { decision: "approve", result: null });
     expect([second.status, second.json()]).toEqual([200, first.json()]);
     expectProblem(await decide(url(), session, id, { decision: "deny" }), 409, "action_decided");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     expectProblem(await decide(url(), session, id, { decision: "deny" }), 409, "action_decided");
   });
 
-  it("refuses what has another shape, and changes nothing: 400", async () => {
+  it("rejects malformed decisions with 400 and changes nothing", async () => {
     const session = newSession();
     const asking = await waiting(url(), session);
     const { id } = asking.pending_actions[0]!;
@@ -118,7 +118,7 @@ describe("an answer that needs an approval", () => {
     expect(await state(url(), session)).toEqual(asking);
   });
 
-  it("is nobody else's: an unknown id, and one of another session, 404, and no session is created", async () => {
+  it("answers 404 for an unknown id and for another session's action, and creates no session", async () => {
     const session = newSession();
     const { pending_actions } = await waiting(url(), session);
     const other = newSession();
@@ -142,10 +142,10 @@ describe("an answer that needs an approval", () => {
     expect((await state(url(), session)).pending_actions).toEqual([]);
     expectProblem(await decide(url(), session, id, { decision: "approve" }), 409, "action_cancelled");
     expect(await list(url(), session)).toMatchObject([{ id, status: "cancelled" }]);
-    expect((await settled(url(), session)).status).toBe("interrupted");
+    expect((await whenIdle(url(), session)).status).toBe("interrupted");
   });
 
-  it("is gone with its session: 404, in the next life too", async () => {
+  it("is deleted with its session: 404, also in the next incarnation", async () => {
     const session = newSession();
     const { pending_actions } = await waiting(url(), session);
     await send(url(), "DELETE", `/api/sessions/${session}`);
@@ -155,12 +155,12 @@ describe("an answer that needs an approval", () => {
     expectProblem(await decide(url(), session, pending_actions[0]!.id, body), 404, "action_not_found");
   });
 
-  it("lets messages wait behind it", async () => {
+  it("lets messages queue behind it", async () => {
     const session = newSession();
     const { pending_actions } = await waiting(url(), session);
     expect((await chat(url(), session, "hello")).messages[2]?.status).toBe("queued");
     await decide(url(), session, pending_actions[0]!.id, { decision: "approve" });
-    const done = await settled(url(), session);
+    const done = await whenIdle(url(), session);
     expect(done.messages.map(({ sender, status }) => `${sender} ${status}`)).toEqual([
       "user complete",
       "agent complete",
@@ -170,13 +170,13 @@ describe("an answer that needs an approval", () => {
   });
 });
 
-describe("an action that nobody decides", () => {
+describe("an undecided action", () => {
   const url = useService(config({ limits: { actionMs: 1_000 } }));
 
-  it("expires as denied, and is too late to be decided: 410", async () => {
+  it("expires as denied, and answers a late decision with 410", async () => {
     const session = newSession();
     const { pending_actions } = await waiting(url(), session);
-    const done = await settled(url(), session);
+    const done = await whenIdle(url(), session);
     expect(done.messages[1]?.tool_results).toMatchObject([{ is_error: true }]);
     const { id } = pending_actions[0]!;
     expectProblem(await decide(url(), session, id, { decision: "approve" }), 410, "action_expired");
@@ -196,11 +196,11 @@ describe("a process that is killed", () => {
     return program;
   }
 
-  /** Ids of the calls that were run, once for each run. */
+  /** Returns the ids of executed calls, once per execution. */
   const runs = async (program: Program): Promise<string[]> =>
     (await readFile(join(program.directory, "runs"), "utf8").catch(() => "")).split("\n").slice(0, -1);
 
-  it("leaves what is asked as it was, byte for byte", async () => {
+  it("leaves pending actions unchanged, byte for byte", async () => {
     const program = await started();
     const session = newSession();
     await waiting(program.url, session);
@@ -213,7 +213,7 @@ describe("a process that is killed", () => {
     expect(await runs(program)).toEqual([]);
   });
 
-  it("while an approved call with effects runs does not run it again", async () => {
+  it("during an approved call with effects does not repeat the call", async () => {
     const program = await started();
     const session = newSession();
     const { pending_actions } = await waiting(program.url, session);
@@ -223,12 +223,12 @@ describe("a process that is killed", () => {
     await rm(join(program.directory, "hang"));
     await program.stop("SIGKILL");
     await program.run();
-    const done = await settled(program.url, session);
+    const done = await whenIdle(program.url, session);
     expect(done.messages[1]?.tool_results).toMatchObject([{ output: "outcome unknown", is_error: true }]);
     expect(await runs(program)).toHaveLength(1);
   });
 
-  it("right after decisions has made each approved call at most once, and every answer ends", async () => {
+  it("right after decisions has run each approved call at most once, and every answer ends", async () => {
     const program = await started();
     const sessions = Array.from({ length: 12 }, newSession);
     for (const session of sessions) await waiting(program.url, session);
@@ -245,7 +245,7 @@ describe("a process that is killed", () => {
       const [action] = (await state(program.url, session)).pending_actions;
       if (action !== undefined) await decide(program.url, session, action.id, { decision: "approve" });
     }
-    const ran = await Promise.all(sessions.map((session) => settled(program.url, session)));
+    const ran = await Promise.all(sessions.map((session) => whenIdle(program.url, session)));
     const calls = await runs(program);
     expect(new Set(calls).size).toBe(calls.length);
     for (const { messages, status, session_id: sessionId, last_event_id } of ran) {

@@ -8,7 +8,7 @@ const service = useAdminService();
 describe("GET /api/admin/apps", () => {
   const list = async () => (await service().admin("GET", "apps")).as(z.array(AdminApp));
 
-  it("answers every App with its models, and what came of its tool sources", async () => {
+  it("returns every App with its models and the state of its tool sources", async () => {
     const before = await list();
     expect(before.map(({ name }) => name)).toEqual(["default", "asking", "failing"]);
     expect(before[0]).toMatchObject({

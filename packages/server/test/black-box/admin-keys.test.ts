@@ -12,20 +12,20 @@ async function list(query = ""): Promise<AdminKey[]> {
   return (await service().admin("GET", `keys${query}`)).as(z.array(AdminKey));
 }
 
-/** Whether the key opens the App now, on whichever node is asked. */
+/** Returns whether the key opens the App, on whichever node answers. */
 async function opens(key: string, app: string): Promise<boolean> {
   const headers = { "SERVICE-APP-KEY": key };
   const path = `/api/control/models?app=${app}`;
   return (await send(service().url, "GET", path, { session: newSession(), headers })).status === 200;
 }
 
-/** A revocation is seen within five seconds. */
+/** Revocations take effect within five seconds. */
 async function untilClosed(key: string, app: string): Promise<void> {
   await expect.poll(() => opens(key, app), { timeout: 5_000 }).toBe(false);
 }
 
 describe("POST /api/admin/keys", () => {
-  it("makes a key that opens its Apps at once, and shows it this once", async () => {
+  it("creates a key that opens its Apps at once, and shows it only in this answer", async () => {
     const answer = await create({ apps: ["asking", "failing"], name: " web ", expires_in_seconds: 3600 });
     expect(answer.status).toBe(200);
     const { key, ...listed } = answer.as(IssuedAdminKey);
@@ -55,7 +55,7 @@ describe("POST /api/admin/keys", () => {
     [{ apps: ["asking"], expires_in_seconds: 1e300 }, "parameter_invalid"],
     [[], "body_invalid"],
     [null, "body_invalid"],
-  ])("refuses %j", async (body, code) => {
+  ])("rejects %j", async (body, code) => {
     const before = await list();
     const answer = await create(body);
     expectProblem(answer, 400);
@@ -65,7 +65,7 @@ describe("POST /api/admin/keys", () => {
 });
 
 describe("GET /api/admin/keys", () => {
-  it("answers those of one App where it is named", async () => {
+  it("filters by App", async () => {
     await create({ apps: ["asking"], name: "of asking" });
     expect((await list("?app=asking")).map(({ name }) => name)).toContain("of asking");
     expect((await list("?app=failing")).map(({ name }) => name)).not.toContain("of asking");
@@ -74,7 +74,7 @@ describe("GET /api/admin/keys", () => {
 });
 
 describe("DELETE /api/admin/keys/{id}", () => {
-  it("lets a key open nothing any more, and says when that was", async () => {
+  it("revokes the key and records when", async () => {
     const { id, key } = (await create({ apps: ["asking"] })).as(IssuedAdminKey);
     expect(await opens(key, "asking")).toBe(true);
     const revoked = (await service().admin("DELETE", `keys/${id}`)).as(AdminKey);
@@ -86,7 +86,7 @@ describe("DELETE /api/admin/keys/{id}", () => {
 });
 
 describe("POST /api/admin/keys/{id}/rotate", () => {
-  it("makes a key for the same Apps at once, and lets the old one end after the overlap", async () => {
+  it("creates a key for the same Apps at once, and the old one expires after the overlap", async () => {
     const old = (await create({ apps: ["asking"], name: "web" })).as(IssuedAdminKey);
     const next = (await service().admin("POST", `keys/${old.id}/rotate`)).as(IssuedAdminKey);
     expect(next).toMatchObject({ apps: ["asking"], name: "web", status: "good" });
@@ -99,7 +99,7 @@ describe("POST /api/admin/keys/{id}/rotate", () => {
     expect(await opens(last.as(IssuedAdminKey).key, "asking")).toBe(true);
   });
 
-  it("refuses what there is not, what has ended, and an overlap that is none", async () => {
+  it("rejects an unknown or ended key, and an invalid overlap", async () => {
     const { id } = (await create({ apps: ["asking"] })).as(IssuedAdminKey);
     const rotate = (key: string, json?: unknown) =>
       service().admin("POST", `keys/${key}/rotate`, json === undefined ? {} : { json });

@@ -5,7 +5,7 @@ import { useAdminService } from "./admin-service.ts";
 const service = useAdminService();
 
 describe("GET /api/admin/overview", () => {
-  it("says who answers, and that store and bus are well, with what they took", async () => {
+  it("names the process, and reports the health and latency of store and bus", async () => {
     const answer = await service().admin("GET", "overview");
     expect([answer.status, answer.headers["cache-control"]]).toEqual([200, "no-store"]);
     const overview = answer.as(AdminOverview);
@@ -19,7 +19,7 @@ describe("GET /api/admin/overview", () => {
     expect(overview.bus.round_trip_ms === null).toBe(overview.bus.kind === "in-process");
   });
 
-  it("counts what runs, and what waits for a person, in all processes", async () => {
+  it("counts running turns and turns waiting for a person, in all processes", async () => {
     const { admin, ask, say } = service();
     await ask();
     const running = await say("count to 200");

@@ -6,7 +6,7 @@ import { expectProblem } from "./client.ts";
 const service = useAdminService();
 
 describe("GET /api/admin/usage", () => {
-  it("reports what every App has used, by model", async () => {
+  it("reports the usage of every App by model", async () => {
     const { admin, say } = service();
     await say("hello", "default", 20);
     await say("hello again", "default", 20);
@@ -15,7 +15,7 @@ describe("GET /api/admin/usage", () => {
     await admin("POST", `sessions/${interrupted}/interrupt`);
     const usage = (await admin("GET", "usage?bucket=day")).as(AdminUsage);
     expect(usage).toMatchObject({ bucket: "day", turns_read: 4, covered_from: null });
-    // A night may pass between them.
+    // Midnight may pass between them.
     const all = usage.rows.map(({ at: _at, ...row }) => row);
     expect(all).toMatchObject([
       { app: "asking", model: "demo/assistant", messages: 2, turns: 1, failed_turns: 0 },
@@ -26,7 +26,7 @@ describe("GET /api/admin/usage", () => {
     expect(all[1]!.output_tokens).toBeGreaterThan(10);
   });
 
-  it("reports the time that is asked for", async () => {
+  it("reports the requested period", async () => {
     const before = "usage?from=2020-01-01T00:30:00Z&to=2020-01-02T02:00:00%2B01:00";
     expect((await service().admin("GET", before)).as(AdminUsage)).toEqual({
       bucket: "hour",
@@ -40,7 +40,7 @@ describe("GET /api/admin/usage", () => {
 });
 
 describe("GET /api/admin/latency", () => {
-  it("reports how long turns took", async () => {
+  it("reports durations of turns", async () => {
     const latency = (await service().admin("GET", "latency?bucket=minute")).as(AdminLatency);
     expect(latency.rows.reduce((sum, { turns }) => sum + turns, 0)).toBe(3);
     for (const { total_ms, running_ms, place_ms } of latency.rows) {
@@ -52,7 +52,7 @@ describe("GET /api/admin/latency", () => {
   });
 });
 
-describe.each(["usage", "latency"])("a time that is none, for %s", (report) => {
+describe.each(["usage", "latency"])("an invalid period, for %s", (report) => {
   it.each([
     "from=yesterday",
     "from=2026-01-01",
@@ -64,7 +64,7 @@ describe.each(["usage", "latency"])("a time that is none, for %s", (report) => {
     "from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z",
     "from=2000-01-01T00:00:00Z",
     "from=0000-01-01T00:00:00Z&to=9999-12-31T23:59:59Z",
-  ])("%s is refused", async (query) => {
+  ])("%s is rejected", async (query) => {
     expectProblem(await service().admin("GET", `${report}?${query}`), 400);
   });
 });

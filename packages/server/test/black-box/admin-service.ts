@@ -1,4 +1,4 @@
-// A service with administration, and Apps whose assistants can be made to run long, to ask and to fail.
+// A service with the admin API, and Apps whose assistants run long, ask for approval or fail.
 
 import type { AdminSessionDetail } from "@colloquy/protocol";
 import { expect } from "vitest";
@@ -20,13 +20,13 @@ const APPS = {
 
 export interface AdminService {
   readonly url: string;
-  /** A request with the admin key. */
+  /** Sends a request with the admin key. */
   admin(method: string, path: string, call?: Call): Promise<Answer>;
-  /** A key for this App, made for the test. */
+  /** Creates a key for this App. */
   keyFor(app: string): Promise<string>;
-  /** Sends a message to an App; answers the session. */
+  /** Sends a message to an App; returns the session id. */
   say(message: string, app?: string, wait?: number): Promise<string>;
-  /** Sends a message that its App asks a person about; answers the session when that is asked. */
+  /** Sends a message that needs an approval; returns the session id once the approval is pending. */
   ask(): Promise<string>;
 }
 

@@ -14,7 +14,7 @@ async function list(query = ""): Promise<AdminSessionPage> {
 const idsIn = (page: AdminSessionPage) => page.sessions.map(({ session_id }) => session_id);
 
 describe("GET /api/admin/sessions", () => {
-  it("finds sessions of every App by what they do", async () => {
+  it("finds sessions of every App by status", async () => {
     const { ask, say } = service();
     const failed = await say("hello", "failing", 20);
     const waiting = await ask();
@@ -39,7 +39,7 @@ describe("GET /api/admin/sessions", () => {
     expect(ofRunning!.turn!.lease_expires_at).not.toBeNull();
   });
 
-  it("comes in pages", async () => {
+  it("is paginated", async () => {
     const first = await list("?limit=3");
     const rest = await list(`?limit=3&cursor=${first.next_cursor}`);
     expect(new Set([...idsIn(first), ...idsIn(rest)]).size).toBe(4);
@@ -56,13 +56,13 @@ describe("GET /api/admin/sessions", () => {
     `?search=${"x".repeat(201)}`,
     `?app=${"x".repeat(65)}`,
     "?status=idle&status=idle",
-  ])("refuses %s", async (query) => {
+  ])("rejects %s", async (query) => {
     expectProblem(await service().admin("GET", `sessions${query}`), 400);
   });
 });
 
 describe("GET /api/admin/sessions/{id}", () => {
-  it("answers the session with its turns, newest first, in pages", async () => {
+  it("returns the session with its turns, newest first, paginated", async () => {
     const { url, admin, say } = service();
     const session = await say("hello", "default", 20);
     await send(url, "POST", "/api/chat?message=again", { session, headers: { Prefer: "wait=20" } });
@@ -83,7 +83,7 @@ describe("GET /api/admin/sessions/{id}", () => {
 });
 
 describe("GET /api/admin/sessions/{id}/messages", () => {
-  it("answers the messages of a session whose App asks everybody for its key", async () => {
+  it("returns the messages of a session whose App requires a key for everything", async () => {
     const { url, admin, say } = service();
     const session = await say("hello", "failing", 20);
     expectProblem(await send(url, "GET", `/api/sessions/${session}/messages`), 401);
@@ -95,7 +95,7 @@ describe("GET /api/admin/sessions/{id}/messages", () => {
 });
 
 describe("POST /api/admin/sessions/{id}/interrupt", () => {
-  it("stops what runs, and does nothing to what is idle", async () => {
+  it("stops a running turn, and leaves an idle session unchanged", async () => {
     const { admin, say } = service();
     const session = await say("count to 200");
     for (let time = 0; time < 2; time += 1) {
@@ -106,7 +106,7 @@ describe("POST /api/admin/sessions/{id}/interrupt", () => {
 });
 
 describe("DELETE /api/admin/sessions/{id}", () => {
-  it("takes the session away, of whatever App, with a turn that runs or waits", async () => {
+  it("deletes the session, of whatever App, with its running or waiting turn", async () => {
     const { url, admin, ask, say } = service();
     for (const session of [await say("count to 200"), await ask()]) {
       const answer = await admin("DELETE", `sessions/${session}`);
@@ -117,13 +117,13 @@ describe("DELETE /api/admin/sessions/{id}", () => {
   });
 });
 
-describe("a session that there is not", () => {
+describe("an unknown session", () => {
   it.each([
     ["GET", ""],
     ["GET", "/messages"],
     ["POST", "/interrupt"],
     ["DELETE", ""],
-  ])("%s %s: 404, and none begins; a malformed id 400", async (method, path) => {
+  ])("%s %s answers 404 and creates none; a malformed id gives 400", async (method, path) => {
     const { admin } = service();
     const id = randomUUID();
     expectProblem(await admin(method, `sessions/${id}${path}`), 404);

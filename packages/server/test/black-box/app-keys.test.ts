@@ -1,4 +1,4 @@
-// Keys that one process makes and takes away while another serves.
+// Keys that one process creates and revokes while another serves.
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { NODES } from "./processes.ts";
 import { Program } from "./server.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
-/** Within which a revoked key must have stopped working everywhere (contract section 4). */
+/** Within which a revoked key must stop working everywhere (contract section 4). */
 
 let program: Program;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => program.remove());
 
-/** Runs `colloquy keys …` as an operator does; answers its JSON document. */
+/** Runs `colloquy keys …` like an operator; returns its JSON output. */
 async function keys(...parameters: readonly string[]): Promise<Record<string, string>> {
   const { stdout } = await promisify(execFile)(process.execPath, [MAIN, "keys", ...parameters, "--json"], {
     cwd: program.directory,
@@ -34,9 +34,9 @@ const chat = (key: string, session = newSession()) =>
     headers: { "SERVICE-APP-KEY": key },
   });
 
-describe("a key that is made beside a running server", () => {
-  // That five seconds are enough is shown by keys-on-nodes.test.ts, with a clock of its own.
-  it("opens its App at once, and nothing soon after it was revoked; its stream ends", async () => {
+describe("a key created while the server runs", () => {
+  // keys-on-nodes.test.ts shows that five seconds are enough, with a clock of its own.
+  it("opens its App at once, is refused soon after its revocation, and its stream ends", async () => {
     const { id = "", key = "" } = await keys("create", "--app", "defi");
     const session = newSession();
     expectSnapshot(await chat(key, session), session);
@@ -45,7 +45,7 @@ describe("a key that is made beside a running server", () => {
     }).then((answer) => answer.text());
     await keys("revoke", id);
     const call = { session, headers: { "SERVICE-APP-KEY": key } };
-    // Until every node has heard of it.
+    // Until every node has noticed.
     for (let refused = 0; refused < (NODES?.count ?? 1); ) {
       const { status } = await send(program.url, "GET", "/api/control/apps", call);
       refused = status === 401 ? refused + 1 : 0;

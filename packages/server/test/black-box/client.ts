@@ -1,5 +1,5 @@
-// A client that sends exactly what it is told to: nothing is added, mended or decoded on the way. Whatever is answered must be in the
-// OpenAPI document of the service.
+// A client that sends exactly what it is given, without adding, repairing or decoding anything. Every answer
+// must conform to the service's OpenAPI document.
 
 import { randomUUID } from "node:crypto";
 import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
@@ -16,7 +16,7 @@ export interface Call {
   readonly headers?: OutgoingHttpHeaders;
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly body?: string | Buffer;
 }
 
@@ -26,7 +26,7 @@ export interface Answer {
   readonly text: string;
   /** The body as JSON. */
   json(): unknown;
-  /** The body as JSON of this shape, and nothing beside it. */
+  /** Parses the body as JSON of exactly this shape. */
   as<Body>(schema: z.ZodType<Body>): Body;
 }
 
@@ -47,7 +47,7 @@ export async function send(url: string, method: string, path: string, call: Call
   };
 }
 
-/** Sends a request and answers as soon as its answer begins. */
+/** Sends a request and returns as soon as its answer starts. */
 export async function open(
   url: string,
   method: string,
@@ -69,7 +69,7 @@ function begin(
   const body = call.json === undefined ? call.body : JSON.stringify(call.json);
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
-    // Where there are several nodes, each request has a connection of its own, so that it meets another one.
+    // With several nodes, each request uses a new connection, so that it reaches another node.
     const own = NODES === null ? agent : new Agent({ keepAlive: true });
     const outgoing = request({
       agent: own,
@@ -98,12 +98,12 @@ export function newSession(): string {
   return randomUUID();
 }
 
-/** A wallet that no other test uses. */
+/** Returns a wallet address that no other test uses. */
 export function newWallet(): string {
   return `0x${randomUUID().replaceAll("-", "")}deadbeef`;
 }
 
-/** Sends a message in the query, as the specification has it. Answers the snapshot. */
+/** Sends a message in the query, as specified. Returns the snapshot. */
 export async function chat(
   url: string,
   session: string,
@@ -117,13 +117,13 @@ export async function chat(
   );
 }
 
-/** The snapshot of a session as it is now. */
+/** Returns the current snapshot of a session. */
 export async function state(url: string, session: string, call: Call = {}): Promise<Snapshot> {
   return expectSnapshot(await send(url, "GET", "/api/state", { session, ...call }), session);
 }
 
-/** The snapshot of a session when it has stopped working. */
-export function settled(url: string, session: string): Promise<Snapshot> {
+/** Returns the snapshot of a session once it has stopped processing. */
+export function whenIdle(url: string, session: string): Promise<Snapshot> {
   return state(url, session, { headers: { Prefer: "wait=60" } });
 }
 
@@ -133,7 +133,7 @@ export async function thread(url: string, session: string): Promise<Thread> {
   return answer.as(Thread.strict());
 }
 
-/** Asserts that an answer is a snapshot, by the specification's table and by the contract. */
+/** Asserts that an answer is a snapshot, by the specification's table and the contract. */
 export function expectSnapshot(answer: Answer, session: string): Snapshot {
   expect([answer.status, answer.text.slice(0, 300)]).toEqual([200, expect.any(String)]);
   expect(answer.headers["content-type"]).toMatch(/^application\/json/);
@@ -155,7 +155,10 @@ export function expectSnapshot(answer: Answer, session: string): Snapshot {
   return snapshot;
 }
 
-/** Asserts that an answer is a problem document of this status, and of this code when one is named. Answers its detail. */
+/**
+ * Asserts that an answer is a problem document with this status, and with this code if given. Returns its
+ * detail.
+ */
 export function expectProblem(answer: Answer, status: number, code?: string): string {
   expect([answer.status, answer.text.slice(0, 300)]).toEqual([status, expect.any(String)]);
   expect(answer.headers["content-type"]).toBe("application/problem+json");

@@ -1,5 +1,5 @@
-// The configuration of a service whose calculator has effects that can be counted from outside: each run leaves the id of its call in a
-// file beside the data directory. While there is a file `hang` beside it, a run does not end.
+// A calculator with countable effects: each execution appends its call id to a file beside the data
+// directory. While a file `hang` exists beside it, executions do not end.
 
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";

@@ -5,7 +5,7 @@ import { useService } from "./server.ts";
 const url = useService();
 
 describe("POST /api/sessions", () => {
-  it("creates the session and answers session_id and title", async () => {
+  it("creates the session and returns session_id and title", async () => {
     const session = newSession();
     const answer = await send(url(), "POST", "/api/sessions", { session });
     expect(answer.status).toBe(200);
@@ -21,7 +21,7 @@ describe("POST /api/sessions", () => {
     });
   });
 
-  it("answers the same for a session that exists", async () => {
+  it("returns the same for an existing session", async () => {
     const session = newSession();
     const first = await send(url(), "POST", "/api/sessions", { session });
     const again = await send(url(), "POST", "/api/sessions", { session: session.toUpperCase() });
@@ -33,11 +33,11 @@ describe("POST /api/sessions", () => {
     ["an empty body", { body: "", headers: { "Content-Type": "application/json" } }],
     ["{}", { json: {} }],
     ["{} without a type", { body: "{}" }],
-  ])("takes %s", async (_name, call) => {
+  ])("accepts %s", async (_name, call) => {
     expect((await send(url(), "POST", "/api/sessions", { session: newSession(), ...call })).status).toBe(200);
   });
 
-  it("takes an id of any version, and answers it as it was spelled", async () => {
+  it("accepts an id of any version, and returns it in its original spelling", async () => {
     for (const version of ["0", "1", "7", "f"]) {
       const session = newSession()
         .replace(/^(.{14})./, `$1${version}`)
@@ -47,7 +47,7 @@ describe("POST /api/sessions", () => {
     }
   });
 
-  it("binds the wallet once, and no other afterwards: 409", async () => {
+  it("binds the wallet once; a second wallet gives 409", async () => {
     const session = newSession();
     const wallet = newWallet();
     const bind = (public_key: string) =>
@@ -60,13 +60,16 @@ describe("POST /api/sessions", () => {
     expect(list.json()).toMatchObject([{ session_id: session }]);
   });
 
-  it.each(["with space", "x".repeat(129), 7, ["x"], {}])("refuses the wallet %j: 400", async (public_key) => {
-    const session = newSession();
-    expectProblem(await send(url(), "POST", "/api/sessions", { session, json: { public_key } }), 400);
-    expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);
-  });
+  it.each(["with space", "x".repeat(129), 7, ["x"], {}])(
+    "rejects the wallet %j with 400",
+    async (public_key) => {
+      const session = newSession();
+      expectProblem(await send(url(), "POST", "/api/sessions", { session, json: { public_key } }), 400);
+      expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);
+    },
+  );
 
-  it.each([[[]], ["text"], [7]])("refuses the body %j: 400", async (json) => {
+  it.each([[[]], ["text"], [7]])("rejects the body %j with 400", async (json) => {
     expectProblem(await send(url(), "POST", "/api/sessions", { session: newSession(), json }), 400);
   });
 });

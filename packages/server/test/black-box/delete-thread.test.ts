@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { chat, expectProblem, newSession, newWallet, send, settled, state } from "./client.ts";
+import { chat, expectProblem, newSession, newWallet, send, whenIdle, state } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
 import { useService } from "./server.ts";
 
 const url = useService();
 
 describe("DELETE /api/sessions/{id}", () => {
-  it("removes the thread and its messages", async () => {
+  it("deletes the thread and its messages", async () => {
     const session = newSession();
     await chat(url(), session, "hello");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     const answer = await send(url(), "DELETE", `/api/sessions/${session}`, { session: newSession() });
     expect(answer.status).toBe(200);
     expect(answer.json()).toEqual({ session_id: session, deleted: true });
@@ -18,7 +18,7 @@ describe("DELETE /api/sessions/{id}", () => {
     expectProblem(await send(url(), "DELETE", `/api/sessions/${session}`), 404);
   });
 
-  it("stops the running turn; the same id begins a new life in which nothing of the old one shows", async () => {
+  it("stops the running turn; the same id starts a new incarnation without anything of the old one", async () => {
     const session = newSession();
     await chat(url(), session, "count to 200");
     await send(url(), "DELETE", `/api/sessions/${session}`);
@@ -30,12 +30,12 @@ describe("DELETE /api/sessions/{id}", () => {
       is_processing: false,
     });
     await chat(url(), session, "hello");
-    const after = await settled(url(), session);
+    const after = await whenIdle(url(), session);
     expect(after.messages).toHaveLength(2);
     expect(JSON.stringify(after)).not.toContain("count to 200");
   });
 
-  it("binds no wallet of the old life to the new one", async () => {
+  it("binds no wallet of the old incarnation to the new one", async () => {
     const session = newSession();
     const wallets = [newWallet(), newWallet()];
     for (const public_key of wallets) {

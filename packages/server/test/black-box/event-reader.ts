@@ -1,4 +1,4 @@
-// A reader of `GET /api/updates` that checks each block by the letter of the contract (section 5), and keeps what it read.
+// A reader of `GET /api/updates` that checks every frame against the contract (section 5) and records it.
 
 import type { IncomingMessage } from "node:http";
 import type { UpdateEvent } from "@colloquy/protocol";
@@ -21,7 +21,7 @@ const PATIENCE_MS = 20_000;
 
 export class EventReader {
   readonly events: ReadEvent[] = [];
-  /** Text of blocks that are no events: the retry line, heartbeats, bare ids. */
+  /** Frames without an event: the retry line, heartbeats, bare ids. */
   readonly other: string[] = [];
   /** Whether the service has ended the stream. */
   ended = false;
@@ -60,21 +60,25 @@ export class EventReader {
     return new EventReader(session, message, await documentOf(url));
   }
 
-  /** The first event from place `from` on that fits; waits for it. */
+  /** Resolves with the first matching event at or after index `from`. */
   async find(fits: (event: UpdateEvent) => boolean, from = 0): Promise<ReadEvent> {
     const found = () => this.events.slice(from).find(({ event }) => fits(event));
     await this.until(() => found() !== undefined);
     return found()!;
   }
 
-  /** Resolves when the condition holds; it is asked again whenever something has come. */
+  /** Resolves when the condition holds, checked after every frame. */
   async until(holds: () => boolean): Promise<void> {
     const deadline = AbortSignal.timeout(PATIENCE_MS);
     while (!holds()) {
       await new Promise<void>((resolve, reject) => {
         this.#wake.push(resolve);
         deadline.addEventListener("abort", () =>
-          reject(new Error(`Never came: ${holds.toString()}; ${JSON.stringify(this.events).slice(-2000)}`)),
+          reject(
+            new Error(
+              `Condition never became true: ${holds.toString()}; ${JSON.stringify(this.events).slice(-2000)}`,
+            ),
+          ),
         );
       });
     }

@@ -5,7 +5,7 @@ import { useService } from "./server.ts";
 const url = useService();
 
 describe("GET /api/sessions/{id}", () => {
-  it("answers session_id and title, whatever the header says or does not", async () => {
+  it("returns session_id and title, with any or no session header", async () => {
     const session = newSession();
     await send(url(), "POST", "/api/sessions", { session });
     for (const call of [{}, { session }, { session: newSession() }]) {

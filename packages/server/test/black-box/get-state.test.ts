@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { chat, expectProblem, expectSnapshot, newSession, send, settled, state } from "./client.ts";
+import { chat, expectProblem, expectSnapshot, newSession, send, whenIdle, state } from "./client.ts";
 import { useService } from "./server.ts";
 
 const url = useService();
 
 describe("GET /api/state", () => {
-  it("creates the session and answers its snapshot", async () => {
+  it("creates the session and returns its snapshot", async () => {
     const session = newSession();
     const first = await state(url(), session);
     expect(first).toMatchObject({
@@ -23,10 +23,10 @@ describe("GET /api/state", () => {
     expect(await state(url(), session.toUpperCase())).toEqual(first);
   });
 
-  it("is byte for byte the same as long as nothing changes, and has an ETag", async () => {
+  it("is byte for byte the same without changes, and has an ETag", async () => {
     const session = newSession();
     await chat(url(), session, "hello");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     await expect.poll(async () => (await state(url(), session)).title).not.toBe("New Chat");
     const first = await send(url(), "GET", "/api/state", { session });
     const again = await send(url(), "GET", "/api/state", { session });
@@ -36,7 +36,7 @@ describe("GET /api/state", () => {
     expect(Number(first.headers["content-length"])).toBe(Buffer.byteLength(first.text));
   });
 
-  it("answers 304 to who has these bytes, and the new ones after a change", async () => {
+  it("answers 304 to a matching ETag, and the new snapshot after a change", async () => {
     const session = newSession();
     const tag = String((await send(url(), "GET", "/api/state", { session })).headers.etag);
     for (const known of [tag, `W/${tag}`, `"other", ${tag}`, "*"]) {
@@ -50,7 +50,7 @@ describe("GET /api/state", () => {
     expect(changed.headers.etag).not.toBe(tag);
   });
 
-  it("merges user state; what changes nothing changes no byte", async () => {
+  it("merges user state; a merge without effect changes no byte", async () => {
     const session = newSession();
     const merge = (user_state: object) => {
       const query = new URLSearchParams({ user_state: JSON.stringify(user_state), client_id: "web" });
@@ -70,7 +70,7 @@ describe("GET /api/state", () => {
     });
   });
 
-  it("waits until the session has stopped working, when asked to", async () => {
+  it("waits until the session has stopped processing, on request", async () => {
     const session = newSession();
     await chat(url(), session, "count to 10");
     const answer = await send(url(), "GET", "/api/state", { session, headers: { Prefer: "wait=30" } });
@@ -93,7 +93,7 @@ describe("GET /api/state", () => {
     "user_state=nonsense",
     "client_id=%0A",
     "user_state=%7B%7D&user_state=%7B%7D",
-  ])("refuses ?%s: 400, and creates nothing", async (query) => {
+  ])("rejects ?%s with 400, and creates nothing", async (query) => {
     const session = newSession();
     expectProblem(await send(url(), "GET", `/api/state?${query}`, { session }), 400);
     expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);

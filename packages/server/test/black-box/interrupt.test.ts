@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chat, expectSnapshot, newSession, send, settled, state } from "./client.ts";
+import { chat, expectSnapshot, newSession, send, whenIdle, state } from "./client.ts";
 import { useService } from "./server.ts";
 
 const url = useService();
@@ -9,10 +9,11 @@ async function interrupt(session: string) {
 }
 
 describe("POST /api/interrupt", () => {
-  it("cancels the answer in progress, and keeps the text so far; nothing of it changes afterwards", async () => {
+  it("cancels the answer in progress and keeps its text, which never changes afterwards", async () => {
     const session = newSession();
     await chat(url(), session, "count to 500");
-    // Long enough for "1 2 3" to be on the disk: another node than the one that works keeps what is there (contract section 3).
+    // Long enough for "1 2 3" to be stored: a node other than the turn's owner keeps the stored text
+    // (contract section 3).
     await expect.poll(async () => (await state(url(), session)).messages[1]?.content).toContain("10");
     const answer = await interrupt(session);
     expect(answer).toMatchObject({ is_processing: false, status: "interrupted" });
@@ -26,7 +27,7 @@ describe("POST /api/interrupt", () => {
     expect((await state(url(), session)).messages).toEqual(answer.messages);
   });
 
-  it("drops what waits behind it; the messages stay", async () => {
+  it("cancels queued turns; their messages stay", async () => {
     const session = newSession();
     await chat(url(), session, "count to 500");
     await chat(url(), session, "what is 2 + 2?");
@@ -39,7 +40,7 @@ describe("POST /api/interrupt", () => {
     ]);
   });
 
-  it("does nothing the second time", async () => {
+  it("has no effect the second time", async () => {
     const session = newSession();
     await chat(url(), session, "count to 500");
     const first = await interrupt(session);
@@ -49,23 +50,23 @@ describe("POST /api/interrupt", () => {
     expect(second.system_events).toEqual(first.system_events);
   });
 
-  it("leaves an idle session as it is, and creates a new one", async () => {
+  it("leaves an idle session unchanged, and creates an unknown one", async () => {
     const session = newSession();
     expect(await interrupt(session)).toMatchObject({ messages: [], status: "idle", is_processing: false });
   });
 
-  it("lets the session go on with the next chat", async () => {
+  it("lets the session continue with the next chat", async () => {
     const session = newSession();
     await chat(url(), session, "count to 500");
     await interrupt(session);
     expect((await chat(url(), session, "what is 2 + 2?")).is_processing).toBe(true);
-    const done = await settled(url(), session);
+    const done = await whenIdle(url(), session);
     expect(done.status).toBe("idle");
     expect(done.messages.at(-1)).toMatchObject({ sender: "agent", status: "complete" });
     expect(done.messages.at(-1)?.content).toContain("4");
   });
 
-  it("takes an empty object as body", async () => {
+  it("accepts an empty object as body", async () => {
     const answer = await send(url(), "POST", "/api/interrupt", { session: newSession(), json: {} });
     expect(answer.status).toBe(200);
   });

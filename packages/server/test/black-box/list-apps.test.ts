@@ -5,7 +5,7 @@ import { useService } from "./server.ts";
 const url = useService();
 
 describe("GET /api/control/apps", () => {
-  it("answers the default App alone, without secrets, and creates the session", async () => {
+  it("returns only the default App, without secrets, and creates the session", async () => {
     const session = newSession();
     const answer = await send(url(), "GET", "/api/control/apps", { session });
     expect(answer.status).toBe(200);
@@ -13,7 +13,7 @@ describe("GET /api/control/apps", () => {
     expect((await send(url(), "GET", `/api/sessions/${session}`)).status).toBe(200);
   });
 
-  it("refuses a bad key: 401, and creates nothing", async () => {
+  it("rejects an invalid key with 401, and creates nothing", async () => {
     const session = newSession();
     const headers = { "SERVICE-APP-KEY": "clq_x_y" };
     const answer = await send(url(), "GET", "/api/control/apps", { session, headers });

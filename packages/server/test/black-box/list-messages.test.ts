@@ -1,7 +1,7 @@
 import { PersistedMessage } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { chat, expectProblem, newSession, send, settled } from "./client.ts";
+import { chat, expectProblem, newSession, send, whenIdle } from "./client.ts";
 import { useService } from "./server.ts";
 
 const url = useService();
@@ -13,10 +13,10 @@ async function records(session: string, query = ""): Promise<PersistedMessage[]>
 }
 
 describe("GET /api/sessions/{id}/messages", () => {
-  it("answers the persisted records, calls and results with them", async () => {
+  it("returns the stored messages with calls and results", async () => {
     const session = newSession();
     await chat(url(), session, "what is 12 * 7?");
-    const snapshot = await settled(url(), session);
+    const snapshot = await whenIdle(url(), session);
     const [question, answer, ...rest] = await records(session);
     expect(rest).toEqual([]);
     const common = {
@@ -59,11 +59,11 @@ describe("GET /api/sessions/{id}/messages", () => {
     });
   });
 
-  it("goes on after a message, a number at a time", async () => {
+  it("continues after a message, with a limit", async () => {
     const session = newSession();
     for (const message of ["one", "two"]) {
       await chat(url(), session, message);
-      await settled(url(), session);
+      await whenIdle(url(), session);
     }
     const all = await records(session);
     expect(all).toHaveLength(4);
@@ -77,7 +77,7 @@ describe("GET /api/sessions/{id}/messages", () => {
   });
 
   it.each(["after=nonsense", "limit=0", "limit=-1", "limit=1001", "limit=1&limit=2"])(
-    "refuses ?%s: 400",
+    "rejects ?%s with 400",
     async (query) => {
       const session = newSession();
       await chat(url(), session, "hello");

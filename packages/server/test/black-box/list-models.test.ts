@@ -5,7 +5,7 @@ import { useService } from "./server.ts";
 const url = useService();
 
 describe("GET /api/control/models", () => {
-  it("answers an array of identifiers, with or without a session", async () => {
+  it("returns an array of identifiers, with or without a session", async () => {
     const session = newSession();
     await send(url(), "POST", "/api/sessions", { session });
     for (const call of [{}, { session }, { session: newSession() }]) {
@@ -15,7 +15,7 @@ describe("GET /api/control/models", () => {
     }
   });
 
-  it("creates the session that is named", async () => {
+  it("creates the named session", async () => {
     const session = newSession();
     await send(url(), "GET", "/api/control/models", { session });
     expect((await send(url(), "GET", `/api/sessions/${session}`)).json()).toMatchObject({
@@ -23,7 +23,7 @@ describe("GET /api/control/models", () => {
     });
   });
 
-  it("refuses a malformed session id: 400, and any App but default: 401", async () => {
+  it("rejects a malformed session id with 400, and any App but default with 401", async () => {
     expectProblem(await send(url(), "GET", "/api/control/models", { session: "nonsense" }), 400);
     expectProblem(await send(url(), "GET", "/api/control/models?app=other"), 401);
   });

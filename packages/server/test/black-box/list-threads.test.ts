@@ -1,7 +1,7 @@
 import { Thread } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { chat, expectProblem, newSession, newWallet, send, settled, thread } from "./client.ts";
+import { chat, expectProblem, newSession, newWallet, send, whenIdle, thread } from "./client.ts";
 import { useService } from "./server.ts";
 
 const url = useService();
@@ -22,19 +22,19 @@ async function bound(wallet: string): Promise<string> {
 }
 
 describe("GET /api/sessions", () => {
-  it("answers an array of the wallet's threads, newest activity first", async () => {
+  it("returns the wallet's threads, most recently active first", async () => {
     const wallet = newWallet();
     const sessions = [await bound(wallet), await bound(wallet), await bound(wallet)];
     const [oldest = ""] = sessions;
     await chat(url(), oldest, "hello");
-    await settled(url(), oldest);
+    await whenIdle(url(), oldest);
     const listed = await threadsOf(wallet);
     expect(listed[0]).toEqual(await thread(url(), oldest));
     expect(new Set(listed.map(({ session_id }) => session_id))).toEqual(new Set(sessions));
     for (const item of listed) expect(item).toMatchObject({ title: expect.any(String), app: "default" });
   });
 
-  it("has a session whose chat named the wallet, 0x addresses compared without case", async () => {
+  it("includes sessions bound by a chat, and compares 0x addresses without case", async () => {
     const wallet = newWallet();
     const session = newSession();
     const query = new URLSearchParams({
@@ -54,7 +54,7 @@ describe("GET /api/sessions", () => {
     expect((await thread(url(), session)).session_id).toBe(session);
   });
 
-  it("is read in pages by the Link header", async () => {
+  it("is paginated with the Link header", async () => {
     const wallet = newWallet();
     const sessions = new Set<string>();
     for (let count = 0; count < 5; count += 1) sessions.add(await bound(wallet));
@@ -72,7 +72,7 @@ describe("GET /api/sessions", () => {
     expect(listed).toHaveLength(5);
   });
 
-  it("loses a thread that is deleted", async () => {
+  it("drops a deleted thread", async () => {
     const wallet = newWallet();
     const session = await bound(wallet);
     await send(url(), "DELETE", `/api/sessions/${session}`);
@@ -88,7 +88,7 @@ describe("GET /api/sessions", () => {
     "public_key=a&limit=201",
     "public_key=a&limit=x",
     "public_key=a&cursor=nonsense",
-  ])("refuses ?%s: 400", async (query) => {
+  ])("rejects ?%s with 400", async (query) => {
     expectProblem(await send(url(), "GET", `/api/sessions?${query}`, { session: newSession() }), 400);
   });
 });

@@ -1,7 +1,7 @@
-// What a chat does while its session works, where the configuration says something else than to queue. Starts the program itself.
+// `onBusy` settings other than the queue. Starts the program itself.
 
 import { describe, expect, it } from "vitest";
-import { chat, expectProblem, newSession, send, settled, state } from "./client.ts";
+import { chat, expectProblem, newSession, send, whenIdle, state } from "./client.ts";
 import { useService } from "./server.ts";
 
 const config = (onBusy: string) => ({ apps: { default: { models: ["demo/assistant"], onBusy } } });
@@ -9,11 +9,11 @@ const config = (onBusy: string) => ({ apps: { default: { models: ["demo/assistan
 describe('onBusy "reject"', () => {
   const url = useService(config("reject"));
 
-  it("refuses a chat while the session works: 409, and takes it afterwards", async () => {
+  it("rejects a chat with 409 while the session is processing, and accepts it afterwards", async () => {
     const session = newSession();
     await chat(url(), session, "count to 500");
     expectProblem(await send(url(), "POST", "/api/chat?message=hello", { session }), 409);
-    // The answer is there as soon as it has begun.
+    // The answer appears as soon as it has started.
     expect((await state(url(), session)).messages.length).toBeLessThanOrEqual(2);
     await send(url(), "POST", "/api/interrupt", { session });
     expect((await chat(url(), session, "hello")).messages).toHaveLength(3);
@@ -30,7 +30,7 @@ describe('onBusy "interrupt"', () => {
     const taken = await chat(url(), session, "what is 2 + 2?");
     expect(taken.is_processing).toBe(true);
     expect(taken.messages[1]?.status).toBe("interrupted");
-    const done = await settled(url(), session);
+    const done = await whenIdle(url(), session);
     expect(done.messages.map(({ sender, status }) => `${sender} ${status}`)).toEqual([
       "user complete",
       "agent interrupted",

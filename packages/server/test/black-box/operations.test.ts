@@ -7,19 +7,19 @@ import { useService } from "./server.ts";
 const url = useService();
 const Document = z.looseObject({ openapi: z.string(), paths: z.record(z.string(), z.looseObject({})) });
 
-describe("what operators ask", () => {
-  it("is alive and ready", async () => {
+describe("operational endpoints", () => {
+  it("report that the service is alive and ready", async () => {
     expect((await send(url(), "GET", "/healthz")).json()).toMatchObject({ status: "ok" });
     expect((await send(url(), "GET", "/readyz")).json()).toEqual({ status: "ready" });
   });
 
-  it("is counted, without a name of anybody", async () => {
-    // Its first eight digits are letters too, so that no number can hold them.
+  it("count requests without naming anybody", async () => {
+    // The first eight digits are letters, so that no number can contain them.
     const session = newSession().replace(/^.{8}/, "c01100a7");
     const wallet = newWallet();
     await chat(url(), session, "hello there");
     await send(url(), "POST", "/api/sessions", { session, json: { public_key: wallet } });
-    // Each node counts what it has answered itself.
+    // Each node counts its own answers.
     const answers = [];
     for (let node = 0; node < (NODES?.count ?? 1); node += 1)
       answers.push(await send(url(), "GET", "/metrics"));
@@ -35,7 +35,7 @@ describe("what operators ask", () => {
     for (const name of [session, session.slice(0, 8), wallet, "default"]) expect(text).not.toContain(name);
   });
 
-  it("is documented, and the page needs nothing but this server", async () => {
+  it("serve the documentation, whose page needs nothing but this server", async () => {
     const document = (await send(url(), "GET", "/openapi.json")).as(Document);
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(Object.keys(document.paths)).toEqual(

@@ -1,11 +1,11 @@
-// The operations of the specification, each with a request that is right.
+// The operations of the specification, each with a valid request.
 
 import { type Answer, type Call, send } from "./client.ts";
 
 export interface Operation {
   readonly name: string;
   readonly method: string;
-  /** Path and query, of a session that exists where the path names one. */
+  /** Path and query, for an existing session if the path names one. */
   readonly path: (session: string) => string;
   readonly call: Call;
   /** Whether `X-Session-Id` is required. */
@@ -14,7 +14,7 @@ export interface Operation {
   readonly byPath: boolean;
   /** Whether it takes a body. */
   readonly takesBody: boolean;
-  /** What it is answered on a session where nothing has happened yet. */
+  /** Status of the answer for a new session. */
   readonly status: number;
 }
 
@@ -76,7 +76,7 @@ export const OPERATIONS: readonly Operation[] = [
     name: "set secrets",
     method: "PUT",
     path: () => "/api/secrets?client_id=me",
-    // Of an App that declares none.
+    // For an App that declares none.
     call: { json: { NAME: "a value" } },
     byPath: false,
     takesBody: true,
@@ -97,7 +97,10 @@ export const OPERATIONS: readonly Operation[] = [
   },
 ];
 
-/** Sends an operation's request with changes. The session header is sent where it is required, unless `call` says otherwise. */
+/**
+ * Sends an operation's request with changes. Includes the session header if required, unless `call` says
+ * otherwise.
+ */
 export function perform(
   url: string,
   operation: Operation,

@@ -1,4 +1,5 @@
-// The processes of a service under test: one, or several nodes on one database behind a proxy that gives each connection to the next one.
+// The processes of a service under test: one, or several nodes on one database behind a proxy that balances
+// connections.
 
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
@@ -8,22 +9,22 @@ import { expect } from "vitest";
 import { RoundRobin } from "../round-robin.ts";
 import { OneProcess } from "./one-process.ts";
 
-/** How many nodes a service is, and the server that their databases are on; `null` for one process with SQLite. */
+/** Number of nodes per service, and the server of their databases; `null` for one process with SQLite. */
 export const NODES = nodesOf(process.env["COLLOQUY_TEST_NODES"], process.env["COLLOQUY_TEST_POSTGRES"]);
 
-/** What carries the news between the nodes of every second file, where it is installed; the database carries that of the others. */
+/** NATS for the bus of every second file, if installed; the other files use the database. */
 const NATS = process.env["COLLOQUY_TEST_NATS"] ?? null;
 
 export interface Processes {
-  /** Where the service is reached, from the first start on. */
+  /** URL of the service, stable across restarts. */
   readonly url: string;
-  /** Of each that runs. */
+  /** Process ids of the running nodes. */
   readonly pids: readonly number[];
-  /** What says where the data is, beside the directory. */
+  /** Environment variables that configure the store, besides the directory. */
   readonly environment: Readonly<Record<string, string>>;
   start(environment: Readonly<Record<string, string>>, directory: string): Promise<void>;
   stop(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
-  /** Stops, and removes what is not in the directory. */
+  /** Stops the service and removes what is outside the directory. */
   remove(): Promise<void>;
 }
 
@@ -62,7 +63,7 @@ class SeveralNodes implements Processes {
   async start(environment: Readonly<Record<string, string>>, directory: string): Promise<void> {
     if (this.#proxy === null) await this.#query("postgres", `CREATE DATABASE ${this.#database}`);
     const shared = { ...environment, ...this.environment };
-    // At once: migrations have to bear that.
+    // Concurrently: migrations must tolerate that.
     await Promise.all(this.#nodes.map((node) => node.start(shared, directory)));
     const ports = this.#nodes.map(({ url }) => Number(new URL(url).port));
     this.#proxy ??= await RoundRobin.start();
@@ -77,7 +78,7 @@ class SeveralNodes implements Processes {
     await this.stop("SIGKILL");
     await this.#proxy?.stop();
     await this.#query("postgres", `DROP DATABASE IF EXISTS ${this.#database} WITH (FORCE)`);
-    // With all requests to one node the tests would pass as well, and would have tried nothing that several nodes have to do.
+    // If all requests went to one node, the tests would pass without testing several nodes.
     this.#proxy?.checkSpread();
   }
 
@@ -92,10 +93,10 @@ class SeveralNodes implements Processes {
   }
 }
 
-/** Nodes have to be given the same one. */
+/** All nodes must have the same one. */
 const SECRET_KEY = randomBytes(32).toString("base64");
 
-/** Each file has the same bus in every run. */
+/** Stable per file, so that each file uses the same bus in every run. */
 function isFileOnNats(): boolean {
   const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".test.ts"));
   return files.toSorted().indexOf(basename(expect.getState().testPath ?? "")) % 2 === 1;

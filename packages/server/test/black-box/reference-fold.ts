@@ -1,9 +1,9 @@
-// The fold of contract section 5, written from the contract: a snapshot and the events after it make the next snapshot.
+// An independent implementation of contract section 5: folds events over a snapshot to get the next one.
 
 import type { PendingAction, Snapshot } from "@colloquy/protocol";
 import type { ReadEvent } from "./event-reader.ts";
 
-/** The snapshot after the events. Throws where the contract promises that there is no gap and nothing comes twice. */
+/** Returns the snapshot after the events. Throws on gaps and duplicates, which the contract excludes. */
 export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
   const snapshot = structuredClone(before);
   for (const { id, event } of events) {
@@ -17,7 +17,7 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
       case "message_completed": {
         const { message, index = snapshot.messages.length } = event;
         const place = snapshot.messages.findIndex((other) => other.id === message.id);
-        // An answer that had not begun was left out of the snapshot.
+        // The snapshot leaves out an answer without content.
         if (place === -1) snapshot.messages.splice(index, 0, message);
         else snapshot.messages[place] = message;
         break;
@@ -25,7 +25,7 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
       case "message_delta": {
         const message = snapshot.messages.find((other) => other.id === event.message_id);
         if (message === undefined) throw new Error("message_delta of an unknown message");
-        if (event.offset > message.content.length) throw new Error("a gap between deltas");
+        if (event.offset > message.content.length) throw new Error("gap between deltas");
         if (event.offset === 0) message.content = event.text;
         else message.content += event.text.slice(message.content.length - event.offset);
         break;
@@ -52,7 +52,7 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
   return visible(snapshot);
 }
 
-/** What snapshots show: an answer that has not begun to say or do anything is left out. */
+/** Leaves out an answer without text and calls, as snapshots do. */
 function visible(snapshot: Snapshot): Snapshot {
   const messages = snapshot.messages.filter(
     ({ sender, status, content, tool_calls: calls }) =>
@@ -61,10 +61,10 @@ function visible(snapshot: Snapshot): Snapshot {
   return { ...snapshot, messages };
 }
 
-/** Ids are gap-free within a life. */
+/** Ids have no gaps within an incarnation. */
 function advance(snapshot: Snapshot, id: string): void {
   const [life, number] = snapshot.last_event_id.split("-");
   const expected = `${life}-${Number(number) + 1}`;
-  if (id !== expected) throw new Error(`${expected} was to come, not ${id}`);
+  if (id !== expected) throw new Error(`expected id ${expected}, not ${id}`);
   snapshot.last_event_id = id;
 }

@@ -1,4 +1,4 @@
-// Every operation with every error that all of a kind share. What is particular to one stands in its own file.
+// Errors that operations have in common. Errors of single operations are in their own files.
 
 import { connect } from "node:net";
 import { once } from "node:events";
@@ -8,17 +8,17 @@ import { type Operation, OPERATIONS, perform } from "./operations.ts";
 import { useService } from "./server.ts";
 
 const url = useService();
-/** Probes send addresses. */
+/** Health probes may use any host. */
 const FOR_ANY_HOST: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
 
-/** An operation on a session that exists where its path names one. */
+/** Returns a session for an operation, created if its path names one. */
 async function sessionFor(operation: Operation): Promise<string> {
   const session = newSession();
   if (operation.byPath) await send(url(), "POST", "/api/sessions", { session });
   return session;
 }
 
-/** The beginning of what is answered to these bytes. */
+/** Returns the start of the answer to these bytes. */
 async function sendRaw(request: string): Promise<string> {
   const { hostname, port } = new URL(url());
   const socket = connect(Number(port), hostname);
@@ -33,7 +33,7 @@ async function expectUnknown(session: string): Promise<void> {
 }
 
 describe.each(OPERATIONS.filter(({ needsSession }) => needsSession))("$name", (operation) => {
-  it("needs the header X-Session-Id: 400", async () => {
+  it("requires the header X-Session-Id, else 400", async () => {
     const session = newSession();
     const answer = await send(url(), operation.method, operation.path(session), operation.call);
     expectProblem(answer, 400, "session_id_missing");
@@ -45,11 +45,11 @@ describe.each(OPERATIONS.filter(({ needsSession }) => needsSession))("$name", (o
     ["is the nil UUID", "00000000-0000-0000-0000-000000000000"],
     ["is the max UUID", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"],
     ["has braces", "{7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11}"],
-  ])("refuses a session id that %s: 400", async (_name, session) => {
+  ])("rejects a session id that %s with 400", async (_name, session) => {
     expectProblem(await perform(url(), operation, newSession(), { session }), 400, "session_id_invalid");
   });
 
-  it("refuses a session id that is sent twice: 400, and nothing is created", async () => {
+  it("rejects a repeated session id with 400, and creates nothing", async () => {
     const session = newSession();
     const twice = [session, session];
     expectProblem(await perform(url(), operation, session, { session: twice }), 400, "session_id_invalid");
@@ -58,7 +58,7 @@ describe.each(OPERATIONS.filter(({ needsSession }) => needsSession))("$name", (o
 });
 
 describe.each(OPERATIONS.filter(({ byPath }) => byPath))("$name", (operation) => {
-  it("does not know an id that nobody used: 404, and creates nothing", async () => {
+  it("answers 404 for an unused id, and creates nothing", async () => {
     const session = newSession();
     expectProblem(await perform(url(), operation, session), 404);
     expectProblem(await perform(url(), operation, session, { session }), 404);
@@ -66,7 +66,7 @@ describe.each(OPERATIONS.filter(({ byPath }) => byPath))("$name", (operation) =>
   });
 
   it.each(["nonsense", "00000000-0000-0000-0000-000000000000", "%20"])(
-    "refuses the id %s: 400",
+    "rejects the id %s with 400",
     async (id) => {
       expectProblem(await perform(url(), operation, id), 400);
     },
@@ -79,7 +79,7 @@ describe.each(OPERATIONS)("$name", (operation) => {
     ["percent-encoding that is not UTF-8", "x=%ff"],
     ["an encoded lone surrogate", "x=%ED%A0%80"],
     ["an encoded NUL", "x=%00"],
-  ])("refuses %s in the query: 400", async (_name, query) => {
+  ])("rejects %s in the query with 400", async (_name, query) => {
     const session = newSession();
     const path = operation.path(session);
     const broken = { ...operation, path: () => `${path}${path.includes("?") ? "&" : "?"}${query}` };
@@ -87,7 +87,7 @@ describe.each(OPERATIONS)("$name", (operation) => {
     await expectUnknown(session);
   });
 
-  it("takes no notice of a parameter that it does not know", async () => {
+  it("ignores unknown parameters", async () => {
     if (operation.name === "subscribe") return;
     const session = await sessionFor(operation);
     const path = operation.path(session);
@@ -95,7 +95,7 @@ describe.each(OPERATIONS)("$name", (operation) => {
     expect((await perform(url(), more, session)).status).toBe(operation.status);
   });
 
-  it("refuses a foreign Host on a loopback bind: 403, and nothing is created; probes are answered", async () => {
+  it("rejects a foreign Host on a loopback bind with 403, and creates nothing; probes are answered", async () => {
     const session = newSession();
     const answer = await perform(url(), operation, session, { headers: { Host: "evil.example" } });
     if (FOR_ANY_HOST.has(operation.path(session))) expect(answer.status).toBe(operation.status);
@@ -103,7 +103,7 @@ describe.each(OPERATIONS)("$name", (operation) => {
     await expectUnknown(session);
   });
 
-  it("does not know the method BREW, nor TRACE: 400 and 405", async () => {
+  it("rejects the methods BREW with 400 and TRACE with 405", async () => {
     const session = newSession();
     const traced = await send(url(), "TRACE", operation.path(session), operation.call);
     expectProblem(traced, 405, "method_not_allowed");
@@ -112,7 +112,7 @@ describe.each(OPERATIONS)("$name", (operation) => {
     expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*application\/problem\+json/);
   });
 
-  it("refuses two Host fields, be they the same or not: 400, and nothing is created", async () => {
+  it("rejects two Host fields with 400, equal or not, and creates nothing", async () => {
     const session = newSession();
     const head = `${operation.method} ${operation.path(session)} HTTP/1.1\r\nX-Session-Id: ${session}`;
     for (const other of ["localhost", "evil.example"]) {
@@ -124,7 +124,7 @@ describe.each(OPERATIONS)("$name", (operation) => {
     await expectUnknown(session);
   });
 
-  it("answers the request id that the client chose", async () => {
+  it("returns the request id of the client", async () => {
     const answer = await perform(url(), operation, "nonsense", {
       session: "nonsense",
       headers: { "X-Request-Id": "mine-1" },
@@ -132,7 +132,7 @@ describe.each(OPERATIONS)("$name", (operation) => {
     expect(answer.headers["x-request-id"]).toBe("mine-1");
   });
 
-  it("may be called from a page of this machine, and is asked first", async () => {
+  it("allows pages of this machine, and answers their preflight", async () => {
     const headers = {
       Origin: "http://localhost:5173",
       "Access-Control-Request-Method": operation.method,
@@ -158,14 +158,14 @@ describe.each(OPERATIONS.filter(({ takesBody }) => takesBody))("$name", (operati
     ["JSON that nests too deep", "[".repeat(40) + "]".repeat(40), 400],
     ["bytes that are not UTF-8", Buffer.from([0x22, 0xff, 0x22]), 400],
     ["more than 256 KiB", `{"x":"${"a".repeat(300_000)}"}`, 413],
-  ])("refuses a body of %s", async (_name, body, status) => {
+  ])("rejects a body of %s", async (_name, body, status) => {
     const session = newSession();
     const headers = { "Content-Type": "application/json" };
     expectProblem(await perform(url(), withoutCall, session, { body, headers }), status);
     await expectUnknown(session);
   });
 
-  it("refuses a body in a coding that it does not undo: 400", async () => {
+  it("rejects an unsupported content coding with 400", async () => {
     const session = newSession();
     const head = `${operation.method} ${operation.path(session)} HTTP/1.1\r\nHost: localhost\r\nX-Session-Id: ${session}`;
     const body = "2\r\n{}\r\n0\r\n\r\n";
@@ -174,7 +174,7 @@ describe.each(OPERATIONS.filter(({ takesBody }) => takesBody))("$name", (operati
     await expectUnknown(session);
   });
 
-  it("refuses a body of another type: 415", async () => {
+  it("rejects another media type with 415", async () => {
     const session = newSession();
     const headers = { "Content-Type": "text/html" };
     expectProblem(await perform(url(), withoutCall, session, { body: "{}", headers }), 415);
@@ -182,17 +182,17 @@ describe.each(OPERATIONS.filter(({ takesBody }) => takesBody))("$name", (operati
   });
 });
 
-describe("anything else", () => {
-  it.each(["/api", "/api/nothing", "/api/v2/state"])("GET %s: 404", async (path) => {
+describe("other requests", () => {
+  it.each(["/api", "/api/nothing", "/api/v2/state"])("GET %s answers 404", async (path) => {
     expectProblem(await send(url(), "GET", path), 404, "route_not_found");
   });
 
-  it("a head beyond 320 KiB: 431", async () => {
+  it("a head beyond 320 KiB gives 431", async () => {
     const path = `/api/state?x=${"a".repeat(330_000)}`;
     expectProblem(await send(url(), "GET", path, { session: newSession() }), 431);
   });
 
-  it("an unlisted origin may not read, and its page is told so when it asks", async () => {
+  it("an unlisted origin may not read answers, and its preflight says so", async () => {
     const headers = { Origin: "https://evil.example" };
     const answer = await send(url(), "GET", "/api/state", { session: newSession(), headers });
     expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
@@ -203,7 +203,7 @@ describe("anything else", () => {
     ).toBeUndefined();
   });
 
-  it("after all of this the service works as before", async () => {
+  it("the service still works afterwards", async () => {
     const session = newSession();
     await chat(url(), session, "hello");
     expect((await state(url(), session)).messages[0]).toMatchObject({ sender: "user", content: "hello" });

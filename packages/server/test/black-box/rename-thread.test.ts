@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chat, expectProblem, newSession, send, settled, state, thread } from "./client.ts";
+import { chat, expectProblem, newSession, send, whenIdle, state, thread } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
 import { useService } from "./server.ts";
 
@@ -12,7 +12,7 @@ async function created(): Promise<string> {
 }
 
 describe("PATCH /api/sessions/{id}", () => {
-  it("answers the thread with its new title, trimmed, and everything shows it", async () => {
+  it("returns the thread with its new title, trimmed, and shows it everywhere", async () => {
     const session = await created();
     const answer = await send(url(), "PATCH", `/api/sessions/${session}`, {
       json: { title: "  Bridging  " },
@@ -32,7 +32,7 @@ describe("PATCH /api/sessions/{id}", () => {
     reader.leave();
   });
 
-  it("emits nothing where the title stays the same", async () => {
+  it("emits nothing if the title stays the same", async () => {
     const session = await created();
     const reader = await EventReader.connect(url(), session);
     for (const title of ["Bridging", "Bridging", " Bridging ", "Later"]) {
@@ -50,7 +50,7 @@ describe("PATCH /api/sessions/{id}", () => {
     const session = await created();
     await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title: "Mine" } });
     await chat(url(), session, "what is 12 * 7?");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     const other = newSession();
     const reader = await EventReader.connect(url(), other);
     await chat(url(), other, "what is 12 * 7?");
@@ -68,17 +68,17 @@ describe("PATCH /api/sessions/{id}", () => {
     {},
     [],
     "title",
-  ])("refuses the body %j: 400", async (json) => {
+  ])("rejects the body %j with 400", async (json) => {
     const session = await created();
     expectProblem(await send(url(), "PATCH", `/api/sessions/${session}`, { json }), 400);
     expect((await thread(url(), session)).title).toBe("New Chat");
   });
 
-  it("needs a body: 400", async () => {
+  it("requires a body, else 400", async () => {
     expectProblem(await send(url(), "PATCH", `/api/sessions/${await created()}`), 400);
   });
 
-  it("takes 200 characters", async () => {
+  it("accepts 200 characters", async () => {
     const session = await created();
     const title = "ü".repeat(200);
     const answer = await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title } });

@@ -1,7 +1,8 @@
-// What a client keeps over a restart of the service (specification, "What the service does", 5). Starts the program itself.
+// What survives a restart of the service (specification, "What the service does", 5). Starts the program
+// itself.
 
 import { afterEach, describe, expect, it } from "vitest";
-import { chat, newSession, newWallet, send, settled, state, thread } from "./client.ts";
+import { chat, newSession, newWallet, send, whenIdle, state, thread } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
 import { Program } from "./server.ts";
 
@@ -16,14 +17,14 @@ async function started(): Promise<Program> {
   return program;
 }
 
-describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a new start", (signal) => {
-  it("a session is as it was, byte for byte", async () => {
+describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a restart", (signal) => {
+  it("a session is unchanged, byte for byte", async () => {
     const program = await started();
     const session = newSession();
     const wallet = newWallet();
     await send(program.url, "POST", "/api/sessions", { session, json: { public_key: wallet } });
     await chat(program.url, session, "what is 12 * 7?");
-    await settled(program.url, session);
+    await whenIdle(program.url, session);
     await expect.poll(async () => (await thread(program.url, session)).title).not.toBe("New Chat");
     const before = await send(program.url, "GET", "/api/state", { session });
     await program.stop(signal);
@@ -35,19 +36,19 @@ describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a new start", (sign
     expect(list.json()).toMatchObject([{ session_id: session }]);
   });
 
-  it("a message that was accepted is answered, and a stream goes on where it was", async () => {
+  it("an accepted message is answered, and a stream resumes", async () => {
     const program = await started();
     const session = newSession();
     const reader = await EventReader.connect(program.url, session, { include: "messages" });
     await chat(program.url, session, "count to 5");
     const accepted = await chat(program.url, session, "what is 2 + 2?");
     await reader.find(({ type }) => type === "message_created");
-    // The first one: all of it may be over by now, and nothing would follow the last one.
+    // Resume after the first one: if all is over by now, nothing follows the last one.
     const seen = reader.events.find(({ id }) => id !== null)!.id!;
     await program.stop(signal);
     reader.leave();
     await program.run();
-    const done = await settled(program.url, session);
+    const done = await whenIdle(program.url, session);
     expect(done.messages.map(({ id }) => id)).toEqual(
       expect.arrayContaining(accepted.messages.map(({ id }) => id)),
     );

@@ -6,7 +6,7 @@ import {
   newSession,
   newWallet,
   send,
-  settled,
+  whenIdle,
   state,
   thread,
 } from "./client.ts";
@@ -25,12 +25,12 @@ async function expectUnknown(session: string): Promise<void> {
 }
 
 describe("POST /api/chat", () => {
-  it("creates the session, answers at once that it works, and the assistant answers", async () => {
+  it("creates the session, returns at once, and the assistant answers", async () => {
     const session = newSession();
     const accepted = await chat(url(), session, "hello");
     expect(accepted.is_processing).toBe(true);
     expect(accepted.messages[0]).toMatchObject({ sender: "user", content: "hello" });
-    const done = await settled(url(), session);
+    const done = await whenIdle(url(), session);
     expect(done).toMatchObject({ is_processing: false, status: "idle" });
     expect(done.messages.map(({ sender, status }) => [sender, status])).toEqual([
       ["user", "complete"],
@@ -39,7 +39,7 @@ describe("POST /api/chat", () => {
     expect(done.messages[1]?.content).toContain("demo");
   });
 
-  it("answers never as a stream of tokens, and shows the text grow to those who poll", async () => {
+  it("never answers with a token stream, and shows growing text to pollers", async () => {
     const session = newSession();
     await chat(url(), session, "count to 500");
     const numbers = Array.from({ length: 500 }, (_, index) => index + 1).join(" ");
@@ -53,10 +53,10 @@ describe("POST /api/chat", () => {
     await send(url(), "POST", "/api/interrupt", { session });
   });
 
-  it("uses tools, and the message shows each call with its result", async () => {
+  it("runs tools and shows each call with its result", async () => {
     const session = newSession();
     await chat(url(), session, "what is 12 * 7?");
-    const message = (await settled(url(), session)).messages[1];
+    const message = (await whenIdle(url(), session)).messages[1];
     expect(message?.content).toContain("84");
     expect(message?.tool_calls).toMatchObject([{ name: "calculator", status: "complete" }]);
     expect(message?.tool_results).toMatchObject([
@@ -64,15 +64,15 @@ describe("POST /api/chat", () => {
     ]);
   });
 
-  it("knows what was said before", async () => {
+  it("remembers earlier messages", async () => {
     const session = newSession();
     await chat(url(), session, "my cat is called Mimi");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     await chat(url(), session, "what did I say first?");
-    expect((await settled(url(), session)).messages[3]?.content).toContain("my cat is called Mimi");
+    expect((await whenIdle(url(), session)).messages[3]?.content).toContain("my cat is called Mimi");
   });
 
-  it("gives the session a title, and says so on the channel", async () => {
+  it("generates a title and announces it on the stream", async () => {
     const session = newSession();
     const reader = await EventReader.connect(url(), session);
     await chat(url(), session, "what is 12 * 7?");
@@ -100,7 +100,7 @@ describe("POST /api/chat", () => {
     expect(list.json()).toMatchObject([{ session_id: session }]);
   });
 
-  it("takes a message of 32,768 characters in the body and keeps it as sent; one more is a 413", async () => {
+  it("accepts a message of 32,768 characters in the body and stores it unchanged; one more gives 413", async () => {
     const session = newSession();
     const longest = `  ${"x".repeat(32_765)}\n`;
     const accepted = expectSnapshot(await post(session, {}, { message: longest }), session);
@@ -109,7 +109,7 @@ describe("POST /api/chat", () => {
     expectProblem(await post(newSession(), { message: `${longest}x` }), 413);
   });
 
-  it("takes a message of 32,768 characters of any script in the query", async () => {
+  it("accepts a message of 32,768 characters of any script in the query", async () => {
     for (const character of ["x", "я", "語", "\u{1F600}"]) {
       const session = newSession();
       const message = character.repeat(32_768 / character.length);
@@ -118,7 +118,7 @@ describe("POST /api/chat", () => {
     }
   });
 
-  it("keeps text of every script as it came", async () => {
+  it("stores text of every script unchanged", async () => {
     const session = newSession();
     const message = "שלום 你好 🇨🇭 e\u0301 \u202e\n\ttab “quotes” \\ / \u{10FFFF}";
     await chat(url(), session, message);
@@ -139,13 +139,13 @@ describe("POST /api/chat", () => {
     ["user state beyond 8 KiB", { message: "hi", user_state: JSON.stringify({ a: "x".repeat(8200) }) }],
     ["user state of a wrong type", { message: "hi", user_state: '{"evm":{"chain_id":true}}' }],
     ["a wallet with a space", { message: "hi", public_key: "a b" }],
-  ])("refuses %s: 400, and creates nothing", async (_name, query) => {
+  ])("rejects %s with 400, and creates nothing", async (_name, query) => {
     const session = newSession();
     expectProblem(await post(session, query), 400);
     await expectUnknown(session);
   });
 
-  it("refuses a parameter that is sent twice, in the query or in query and body: 400", async () => {
+  it("rejects a repeated parameter with 400, in the query or in query and body", async () => {
     const session = newSession();
     expectProblem(await send(url(), "POST", "/api/chat?message=a&message=a", { session }), 400);
     expectProblem(await post(session, { message: "a" }, { message: "a" }), 400);
@@ -182,12 +182,12 @@ describe("POST /api/chat", () => {
     });
   });
 
-  it("goes on under the first wallet when another one is named, with a notice", async () => {
+  it("keeps the first wallet when another one is named, with a notice", async () => {
     const session = newSession();
     const [first, second] = [newWallet(), newWallet()];
     await post(session, { message: "hi", public_key: first });
     expectSnapshot(await post(session, { message: "hi", public_key: second }), session);
-    const { system_events } = await settled(url(), session);
+    const { system_events } = await whenIdle(url(), session);
     expect(system_events.map(({ type }) => type)).toContain("notice");
     const list = (wallet: string) => send(url(), "GET", `/api/sessions?public_key=${wallet}`, { session });
     expect((await list(first)).json()).toHaveLength(1);
@@ -195,16 +195,16 @@ describe("POST /api/chat", () => {
   });
 });
 
-describe("chat while the session works", () => {
-  it("queues: messages stand in the order of arrival, each is answered in its turn", async () => {
+describe("a chat while the session is processing", () => {
+  it("queues: messages keep their order, and each is answered in turn", async () => {
     const session = newSession();
     await chat(url(), session, "count to 20");
     await chat(url(), session, "what is 2 + 2?");
     const third = await chat(url(), session, "what is 3 + 3?");
-    // The answer itself is left out until its first text has reached the node that is asked.
+    // The snapshot leaves out the answer until its first text has reached this node.
     const questions = third.messages.filter(({ sender }) => sender === "user");
     expect(questions.map(({ status }) => status)).toEqual(["complete", "queued", "queued"]);
-    const done = await settled(url(), session);
+    const done = await whenIdle(url(), session);
     expect(done.messages.map(({ sender, content }) => `${sender}: ${content.slice(0, 14)}`)).toEqual([
       "user: count to 20",
       "agent: 1 2 3 4 5 6 7 ",
@@ -218,7 +218,7 @@ describe("chat while the session works", () => {
     expect(done.messages.every(({ status }) => status === "complete")).toBe(true);
   });
 
-  it("lets ten wait, and refuses the next: 429 with Retry-After", async () => {
+  it("allows ten queued messages, and rejects the next with 429 and Retry-After", async () => {
     const session = newSession();
     await chat(url(), session, "count to 500");
     for (let waiting = 0; waiting < 10; waiting += 1) await chat(url(), session, "hello");
@@ -231,7 +231,7 @@ describe("chat while the session works", () => {
 });
 
 describe("Prefer: wait", () => {
-  it("answers when the session has stopped working", async () => {
+  it("answers when the session has stopped processing", async () => {
     const session = newSession();
     const answer = await post(session, { message: "count to 5" }, undefined, { Prefer: "wait=30" });
     const snapshot = expectSnapshot(answer, session);
@@ -240,7 +240,7 @@ describe("Prefer: wait", () => {
     expect(answer.headers["preference-applied"]).toBe("wait=30");
   });
 
-  it("answers after its seconds when the session works longer", async () => {
+  it("answers after its seconds if the session processes longer", async () => {
     const session = newSession();
     const answer = await post(session, { message: "count to 500" }, undefined, { Prefer: "wait=1" });
     expect(expectSnapshot(answer, session).is_processing).toBe(true);
@@ -249,27 +249,27 @@ describe("Prefer: wait", () => {
 });
 
 describe("Idempotency-Key", () => {
-  it("answers the same key and message with the same turn", async () => {
+  it("returns the same turn for the same key and message", async () => {
     const session = newSession();
     const headers = { "Idempotency-Key": "key-1" };
     await post(session, { message: "hello" }, undefined, headers);
     const again = expectSnapshot(await post(session, { message: "hello" }, undefined, headers), session);
     expect(again.messages.filter(({ sender }) => sender === "user")).toHaveLength(1);
-    expect((await settled(url(), session)).messages).toHaveLength(2);
+    expect((await whenIdle(url(), session)).messages).toHaveLength(2);
     expect(
       expectSnapshot(await post(session, { message: "hello" }, undefined, headers), session).messages,
     ).toHaveLength(2);
   });
 
-  it("refuses the same key with another message: 409", async () => {
+  it("rejects the same key with another message with 409", async () => {
     const session = newSession();
     const headers = { "Idempotency-Key": "key-1" };
     await post(session, { message: "hello" }, undefined, headers);
     expectProblem(await post(session, { message: "goodbye" }, undefined, headers), 409);
-    expect((await settled(url(), session)).messages).toHaveLength(2);
+    expect((await whenIdle(url(), session)).messages).toHaveLength(2);
   });
 
-  it("belongs to the session", async () => {
+  it("is scoped to the session", async () => {
     const headers = { "Idempotency-Key": "key-1" };
     for (const message of ["hello", "goodbye"]) {
       const session = newSession();
@@ -277,17 +277,17 @@ describe("Idempotency-Key", () => {
     }
   });
 
-  it.each(["", "k".repeat(256), ["a", "b"]])("refuses the key %j: 400", async (key) => {
+  it.each(["", "k".repeat(256), ["a", "b"]])("rejects the key %j with 400", async (key) => {
     expectProblem(await post(newSession(), { message: "hi" }, undefined, { "Idempotency-Key": key }), 400);
   });
 
-  it("lets one of many equal chats at the same moment through", async () => {
+  it("lets one of many equal concurrent chats through", async () => {
     const session = newSession();
     const headers = { "Idempotency-Key": "key-1" };
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => post(session, { message: "hello" }, undefined, headers)),
     );
     expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200));
-    expect((await settled(url(), session)).messages).toHaveLength(2);
+    expect((await whenIdle(url(), session)).messages).toHaveLength(2);
   });
 });

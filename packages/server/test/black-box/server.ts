@@ -13,7 +13,7 @@ const GIVEN_URL = process.env["COLLOQUY_TEST_URL"] ?? null;
 
 export class Program {
   readonly directory: string;
-  /** A configuration file that stands elsewhere. */
+  /** An existing configuration file. */
   readonly #configPath: string | null;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #processes = createProcesses();
@@ -28,7 +28,7 @@ export class Program {
     this.#environment = environment;
   }
 
-  /** Starts the program; `config` becomes its configuration file, or is the path of one. `environment` is beside what every program gets. */
+  /** Starts the program. `config` is its configuration, or the path of one. `environment` adds variables. */
   static async start(
     config: object | string | null = null,
     environment: Readonly<Record<string, string>> = {},
@@ -42,7 +42,7 @@ export class Program {
     return program;
   }
 
-  /** What a command needs to administer the same data. */
+  /** Variables that a command needs to administer the same data. */
   get environment(): Readonly<Record<string, string>> {
     return { COLLOQUY_DATA_DIR: join(this.directory, "data"), ...this.#processes.environment };
   }
@@ -76,7 +76,10 @@ export class Program {
   }
 }
 
-/** Has a service for the tests of a file. Answers its base URL, from the first test on. */
+/**
+ * Starts a service for the tests of a file. Returns a function that gives its base URL, from the first test
+ * on.
+ */
 export function useService(
   config: object | null = null,
   environment?: Readonly<Record<string, string>>,

@@ -10,7 +10,7 @@ function set(session: string, query: string, headers = {}) {
 }
 
 describe("POST /api/control/model", () => {
-  it("answers success, rig, baml and created", async () => {
+  it("returns success, rig, baml and created", async () => {
     const session = newSession();
     const first = await set(session, "rig=demo/assistant");
     expect(first.status).toBe(200);
@@ -30,7 +30,7 @@ describe("POST /api/control/model", () => {
   });
 
   it.each(["", "rig=", "rig=nobody/has-it", "rig=a&rig=b", "rig=demo/assistant&baml=nobody/has-it"])(
-    "refuses ?%s: 400, and creates nothing",
+    "rejects ?%s with 400, and creates nothing",
     async (query) => {
       const session = newSession();
       expectProblem(await set(session, query), 400);
@@ -56,13 +56,13 @@ describe("POST /api/control/model", () => {
   });
 });
 
-describe("a choice of models", () => {
+describe("a selected model", () => {
   const choice = useService({
     apps: { default: { models: ["demo/assistant", "local/other"] } },
     providers: { local: { kind: "openai-compatible", baseURL: "http://127.0.0.1:9/v1" } },
   });
 
-  it("belongs to the session, is kept, and is seen by those who follow the state", async () => {
+  it("belongs to the session, is stored, and appears in state events", async () => {
     const session = newSession();
     const reader = await EventReader.connect(choice(), session, { include: "state" });
     const set = (query: string) => send(choice(), "POST", `/api/control/model?${query}`, { session });

@@ -1,7 +1,7 @@
-// Answers and events carry a session's id as the client spelled it who created the session; it is compared without case.
+// Answers and events spell a session's id as its creator did; lookups ignore case.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { newSession, newWallet, send, settled, state } from "./client.ts";
+import { newSession, newWallet, send, whenIdle, state } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
 import { Program } from "./server.ts";
 
@@ -12,8 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => program.remove());
 
-describe("a session whose id was spelled in upper case", () => {
-  it("is answered under that spelling everywhere, whoever asks in lower case", async () => {
+describe("a session created with an upper-case id", () => {
+  it("keeps that spelling everywhere, also for requests in lower case", async () => {
     const lower = newSession();
     const upper = lower.toUpperCase();
     const wallet = newWallet();
@@ -26,7 +26,7 @@ describe("a session whose id was spelled in upper case", () => {
     const reader = await EventReader.connect(url, upper, { include: "messages,state,tools" });
     const said = await send(url, "POST", "/api/chat?message=hello", { session: lower });
     expect(said.json()).toMatchObject({ session_id: upper });
-    await settled(url, upper);
+    await whenIdle(url, upper);
     await reader.find(({ type }) => type === "message_completed");
     expect(new Set(reader.events.map(({ event }) => event.session_id))).toEqual(new Set([upper]));
     reader.leave();

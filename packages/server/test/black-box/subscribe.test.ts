@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chat, expectProblem, newSession, open, send, settled, state } from "./client.ts";
+import { chat, expectProblem, newSession, open, send, whenIdle, state } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
 import { fold } from "./reference-fold.ts";
 import { useService } from "./server.ts";
@@ -8,25 +8,25 @@ const url = useService();
 const EVERYTHING = "tools,messages,state";
 const SPECIFIED = ["title_changed", "tool_update", "tool_complete", "system_notice"];
 
-/** A session of whose first turn everything has come, the title too. */
+/** Returns a session whose first turn is complete, including its title event. */
 async function conversation(message: string): Promise<{ session: string; whole: EventReader }> {
   const session = newSession();
   const whole = await EventReader.connect(url(), session, { include: EVERYTHING });
   await chat(url(), session, message);
-  await settled(url(), session);
+  await whenIdle(url(), session);
   await whole.find(({ type }) => type === "title_changed");
   await whole.find((event) => event.type === "state_changed" && event.status === "idle");
   return { session, whole };
 }
 
-/** The stream as it is when it has reached the head of the session's log. */
+/** Resolves once the stream has reached the end of the session's log. */
 async function caughtUp(reader: EventReader, session: string): Promise<void> {
   const { last_event_id } = await state(url(), session);
   await reader.until(() => reader.lastEventId === last_event_id);
 }
 
 describe("GET /api/updates", () => {
-  it("begins with a retry line", async () => {
+  it("starts with a retry line", async () => {
     const reader = await EventReader.connect(url(), newSession());
     await reader.until(() => reader.other.length > 0);
     expect(reader.other[0]).toBe("retry: 2000");
@@ -40,13 +40,13 @@ describe("GET /api/updates", () => {
     reader.leave();
   });
 
-  it("has by default the four specified types alone, with exactly the specified fields", async () => {
+  it("sends by default only the four specified types, with exactly the specified fields", async () => {
     const session = newSession();
     const reader = await EventReader.connect(url(), session);
     await chat(url(), session, "what is 12 * 7?");
     await reader.find(({ type }) => type === "title_changed");
     await reader.find(({ type }) => type === "tool_complete");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     reader.leave();
     for (const { id, event } of reader.events) {
       expect(id).toMatch(/^[0-9a-z]+-\d+$/);
@@ -58,7 +58,7 @@ describe("GET /api/updates", () => {
     }
   });
 
-  it("gives more to those who ask for it", async () => {
+  it("sends more on request", async () => {
     const { session, whole } = await conversation("what is 12 * 7?");
     whole.leave();
     const tool = { session_id: session, call_id: expect.any(String), name: "calculator" };
@@ -79,11 +79,11 @@ describe("GET /api/updates", () => {
     ["tools", ["tool_complete"]],
     ["messages", ["message_created", "message_updated", "message_completed", "message_delta"]],
     ["state", ["state_changed", "system_event"]],
-  ])("include=%s adds nothing of another group", async (include, group) => {
+  ])("include=%s adds no other group", async (include, group) => {
     const session = newSession();
     const reader = await EventReader.connect(url(), session, { include });
     await chat(url(), session, "what is 12 * 7?");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     await reader.find(({ type }) => type === "tool_complete");
     await reader.find(({ type }) => group.includes(type));
     reader.leave();
@@ -93,7 +93,7 @@ describe("GET /api/updates", () => {
     expect(detailed).toBe(include === "tools");
   });
 
-  it("numbers events without a gap, in the order in which they happened", async () => {
+  it("numbers events without gaps, in order", async () => {
     const { whole } = await conversation("what is 12 * 7?");
     whole.leave();
     const numbers = whole.events.flatMap(({ id }) => (id === null ? [] : [Number(id.split("-")[1])]));
@@ -101,13 +101,13 @@ describe("GET /api/updates", () => {
     expect(new Set(whole.events.flatMap(({ id }) => id?.split("-")[0] ?? [])).size).toBe(1);
   });
 
-  it("shows every reader the same", async () => {
+  it("sends the same to every subscriber", async () => {
     const session = newSession();
     const readers = await Promise.all(
       Array.from({ length: 5 }, () => EventReader.connect(url(), session, { include: EVERYTHING })),
     );
     await chat(url(), session, "what is 12 * 7?");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     await readers[0]?.find(({ type }) => type === "title_changed");
     for (const reader of readers) await caughtUp(reader, session);
     const numbered = readers.map((reader) => reader.events.filter(({ id }) => id !== null));
@@ -117,7 +117,7 @@ describe("GET /api/updates", () => {
 });
 
 describe("Last-Event-ID", () => {
-  it("replays what came after it, from every place of the log", async () => {
+  it("replays later events, from every position of the log", async () => {
     const { session, whole } = await conversation("what is 12 * 7?");
     whole.leave();
     const log = whole.events.filter(({ id }) => id !== null);
@@ -133,7 +133,7 @@ describe("Last-Event-ID", () => {
     }
   });
 
-  it("may stand in the query", async () => {
+  it("may be in the query", async () => {
     const { session, whole } = await conversation("hello");
     whole.leave();
     const message = await open(url(), "GET", "/api/updates?last_event_id=0", {
@@ -149,7 +149,7 @@ describe("Last-Event-ID", () => {
     expect(text).toContain("title_changed");
   });
 
-  it("without it the stream begins with what happens from now on", async () => {
+  it("starts with new events if absent", async () => {
     const { session, whole } = await conversation("hello");
     whole.leave();
     const reader = await EventReader.connect(url(), session, { include: EVERYTHING });
@@ -159,10 +159,10 @@ describe("Last-Event-ID", () => {
     reader.leave();
   });
 
-  it.each(["nonsense", "otherlife-1", "-1"])("that is %j asks for a new snapshot", async (lastEventId) => {
+  it.each(["nonsense", "otherlife-1", "-1"])("asks for a new snapshot if it is %j", async (lastEventId) => {
     const session = newSession();
     const { last_event_id } = await chat(url(), session, "hello");
-    await settled(url(), session);
+    await whenIdle(url(), session);
     const reader = await EventReader.connect(url(), session, { lastEventId });
     await reader.until(() => reader.events.length > 0);
     const first = reader.events[0]!;
@@ -171,7 +171,7 @@ describe("Last-Event-ID", () => {
     reader.leave();
   });
 
-  it("of an earlier life asks for a new snapshot", async () => {
+  it("asks for a new snapshot if it is of an earlier incarnation", async () => {
     const session = newSession();
     const before = await chat(url(), session, "hello");
     await send(url(), "DELETE", `/api/sessions/${session}`);
@@ -184,7 +184,7 @@ describe("Last-Event-ID", () => {
 });
 
 describe("the fold", () => {
-  it("of a snapshot and what comes after it is the next snapshot, whenever one subscribes", async () => {
+  it("of a snapshot and the events after it is the next snapshot, whenever a client subscribes", async () => {
     const session = newSession();
     const start = await state(url(), session);
     const readers: { reader: EventReader; from: typeof start }[] = [];
@@ -218,7 +218,7 @@ describe("the fold", () => {
     expect(start.messages).toEqual([]);
   });
 
-  it("holds for a reader that drops and comes back", async () => {
+  it("holds for a subscriber that disconnects and resumes", async () => {
     const session = newSession();
     let snapshot = await state(url(), session);
     await chat(url(), session, "count to 60");
@@ -230,7 +230,7 @@ describe("the fold", () => {
       reader.leave();
       snapshot = fold(snapshot, reader.events);
     }
-    const end = await settled(url(), session);
+    const end = await whenIdle(url(), session);
     const lastEventId = snapshot.last_event_id;
     const reader = await EventReader.connect(url(), session, { include: EVERYTHING, lastEventId });
     const final = await state(url(), session);
@@ -249,8 +249,8 @@ async function settledOrInterrupted(session: string): Promise<void> {
   await send(url(), "POST", "/api/interrupt", { session });
 }
 
-describe("what GET /api/updates refuses", () => {
-  it("a request without Accept: 400, and one that excludes text/event-stream: 406", async () => {
+describe("GET /api/updates rejects", () => {
+  it("a request without Accept with 400, and one that excludes text/event-stream with 406", async () => {
     const session = newSession();
     expectProblem(await send(url(), "GET", "/api/updates", { session }), 400);
     for (const accept of ["application/json", "text/event-stream;q=0", "text/*;q=0, */*"]) {
@@ -261,7 +261,7 @@ describe("what GET /api/updates refuses", () => {
   });
 
   it.each(["*/*", "text/*", "application/json;q=0.9, text/event-stream;q=0.1"])(
-    "not Accept: %s",
+    "no valid Accept header: %s",
     async (accept) => {
       const message = await open(url(), "GET", "/api/updates", {
         session: newSession(),
@@ -272,7 +272,7 @@ describe("what GET /api/updates refuses", () => {
     },
   );
 
-  it("a group that nobody knows: 400", async () => {
+  it("an unknown group with 400", async () => {
     const headers = { Accept: "text/event-stream" };
     const answer = await send(url(), "GET", "/api/updates?include=everything", {
       session: newSession(),
@@ -281,7 +281,7 @@ describe("what GET /api/updates refuses", () => {
     expectProblem(answer, 400);
   });
 
-  it("the session id in the query alone: 400", async () => {
+  it("a session id in the query only with 400", async () => {
     const headers = { Accept: "text/event-stream" };
     const path = `/api/updates?session_id=${newSession()}`;
     expectProblem(await send(url(), "GET", path, { headers }), 400, "session_id_missing");

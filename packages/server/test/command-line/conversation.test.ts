@@ -1,27 +1,27 @@
-// `colloquy chat` as a person meets it: a pseudo terminal, a real service, the demo model.
+// `colloquy chat` in a pseudo terminal, with a real service and the demo model.
 
 import { execFile } from "node:child_process";
 import { mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { PROMPT, useSeats } from "./seats.ts";
+import { PROMPT, useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C } from "./terminal.ts";
 
 const run = promisify(execFile);
 
-// Processes are started one after the other, on machines that do much else.
+// Processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000 });
 
 let service: Service;
 beforeAll(async () => void (service = await Service.start()));
 afterAll(() => service.remove());
-const { sit, remembered, lastId, threadsFile } = useSeats(() => service);
+const { openTerminal, remembered, lastId, threadsFile } = useSeats(() => service);
 
-it("streams; Ctrl-C stops the answer, another one leaves, and the terminal is as it was", async () => {
+it("streams; Ctrl-C stops the answer, a second one exits and restores the terminal", async () => {
   const { client } = service;
-  const user = sit([], { script: '$COLLOQUY chat; echo "left with $?"; stty -a' });
+  const user = openTerminal([], { script: '$COLLOQUY chat; echo "left with $?"; stty -a' });
   await user.shows(PROMPT);
   user.enter("count to 2000");
   await user.shows("1 2 3 4 5 ");
@@ -41,11 +41,11 @@ it("streams; Ctrl-C stops the answer, another one leaves, and the terminal is as
   await user.exits();
 });
 
-it("stops the answer on Ctrl-C also while the conversation is being remembered", async () => {
-  // Whoever opens a pipe that nobody reads waits, as for a slow disk.
+it("stops the answer on Ctrl-C also while the conversation is being saved", async () => {
+  // Opening a pipe without a reader blocks, like a slow disk.
   await mkdir(dirname(threadsFile()), { recursive: true });
   await run("mkfifo", [threadsFile()]);
-  const user = sit(["chat"]);
+  const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.enter("count to 2000");
   await user.shows("1 2 3 4 5 ");
@@ -54,8 +54,8 @@ it("stops the answer on Ctrl-C also while the conversation is being remembered",
   expect(user.text).not.toContain("(canceled)");
 });
 
-it("has commands: models, titles, conversations, a new one, and going on with an old one", async () => {
-  const user = sit(["chat"]);
+it("has commands for models, titles, and to list, create and open conversations", async () => {
+  const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.enter("what is 12 * 7?");
   await user.shows(
@@ -83,8 +83,8 @@ it("has commands: models, titles, conversations, a new one, and going on with an
   expect((await stat(threadsFile())).mode & 0o777).toBe(0o600);
 });
 
-it("opens what has the number in the list that is shown, whatever has been opened since", async () => {
-  const user = sit(["chat"]);
+it("opens by number in the displayed list, whatever was opened since", async () => {
+  const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.enter("count to 2");
   await user.shows(/\n1 2\n>$/);
@@ -103,15 +103,15 @@ it("opens what has the number in the list that is shown, whatever has been opene
   await user.shows("/open takes a number from /threads, or a session id.");
 });
 
-it("forgets a conversation that does not exist any more when it is to be opened", async () => {
-  const user = sit(["chat"]);
+it("forgets a deleted conversation when opening it fails", async () => {
+  const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.enter("count to 2");
   await user.shows(/\n1 2\n>$/);
   await service.client.deleteThread(await lastId());
   await user.shows("The conversation was deleted.");
   expect(await user.exits()).toBe(1);
-  const again = sit(["chat"]);
+  const again = openTerminal(["chat"]);
   await again.shows(PROMPT);
   again.enter("/threads");
   await again.shows(/ 1 {2}count to 2 .*\nType \/open[^\n]*\n>$/);
@@ -121,9 +121,9 @@ it("forgets a conversation that does not exist any more when it is to be opened"
   await again.shows("There are no conversations yet.");
 });
 
-it("shows what is said elsewhere above the line that is being typed, and keeps that", async () => {
+it("prints messages from elsewhere above the current input, and keeps the input", async () => {
   const { client } = service;
-  const user = sit(["chat"]);
+  const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.enter("count to 2");
   await user.shows(/\n1 2\n>$/);
@@ -136,9 +136,9 @@ it("shows what is said elsewhere above the line that is being typed, and keeps t
   expect(user.text.match(/count to 4/g)).toHaveLength(1);
 });
 
-it("keeps pasted lines and Alt-Enter in one message, and leaves out keys that hide in a paste", async () => {
+it("keeps pasted lines and Alt-Enter in one message, and drops control keys in a paste", async () => {
   const { client } = service;
-  const user = sit(["chat"]);
+  const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.type("\u001B[200~one\r\ntwo\tthree\u0003\u001B[A\u001B[201~");
   await user.shows("> one␤two");
@@ -149,8 +149,8 @@ it("keeps pasted lines and Alt-Enter in one message, and leaves out keys that hi
   expect(messages[0]?.content).toBe("one\ntwo\tthree[A\nfour");
 });
 
-it("bears narrow terminals, wide characters and resizing", async () => {
-  const user = sit(["chat"], { columns: 40, rows: 12 });
+it("handles narrow terminals, wide characters and resizing", async () => {
+  const user = openTerminal(["chat"], { columns: 40, rows: 12 });
   await user.shows(PROMPT);
   const typed = "漢字".repeat(12);
   user.type(typed);
@@ -160,7 +160,7 @@ it("bears narrow terminals, wide characters and resizing", async () => {
   user.type("!");
   await user.shows(`${typed}!`);
   user.enter("");
-  // The emulator leaves a column empty where a wide character does not fit any more.
+  // The emulator leaves the last column empty where a wide character does not fit.
   await user.shows(/You said: "[^"]+!"\n>$/);
   expect(user.text.replaceAll(" ", "")).toContain(`Yousaid:"${typed}!"`);
   user.enter("/help");
@@ -171,22 +171,22 @@ it("bears narrow terminals, wide characters and resizing", async () => {
   await user.shows(/98 99 100\n>$/);
 });
 
-it("is in colour, unless NO_COLOR is set", async () => {
-  // Colours alone; moving the cursor is what editing a line takes.
+it("uses colours unless NO_COLOR is set", async () => {
+  // Colours only; line editing always moves the cursor.
   const colour = /\u001B\[[\d;]*[1-9]\d*m/;
-  const coloured = sit(["chat", "what is 2 + 2?"]);
+  const coloured = openTerminal(["chat", "what is 2 + 2?"]);
   await coloured.exits();
   expect(coloured.written).toMatch(colour);
-  const plain = sit(["chat", "what is 2 + 2?"], { environment: { NO_COLOR: "1" } });
+  const plain = openTerminal(["chat", "what is 2 + 2?"], { environment: { NO_COLOR: "1" } });
   await plain.exits();
   expect(plain.text).toContain("2 + 2 = 4.");
   expect(plain.written).not.toMatch(colour);
 });
 
-it("gives the terminal to the shell on Ctrl-Z, and goes on where it was", async () => {
-  // As npx starts it: a process that waits for it is in the same group.
+it("suspends on Ctrl-Z and resumes where it was", async () => {
+  // As with npx: a waiting process is in the same group.
   const script = `set -m; sh -c "$COLLOQUY chat; exit \\$?"; echo "stopped with $?"; stty -a; fg; echo "left with $?"`;
-  const user = sit([], { script });
+  const user = openTerminal([], { script });
   await user.shows(PROMPT);
   user.type("half a thou");
   await user.shows("> half a thou");
@@ -199,8 +199,8 @@ it("gives the terminal to the shell on Ctrl-Z, and goes on where it was", async 
   await user.shows("left with 0");
 });
 
-it("goes on after Ctrl-Z where nobody could let it, and where an answer comes meanwhile", async () => {
-  const user = sit(["chat"]);
+it("keeps running on Ctrl-Z without job control, also during an answer", async () => {
+  const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.enter("count to 40");
   await user.shows("1 2 3 ");
@@ -212,12 +212,12 @@ it("goes on after Ctrl-Z where nobody could let it, and where an answer comes me
   expect(await user.exits()).toBe(0);
 });
 
-it("with --wallet binds the wallet, and /threads lists what it has anywhere", async () => {
+it("--wallet binds the wallet, and /threads lists all its conversations", async () => {
   const wallet = "0x52908400098527886E0F7030069857D2E4169EE7";
   const elsewhere = service.client.session();
   await elsewhere.send("count to 3", { wait: true, publicKey: wallet });
   elsewhere.stop();
-  const user = sit(["chat", "--wallet", wallet]);
+  const user = openTerminal(["chat", "--wallet", wallet]);
   await user.shows(PROMPT);
   user.enter("what is 2 + 2?");
   await user.shows(/2 \+ 2 = 4\.\n>$/);

@@ -1,15 +1,15 @@
-// What the assistant asks of the person at the terminal: approvals, questions, transactions and signatures of a wallet.
+// Actions decided at the terminal: approvals, questions, transactions and wallet signatures.
 
 import { type TypedDataDefinition, verifyTypedData } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LocalChain, isWithoutChain, localChainId, startLocalChain } from "../local-chain.ts";
 import { ScriptedModel } from "../scripted-model.ts";
-import { PROMPT, useSeats } from "./seats.ts";
+import { PROMPT, useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C } from "./terminal.ts";
 
-// Processes are started one after the other, on machines that do much else.
+// Processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const MODEL = "test/scripted";
@@ -21,10 +21,10 @@ describe("an approval", () => {
     service = await Service.start({ config: { apps: { default: app } } });
   });
   afterAll(() => service.remove());
-  const { sit, lastId, remembered } = useSeats(() => service);
+  const { openTerminal, lastId, remembered } = useSeats(() => service);
 
-  it("is asked for, and takes nothing for an answer that was typed before", async () => {
-    const user = sit(["chat"]);
+  it("prompts, and ignores answers typed before the prompt", async () => {
+    const user = openTerminal(["chat"]);
     await user.shows(PROMPT);
     user.type("what is 3 * 4?\ry\r");
     await user.shows(
@@ -41,9 +41,9 @@ describe("an approval", () => {
     expect(await remembered()).toHaveLength(1);
   });
 
-  it("is not asked for any more when somebody else has decided; Ctrl-C stops the turn that asks", async () => {
+  it("disappears when somebody else decides; Ctrl-C stops the turn", async () => {
     const { client } = service;
-    const user = sit(["chat"]);
+    const user = openTerminal(["chat"]);
     await user.shows(PROMPT);
     user.enter("what is 3 * 4?");
     await user.shows(/Allow it\? \[y\/n\]$/);
@@ -71,16 +71,16 @@ describe("a question", () => {
     });
   });
   afterAll(() => service.remove());
-  const { sit } = useSeats(() => service);
+  const { openTerminal } = useSeats(() => service);
 
-  it("is answered by the number of a suggestion, in one's own words, or not at all", async () => {
-    const user = sit(["chat"]);
+  it("is answered by the number of a suggestion, with free text, or not at all", async () => {
+    const user = openTerminal(["chat"]);
     await user.shows(PROMPT);
     const ask = async (input: object): Promise<void> => {
       user.enter("go on");
       (await model.next()).callTool("ask_user", input).finish("tool-calls");
     };
-    /** What the model is told; it then ends its answer. */
+    /** Returns what the model receives, and ends its answer. */
     const told = async (): Promise<string> => {
       const call = await model.next();
       call.say("Thank you.").finish();
@@ -106,8 +106,8 @@ describe("a question", () => {
     expect(await told()).toContain("denied");
   });
 
-  it("fits a narrow terminal, and says that an answer has failed", async () => {
-    const user = sit(["chat"], { columns: 40, rows: 14 });
+  it("fits a narrow terminal, and reports a failed answer", async () => {
+    const user = openTerminal(["chat"], { columns: 40, rows: 14 });
     await user.shows(PROMPT);
     user.enter("go on");
     const question = "Which of the many colours that there are shall it be this time?";
@@ -146,13 +146,13 @@ describe.skipIf(isWithoutChain)("a wallet", () => {
     await service.remove();
     await chain.close();
   });
-  const { sit } = useSeats(() => service);
+  const { openTerminal } = useSeats(() => service);
 
-  it("sends what is asked for, and its hash is typed in; or it is denied", async () => {
+  it("sends a requested transaction elsewhere and takes its hash; or it is denied", async () => {
     const [alice = "0x", bob = "0x"] = chain.accounts.slice(1, 3);
     const session = service.client.session();
     await session.setUserState({ evm: { address: alice, chain_id: localChainId } });
-    const user = sit(["chat", "--session", session.id, "--wallet", alice]);
+    const user = openTerminal(["chat", "--session", session.id, "--wallet", alice]);
     session.stop();
     await user.shows(PROMPT);
     user.enter("send Bob 5 wei");
@@ -178,7 +178,7 @@ describe.skipIf(isWithoutChain)("a wallet", () => {
     await user.shows(/As you like\.\n>$/);
   });
 
-  it("signs elsewhere what stands on the screen, and the signature is pasted; or it is denied", async () => {
+  it("signs the displayed data elsewhere and takes the signature; or it is denied", async () => {
     const wallet = privateKeyToAccount(generatePrivateKey());
     const typed_data = (text: string) => ({
       domain: { name: "Notes", chainId: localChainId },
@@ -192,7 +192,7 @@ describe.skipIf(isWithoutChain)("a wallet", () => {
       },
       message: { text },
     });
-    const user = sit(["chat", "--wallet", wallet.address]);
+    const user = openTerminal(["chat", "--wallet", wallet.address]);
     await user.shows(PROMPT);
     user.enter("sign my note");
     const hidden = "It is mine\u200B \u202E漢";

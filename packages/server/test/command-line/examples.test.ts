@@ -1,4 +1,4 @@
-// Every example of every `--help` is typed into a shell, where there is a service, with what stands for something put in its place.
+// Runs every example of every `--help` in a shell with a service, with placeholders filled in.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,19 +14,21 @@ import { usePostgres } from "../use-postgres.ts";
 import { Service } from "./service.ts";
 import { MAIN } from "./terminal.ts";
 
-// Processes are started one after the other, on machines that do much else.
+// Processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
 const ADMIN_KEY = "command-line-admin-key-0123456789";
-/** What examples write and read. */
+/** Files that examples write and read. */
 const FILES = ["session.jsonl", "wallet.jsonl"];
 const KEY_ID = /(?<=keys (?:rotate|revoke) )\S+/;
 const SESSION_ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
-/** Those that go on until they are ended. */
+/** Examples that run until they are stopped. */
 const LASTING = [/colloquy serve$/, /^colloquy chat$/, /^colloquy chat --url/];
 
-/** Lines below `Example:` or `Examples:`, without what is said about them; of a command and of those below it. */
+/**
+ * Returns the lines below `Example:` or `Examples:` of a command and its subcommands, without explanations.
+ */
 async function examplesOf(path: readonly string[] = []): Promise<readonly string[]> {
   const { output } = await recordedRun([...path, "--help"]);
   const [, examples = ""] = /\nExamples?:\n((?: {2}.+\n)+)/.exec(output) ?? [];
@@ -42,7 +44,7 @@ async function examplesOf(path: readonly string[] = []): Promise<readonly string
   return [...own, ...below.flat()];
 }
 
-/** One example, whatever id it shows: it is put in for each. */
+/** Replaces the example's session id by a placeholder. */
 function withoutId(example: string): string {
   return example.replace(KEY_ID, "ID");
 }
@@ -65,7 +67,7 @@ beforeAll(async () => {
   };
   service = await Service.start({ config, environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
   await writeFile(join(service.directory, "staging.json"), JSON.stringify(config));
-  // For what looks at changes of a repository.
+  // For what follows changes of the repository.
   programs = await mkdtemp(join(tmpdir(), "colloquy-examples-"));
   await program("colloquy", `exec "${process.execPath}" "${MAIN}" "$@"`);
   await program("git", 'echo "-one"; echo "+two"');
@@ -104,7 +106,7 @@ function type(line: string, more: Record<string, string> = {}): Promise<Typed> {
   return promise;
 }
 
-/** The example, with what its words stand for made for it alone. */
+/** Returns the example with fresh values for its placeholders. */
 async function filledIn(example: string): Promise<string> {
   const line = example.replace("COMMAND", "keys").replace("0x12ab34cd", WALLET);
   if (KEY_ID.test(line)) {
@@ -125,18 +127,18 @@ async function filledIn(example: string): Promise<string> {
   return line.replace(SESSION_ID, session.id);
 }
 
-it("there are some for every command", () => {
+it("exist for every command", () => {
   const commands = new Set(ALL.flatMap((example) => /\bcolloquy ([a-z]+)/.exec(example)?.[1] ?? []));
   const names = "chat check completion doctor export import keys migrate secrets serve sessions".split(" ");
   expect([...commands].toSorted()).toEqual(names);
 });
 
-describe("examples that end", () => {
+describe("finite examples", () => {
   it.each(OTHERS.filter((example) => !LASTING.some((lasting) => lasting.test(example))))(
     "%s",
     async (example) => {
       const line = await filledIn(example);
-      // As its help says: a server that is alone has in memory what would be replaced.
+      // As its help says: a server that runs alone would keep the replaced data in memory.
       const isWithout = line.includes("--replace");
       if (isWithout) await service.stop();
       expect(await type(line)).toMatchObject({ code: 0 });
@@ -145,7 +147,7 @@ describe("examples that end", () => {
   );
 });
 
-describe("examples that go on", () => {
+describe("long-running examples", () => {
   it.each(OTHERS.filter((example) => example.endsWith("serve")))("%s", async (example) => {
     const port = String(await findFreePort());
     const line = example.replace("PORT=9000", `PORT=${port}`);
@@ -173,7 +175,7 @@ describe("examples that go on", () => {
   });
 
   it.each(OTHERS.filter((example) => example.startsWith("colloquy chat --url")))(
-    "%s, asked one thing",
+    "%s answers a request",
     async (example) => {
       const made = await service.command(["keys", "create", "--app", "defi", "--json"]);
       const { key } = JSON.parse(made.output) as { readonly key: string };
@@ -183,7 +185,7 @@ describe("examples that go on", () => {
   );
 });
 
-describe.skipIf(await isWithoutPostgres())("examples that move to and from PostgreSQL", () => {
+describe.skipIf(await isWithoutPostgres())("examples with PostgreSQL", () => {
   const postgres = usePostgres();
 
   it.each(MOVES)("%s", async (example) => {
@@ -195,7 +197,7 @@ describe.skipIf(await isWithoutPostgres())("examples that move to and from Postg
       .replace(/postgres:\S+/, database)
       .replace("--from sqlite:./data", "--from sqlite:./moved")
       .replace("--to sqlite:./data", "--to sqlite:./back");
-    // The way back needs something to be there.
+    // Exporting back needs data.
     if (example.includes("--from postgres")) expect(await type(there)).toMatchObject({ code: 0 });
     const moved = await type(line);
     expect(moved).toMatchObject({ code: 0 });

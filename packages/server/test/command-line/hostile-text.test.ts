@@ -1,20 +1,20 @@
-// What others have written drives no terminal, whichever way it gets there.
+// Text of others never controls the terminal, whichever way it gets there.
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { FaultProxy } from "../../../client/test/fault-proxy.ts";
 import { ScriptedModel } from "../scripted-model.ts";
-import { PROMPT, useSeats } from "./seats.ts";
+import { PROMPT, useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C } from "./terminal.ts";
 
-// Processes are started one after the other, on machines that do much else.
+// Processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000 });
 
 const MODEL = "test/scripted";
-/** Title, clearing the screen, the clipboard, a link, colours in eight bits, another order, a step back. */
+/** Title, clearing the screen, the clipboard, a link, 8-bit colours, reordering, backspace. */
 const HOSTILE =
   "\u001B]0;owned\u0007\u001B[2J\u001B]52;c;b3duZWQ=\u0007\u001B]8;;http://x.test\u001B\\link\u001B]8;;\u001B\\ \u009B31m\u202Etxt.exe\u0008\r.";
-/** Any of it as a terminal would obey it. The program's own sequences have other ends. */
+/** Sequences that a terminal would obey. The program's own sequences end differently. */
 const OBEYED = /\u001B\]|\u001B\[2J|\u009B|[\u202A-\u202E\u2066-\u2069]|\u0008|\u001BP/;
 
 let service: Service;
@@ -28,13 +28,13 @@ beforeAll(async () => {
   });
 });
 afterAll(() => service.remove());
-const { sit, run } = useSeats(() => service);
+const { openTerminal, run } = useSeats(() => service);
 
-it("shows control characters and escape sequences as signs, whoever wrote them", async () => {
+it("prints control characters and escape sequences visibly, whoever wrote them", async () => {
   const session = service.client.session();
   await session.send(HOSTILE, { wait: true });
   session.stop();
-  const user = sit(["chat", "--session", session.id]);
+  const user = openTerminal(["chat", "--session", session.id]);
   await user.shows(/␛\]0;owned␇[\s\S]*I am the demo model[\s\S]*␛\]0;owned␇[\s\S]*>$/);
   expect(user.title).toBeNull();
   expect(user.written).not.toMatch(OBEYED);
@@ -44,12 +44,12 @@ it("shows control characters and escape sequences as signs, whoever wrote them",
   expect(once.output).not.toMatch(OBEYED);
 });
 
-it("does so in answers that stream in pieces, in questions, titles and the names of tools", async () => {
-  const user = sit(["chat", "--model", MODEL], { columns: 40 });
+it("does so in streamed answers, questions, titles and names of tools", async () => {
+  const user = openTerminal(["chat", "--model", MODEL], { columns: 40 });
   await user.shows(PROMPT);
   user.enter("go on");
   const call = await model.next();
-  // Each sequence broken in its middle.
+  // Each sequence is split in the middle.
   call.say("one \u001B", "]0;owned\u0007 two \u001B", "[2J\u009B", "2J three \u202E", "x");
   call.callTool("a\u001B]0;b\u0007", { of: HOSTILE });
   call.callTool("ask_user", { question: HOSTILE, choices: [`red${HOSTILE}`, "green"] }).finish("tool-calls");
@@ -65,7 +65,7 @@ it("does so in answers that stream in pieces, in questions, titles and the names
   expect(user.written).not.toMatch(OBEYED);
 });
 
-it("does so in what a service says of its failures", async () => {
+it("does so in error texts of the service", async () => {
   const proxy = await FaultProxy.start(service.url);
   const refusal = (status: number) => ({
     status,
@@ -73,7 +73,7 @@ it("does so in what a service says of its failures", async () => {
     body: JSON.stringify({ type: "about:blank", status, code: "not_so", title: "No", detail: HOSTILE }),
   });
   try {
-    const user = sit(["chat", "--model", MODEL, "--url", proxy.url]);
+    const user = openTerminal(["chat", "--model", MODEL, "--url", proxy.url]);
     await user.shows(PROMPT);
     user.enter("go on");
     (await model.next()).callTool("ask_user", { question: "Why?" }).finish("tool-calls");
@@ -92,7 +92,7 @@ it("does so in what a service says of its failures", async () => {
   }
 });
 
-it("does so in JSON, which says the same", async () => {
+it("does so in JSON, preserving the value", async () => {
   const { code, output } = await run(["chat", "--json", HOSTILE]);
   expect(code).toBe(0);
   const events = output.trimEnd().split("\n");

@@ -1,12 +1,13 @@
-// What Ctrl-C does to `colloquy chat` whatever the service does: who wants to leave can, and nobody else's answer is stopped.
+// Ctrl-C in `colloquy chat`, whatever the service does: the person can always leave, and nobody else's answer
+// is stopped.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { FaultProxy } from "../../../client/test/fault-proxy.ts";
-import { PROMPT, useSeats } from "./seats.ts";
+import { PROMPT, useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C, type TerminalUser } from "./terminal.ts";
 
-// Processes are started one after the other, on machines that do much else.
+// Processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000 });
 
 const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
@@ -21,16 +22,16 @@ beforeAll(async () => {
 afterAll(() => service.remove());
 beforeEach(async () => void (proxy = await FaultProxy.start(service.url)));
 afterEach(() => proxy.stop());
-const { sit, lastId } = useSeats(() => service);
+const { openTerminal, lastId } = useSeats(() => service);
 
-/** At a terminal behind the proxy, where something can be typed. */
-async function seated(...parameters: readonly string[]): Promise<TerminalUser> {
-  const user = sit(["chat", "--url", proxy.url, ...parameters]);
+/** Starts the program at a terminal behind the proxy and waits for its prompt. */
+async function openTerminal(...parameters: readonly string[]): Promise<TerminalUser> {
+  const user = openTerminal(["chat", "--url", proxy.url, ...parameters]);
   await user.shows(PROMPT);
   return user;
 }
 
-/** What becomes of requests from now on. Resolves with the first that asks for such a path. */
+/** Sets the fault for further requests. Resolves at the first request for such a path. */
 function plan(path: RegExp, fault: FaultProxy["plan"]): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   proxy.plan = (request) => {
@@ -40,8 +41,8 @@ function plan(path: RegExp, fault: FaultProxy["plan"]): Promise<void> {
   return promise;
 }
 
-it("leaves a question when the service is away and Ctrl-C comes twice", async () => {
-  const user = await seated();
+it("leaves a question if the service is down and Ctrl-C comes twice", async () => {
+  const user = await openTerminal();
   user.enter("what is 3 * 4?");
   await user.shows(/Allow it\? \[y\/n\]$/);
   const asked = plan(/\/interrupt$/, () => "refuse");
@@ -53,8 +54,8 @@ it("leaves a question when the service is away and Ctrl-C comes twice", async ()
   expect(await user.exits()).toBe(130);
 });
 
-it("asks again where the service did not stop the turn that asks", async () => {
-  const user = await seated();
+it("asks again if the service did not stop the turn", async () => {
+  const user = await openTerminal();
   user.enter("what is 3 * 4?");
   await user.shows(/Allow it\? \[y\/n\]$/);
   proxy.plan = ({ path }) => (path.endsWith("/interrupt") ? { status: 400 } : null);
@@ -65,8 +66,8 @@ it("asks again where the service did not stop the turn that asks", async () => {
   expect(user.text).not.toContain("(interrupted)");
 });
 
-it("gives up a message that is stored and whose answer does not come; the next Ctrl-C leaves", async () => {
-  const user = await seated();
+it("abandons a stored message whose answer does not come; the next Ctrl-C exits", async () => {
+  const user = await openTerminal();
   user.enter("count to 2");
   await user.shows(/\n1 2\n>$/);
   const id = await lastId();
@@ -84,8 +85,8 @@ it("gives up a message that is stored and whose answer does not come; the next C
   expect(await user.exits()).toBe(0);
 });
 
-it("does not stop what somebody else asks after a list was given up", async () => {
-  const user = await seated("--wallet", WALLET);
+it("does not stop another client's turn after a list was abandoned", async () => {
+  const user = await openTerminal("--wallet", WALLET);
   user.enter("count to 2");
   await user.shows(/\n1 2\n>$/);
   const asked = plan(/sessions$/, ({ path }) => (path.endsWith("/sessions") ? "swallow" : null));

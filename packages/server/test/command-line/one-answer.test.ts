@@ -4,11 +4,11 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { BARE_ENVIRONMENT } from "../bare-environment.ts";
-import { useSeats } from "./seats.ts";
+import { useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C, MAIN } from "./terminal.ts";
 
-// Processes are started one after the other, on machines that do much else.
+// Processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000 });
 
 // Nothing listens on this port.
@@ -22,16 +22,16 @@ const CONFIG = {
 let service: Service;
 beforeAll(async () => void (service = await Service.start({ config: CONFIG })));
 afterAll(() => service.remove());
-const { sit, run, lastId } = useSeats(() => service);
+const { openTerminal, run, lastId } = useSeats(() => service);
 
-it("prints the answer and nothing else, from an argument or from what is piped in", async () => {
+it("prints only the answer, for an argument or piped input", async () => {
   expect(await run(["chat", "what is 12 * 7?"])).toEqual({ code: 0, output: "12 * 7 = 84.\n", errors: "" });
   expect(await run(["chat"], "count to 4\n")).toEqual({ code: 0, output: "1 2 3 4\n", errors: "" });
   const both = await run(["chat", "Say this"], "and that\n");
   expect(both.output).toContain('"Say this\n\nand that"');
 });
 
-it("with --json prints each event as a line, to the end of the turn", async () => {
+it("--json prints each event as a line, to the end of the turn", async () => {
   const { code, output } = await run(["chat", "--json", "count to 4"]);
   const events = output
     .trimEnd()
@@ -43,13 +43,13 @@ it("with --json prints each event as a line, to the end of the turn", async () =
   expect(events.at(-1)).toMatchObject({ type: "state_changed", status: "idle" });
 });
 
-it("exits with 1 when the answer failed", async () => {
+it("exits with 1 if the answer failed", async () => {
   const failed = await run(["chat", "--model", "off/model", "hello"]);
   expect(failed).toMatchObject({ code: 1, output: "" });
   expect(failed.errors).toMatch(/^[^\n]*cannot be reached[^\n]*\n$/);
 });
 
-it("exits with 1 when a person is asked, and at once where the conversation waits for one already", async () => {
+it("exits with 1 when a decision is needed, at once if one is already pending", async () => {
   const asked = await run(["chat", "what time is it?"]);
   expect(asked.code).toBe(1);
   expect(asked.errors).toMatch(
@@ -62,7 +62,7 @@ it("exits with 1 when a person is asked, and at once where the conversation wait
 
 it("stops the answer and exits with 130 on Ctrl-C", async () => {
   const { client } = service;
-  const user = sit(["chat", "count to 2000"]);
+  const user = openTerminal(["chat", "count to 2000"]);
   await user.shows("1 2 3 4 5 ");
   user.type(CTRL_C);
   expect(await user.exits()).toBe(130);
@@ -76,13 +76,13 @@ it.each([
   [["--session", "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c", "hi"], 1, /no session/],
   [["--model", "a/b", "hi"], 1, /demo\/assistant/],
   [["--url", "http://127.0.0.1:1", "hi"], 1, /Nothing answers at http:\/\/127\.0\.0\.1:1/],
-])("with %j exits with %i and one sentence", async (parameters, code, why) => {
+])("exits with %j: code %i and one sentence", async (parameters, code, why) => {
   const ended = await run(["chat", ...parameters]);
   expect(ended).toMatchObject({ code, output: "" });
   expect(ended.errors).toMatch(why);
   expect(ended.errors).toMatch(/^Colloquy: [^\n]+\n$/);
 });
-it("leaves quietly when who reads the answer has read enough", async () => {
+it("exits quietly when its output is closed", async () => {
   const program = `"${process.execPath}" "${MAIN}" chat "count to 2000" < /dev/null`;
   const line = `{ ${program}; echo "left with $?" >&2; } | head -c 20`;
   const options = { cwd: service.directory, env: { ...BARE_ENVIRONMENT, ...service.environment } };

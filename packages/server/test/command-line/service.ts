@@ -1,4 +1,4 @@
-// A service in the process of the test, and the commands as somebody types them where its data is: no process is started for either.
+// A service in the test's process, and commands run on its data without starting processes.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,16 +18,16 @@ const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 type Environment = Readonly<Record<string, string>>;
 
 export interface ServiceOptions {
-  /** Becomes its configuration file. */
+  /** Content of the configuration file. */
   readonly config?: object;
   readonly environment?: Environment;
-  /** Models of a test's own, by their rigs. */
+  /** Additional models, by rig. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
 }
 
 export class Service {
   readonly directory: string;
-  /** What every process needs that is to find this service. */
+  /** Environment variables that lead to this service. */
   readonly environment: Environment;
   readonly #models: ServiceOptions["models"];
   #server: ColloquyServer | null = null;
@@ -38,7 +38,7 @@ export class Service {
     this.#models = models;
   }
 
-  /** On a directory and a port of its own, which it keeps when it is stopped and started again. */
+  /** Starts a service on its own directory and port, which it keeps over restarts. */
   static async start({ config, environment, models }: ServiceOptions = {}): Promise<Service> {
     const directory = await mkdtemp(join(tmpdir(), "colloquy-command-line-"));
     if (config !== undefined) {
@@ -80,7 +80,7 @@ export class Service {
     await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** What a command does in this directory; `more` is set beside what the service has. */
+  /** Runs a command in this directory; `more` adds variables. */
   command(parameters: readonly string[], more: Environment = {}): Promise<RecordedRun> {
     const environment = { ...this.environment, ...more };
     const workingDirectory = this.directory;

@@ -1,4 +1,4 @@
-// `colloquy sessions` beside a running server, without one, and at a service elsewhere.
+// `colloquy sessions` beside a running server, without one, and for a remote service.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { RememberedThreads } from "../../src/cli/chat/remembered-threads.ts";
 import { isWithoutPostgres } from "../postgres-server.ts";
 import { usePostgres } from "../use-postgres.ts";
 import { Service } from "./service.ts";
-import { Stranger } from "./stranger.ts";
+import { OtherService } from "./other-service.ts";
 
 const ADMIN_KEY = "command-line-admin-key-0123456789";
 
@@ -18,7 +18,7 @@ interface Listed {
   readonly message_count: number;
 }
 
-/** A session in which this was said and answered; its id. */
+/** Creates a session with this message and its answer; returns its id. */
 async function said(service: Service, message: string): Promise<string> {
   const session = service.client.session();
   await session.send(message, { wait: true });
@@ -36,7 +36,7 @@ describe("beside a running server", () => {
   afterAll(() => service.remove());
   const run = (...parameters: readonly string[]) => service.command(["sessions", ...parameters]);
 
-  it("lists, shows and deletes; the server forgets what is deleted", async () => {
+  it("lists, shows and deletes; the server drops deleted sessions from memory", async () => {
     const kept = await said(service, "what is 12 * 7?");
     const gone = await said(service, "count to 3 \u001B[2J");
     const sessions = listed((await run("list", "--json")).output);
@@ -57,7 +57,7 @@ describe("beside a running server", () => {
     expect((await service.client.getSession(kept)).title).toBe("what is 12 * 7?");
   });
 
-  it("are not listed any more as conversations that were held in a terminal once they are deleted", async () => {
+  it("removes deleted sessions from the terminal's own list", async () => {
     const state = join(service.directory, "state");
     const threads = new RememberedThreads(join(state, "colloquy/threads.jsonl"));
     const name = `file:${join(service.directory, "data")}`;
@@ -70,7 +70,7 @@ describe("beside a running server", () => {
     expect((await threads.list(name)).map(({ session_id: id }) => id)).toEqual([kept]);
   });
 
-  it("with an admin key that the server does not have deletes nothing, and says what is missing", async () => {
+  it("with a wrong admin key deletes nothing, and says what is missing", async () => {
     const id = await said(service, "count to 3");
     const refused = await service.command(["sessions", "delete", id], { COLLOQUY_ADMIN_KEY: ADMIN_KEY });
     expect(refused).toMatchObject({ code: 1, output: "" });
@@ -81,9 +81,9 @@ describe("beside a running server", () => {
 
 describe("where another service answers at the configured address", () => {
   let service: Service;
-  let stranger: Stranger;
+  let stranger: OtherService;
   beforeAll(async () => {
-    stranger = await Stranger.start();
+    stranger = await OtherService.start();
     service = await Service.start({ environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
   });
   afterAll(async () => {
@@ -91,22 +91,22 @@ describe("where another service answers at the configured address", () => {
     await stranger.stop();
   });
 
-  it("asks the server that has the data directory, and tells the other one nothing", async () => {
+  it("uses the server that owns the data directory, and sends nothing to the other one", async () => {
     const id = await said(service, "count to 3");
     const deleted = await service.command(["sessions", "delete", id], { PORT: stranger.port });
     expect(deleted).toEqual({ code: 0, output: `${id} is deleted.\n`, errors: "" });
     await expect(service.client.getSession(id)).rejects.toMatchObject({ status: 404 });
-    expect(stranger.heard).toEqual([]);
+    expect(stranger.received).toEqual([]);
   });
 
-  it("asks nobody where the server that has the data directory is not to be found", async () => {
+  it("sends nothing if the server that owns the data directory cannot be found", async () => {
     const id = await said(service, "count to 3");
     await rm(join(service.directory, "data/server.address"), { force: true });
     const refused = await service.command(["sessions", "delete", id], { PORT: stranger.port });
     expect(refused).toMatchObject({ code: 1, output: "" });
     expect(refused.errors).toMatch(/^Colloquy: [^\n]+ it has not said where it is\. [^\n]+--url[^\n]+\n$/);
     expect((await service.client.getSession(id)).session_id).toBe(id);
-    expect(stranger.heard).toEqual([]);
+    expect(stranger.received).toEqual([]);
   });
 });
 
@@ -116,7 +116,7 @@ describe("without a server", () => {
   afterAll(() => service.remove());
   const run = (...parameters: readonly string[]) => service.command(["sessions", ...parameters]);
 
-  it("deletes in the store, and says what is wrong with its arguments", async () => {
+  it("deletes in the store, and explains invalid arguments", async () => {
     const id = await said(service, "count to 3");
     await service.stop();
     expect(await run("delete", id)).toEqual({ code: 0, output: `${id} is deleted.\n`, errors: "" });
@@ -129,18 +129,18 @@ describe("without a server", () => {
   });
 });
 
-describe("at a service elsewhere, with its admin key", () => {
+describe("with a remote service and its admin key", () => {
   let service: Service;
   beforeAll(async () => {
     service = await Service.start({ environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
   });
   afterAll(() => service.remove());
 
-  /** Where nothing is configured. */
+  /** Runs without any configuration. */
   const run = (parameters: readonly string[], key = ADMIN_KEY, url = service.url) =>
     service.command(["sessions", ...parameters, "--url", url], { COLLOQUY_ADMIN_KEY: key });
 
-  it("lists, shows and deletes as beside it", async () => {
+  it("lists, shows and deletes as with a local one", async () => {
     const first = await said(service, "what is 12 * 7?");
     const second = await said(service, "count to 3");
     const everything = await run(["list", "--json"]);
@@ -204,8 +204,8 @@ describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
   }, 120_000);
   afterAll(() => service.remove());
 
-  it("deletes in the database beside a running server, which forgets them, and asks nobody", async () => {
-    const stranger = await Stranger.start();
+  it("deletes in the database beside a running server, which drops the sessions from memory, without requests", async () => {
+    const stranger = await OtherService.start();
     try {
       const kept = await said(service, "what is 12 * 7?");
       const gone = await said(service, "count to 3");
@@ -214,7 +214,7 @@ describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
       await expect(service.client.getSession(gone)).rejects.toMatchObject({ status: 404 });
       expect((await service.client.getSession(kept)).session_id).toBe(kept);
       await service.client.deleteThread(kept);
-      expect(stranger.heard).toEqual([]);
+      expect(stranger.received).toEqual([]);
     } finally {
       await stranger.stop();
     }

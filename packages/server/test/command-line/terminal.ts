@@ -1,4 +1,4 @@
-// A person at a terminal: the program runs in a pseudo terminal, and what it writes is read from the screen of an emulator.
+// Runs the program in a pseudo terminal and reads its output from the screen of an emulator.
 
 import { join } from "node:path";
 import { type IPty, spawn } from "@lydell/node-pty";
@@ -14,9 +14,9 @@ export interface TerminalOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly columns?: number;
   readonly rows?: number;
-  /** Where the program remembers things. */
+  /** Where the program stores its state. */
   readonly state?: string;
-  /** A shell's line that is run in place of the program; `$COLLOQUY` in it is the program. */
+  /** A shell line to run in place of the program; `$COLLOQUY` is the program. */
   readonly script?: string;
 }
 
@@ -25,7 +25,7 @@ export class TerminalUser {
   readonly #screen: xterm.Terminal;
   #looking: () => void = () => undefined;
   #exitCode: number | null = null;
-  /** All that was written, as it was. */
+  /** All output, raw. */
   written = "";
   title: string | null = null;
 
@@ -58,7 +58,7 @@ export class TerminalUser {
       this.written += text;
       this.#screen.write(text, () => this.#looking());
     });
-    // Answers of the emulator to what a program asks of it.
+    // The emulator's replies to queries of the program.
     this.#screen.onData((text) => this.#process.write(text));
     this.#process.onExit(({ exitCode, signal }) => {
       this.#exitCode = exitCode === 0 && (signal ?? 0) > 0 ? 128 + (signal ?? 0) : exitCode;
@@ -70,7 +70,7 @@ export class TerminalUser {
     return this.#process.pid;
   }
 
-  /** What a person sees, and could scroll back to; lines that the terminal broke are whole, without the spaces behind them. */
+  /** Returns the screen and scroll-back as text; wrapped lines are joined, trailing spaces removed. */
   get text(): string {
     const { active } = this.#screen.buffer;
     let text = "";
@@ -83,14 +83,14 @@ export class TerminalUser {
     return text.trimEnd();
   }
 
-  /** Resolves when the screen shows it. */
+  /** Resolves when the screen matches. */
   async shows(pattern: RegExp | string): Promise<void> {
     const matches = (): boolean =>
       typeof pattern === "string" ? this.text.includes(pattern) : pattern.test(this.text);
     await this.#until(matches, () => `This was not shown: ${String(pattern)}`);
   }
 
-  /** The exit code, when it has ended. */
+  /** Resolves with the exit code. */
   async exits(): Promise<number> {
     await this.#until(
       () => this.#exitCode !== null,
@@ -128,5 +128,8 @@ export class TerminalUser {
   }
 }
 
-/** Milliseconds without anything new on the screen; less than a test may take, so that it can say what was there. */
+/**
+ * Milliseconds without output after which waiting fails; below the test time-out, so that the screen can be
+ * reported.
+ */
 const PATIENCE_MS = 20_000;

@@ -1,5 +1,5 @@
-// The commands of docs/operations.md that copy a store while it is used, and that put the copy in place: what was acknowledged before
-// the copy was begun is there afterwards, once, and every session can be used.
+// The backup and restore commands of docs/operations.md, run under load: everything acknowledged before the
+// backup started is in it, once, and every session is usable.
 
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -18,11 +18,11 @@ const run = promisify(execFile);
 const MAIN = join(ROOT, "packages/server/src/main.ts");
 const PAGE = await readFile(join(ROOT, "docs/operations.md"), "utf8");
 const programs = await installedPostgres();
-/** pg_dump, which npm does not bring, must be of the server's version. */
+/** pg_dump, which npm does not provide, must match the server's version. */
 const isWithoutDump = programs === null || !existsSync(join(programs, "pg_dump"));
 const SESSIONS = 8;
 
-describe("a copy that is made while the service is used", () => {
+describe("a backup made under load", () => {
   let directory: string;
   const servers: ServerProcess[] = [];
   beforeEach(async () => {
@@ -33,7 +33,7 @@ describe("a copy that is made while the service is used", () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  it("has what SQLite held when it was begun", async () => {
+  it("has what SQLite contained at its start", async () => {
     const said = await whileUsed({}, () => shell(commands("backup of SQLite"), {}));
     expect((await stat(join(directory, "backup.db"))).mode & 0o777).toBe(0o600);
     await shell(commands("restore of SQLite"), {});
@@ -41,7 +41,7 @@ describe("a copy that is made while the service is used", () => {
   }, 90_000);
 
   it.skipIf(isWithoutDump)(
-    "has what PostgreSQL held when it was begun",
+    "has what PostgreSQL contained at its start",
     async () => {
       const server = await PostgresServer.start({}, programs);
       try {
@@ -63,7 +63,10 @@ describe("a copy that is made while the service is used", () => {
     90_000,
   );
 
-  /** Has messages acknowledged, then makes the copy while more of them come, and kills the service. Answers what was said before, by session. */
+  /**
+   * Sends messages, makes the backup while more arrive, and kills the service. Returns the earlier messages
+   * by session.
+   */
   async function whileUsed(
     environment: Readonly<Record<string, string>>,
     copy: () => Promise<void>,
@@ -128,7 +131,7 @@ describe("a copy that is made while the service is used", () => {
   }
 });
 
-/** The lines of the block of commands that follows `<!-- name -->` in docs/operations.md. */
+/** Returns the lines of the command block after `<!-- name -->` in docs/operations.md. */
 function commands(name: string): readonly string[] {
   const block = PAGE.split(`<!-- ${name} -->`)[1]?.split("```")[1];
   if (block === undefined) throw new Error(`docs/operations.md has no commands for the ${name}`);

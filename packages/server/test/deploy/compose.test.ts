@@ -1,5 +1,5 @@
-// What can be known of compose.yaml without Docker: that its form is right, that its parts fit each other, and that the commands in
-// it work with the programs that they are for.
+// Checks compose.yaml without Docker: its form, the consistency of its parts, and its commands with the real
+// programs.
 
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
-import { chat, newSession, send, settled } from "../black-box/client.ts";
+import { chat, newSession, send, whenIdle } from "../black-box/client.ts";
 import { Program } from "../black-box/server.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
 import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
@@ -59,7 +59,7 @@ const withoutPostgres = await isWithoutPostgres();
 const withoutNats = await isWithout("nats-server");
 
 describe("compose.yaml", async () => {
-  it("is one that its linter has nothing to say about", () => {
+  it("passes its linter", () => {
     const linter = new DCLinter({ rules: {}, quiet: false, debug: false, exclude: [] });
     const found = linter
       .lintFiles([FILE], false)
@@ -67,7 +67,7 @@ describe("compose.yaml", async () => {
     expect(found).toEqual([]);
   });
 
-  it("has the nodes that nginx.conf names, on the port that the image listens on", async () => {
+  it("has the nodes named in nginx.conf, on the port that the image listens on", async () => {
     const settings = await readFile(join(ROOT, "deploy/nginx.conf"), "utf8");
     const upstreams = [...settings.matchAll(/^ +server ([\w-]+:\d+) /gm)].map(([, server]) => server);
     const last = (await readStages()).at(-1) ?? [];
@@ -76,7 +76,7 @@ describe("compose.yaml", async () => {
     expect([...new Set(upstreams)]).toEqual(nodes.map(([name]) => `${name}:${port}`));
   });
 
-  it("gives nginx the only address that the nodes trust, and each node one of its own", () => {
+  it("gives nginx the only address that the nodes trust, and each node its own", () => {
     const proxy = node.environment!["COLLOQUY_TRUSTED_PROXIES"]!;
     const Front = z.object({ front: z.object({ ipv4_address: z.literal(proxy) }) });
     Front.parse(services["nginx"]!.networks);
@@ -88,7 +88,7 @@ describe("compose.yaml", async () => {
     for (const address of addresses) expect(ipaddr.parse(address).match(network)).toBe(true);
   });
 
-  it("lets nodes answer to the name that nginx has where it is published, until .env names others", async () => {
+  it("lets nodes answer to nginx's published name, unless .env names others", async () => {
     const settings = await readFile(join(ROOT, "deploy/nginx.conf"), "utf8");
     const names = /^ +server_name (.*);$/m.exec(settings)![1]!.split(" ");
     const hosts = (given: Readonly<Record<string, string>>) =>
@@ -97,7 +97,7 @@ describe("compose.yaml", async () => {
     expect(hosts({ COLLOQUY_ALLOWED_HOSTS: "chat.test" })).toBe("chat.test");
   });
 
-  it("gives the nodes variables that the service takes", async () => {
+  it("gives the nodes valid variables", async () => {
     const environment = filled(node.environment!);
     const known = await readFile(join(ROOT, "example.env"), "utf8");
     for (const name of Object.keys(environment)) expect(known).toContain(`\n#${name}=`);
@@ -106,12 +106,12 @@ describe("compose.yaml", async () => {
     expect(JSON.stringify(loaded)).not.toContain("${");
   });
 
-  it("starts everything again after a restart of the machine, and nodes whose database was away when they started", () => {
+  it("restarts everything after a reboot, and nodes whose database was down at their start", () => {
     const policies = Object.entries(services).map(([name, { restart }]) => [name, restart]);
     expect(policies).toEqual(Object.keys(services).map((name) => [name, "unless-stopped"]));
   });
 
-  it("lets nodes write to what the image keeps data in, as the user of the image, and to /tmp alone", async () => {
+  it("makes only the image's data volume, owned by the image's user, and /tmp writable", async () => {
     const last = (await readStages()).at(-1)!;
     const [uid, gid] = restsOf(last, "USER")[0]!.split(":");
     const data = restsOf(last, "ENV").find((pair) => pair.startsWith("COLLOQUY_DATA_DIR="))!;
@@ -120,17 +120,17 @@ describe("compose.yaml", async () => {
     expect(node.tmpfs).toEqual(["/tmp", `${folder}:uid=${uid},gid=${gid},mode=0700`]);
   });
 
-  it("has a PostgreSQL that nodes take, and keeps its data where that image has them", () => {
+  it("has a PostgreSQL version that nodes accept, with its data on a volume", () => {
     const { image, volumes } = services["postgres"]!;
     const version = Number(/^postgres:(\d+)-/.exec(image)?.[1]);
     expect(version).toBeGreaterThanOrEqual(15);
-    // Its images keep them in a folder of their version from 18 on, below /var/lib/postgresql.
+    // From version 18 on its images use a folder per version below /var/lib/postgresql.
     const folder = version < 18 ? "/var/lib/postgresql/data" : "/var/lib/postgresql";
     expect(volumes).toEqual([`postgres:${folder}`]);
   });
 
   it.skipIf(withoutPostgres || (await isWithout("pg_isready")))(
-    "starts PostgreSQL with settings that it takes, and asks it whether it is ready",
+    "starts PostgreSQL with valid settings and a working health check",
     async () => {
       const server = await startPostgres();
       const isReady = () => succeeds(services["postgres"]!.healthcheck!.test, { 5432: server.port });
@@ -150,7 +150,7 @@ describe("compose.yaml", async () => {
   );
 
   it.skipIf(withoutNats || (await isWithout("wget")))(
-    "starts NATS with words that it takes, and asks it whether it is well",
+    "starts NATS with valid arguments and a working health check",
     async () => {
       const nats = await startNats();
       const isWell = () => succeeds(services["nats"]!.healthcheck!.test, { 8222: nats.monitor });
@@ -164,7 +164,7 @@ describe("compose.yaml", async () => {
   );
 
   it.skipIf(withoutPostgres || withoutNats)(
-    "starts a node that answers chats, on the PostgreSQL and NATS beside it and with their passwords",
+    "starts a node that answers chats, with PostgreSQL, NATS and their passwords",
     async () => {
       const [server, nats] = await Promise.all([startPostgres(), startNats()]);
       let program: Program | null = null;
@@ -179,8 +179,8 @@ describe("compose.yaml", async () => {
         await expect.poll(async () => (await send(url, "GET", "/readyz")).status, PATIENCE).toBe(200);
         const session = newSession();
         await chat(url, session, "what is 6*7");
-        expect((await settled(url, session)).messages.at(-1)?.content).toContain("42");
-        // Whom NATS has let in.
+        expect((await whenIdle(url, session)).messages.at(-1)?.content).toContain("42");
+        // Clients authenticated by NATS.
         const clients = async () =>
           await (await fetch(`http://127.0.0.1:${nats.monitor}/connz?auth=1`)).text();
         await expect.poll(clients, PATIENCE).toContain('"authorized_user": "colloquy"');
@@ -194,7 +194,7 @@ describe("compose.yaml", async () => {
   );
 });
 
-/** The variables of a service, with those of `.env` put in, and what `places` names put elsewhere. */
+/** Returns the variables of a service with `.env` filled in and addresses from `places` replaced. */
 function filled(
   variables: Readonly<Record<string, string>>,
   places: Readonly<Record<string, string>> = {},
@@ -214,7 +214,7 @@ function withGiven(text: string, given: Readonly<Record<string, string>> = GIVEN
   );
 }
 
-/** A server with the settings and the order of text that the service has. */
+/** Starts a server with the settings and collation of the service. */
 function startPostgres(): Promise<PostgresServer> {
   const { command, environment } = services["postgres"]!;
   const pairs = command!.filter((word) => word.includes("=")).map((word) => word.split("="));
@@ -222,7 +222,10 @@ function startPostgres(): Promise<PostgresServer> {
   return PostgresServer.start(Object.fromEntries(pairs) as Record<string, string>, null, making);
 }
 
-/** Makes the database and the password that the image makes when it starts first. From then on nobody is let in without. */
+/**
+ * Creates the database and password as the image does at its first start. From then on a password is
+ * required.
+ */
 async function askForPassword(server: PostgresServer): Promise<void> {
   const {
     POSTGRES_DB: name,
@@ -252,7 +255,7 @@ interface Nats {
   stop(): Promise<void>;
 }
 
-/** A server that is given the words that the service has. */
+/** Starts a server with the arguments of the service. */
 async function startNats(): Promise<Nats> {
   const [port, monitor] = [await findFreePort(), await findFreePort()];
   const words = services["nats"]!.command!.map((word) => withGiven(word).replace("8222", String(monitor)));

@@ -1,4 +1,4 @@
-// No image can be built everywhere that the tests run, so each instruction is done here by hand.
+// Images cannot be built everywhere, so this test performs each instruction itself.
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ import { commandOf, dockerfileText, readStages, restsOf, ROOT, type Instruction 
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
-/** What every image of Debian has: the C library, and what its package manager is linked to. */
+/** Contained in every Debian image: the C library, and what the package manager is linked to. */
 const IN_DEBIAN = ["libc6", "libgcc-s1", "libstdc++6"];
 
 describe("the Dockerfile", () => {
@@ -27,7 +27,7 @@ describe("the Dockerfile", () => {
     await chmod(folder, 0o755);
     const stages = await readStages();
     last = stages.at(-1)!;
-    // What the last one runs from is what it copies from the one before.
+    // The last stage runs from what it copies from the one before.
     image = join(folder, "opt");
     const made = new Map<string, Promise<string>>();
     const make = async (stage: readonly Instruction[], own: string): Promise<string> => {
@@ -35,7 +35,7 @@ describe("the Dockerfile", () => {
       for (const instruction of stage) await perform(instruction, own, made);
       return own;
     };
-    // At once, as Docker does: a stage waits for another one where it copies from it.
+    // Concurrently, as Docker does: a stage waits for another one only when it copies from it.
     for (const stage of stages.slice(0, -1)) {
       const name = restsOf(stage, "FROM")[0]!.split(" AS ")[1]!;
       made.set(name, make(stage, name === "build" ? image : join(folder, name)));
@@ -44,11 +44,11 @@ describe("the Dockerfile", () => {
   }, 600_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it("is one that its linter has nothing to say about", async () => {
+  it("passes its linter", async () => {
     expect(validate(await dockerfileText())).toEqual([]);
   });
 
-  it("makes an image that holds all that the service needs, run by somebody who owns nothing in it", async () => {
+  it("makes an image with all that the service needs, run by a user who owns nothing in it", async () => {
     const port = await findFreePort();
     const environment = { ...environmentOf(last, folder), PORT: String(port), HOST: "127.0.0.1" };
     const user = isRoot ? userOf(last) : null;
@@ -83,12 +83,12 @@ describe("the Dockerfile", () => {
     expect(await isAlive()).toBe(false);
   }, 60_000);
 
-  it("leaves tests, and what only they need, out of the image", async () => {
+  it("leaves tests and their dependencies out of the image", async () => {
     const { stdout } = await run("find", [image, "-name", "vitest", "-o", "-name", "*.test.ts"]);
     expect(stdout.split("\n").filter((path) => /\/vitest$|\/packages\//.test(path))).toEqual([]);
   });
 
-  it.skipIf(process.platform !== "linux")("makes one as small as operators are told", async () => {
+  it.skipIf(process.platform !== "linux")("makes an image no larger than documented", async () => {
     const operations = await readFile(join(ROOT, "docs/operations.md"), "utf8");
     const told = Number(/an image: (\d+) MB beside Debian's own/.exec(operations)?.[1]);
     const { stdout } = await run("du", ["-sk", image]);
@@ -110,7 +110,7 @@ describe("the Dockerfile", () => {
   });
 });
 
-/** Debian's packages of the libraries that Node may be linked to. */
+/** Debian packages of libraries that Node may be linked to. */
 const PACKAGES: Readonly<Record<string, string>> = {
   "libc.so.6": "libc6",
   "libdl.so.2": "libc6",
@@ -121,7 +121,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "libatomic.so.1": "libatomic1",
 };
 
-/** Does an instruction in `image`, which stands for the working directory of its stage. `made` are the folders of all stages, when they are made. */
+/**
+ * Performs an instruction in `image`, the working directory of its stage. `made` are the folders of all
+ * finished stages.
+ */
 async function perform(
   { word, rest }: Instruction,
   image: string,
@@ -142,15 +145,17 @@ async function perform(
       });
     }
   } else if (word === "RUN") {
-    // What is being installed here was just installed in the clone, so npm need not fetch it again, nor ask what is known to be wrong with it.
+    // The same packages were just installed in the clone, so use npm's cache and skip its audit.
     const npm = { npm_config_prefer_offline: "true", npm_config_audit: "false" };
     await run("sh", ["-c", rest], { cwd: image, env: { ...process.env, ...npm } });
   } else if (word !== "FROM" && word !== "WORKDIR") {
-    throw new Error(`This test does not know how to do ${word}`);
+    throw new Error(`This test does not support the instruction ${word}`);
   }
 }
 
-/** Whether Docker gets a path of the clone at all: by `Dockerfile.dockerignore`, whose later lines win. */
+/**
+ * Returns a predicate for paths that Docker receives, by `Dockerfile.dockerignore`, in which later lines win.
+ */
 async function sentToBuilder(): Promise<(path: string) => boolean> {
   const text = await readFile(join(ROOT, "deploy/Dockerfile.dockerignore"), "utf8");
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));

@@ -1,14 +1,14 @@
-// Reads what `deploy/Dockerfile` says: an instruction a line, its continuations joined, comments left out.
+// Parses `deploy/Dockerfile`: one instruction per line, continuations joined, comments removed.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Of the clone: what Docker gets as its context. */
+/** The repository: Docker's build context. */
 export const ROOT = join(import.meta.dirname, "../../../..");
 const FILE = join(ROOT, "deploy/Dockerfile");
 
 export interface Instruction {
-  /** Such as `COPY`. */
+  /** For example `COPY`. */
   readonly word: string;
   readonly rest: string;
 }
@@ -17,7 +17,7 @@ export function dockerfileText(): Promise<string> {
   return readFile(FILE, "utf8");
 }
 
-/** The instructions of its stages. A stage begins with its `FROM`. */
+/** Returns the instructions by stage. A stage starts with its `FROM`. */
 export async function readStages(): Promise<readonly (readonly Instruction[])[]> {
   const lines = (await dockerfileText()).split("\n").filter((line) => !line.startsWith("#"));
   const stages: Instruction[][] = [];
@@ -33,12 +33,12 @@ export async function readStages(): Promise<readonly (readonly Instruction[])[]>
   return stages;
 }
 
-/** The rests of a stage's instructions of this word. */
+/** Returns the arguments of a stage's instructions with this word. */
 export function restsOf(stage: readonly Instruction[], word: string): readonly string[] {
   return stage.filter((instruction) => instruction.word === word).map(({ rest }) => rest);
 }
 
-/** The words of a command in its JSON form. */
+/** Returns the words of a command in JSON form. */
 export function commandOf(rest: string): readonly string[] {
   return JSON.parse(rest.slice(rest.indexOf("["))) as string[];
 }

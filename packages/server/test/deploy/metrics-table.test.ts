@@ -1,20 +1,20 @@
-// docs/operations.md says what each metric means: every one that the service shows, with its type and its labels, and no other.
+// docs/operations.md lists exactly the metrics that the service exports, with type and labels.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { chat, newSession, send, settled } from "../black-box/client.ts";
+import { chat, newSession, send, whenIdle } from "../black-box/client.ts";
 import { useService } from "../black-box/server.ts";
 import { ROOT } from "./dockerfile.ts";
 
-/** Of a series of a histogram, not of who asked. */
+/** A label of histogram buckets. */
 const OF_HISTOGRAMS = ["le"];
 const url = useService();
 
-it("the table of metrics is what /metrics shows", async () => {
+it("the table of metrics matches /metrics", async () => {
   const session = newSession();
   await chat(url(), session, "what time is it?");
-  await settled(url(), session);
+  await whenIdle(url(), session);
   const { text } = await send(url(), "GET", "/metrics");
   const shown = [...text.matchAll(/^# TYPE (colloquy_\w+) (\w+)$/gm)].map(
     ([, name = "", type]) => `${name}${labelsOf(name, text)} ${type}`,
@@ -24,7 +24,7 @@ it("the table of metrics is what /metrics shows", async () => {
   expect(rows.map(([, name, type]) => `${name} ${type}`).toSorted()).toEqual(shown.toSorted());
 });
 
-/** The labels of a metric as the table has them: `{method,route}`, or nothing. */
+/** Returns the labels of a metric in the table's form: `{method,route}`, or nothing. */
 function labelsOf(metric: string, text: string): string {
   const series = text.matchAll(new RegExp(`^${metric}(?:_bucket|_sum|_count)?\\{([^}]*)\\}`, "gm"));
   const names = [...series].flatMap(([, labels = ""]) =>

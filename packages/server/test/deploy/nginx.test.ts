@@ -8,16 +8,16 @@ import { Program } from "../black-box/server.ts";
 import { isWithout } from "../programs.ts";
 import { Nginx } from "./nginx.ts";
 
-describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", () => {
-  describe("in front of two nodes, and one that cannot be reached", () => {
+describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deploy/", () => {
+  describe("in front of two nodes and an unreachable one", () => {
     let nodes: readonly Program[];
     let nginx: Nginx;
-    /** A stream on which nothing happens as long as the tests go on. */
+    /** A stream that stays idle during all tests. */
     let quiet: EventReader;
     beforeAll(async () => {
       nodes = await Promise.all([Program.start(), Program.start()]);
       const [first, second] = nodes.map(({ url }) => new URL(url).host);
-      // Port 1 is nobody's.
+      // Nothing listens on port 1.
       nginx = await Nginx.start([first!, second!, "127.0.0.1:1"]);
       quiet = await EventReader.connect(nginx.url, newSession());
     });
@@ -27,9 +27,9 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       await Promise.all(nodes.map((node) => node.remove()));
     });
 
-    it("passes on each event when it comes, though nothing follows it", async () => {
+    it("forwards each event at once, though nothing follows it", async () => {
       const session = newSession();
-      // The nodes share nothing here, so each is told the same; the stream is with one of them.
+      // The nodes share no data here, so send to each; the stream is on one of them.
       const tellAll = (method: string, path: string, json: unknown) =>
         Promise.all(nodes.map(({ url }) => send(url, method, path, { session, json })));
       await tellAll("POST", "/api/sessions", {});
@@ -42,7 +42,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       reader.leave();
     });
 
-    it("passes on text while the answer is being made", async () => {
+    it("forwards text while the answer streams", async () => {
       const session = newSession();
       const reader = await EventReader.connect(nginx.url, session, { include: "messages" });
       await Promise.all(nodes.map(({ url }) => chat(url, session, "count to 1000")));
@@ -54,7 +54,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       reader.leave();
     });
 
-    it("waits for an answer as long as the client asked for", async () => {
+    it("waits for an answer as long as the client requested", async () => {
       const session = newSession();
       const answer = await send(nginx.url, "POST", "/api/chat?message=Hello", {
         session,
@@ -65,7 +65,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       expect(snapshot.messages.map(({ sender }) => sender)).toEqual(["user", "agent"]);
     });
 
-    it("lets each node have its share, and passes over the one that is away", async () => {
+    it("balances over the nodes, and skips the unreachable one", async () => {
       const before = await Promise.all(nodes.map(({ url }) => documentsAnswered(url)));
       for (let count = 0; count < 12; count += 1) {
         expect((await send(nginx.url, "GET", "/openapi.json")).status).toBe(200);
@@ -76,7 +76,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       expect(shares[0]! + shares[1]!).toBe(12);
     });
 
-    it("takes the longest message, in the query as in the body", async () => {
+    it("accepts the longest message, in query and body", async () => {
       const message = "語".repeat(32_768);
       await chat(nginx.url, newSession(), message);
       const session = newSession();
@@ -87,20 +87,20 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       );
     });
 
-    it("keeps what operators ask from the public", async () => {
+    it("hides operators' endpoints from the public", async () => {
       for (const path of ["/healthz", "/readyz", "/metrics"]) {
         expect((await send(nginx.url, "GET", path)).status).toBe(404);
       }
     });
 
-    it("answers nothing to who asks for a name that is not its own", async () => {
+    it("drops requests for foreign host names", async () => {
       for (const host of ["evil.example.net", "192.0.2.7"]) {
         await expect(send(nginx.url, "GET", "/api/state", { headers: { host } })).rejects.toThrow();
       }
       await expect.poll(() => nginx.logged(), { timeout: 10_000 }).toContain("GET /api/state 444 ");
     });
 
-    it("logs no message and no id of a session", async () => {
+    it("logs no messages and no session ids", async () => {
       const session = newSession();
       await chat(nginx.url, session, "tell-nobody");
       await send(nginx.url, "GET", `/api/sessions/${session}`);
@@ -108,7 +108,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       await send(nginx.url, "POST", `/api/admin/sessions/${session}/interrupt`);
       await send(nginx.url, "GET", `/API/Admin//sessions/${session}`);
       const { headers } = await send(nginx.url, "GET", "/api/sessions?public_key=0xsecret");
-      // It writes when the answer is through, which its client may know first.
+      // nginx writes its log after the answer, which the client may receive first.
       await expect.poll(() => nginx.logged(), { timeout: 10_000 }).toContain(headers["x-request-id"]);
       const logged = await nginx.logged();
       expect(logged).toContain("GET /api/sessions/... ");
@@ -116,21 +116,21 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       for (const secret of ["tell-nobody", session, "0xsecret"]) expect(logged).not.toContain(secret);
     });
 
-    // The last of them, because the first heartbeat takes its time.
-    it("keeps a stream open on which nothing happens but heartbeats", async () => {
+    // Last, because the first heartbeat takes a while.
+    it("keeps an idle stream open with heartbeats alone", async () => {
       await quiet.until(() => quiet.other.some((block) => block.startsWith(": ")));
       expect([quiet.ended, quiet.events]).toEqual([false, []]);
     });
   });
 
-  describe("in front of nodes that are all away", () => {
+  describe("in front of unreachable nodes", () => {
     let nginx: Nginx;
     beforeAll(async () => {
       nginx = await Nginx.start(["127.0.0.1:1", "127.0.0.1:1", "127.0.0.1:1"]);
     });
     afterAll(() => nginx.stop());
 
-    it("answers as a node would that cannot, and logs no message either", async () => {
+    it("answers with 503 like a node, and logs no messages either", async () => {
       const answer = await send(nginx.url, "POST", "/api/chat?message=tell-nobody", {
         session: newSession(),
       });
@@ -140,7 +140,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
     });
   });
 
-  describe("in front of two nodes that are being stopped and one that is not", () => {
+  describe("in front of two stopping nodes and a running one", () => {
     const servers: Server[] = [];
     let nginx: Nginx;
     beforeAll(async () => {
@@ -154,7 +154,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       for (const server of servers) server.close().closeAllConnections();
     });
 
-    it("asks on with a chat that may be sent again, as it came", async () => {
+    it("retries a repeatable chat unchanged on another node", async () => {
       const body = "x".repeat(100_000);
       for (let count = 0; count < 9; count += 1) {
         const headers = { "Idempotency-Key": String(count) };
@@ -163,7 +163,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       }
     });
 
-    it("leaves it to the client to send another chat again", async () => {
+    it("leaves retrying other chats to the client", async () => {
       const answers = [];
       for (let count = 0; count < 3; count += 1) answers.push(await send(nginx.url, "POST", "/api/chat"));
       expect(answers.filter(({ status }) => status === 503)).toHaveLength(2);
@@ -177,7 +177,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
     }
   });
 
-  describe("as a node sees it", () => {
+  describe("as seen by a node", () => {
     const requests: IncomingHttpHeaders[] = [];
     const sockets = new Set<unknown>();
     let node: Server;
@@ -198,7 +198,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       node.closeAllConnections();
     });
 
-    it("names the client behind whatever the client claims, and the host as the client has it", async () => {
+    it("reports the client's address whatever the client claims, and its host unchanged", async () => {
       await send(nginx.url, "GET", "/api/state", { headers: { "X-Forwarded-For": "203.0.113.7" } });
       expect(requests.at(-1)).toMatchObject({
         "x-forwarded-for": "203.0.113.7, 127.0.0.1",
@@ -207,15 +207,15 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       });
     });
 
-    it("uses its connections again", async () => {
+    it("reuses its connections", async () => {
       for (let count = 0; count < 30; count += 1) await send(nginx.url, "GET", "/api/state");
-      // Three entries for one node are three sets of connections.
+      // Three entries for one node make three connection pools.
       expect(sockets.size).toBeLessThanOrEqual(3);
     });
   });
 });
 
-/** How often a node has given its document. */
+/** Returns how often a node has served its document. */
 async function documentsAnswered(url: string): Promise<number> {
   const { text } = await send(url, "GET", "/metrics");
   const line = /^colloquy_http_requests_total\{method="GET",route="\/openapi\.json",status="2xx"\} (\d+)$/m;

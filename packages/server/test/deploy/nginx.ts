@@ -1,4 +1,4 @@
-// nginx with the settings of `deploy/`: that very file, with ports, addresses and folders of a test put in.
+// nginx with the configuration file of `deploy/`, with the test's ports, addresses and folders filled in.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { leaveUnchecked } from "../documented-traffic.ts";
 import { findProgram } from "../programs.ts";
 
 const SETTINGS = join(import.meta.dirname, "../../../../deploy/nginx.conf");
-/** What nginx writes beside its logs; Debian's places belong to root. */
+/** Temporary folders of nginx; Debian's belong to root. */
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
 export class Nginx {
@@ -31,12 +31,12 @@ export class Nginx {
     return Nginx.startWith(await readFile(SETTINGS, "utf8"), places);
   }
 
-  /** Starts it with settings that were made of those in `deploy/`; `places` says what stands in them, and what is to stand there here. */
+  /** Starts it with settings from `deploy/`; `places` maps text in them to its replacement. */
   static async startWith(original: string, places: readonly (readonly [string, string])[]): Promise<Nginx> {
     const program = await findProgram("nginx");
     if (program === null) throw new Error("There is no nginx here: apt-get install nginx");
     const folder = await mkdtemp(join(tmpdir(), "colloquy-nginx-"));
-    // Those who serve the requests are not root, where root starts it.
+    // nginx's workers do not run as root.
     await chmod(folder, 0o755);
     const logs = join(folder, "log");
     await mkdir(logs);
@@ -66,7 +66,7 @@ export class Nginx {
     return nginx;
   }
 
-  /** Everything that it has logged. */
+  /** Returns all log output. */
   async logged(): Promise<string> {
     const texts = ["access.log", "error.log"].map((name) =>
       readFile(join(this.#folder, "log", name), "utf8"),

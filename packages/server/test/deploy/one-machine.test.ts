@@ -1,5 +1,5 @@
-// The first section of docs/guides/operating.md, gone through: its own lines make the settings of the service and of nginx, which stands
-// in front of it on the same machine. Whoever asks from another address of the loopback is another client.
+// Follows the first section of docs/guides/operating.md: its own lines configure the service and nginx in
+// front of it on the same machine. Each loopback address acts as a separate client.
 
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ const NAME = "chat.example.com";
 
 const isLeftOut = await isWithout("nginx", "openssl");
 
-describe.skipIf(isLeftOut)("one machine, as the guide has it", () => {
+describe.skipIf(isLeftOut)("one machine, set up by the guide", () => {
   let program: Program;
   let nginx: Nginx;
   let adminKey: string;
@@ -37,7 +37,7 @@ describe.skipIf(isLeftOut)("one machine, as the guide has it", () => {
     await program.remove();
   });
 
-  /** What is answered to a client at this address, which asks for the name that people type. */
+  /** Sends a request from this client address to the public host name. */
   function ask(client: string, path: string, call: Call = {}): Promise<Answered> {
     const { method = "GET", headers = {}, host = NAME, keep = false } = call;
     return new Promise((resolve, reject) => {
@@ -63,7 +63,7 @@ describe.skipIf(isLeftOut)("one machine, as the guide has it", () => {
     });
   }
 
-  it("is answered by the name that people type, and by no other", async () => {
+  it("answers to the public host name only", async () => {
     const headers = { "x-session-id": newSession() };
     expect(await ask("127.0.0.2", "/api/state", { headers })).toEqual({ status: 200, code: null });
     const foreign = { ...headers, host: "evil.example.net" };
@@ -78,7 +78,7 @@ describe.skipIf(isLeftOut)("one machine, as the guide has it", () => {
     expect(listed).toEqual({ status: 403, code: "wallet_listing_off" });
   });
 
-  it("lets an address begin 120 sessions a minute, whatever it says of itself, and others theirs", async () => {
+  it("limits an address to 120 new sessions a minute, whatever headers it sends, independently of others", async () => {
     const begin = (client: string, claimed: string) =>
       ask(client, "/api/sessions", {
         method: "POST",
@@ -91,7 +91,7 @@ describe.skipIf(isLeftOut)("one machine, as the guide has it", () => {
     expect((await begin("127.0.0.4", "127.0.0.3")).status).toBe(200);
   });
 
-  it("lets an address try ten wrong admin keys a minute, and then no other", async () => {
+  it("allows an address ten wrong admin keys a minute", async () => {
     const overview = (client: string, key: string, claimed: string) =>
       ask(client, "/api/admin/overview", {
         headers: { authorization: `Bearer ${key}`, "x-forwarded-for": claimed },
@@ -104,14 +104,14 @@ describe.skipIf(isLeftOut)("one machine, as the guide has it", () => {
     expect((await overview("127.0.0.6", adminKey, "127.0.0.5")).status).toBe(200);
   });
 
-  it("keeps ten streams of a session open, and no eleventh", async () => {
+  it("allows ten streams per session", async () => {
     const headers = { "x-session-id": newSession(), accept: "text/event-stream" };
     const stream = () => ask("127.0.0.7", "/api/updates", { headers, keep: true });
     for (let count = 0; count < 10; count += 1) expect((await stream()).status).toBe(200);
     expect(await stream()).toEqual({ status: 429, code: "too_many_streams" });
   });
 
-  it("keeps the secrets of the App that has no key to those at the machine itself", async () => {
+  it("restricts secrets of the App without a key to the machine itself", async () => {
     const secrets = await ask("127.0.0.8", "/api/secrets?client_id=somebody");
     expect(secrets).toEqual({ status: 403, code: "secrets_need_key" });
   });
@@ -121,17 +121,17 @@ interface Call {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly host?: string;
-  /** Leaves what is answered open. */
+  /** Leaves the answer open. */
   readonly keep?: boolean;
 }
 
 interface Answered {
   readonly status: number;
-  /** Of the problem document, `null` for a success. */
+  /** Code of the problem document, `null` for a success. */
   readonly code: string | null;
 }
 
-/** What the guide writes into `/etc/colloquy.env`, with keys of this run. */
+/** Returns the guide's `/etc/colloquy.env` with fresh keys. */
 async function environmentOfTheGuide(): Promise<Readonly<Record<string, string>>> {
   const block = /sudo tee \/etc\/colloquy\.env >\/dev\/null (<<END\n[\s\S]*?\nEND\n)/.exec(GUIDE)?.[1];
   if (block === undefined) throw new Error("The guide does not write /etc/colloquy.env");

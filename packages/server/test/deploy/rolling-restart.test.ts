@@ -1,4 +1,4 @@
-// Three nodes on one PostgreSQL behind nginx, restarted one after the other while clients use them.
+// Three nodes on one PostgreSQL behind nginx, restarted one after another under load.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ const MAIN = join(ROOT, "packages/server/src/main.ts");
 const CLIENTS = 6;
 const isLeftOut = (await isWithout("nginx")) || (await isWithoutPostgres());
 
-describe.skipIf(isLeftOut)("nodes that are restarted one after the other, behind nginx", () => {
+describe.skipIf(isLeftOut)("nodes restarted one after another behind nginx", () => {
   const postgres = usePostgres();
   let nginx: Nginx;
   const nodes: { readonly start: () => ServerProcess; process: ServerProcess }[] = [];
@@ -40,7 +40,7 @@ describe.skipIf(isLeftOut)("nodes that are restarted one after the other, behind
     for (const folder of folders) await rm(folder, { recursive: true, force: true });
   });
 
-  it("fail no request that is repeated once, and answer each message once", async () => {
+  it("fail no request that is retried once, and answer each message once", async () => {
     let isOver = false;
     const failures: string[] = [];
     const clients = Array.from({ length: CLIENTS }, async (_, client) => {

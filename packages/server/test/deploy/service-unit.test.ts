@@ -1,5 +1,5 @@
-// What can be known of the unit without a systemd that runs: that it is well formed, how much it takes away, and that what it takes
-// away is nothing that the service uses.
+// Checks the systemd unit without a running systemd: its form, its security rating, and that its restrictions
+// do not affect the service.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ const UNIT = await readFile(join(ROOT, "deploy/colloquy.service"), "utf8");
 const withoutSystemd = await isWithout("systemd-analyze");
 const withoutTrace = await isWithout("strace", "systemd-analyze");
 
-describe("the unit for systemd", () => {
+describe("the systemd unit", () => {
   let directory: string;
   let unit: string;
   beforeEach(async () => {
@@ -29,40 +29,37 @@ describe("the unit for systemd", () => {
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  it.skipIf(withoutSystemd)("is one that systemd takes, with nothing to warn of", async () => {
+  it.skipIf(withoutSystemd)("passes systemd's checks without warnings", async () => {
     const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", unit]);
     expect(stdout + stderr).toBe("");
   });
 
-  it.skipIf(withoutSystemd)(
-    "has lines that give it a secret in a file, for systemd to take when they are wanted",
-    async () => {
-      const lines = UNIT.match(/^#(?:LoadCredential|Environment)=.*$/gm) ?? [];
-      const [credential, variable] = lines.map((line) => line.replace(/^#/, ""));
-      await writeFile(
-        unit,
-        (await readFile(unit, "utf8")).replaceAll(/^#(?=LoadCredential|Environment)/gm, ""),
-      );
-      const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", unit]);
-      expect(stdout + stderr).toBe("");
-      const [, name] = /^LoadCredential=([\w-]+):\//.exec(credential!) ?? [];
-      const [, given, path] = /^Environment=(\w+)=%d\/(.+)$/.exec(variable!) ?? [];
-      expect(path).toBe(name);
-      await writeFile(join(directory, "key"), "a-key_of/16.chars-in-a-file\n");
-      const environment = { [given!]: join(directory, "key") };
-      const loaded = await loadConfig({ environment, workingDirectory: directory });
-      expect(loaded).toMatchObject({ ok: true, warnings: [] });
-      expect(loaded.ok && loaded.config.adminKey?.reveal()).toBe("a-key_of/16.chars-in-a-file");
-    },
-  );
+  it.skipIf(withoutSystemd)("has valid lines for secrets in files, to enable when wanted", async () => {
+    const lines = UNIT.match(/^#(?:LoadCredential|Environment)=.*$/gm) ?? [];
+    const [credential, variable] = lines.map((line) => line.replace(/^#/, ""));
+    await writeFile(
+      unit,
+      (await readFile(unit, "utf8")).replaceAll(/^#(?=LoadCredential|Environment)/gm, ""),
+    );
+    const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", unit]);
+    expect(stdout + stderr).toBe("");
+    const [, name] = /^LoadCredential=([\w-]+):\//.exec(credential!) ?? [];
+    const [, given, path] = /^Environment=(\w+)=%d\/(.+)$/.exec(variable!) ?? [];
+    expect(path).toBe(name);
+    await writeFile(join(directory, "key"), "a-key_of/16.chars-in-a-file\n");
+    const environment = { [given!]: join(directory, "key") };
+    const loaded = await loadConfig({ environment, workingDirectory: directory });
+    expect(loaded).toMatchObject({ ok: true, warnings: [] });
+    expect(loaded.ok && loaded.config.adminKey?.reveal()).toBe("a-key_of/16.chars-in-a-file");
+  });
 
-  it.skipIf(withoutSystemd)("leaves little to whoever gets into the service", async () => {
-    // Of 100; a service without any of it has 96.
+  it.skipIf(withoutSystemd)("restricts a compromised service", async () => {
+    // Out of 100; a service without restrictions gets 96.
     const rating = run("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit]);
     await expect(rating).resolves.toHaveProperty("stdout");
   });
 
-  it("starts it again however long the database is away, and never on a wrong configuration", async () => {
+  it("restarts the service however long the database is down, but not on a configuration error", async () => {
     const code = async (environment: Readonly<Record<string, string>>) => {
       const [command = "", ...parameters] = setting("ExecStart")[0]!
         .replaceAll("/opt/colloquy", ROOT)
@@ -81,11 +78,12 @@ describe("the unit for systemd", () => {
     const stays = setting("RestartPreventExitStatus");
     expect(stays).not.toContain(await code({ COLLOQUY_DATABASE_URL: nobody, ...secrets }));
     expect(stays).toEqual([await code({ PORT: "none" })]);
-    // systemd looks at the code of the service alone: one that came from a command before it would start everything again, for ever.
+    // Exit codes that prevent restarts apply to the main process only: a failing ExecStartPre would restart
+    // forever.
     expect(setting("ExecStartPre")).toEqual([]);
   }, 60_000);
 
-  it("says how the console that the service answers with is built", async () => {
+  it("says how to build the console", async () => {
     const [, where = ""] = /^RUN node (packages\/console\/\S+)$/m.exec(await dockerfileText()) ?? [];
     const { scripts } = JSON.parse(await readFile(join(ROOT, "packages/console/package.json"), "utf8")) as {
       readonly scripts: Readonly<Record<string, string>>;
@@ -96,7 +94,7 @@ describe("the unit for systemd", () => {
     expect(await readFile(join(ROOT, "docs/operations.md"), "utf8")).toContain(steps);
   });
 
-  it("makes the file of its settings as the guide does: whose commands read it as the service's user", async () => {
+  it("creates its settings file as the guide does, whose commands read it as the service's user", async () => {
     const guide = await readFile(join(ROOT, "docs/guides/operating.md"), "utf8");
     const made = /install (-m \S+ .*\/etc\/colloquy\.env)/;
     expect(made.exec(UNIT)?.[1]).toBe("-m 640 -g colloquy /dev/null /etc/colloquy.env");
@@ -104,7 +102,7 @@ describe("the unit for systemd", () => {
   });
 
   it.skipIf(withoutTrace)(
-    "allows every call to the system that the service makes",
+    "allows every system call that the service makes",
     async () => {
       const parameters = setting("ExecStart")[0]!.split(" ");
       const log = join(directory, "calls");
@@ -142,7 +140,7 @@ function setting(name: string): string[] {
   return [...UNIT.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 }
 
-/** What the filter lets through: its groups are taken one after the other, those with `~` away. */
+/** Returns the calls that the filter allows: groups apply in order, `~` removes. */
 async function allowedCalls(): Promise<ReadonlySet<string>> {
   let allowed = new Set<string>();
   for (const line of setting("SystemCallFilter")) {
@@ -153,7 +151,7 @@ async function allowedCalls(): Promise<ReadonlySet<string>> {
   return allowed;
 }
 
-/** The calls of a group such as `@system-service`, and of the groups in it. */
+/** Returns the calls of a group such as `@system-service`, and of nested groups. */
 async function callsOf(name: string): Promise<readonly string[]> {
   if (!name.startsWith("@")) return [name];
   const { stdout } = await run("systemd-analyze", ["--no-pager", "syscall-filter", name]);

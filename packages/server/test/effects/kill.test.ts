@@ -1,11 +1,11 @@
-// What a tool does to the world, under kill -9: a service counts the calls that reach it, while the server's process is killed again and
-// again. An unsafe tool reaches it at most once a call; the others run again, under the same key.
+// Effects of tools under kill -9: a service counts the calls it receives while the server is killed
+// repeatedly. An unsafe tool's call arrives at most once; others are repeated with the same key.
 
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ScriptedMcp, sendResult, type McpRequest } from "../../src/tools/mcp/testing/scripted-mcp.ts";
-import { chat, settled } from "../black-box/client.ts";
+import { chat, whenIdle } from "../black-box/client.ts";
 import { Program } from "../black-box/server.ts";
 import { ProviderServer, writeEvents } from "../provider-server.ts";
 import { compatible } from "../providers/compatible-protocol.ts";
@@ -21,7 +21,7 @@ let service: ScriptedMcp;
 let provider: ProviderServer;
 let program: Program;
 
-// One program for all of them, killed and started again on the same data.
+// One program for all tests, killed and restarted on the same data.
 beforeAll(async () => {
   service = await new ScriptedMcp().start();
   service.tools = TOOLS;
@@ -49,7 +49,7 @@ afterAll(async () => {
 
 beforeEach(() => void (service.requests.length = 0));
 
-/** Calls the tools that the message names, then says what their results were. */
+/** Calls the tools that the message names, then reports their results. */
 const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   const messages = body["messages"] as ReadonlyArray<{ readonly role: string; readonly content: string }>;
   const results = messages.filter(({ role }) => role === "tool").map(({ content }) => content);
@@ -62,7 +62,7 @@ const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   response.end("data: [DONE]\n\n");
 };
 
-/** Calls by tool, with their keys. */
+/** Returns the received calls of a tool, with their keys. */
 function counted(tool: string): readonly unknown[] {
   return service
     .of("tools/call")
@@ -75,8 +75,8 @@ function done({ params }: McpRequest): object {
 }
 
 /**
- * Answers so many calls as they come. Kills the server's process when so many more wait, before they are answered or after it; then
- * starts it again.
+ * Answers this many calls. Once this many more are waiting, kills the server, before or after answering them,
+ * and restarts it.
  */
 function killWhen(
   { answered = 0, waiting }: { readonly answered?: number; readonly waiting: number },
@@ -100,7 +100,7 @@ function killWhen(
   return killed.promise;
 }
 
-/** What the answers are in sessions of their own, one for each tool, whose calls wait when the process is killed. */
+/** Returns the answers of one session per tool whose calls are waiting during the kill. */
 async function answersOverKill(
   tools: readonly string[],
   when: "before" | "after",
@@ -113,12 +113,12 @@ async function answersOverKill(
 }
 
 async function answerTo(session: string): Promise<string> {
-  const snapshot = await settled(program.url, session);
+  const snapshot = await whenIdle(program.url, session);
   return snapshot.messages.at(-1)?.content ?? "";
 }
 
-describe("a process that is killed while a tool works", () => {
-  it("goes on after its start: what may run again does, and what may not has an outcome that nobody knows", async () => {
+describe("a process killed while a tool runs", () => {
+  it("continues after its start: repeatable calls are repeated, others have an unknown outcome", async () => {
     const tools = ["read", "idempotent", "unsafe"];
     expect(await answersOverKill(tools, "before")).toEqual([
       "done read",
@@ -133,7 +133,7 @@ describe("a process that is killed while a tool works", () => {
     expect(tools.map((tool) => [tool, new Set(counted(tool)).size])).toEqual(tools.map((tool) => [tool, 1]));
   });
 
-  it("never gives the calls of two sessions one key, though the model calls both by the same id", async () => {
+  it("uses different keys for calls of two sessions, though the model gives both the same id", async () => {
     service.call = done;
     for (const session of [randomUUID(), randomUUID()]) {
       await chat(program.url, session, "idempotent");
@@ -142,7 +142,7 @@ describe("a process that is killed while a tool works", () => {
     expect(new Set(counted("idempotent"))).toHaveLength(2);
   });
 
-  it("has one result for each of many calls, and no unsafe call reached the service twice", async () => {
+  it("has one result for each of many calls, and no unsafe call arrived twice", async () => {
     const session = randomUUID();
     const killed = killWhen({ answered: 2, waiting: 1 });
     await chat(program.url, session, "unsafe read unsafe idempotent unsafe unsafe read");
@@ -163,9 +163,9 @@ describe("a process that is killed while a tool works", () => {
     expect(new Set(counted("unsafe"))).toHaveLength(counted("unsafe").length);
   });
 
-  it("runs the unsafe calls that had no place before, each once, and none of those that had begun", async () => {
+  it("runs unsafe calls that had no slot before, each once, and none that had started", async () => {
     const [all, atOnce] = [12, 8];
-    // Nobody is answered until all that may run at the same time have come.
+    // No call is answered until all slots are used.
     const killed = killWhen({ waiting: atOnce });
     const session = randomUUID();
     await chat(program.url, session, Array<string>(all).fill("unsafe").join(" "));
@@ -178,7 +178,7 @@ describe("a process that is killed while a tool works", () => {
     expect(new Set(counted("unsafe"))).toHaveLength(all);
   });
 
-  it("just when the answers come repeats no unsafe call", async () => {
+  it("repeats no unsafe call if killed when the answers arrive", async () => {
     const [read, idempotent, unsafe] = await answersOverKill(["read", "idempotent", "unsafe"], "after");
     expect([read, idempotent]).toEqual(["done read", "done idempotent"]);
     for (const tool of ["read", "idempotent"]) expect(new Set(counted(tool))).toHaveLength(1);

@@ -1,5 +1,5 @@
-// What an App's tools stand on outside of the service: an MCP server and an HTTP service with an OpenAPI document. Both answer with texts of
-// the App, and with the secret that they were sent, which must be seen by nobody.
+// External services of an App's tools: an MCP server and an HTTP service with an OpenAPI document. Both
+// answer with texts of the App and with the secret they received, which nobody may see.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -28,7 +28,7 @@ const DOCUMENT = {
   },
 };
 
-/** `texts`: what the two answer with. Their calls carry the secret of the slot. */
+/** `texts`: their answers. Calls carry the secret of the slot. */
 export async function startAppServers(
   texts: { readonly mcp: string; readonly openapi: string },
   slot: string,

@@ -1,19 +1,21 @@
-// Every operation of the service, by what decides who may use it. A new one fails the isolation test until it stands here.
+// Every operation of the service, classified by access rule. A new operation fails the isolation test until
+// it is listed here.
 
 import type { Call } from "../black-box/client.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AppName, Caller } from "./given-apps.ts";
 
 /**
- * `app`: works for an App that the request names, or that its session belongs to: the App's key, always.
- * `session`: works on the session of the header or the path: a key that is sent must open its App, one must be sent where the App says so.
- * `key`: answers what the sent key opens.
- * `public`: knows nothing of Apps.
- * `admin`: answers whoever has the admin key, and no App key.
+ * `app`: uses the App that the request names or the session belongs to; requires the App's key.
+ * `session`: uses the session of the header or path; a sent key must open its App, and is required if the App
+ * says so.
+ * `key`: returns what the sent key opens.
+ * `public`: independent of Apps.
+ * `admin`: requires the admin key; App keys do not count.
  */
 export type OperationClass = "app" | "session" | "key" | "public" | "admin";
 
-/** What a request is about. */
+/** The target of a request. */
 export interface Target {
   readonly app: AppName;
   readonly rig: string;
@@ -30,11 +32,11 @@ export interface ClassifiedOperation {
   readonly body?: (target: Target) => unknown;
   /** Whether the answer is an event stream. */
   readonly streams?: true;
-  /** Whether a success takes the session away. */
+  /** Whether success deletes the session. */
   readonly removes?: true;
 }
 
-/** By method and path, as the OpenAPI document has them. */
+/** By method and path, as in the OpenAPI document. */
 export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "POST /api/sessions": { class: "session", path: () => "/api/sessions" },
   "GET /api/sessions": { class: "key", path: ({ wallet }) => `/api/sessions?public_key=${wallet}` },
@@ -116,14 +118,14 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/admin/latency": admin(() => "latency"),
 };
 
-/** Routes that are about the document, which does not have them. They are `public`. */
+/** Routes that serve the document itself, which omits them. They are `public`. */
 export const ABOUT_THE_DOCUMENT: readonly string[] = [
   "GET /openapi.json",
   "GET /docs",
   "GET /docs/scalar.js",
 ];
 
-/** Routes of the console, which the document does not have either. They are `public`, and 404 where it is not built. */
+/** Routes of the console, also omitted from the document. They are `public`, and 404 if it is not built. */
 export const OF_THE_CONSOLE: readonly string[] = ["GET /", "GET /assets/{name}"];
 
 function admin(path: (target: Target) => string): ClassifiedOperation {
@@ -140,7 +142,7 @@ function secretsOf({ app, conversation: { clientId } }: Target): string {
 
 const BAD: readonly Caller[] = ["malformed key", "unknown key", "revoked key", "expired key"];
 
-/** The status that a caller must get from an operation on a session of the App. */
+/** Returns the status that a caller must get from an operation on a session of the App. */
 export function expectedStatus(operation: ClassifiedOperation, caller: Caller, app: AppName): number {
   if (operation.class === "admin") return 401;
   const isOpen = caller === "own key" || caller === "key of both" || caller === "other person";

@@ -2,16 +2,16 @@ import type { Action } from "@colloquy/protocol";
 import { type Answer, type Call, newSession, send } from "../black-box/client.ts";
 import type { AppDraft } from "./given-apps.ts";
 
-/** A conversation in which the App's tool was called, after a person had allowed it. */
+/** A conversation in which the App's tool was called after an approval. */
 export interface Conversation {
   readonly session: string;
-  /** Id of the action that asked the person. */
+  /** Id of the approved action. */
   readonly action: string;
   readonly title: string;
   readonly clientId: string;
 }
 
-/** Holds a conversation: with the App's canaries in it when it is bound to a wallet, else with nothing in it that is of interest. */
+/** Holds a conversation: with the App's canaries if it is bound to a wallet, else with neutral texts. */
 export async function makeConversation(given: {
   readonly url: string;
   readonly key: string;

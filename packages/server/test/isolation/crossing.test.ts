@@ -1,4 +1,4 @@
-// Requests that mix two Apps: one in the path, the header or the session, another in the key or a parameter.
+// Requests that mix two Apps: one in the path, header or session, another in the key or a parameter.
 
 import { request, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -28,7 +28,7 @@ describe.each([
   ["chatty", "closed"],
   ["closed", "chatty"],
 ] as const)("a session of %s and the App %s", (of, other) => {
-  it("do not mix by a parameter: 409 for whoever may use both, and nothing has happened", async () => {
+  it("do not mix through a parameter: 409 for callers with access to both, without effect", async () => {
     const { session } = service.apps[of].conversation;
     const { rig } = service.apps[other];
     const headers = key("key of both", of);
@@ -46,7 +46,7 @@ describe.each([
     expect(after.text).toBe(before.text);
   });
 
-  it("do not mix by repeating a chat with its Idempotency-Key", async () => {
+  it("do not mix through a repeated chat with its Idempotency-Key", async () => {
     const { session } = service.apps[of].conversation;
     const repeated = { "Idempotency-Key": newSession(), Prefer: "wait=20" };
     const first = { session, headers: { ...key("own key", of), ...repeated } };
@@ -61,14 +61,14 @@ describe.each([
     }
   });
 
-  it("do not mix by a model of the other one", async () => {
+  it("do not mix through a model of the other App", async () => {
     const { session } = service.apps[of].conversation;
     const { rig } = service.apps[other];
     const path = `/api/control/model?rig=${rig}`;
     expectProblem(await send(service.url, "POST", path, { session, headers: key("own key", of) }), 400);
   });
 
-  it("do not mix by the key of the other one, named or not", async () => {
+  it("do not mix through the key of the other App, named or not", async () => {
     const { session } = service.apps[of].conversation;
     const headers = key("own key", other);
     for (const path of ["/api/control/models", `/api/control/models?app=${other}`]) {
@@ -82,7 +82,7 @@ describe.each([
     );
   });
 
-  it("do not mix by a header that names a session of the other one beside the path", async () => {
+  it("do not mix through a header that names the other App's session beside the path", async () => {
     const { session } = service.apps[of].conversation;
     const own = { session: service.apps[other].conversation.session, headers: key("own key", other) };
     for (const [method, path] of [
@@ -96,7 +96,7 @@ describe.each([
     expectRefused(await send(service.url, "PATCH", `/api/sessions/${session}`, rename), 403, of);
   });
 
-  it("do not mix by an action of one in a session of the other", async () => {
+  it("do not mix through an action of one App in a session of the other", async () => {
     const { action } = service.apps[of].conversation;
     const own = {
       session: service.apps[other].conversation.session,
@@ -106,7 +106,7 @@ describe.each([
     expectRefused(await send(service.url, "POST", `/api/actions/${action}`, own), 404, of);
   });
 
-  it("do not mix by the secrets of a client that both know", async () => {
+  it("do not mix through secrets of a client that uses both", async () => {
     const { conversation, slot } = service.apps[of];
     const path = (app: string) => `/api/secrets?client_id=${conversation.clientId}&app=${app}`;
     const names = await send(service.url, "GET", path(other), { headers: key("own key", other) });
@@ -115,7 +115,7 @@ describe.each([
     expectProblem(await send(service.url, "PUT", path(other), both), 400);
   });
 
-  it("do not mix in the list of a wallet that both know, by page or cursor", async () => {
+  it("do not mix in the list of a shared wallet, by page or cursor", async () => {
     const headers = key("own key", other);
     let path: string | undefined = `/api/sessions?public_key=${service.wallet}&limit=1`;
     let text = "";
@@ -131,8 +131,8 @@ describe.each([
   });
 });
 
-describe("a session that is nobody's when a request on it begins", () => {
-  /** Sends the head of the request; answers what sends its body and reads the answer. */
+describe("a session without an App when a request starts", () => {
+  /** Sends the head of the request; returns a function that sends the body and reads the answer. */
   async function begin(method: string, path: string, session: string) {
     const headers = { "X-Session-Id": session, "Transfer-Encoding": "chunked" };
     const outgoing = request(new URL(path, service.url), { method, headers });
@@ -140,7 +140,7 @@ describe("a session that is nobody's when a request on it begins", () => {
       outgoing.once("response", resolve).once("error", reject);
     });
     outgoing.flushHeaders();
-    // The service has seen the head when it has answered this.
+    // Once this is answered, the service has read the head.
     await send(service.url, "GET", "/api/state", { session: newSession() });
     return async (body: unknown) => {
       outgoing.end(JSON.stringify(body));
@@ -156,7 +156,7 @@ describe("a session that is nobody's when a request on it begins", () => {
     ["PATCH", (session: string) => `/api/sessions/${session}`, { title: "Mine now" }],
     ["DELETE", (session: string) => `/api/sessions/${session}`, {}],
   ] as const)(
-    "is closed to %s when an App has come to it before the body: %s",
+    "is closed to %s if an App claims it before the body arrives: %s",
     async (method, path, body) => {
       const session = newSession();
       const finish = await begin(method, path(session), session);
@@ -173,7 +173,7 @@ describe("a session that is nobody's when a request on it begins", () => {
 });
 
 describe("an event stream", () => {
-  it("of another App, or of the default one, hears nothing of a conversation", async () => {
+  it("of another App, or of the default one, receives nothing of a conversation", async () => {
     const bystander = newSession();
     await chat(service.url, bystander, "hello", { headers: { Prefer: "wait=20" } });
     const readers = [
@@ -186,7 +186,7 @@ describe("an event stream", () => {
     const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
     const path = `/api/chat?app=closed&message=${service.apps.closed.canaries.conversation[0]}`;
     expect((await send(service.url, "POST", path, call)).status).toBe(200);
-    // What they do hear of their own comes after all that, on the same bus.
+    // Its own events come later on the same bus.
     await send(service.url, "PATCH", `/api/sessions/${service.apps.chatty.conversation.session}`, {
       json: { title: "Here" },
     });

@@ -1,5 +1,5 @@
-// A whole service with two Apps, `chatty` (needs its key for chat) and `closed` (for everything), each full of texts that must never be seen
-// outside of it, and with every kind of caller.
+// A service with two Apps, `chatty` (requires its key for chat) and `closed` (for everything), each with
+// unique texts that must never appear outside it, and all kinds of callers.
 
 import { randomUUID } from "node:crypto";
 import { jsonSchema } from "ai";
@@ -22,30 +22,30 @@ import { RecordingModel } from "./recording-model.ts";
 export const APPS = ["chatty", "closed"] as const;
 export type AppName = (typeof APPS)[number];
 
-/** Texts of an App, each nowhere but there. */
+/** Texts that occur only within an App. */
 export interface Canaries {
   /** Of its conversation: message, title, user state. */
   readonly conversation: readonly string[];
-  /** Of the App, for those that may use it: models, slots for secrets, what its model and its tools say. */
+  /** For callers with access to the App: models, secret slots, texts of its model and tools. */
   readonly app: readonly string[];
-  /** For nobody but its model. */
+  /** Only for its model. */
   readonly instructions: string;
-  /** For nobody but its tools: what a client has put into the slot. */
+  /** Only for its tools: the value in a client's slot. */
   readonly secret: string;
 }
 
 export interface GivenApp {
   readonly name: AppName;
   readonly rig: string;
-  /** The slot for a secret. */
+  /** The secret slot. */
   readonly slot: string;
   readonly model: RecordingModel;
   readonly canaries: Canaries;
-  /** Full of canaries, and bound to the wallet of all such conversations. */
+  /** Contains the canaries, and is bound to the shared wallet. */
   readonly conversation: Conversation;
 }
 
-/** The kinds of callers, in the words of docs/security.md. */
+/** The kinds of callers, as named in docs/security.md. */
 export const CALLERS = [
   "no key",
   "malformed key",
@@ -59,22 +59,22 @@ export const CALLERS = [
 ] as const;
 export type Caller = (typeof CALLERS)[number];
 
-/** Opens administration: shown nowhere, and nothing else. */
+/** The admin key: never shown, and valid for nothing else. */
 export const ADMIN_KEY = "admin-key-of-the-isolation-test";
 
 export interface GivenService {
   readonly url: string;
   readonly apps: Readonly<Record<AppName, GivenApp>>;
-  /** The wallet that every conversation with canaries is bound to, in both Apps. */
+  /** The wallet that all conversations with canaries are bound to, in both Apps. */
   readonly wallet: string;
   readonly logged: string[];
-  /** Secrets of keys, that of administration too: shown nowhere. */
+  /** Secret keys, including the admin key: never shown. */
   readonly keySecrets: readonly string[];
-  /** The key that a caller sends for an operation on the App, `null` for none. */
+  /** Returns the key that a caller sends for an operation on the App, `null` for none. */
   keyOf(caller: Caller, app: AppName): string | null;
-  /** Makes a conversation of the App. */
+  /** Creates a conversation in the App. */
   converse(app: AppName, canaries: boolean): Promise<Conversation>;
-  /** Lets a minute of rate limits pass. */
+  /** Advances the clock past the rate limits. */
   passMinute(): void;
   close(): Promise<void>;
 }
@@ -137,7 +137,7 @@ function draftApp(name: AppName) {
   const notes: OwnTool = {
     description: "Reads the notes",
     inputSchema: jsonSchema({ type: "object", properties: { about: { type: "string" } } }),
-    // The secret is for the tool alone: what it says of it is scrubbed.
+    // Only the tool may know the secret: its output is scrubbed.
     execute: (_input, { context }: { readonly context: ToolContext }) => ({
       notes: texts.tool,
       leaked: context.secret(slot),

@@ -1,5 +1,6 @@
-// Sessions, models, tools, keys and secrets of one App never reach another: every operation with every kind of caller, on a session of each
-// App, looked through for texts that belong elsewhere. matrix.md shows the result; `npx vitest run packages/server/test/isolation -u` updates it.
+// Sessions, models, tools, keys and secrets of one App never reach another: every operation with every kind
+// of caller, on a session of each App, searched for texts of the other. matrix.md shows the result; `npx
+// vitest run packages/server/test/isolation -u` updates it.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Hidden } from "../../src/core/hidden.ts";
@@ -31,7 +32,7 @@ const cells = APPS.flatMap((app) =>
 
 let service: GivenService;
 const rows = new Map<string, Row>();
-/** All that the callers with an App's own key were shown: without it nothing here would prove anything. */
+/** Everything shown to callers with an App's own key: without it this test would prove nothing. */
 const shown: Record<AppName, string> = { chatty: "", closed: "" };
 beforeAll(async () => {
   service = await givenService();
@@ -44,7 +45,7 @@ interface Seen {
   readonly text: string;
 }
 
-/** What a caller asks about: the conversation with the canaries, or for another person one of its own. */
+/** Returns a caller's target: the conversation with the canaries, or for another person one of its own. */
 async function targetFor(operation: ClassifiedOperation, caller: Caller, app: AppName): Promise<Target> {
   const { rig, slot, conversation } = service.apps[app];
   const isOther = caller === "other person";
@@ -73,19 +74,19 @@ async function ask(
     headers: {
       ...operation.call?.headers,
       ...(key !== null && { "SERVICE-APP-KEY": key }),
-      // As administration takes its own.
+      // The admin API takes its key in another header.
       ...(key !== null && operation.class === "admin" && { Authorization: `Bearer ${key}` }),
     },
   };
   const path = operation.path(target);
-  // Wrong admin keys are limited to ten a minute on loopback too.
+  // Wrong admin keys are limited to ten a minute, on loopback too.
   if (operation.class === "admin") service.passMinute();
   if (operation.streams === true) return await readStream(method, path, call);
   const { status, headers, text } = await send(service.url, method, path, call);
   return { status, text: JSON.stringify(headers) + text };
 }
 
-/** Reads a stream as far as the session's log goes now. */
+/** Reads a stream to the current end of the session's log. */
 async function readStream(method: string, path: string, call: Call): Promise<Seen> {
   const message = await open(service.url, method, path, call);
   const status = message.statusCode ?? 0;
@@ -109,7 +110,7 @@ function withoutAccept({ headers }: Call): NonNullable<Call["headers"]> {
   return others;
 }
 
-/** The texts that this answer may hold. */
+/** Returns the texts that this answer may contain. */
 function allowed(operation: ClassifiedOperation, caller: Caller, app: AppName): readonly string[] {
   if (expectedStatus(operation, caller, app) !== 200 || operation.class === "public") return [];
   const opened: readonly AppName[] = operation.class === "key" ? openedBy(caller, app) : [app];
@@ -125,7 +126,7 @@ function openedBy(caller: Caller, app: AppName): readonly AppName[] {
   return caller === "other App's key" ? APPS.filter((name) => name !== app) : [app];
 }
 
-/** All texts that must not be seen where they do not belong. */
+/** Returns all texts that must not leak. */
 function canaries(): readonly string[] {
   return Object.values(service.apps).flatMap(({ canaries: { conversation, app, instructions, secret } }) => [
     ...conversation,
@@ -136,7 +137,7 @@ function canaries(): readonly string[] {
 }
 
 describe("the classification", () => {
-  it("has every operation of the document, and nothing else", async () => {
+  it("covers exactly the operations of the document", async () => {
     const { paths } = (await send(service.url, "GET", "/openapi.json")).json() as {
       readonly paths: Record<string, object>;
     };
@@ -146,7 +147,7 @@ describe("the classification", () => {
     expect(Object.keys(CLASSIFIED).toSorted()).toEqual(documented.toSorted());
   });
 
-  it("has every route that the service answers, documented or not", async () => {
+  it("covers every route of the service, documented or not", async () => {
     const { app } = testEdge({}, null, "/nowhere", {
       key: new Hidden(ADMIN_KEY),
       service: {} as AdminService,
@@ -161,7 +162,7 @@ describe("the classification", () => {
 });
 
 describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, caller }) => {
-  it("answers what the matrix says, and nothing that belongs elsewhere", async () => {
+  it("answers as in the matrix, without leaks", async () => {
     const operation = CLASSIFIED[name]!;
     const target = await targetFor(operation, caller, app);
     const before = await snapshotOf(app, target.conversation.session);
@@ -181,7 +182,7 @@ describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, c
 const BEYOND = Object.entries(CLASSIFIED).filter(([, { class: of }]) => of !== "admin" && of !== "public");
 
 describe.each(BEYOND)("the admin key and %s", (name, operation) => {
-  it.each(APPS)("is no key of %s, wherever it stands", async (app) => {
+  it.each(APPS)("is not a key of %s, in any header", async (app) => {
     const target = await targetFor(operation, "no key", app);
     const [method = ""] = name.split(" ");
     const sendWith = async (headers: NonNullable<Call["headers"]>) => {
@@ -195,7 +196,7 @@ describe.each(BEYOND)("the admin key and %s", (name, operation) => {
       return (await send(service.url, method, path, call)).status;
     };
     expect(await sendWith({ "SERVICE-APP-KEY": ADMIN_KEY })).toBe(401);
-    // Where nobody needs a key, it does no harm either.
+    // Operations without required keys ignore it.
     if (expectedStatus(operation, "no key", app) === 200) return;
     expect(await sendWith({ Authorization: `Bearer ${ADMIN_KEY}` })).toBe(401);
   });
@@ -205,7 +206,7 @@ const READ = Object.entries(CLASSIFIED).filter(([name]) => name.startsWith("GET 
 const asides = APPS.flatMap((app) => CALLERS.map((caller) => ({ app, caller })));
 
 describe.each(asides)("on a session of $app, with $caller", ({ app, caller }) => {
-  it.each(ABOUT_THE_DOCUMENT)("%s answers anybody, and nothing of any App", async (name) => {
+  it.each(ABOUT_THE_DOCUMENT)("%s answers anybody, without texts of any App", async (name) => {
     const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
     const seen = await ask(name, operation, caller, await targetFor(operation, caller, app));
     expect(seen.status).toBe(200);
@@ -213,14 +214,14 @@ describe.each(asides)("on a session of $app, with $caller", ({ app, caller }) =>
     expect(foreign(seen.text)).toEqual([]);
   });
 
-  it.each(OF_THE_CONSOLE)("%s shows nothing of any App", async (name) => {
+  it.each(OF_THE_CONSOLE)("%s reveals nothing about any App", async (name) => {
     const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
     const seen = await ask(name, operation, caller, await targetFor(operation, caller, app));
     expect([200, 404]).toContain(seen.status);
     expect(foreign(seen.text)).toEqual([]);
   });
 
-  it.each(READ)("HEAD, where the service knows %s, answers no more than that", async (name, operation) => {
+  it.each(READ)("HEAD, where the service supports %s, reveals no more than that", async (name, operation) => {
     const target = await targetFor(operation, caller, app);
     const { streams: _, ...read } = operation;
     const { status, text } = await ask(name.replace("GET", "HEAD"), read, caller, target);
@@ -230,7 +231,7 @@ describe.each(asides)("on a session of $app, with $caller", ({ app, caller }) =>
   });
 });
 
-/** What stands in a text and must not be seen by everybody. */
+/** Returns texts that not everybody may see. */
 function foreign(text: string): readonly string[] {
   return [...canaries(), ...service.keySecrets].filter((one) => text.includes(one));
 }
@@ -240,15 +241,15 @@ async function snapshotOf(app: AppName, session: string): Promise<string> {
   return (await send(service.url, "GET", "/api/state", { session, headers })).text;
 }
 
-describe("after all that", () => {
-  it("each App's own key has shown all that there is to see", () => {
+describe("as a cross-check", () => {
+  it("each App's own key has shown all of its texts", () => {
     for (const app of APPS) {
       const { conversation, app: ofApp } = service.apps[app].canaries;
       expect([...conversation, ...ofApp].filter((text) => !shown[app].includes(text))).toEqual([]);
     }
   });
 
-  it("each model was told of its own App alone, and of no key", () => {
+  it("each model received texts of its own App only, and no keys", () => {
     for (const { model, canaries: own } of Object.values(service.apps)) {
       const told = model.told.join("\n");
       expect(told).toContain(own.instructions);
@@ -262,13 +263,13 @@ describe("after all that", () => {
     }
   });
 
-  it("nothing of it is in the log", () => {
+  it("the log contains none of it", () => {
     const logged = service.logged.join("\n");
     expect([...canaries(), ...service.keySecrets].filter((text) => logged.includes(text))).toEqual([]);
     expect(logged).not.toContain(service.wallet);
   });
 
-  it("matches the matrix that docs/security.md links to", async () => {
+  it("the matrix in docs/security.md is up to date", async () => {
     expect(rows.size).toBe(APPS.length * Object.keys(CLASSIFIED).length);
     await expect(renderMatrix([...rows.values()])).toMatchFileSnapshot("matrix.md");
   });

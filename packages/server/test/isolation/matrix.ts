@@ -1,4 +1,4 @@
-// Renders matrix.md, which docs/security.md links to, and reads the routes that it must cover.
+// Renders matrix.md, which docs/security.md links to, and parses the routes that it must cover.
 
 import { CALLERS } from "./given-apps.ts";
 
@@ -7,7 +7,7 @@ export interface Row {
   /** Method and path. */
   readonly name: string;
   readonly class: string;
-  /** What each caller got, in the order of `CALLERS`. */
+  /** Status per caller, in the order of `CALLERS`. */
   readonly statuses: readonly number[];
 }
 
@@ -15,7 +15,7 @@ const HEAD = `# What each caller gets
 
 Written by the tests of this folder; [docs/security.md](../../../../docs/security.md#isolation) explains the classes.`;
 
-/** A Markdown page with one table an App. */
+/** Returns a Markdown page with one table per App. */
 export function renderMatrix(rows: readonly Row[]): string {
   const apps = [...new Set(rows.map(({ app }) => app))];
   const tables = apps.map((app) =>
@@ -35,7 +35,7 @@ function renderTable(app: string, rows: readonly Row[]): string {
   return [`On a session of an App with ${rule}:`, "", ...table].join("\n");
 }
 
-/** Method and path of each route in the tree that the framework prints; HEAD goes with GET. */
+/** Returns method and path of each route in the framework's printed tree; GET implies HEAD. */
 export function routesIn(tree: string): string[] {
   const parents: string[] = [];
   return tree.split("\n").flatMap((line) => {

@@ -1,4 +1,4 @@
-// A log that is kept as text, errors with all that they hold, to be looked through.
+// A logger that records everything as text, including all fields of errors.
 
 import type { Logger } from "../../src/core/ports/driven/logger.ts";
 
@@ -9,7 +9,7 @@ export function recordingLogger(logged: string[]): Logger {
   return { debug: note, info: note, warn: note, error: note };
 }
 
-/** An error has no fields of its own that JSON would show. */
+/** Makes the fields of errors visible to JSON. */
 function readable(value: unknown): unknown {
   return value instanceof Error ? { text: String(value), stack: value.stack, cause: value.cause } : value;
 }

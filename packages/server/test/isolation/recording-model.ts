@@ -1,4 +1,4 @@
-// A model that remembers all that it was ever told, calls the App's tools when it is asked to, and then says its sentence.
+// A model that records all its input, calls the App's tools on request, and then answers with its sentence.
 
 import type {
   LanguageModelV4,
@@ -13,19 +13,19 @@ export class RecordingModel implements LanguageModelV4 {
   readonly provider = "test";
   readonly modelId = "recording";
   readonly supportedUrls = {};
-  /** Everything that it was told, as JSON: prompts, tools and settings of every call. */
+  /** All input as JSON: prompts, tools and settings of every call. */
   readonly told: string[] = [];
   readonly #sentence: string;
   readonly #input: object;
 
-  /** `input` is what it calls the tools with. */
+  /** `input` is the input of its tool calls. */
   constructor(sentence: string, input: object) {
     this.#sentence = sentence;
     this.#input = input;
   }
 
   doGenerate(): never {
-    throw new Error("This model streams");
+    throw new Error("This model only streams");
   }
 
   async doStream(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> {

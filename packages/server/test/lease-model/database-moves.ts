@@ -1,5 +1,5 @@
-// What the database does: it carries out, in any order, whatever a node may have sent, however long ago; it sweeps, and takes an
-// interrupt from whoever sends one.
+// Moves of the database: it executes, in any order, whatever a node may have sent at any time; it sweeps
+// expired leases, and accepts interrupts from anybody.
 
 import { renew, sweep, type Decided, type Owner, type WriteKind } from "./database.ts";
 import type { LeaseModelOptions, Step } from "./lease-model.ts";
@@ -18,7 +18,10 @@ export function databaseMoves(state: State, options: LeaseModelOptions): Step[] 
   ];
 }
 
-/** A claim was sent by a node that is awake or was before its pause; that of a dead one takes the turn for nobody. */
+/**
+ * Claims of an awake node, or of a paused one from before its pause; a dead node's claim takes the turn for
+ * nobody.
+ */
 function claimMoves(state: State, name: NodeName, { decisions, clock }: LeaseModelOptions): Step[] {
   const { database, nodes } = state;
   if (!database.runnable || nodes[name].claim !== null) return [];
@@ -34,7 +37,7 @@ function claimMoves(state: State, name: NodeName, { decisions, clock }: LeaseMod
   return [...steps, { name: "the claim of a dead node is stored", to: lost, isFault: true }];
 }
 
-/** Also of a run that is over: its renewal may have been under way. Then nobody hears the answer. */
+/** Includes renewals of ended runs, which may be in flight; their answer is lost. */
 function renewalMoves(state: State, name: NodeName, { decisions, clock }: LeaseModelOptions): Step[] {
   const { run } = state.nodes[name];
   const decided = renew(state.database, name, decisions.leaseUnits);
@@ -78,7 +81,7 @@ function sweepMoves(state: State, { sweepAhead = 0 }: LeaseModelOptions): Step[]
   return decided.isTaken ? [{ name: "the lease is swept", to: apply(state, decided) }] : [];
 }
 
-/** Any node takes it; a fault here, because a turn must be able to end without. */
+/** Any node may interrupt; a fault here, because turns must be able to end without it. */
 function interruptMoves(state: State, { decisions }: LeaseModelOptions): Step[] {
   if (state.database.turn === "ended") return [];
   return [
@@ -95,7 +98,7 @@ function wronglyWritten({ database }: State, writer: Owner, isOld: boolean, kind
   return null;
 }
 
-/** The database as it is then; where the session's epoch was raised, all that was there before is old. */
+/** Applies the decision; if the session's epoch was raised, everything from before is old. */
 function apply(state: State, { database, isRaised }: Decided): State {
   if (!isRaised) return { ...state, database };
   const node = ({ run, claim, ...other }: NodeState): NodeState => ({

@@ -1,5 +1,6 @@
-// What one transaction does to the one session of the model. The decisions are the service's own, run on records that are made from the
-// few things that matter; what is said about leases in SQL (renewing, sweeping) is said again here, as the stores' contract suite asks for it.
+// Transactions on the model's one session. The decisions are the service's own, run on records made from the
+// modelled fields; the SQL of leases (renew, sweep) is reimplemented here, as the store contract suite
+// requires it.
 
 import type { MessageRecord } from "../../src/core/message.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
@@ -18,11 +19,11 @@ export interface Database {
   readonly turn: "queued" | "running" | "ended";
   readonly runnable: boolean;
   readonly attempts: number;
-  /** Steps that are stored: the first one has calls, the second one is the last. */
+  /** Stored steps: the first one has calls, the second one is the last. */
   readonly steps: number;
-  /** `left` in units of the database's clock, 0 when it has run out. */
+  /** `left` in units of the database's clock, 0 if expired. */
   readonly lease: { readonly owner: Owner; readonly left: number } | null;
-  /** Who took the session's epoch, `null` when nobody did: for the questions, not for the protocol. */
+  /** Who claimed the session's epoch, `null` for nobody: for the properties, not part of the protocol. */
   readonly claimant: Owner | null;
 }
 
@@ -30,11 +31,11 @@ export interface Decided {
   readonly database: Database;
   /** Whether the session's epoch was raised. */
   readonly isRaised: boolean;
-  /** Whether the decision took what it was asked for. */
+  /** Whether the decision accepted the request. */
   readonly isTaken: boolean;
 }
 
-/** Any number that is high enough for older ones. */
+/** An arbitrary number with room for older ones. */
 const EPOCH = 100;
 const MODEL = "demo/assistant";
 const SESSION = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
@@ -74,7 +75,7 @@ export class DatabaseDecisions {
     });
   }
 
-  /** A write of the turn, under the session's epoch or an old one. */
+  /** A write of the turn, under the current epoch or an old one. */
   write(database: Database, kind: WriteKind, isOld: boolean): Decided {
     return this.#once(`${kind} ${isOld}`, database, (draft, open) => {
       const { id: sessionId, key: sessionKey } = draft.session;
@@ -175,7 +176,7 @@ export class DatabaseDecisions {
   }
 }
 
-/** An epoch that an interrupt has taken is nobody's. */
+/** An epoch taken by an interrupt has no claimant. */
 function claimantOf({ lease, session }: SessionDraft, before: Database): Owner | null {
   if (lease?.kind === "taken") return lease.owner as Owner;
   return session.epoch === EPOCH ? before.claimant : null;
@@ -199,7 +200,7 @@ function message(
   };
 }
 
-/** The store's `renew`: a lease that has run out stays so. */
+/** The store's `renew`: an expired lease stays expired. */
 export function renew(database: Database, owner: Owner, units: number): Decided {
   const { lease } = database;
   const isTaken = lease !== null && lease.owner === owner && lease.left > 0;
@@ -210,7 +211,7 @@ export function renew(database: Database, owner: Owner, units: number): Decided 
   };
 }
 
-/** The store's `releaseDeadLeases`. `ahead` is by how much the clock that it looks at is ahead of the database's. */
+/** The store's `releaseDeadLeases`. `ahead`: how far its clock is ahead of the database's. */
 export function sweep(database: Database, ahead: number): Decided {
   const { lease, turn } = database;
   if (lease === null || lease.left > ahead) return { database, isRaised: false, isTaken: false };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { explore, type Model, type Move } from "./explore.ts";
 
-/** A number that goes up by 1 or 2 at each move; 5 is the end. */
+/** A number that grows by 1 or 2 per move; 5 is the end. */
 function counting(change: Partial<Model<number>> = {}): Model<number> {
   return {
     initial: 0,
@@ -18,24 +18,24 @@ function move(name: string, to: number, isFault = false): Move<number> {
   return { name, to, isFault, broken: null };
 }
 
-describe("an exploration", () => {
+describe("explore", () => {
   it("visits every state once, by every move", () => {
     expect(explore(counting())).toEqual({ states: 6, moves: 9, broken: null, stuck: null });
   });
 
-  it("finds a state that breaks a promise, by a shortest path", () => {
+  it("finds a violating state by a shortest path", () => {
     const { broken } = explore(counting({ brokenIn: (state) => (state === 3 ? "no three" : null) }));
     expect(broken).toEqual({ what: "no three", path: ["+1", "+2"] });
   });
 
-  it("finds a move that breaks a promise", () => {
+  it("finds a violating move", () => {
     const moves = (state: number): Move<number>[] => [
       { ...move("+1", state + 1), broken: state === 2 ? "no further" : null },
     ];
     expect(explore(counting({ moves })).broken).toEqual({ what: "no further", path: ["+1", "+1", "+1"] });
   });
 
-  it("finds a state that only a fault leads out of", () => {
+  it("finds a state that only a fault leaves", () => {
     const moves = (state: number): Move<number>[] =>
       state === 4 ? [move("luck", 5, true)] : counting().moves(state).slice();
     expect(explore(counting({ moves })).stuck).toEqual({
@@ -44,7 +44,7 @@ describe("an exploration", () => {
     });
   });
 
-  it("refuses a model that has more states than it may have", () => {
+  it("rejects a model with too many states", () => {
     expect(() => explore(counting(), 5)).toThrow("more than 5 states");
   });
 });

@@ -1,18 +1,19 @@
-// An explicit-state checker: visits every state that any order of moves can reach, breadth first, so that the path to what it finds is a shortest one.
+// An explicit-state model checker: visits every reachable state breadth first, so that the path to a
+// violation is shortest.
 
 export interface Move<State> {
   readonly name: string;
   readonly to: State;
-  /** Whether something fails by it: what must always be possible has to be possible without. */
+  /** Whether it is a failure: liveness must hold without it. */
   readonly isFault: boolean;
-  /** The promise that this move breaks, in words. */
+  /** The property that this move violates; `null` if none. */
   readonly broken: string | null;
 }
 
 export interface Model<State> {
   readonly initial: State;
   moves(state: State): readonly Move<State>[];
-  /** The promise that does not hold in this state, in words; `null` when all hold. */
+  /** Returns the property that this state violates; `null` if none. */
   brokenIn(state: State): string | null;
   isEnd(state: State): boolean;
   encode(state: State): string;
@@ -21,27 +22,29 @@ export interface Model<State> {
 
 export interface Finding {
   readonly what: string;
-  /** The moves that lead to it from the beginning. */
+  /** The moves from the initial state. */
   readonly path: readonly string[];
 }
 
 export interface Exploration {
   readonly states: number;
   readonly moves: number;
-  /** `null` when every promise holds in every state and in every move. Where there is one, the exploration ends with it. */
+  /** The first violation, which ends the exploration; `null` if there is none. */
   readonly broken: Finding | null;
-  /** A state from which no moves without a fault lead to an end; `null` when there is none. */
+  /** A state from which no end is reachable without a fault; `null` if there is none. */
   readonly stuck: Finding | null;
 }
 
 interface Visited {
   readonly keys: string[];
-  /** Of each state the one that it was found from, and by which move. */
+  /** For each state its predecessor and the move from there. */
   readonly parents: number[];
   readonly names: string[];
 }
 
-/** Explores the whole model. Throws when it has more than `limit` states: a bound that is not complete proves nothing. */
+/**
+ * Explores the whole model. Throws if it has more than `limit` states: an incomplete search proves nothing.
+ */
 export function explore<State>(model: Model<State>, limit = 4_000_000): Exploration {
   const first = model.encode(model.initial);
   const visited: Visited = { keys: [first], parents: [-1], names: [""] };
@@ -98,7 +101,7 @@ function place(
   return at;
 }
 
-/** Walks back from the ends; what is not met on the way can never end. */
+/** Walks back from the ends; states that it does not reach can never end. */
 function findStuck(
   visited: Visited,
   from: readonly number[],
@@ -109,7 +112,7 @@ function findStuck(
   for (const end of ends) canEnd[end] = 1;
   for (let changed = true; changed; ) {
     changed = false;
-    // Backwards, because moves were found in the order in which they lead on.
+    // Backwards, because moves were found in forward order.
     for (let at = from.length - 1; at >= 0; at -= 1) {
       const [start, end] = [from[at] ?? 0, to[at] ?? 0];
       if (canEnd[start] === 1 || canEnd[end] === 0) continue;

@@ -1,4 +1,4 @@
-// What the exploration covers, and what it does not, is in docs/adr/0018.
+// For what the exploration covers and what it does not, see docs/adr/0018.
 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -30,22 +30,22 @@ async function explorePlanted(planted: Replacement): Promise<Exploration> {
 }
 
 describe("the protocol of leases and epochs", { timeout: 180_000 }, () => {
-  it("keeps its promises in every order of steps, pauses, deaths and takeovers", async () => {
+  it("satisfies its properties in every order of steps, pauses, crashes and takeovers", async () => {
     const { states, broken, stuck } = await exploreSources();
     expect(broken).toBeNull();
     expect(stuck).toBeNull();
     expect(states).toBeGreaterThan(100_000);
   });
 
-  it("lets nobody write who has lost the turn, whatever the clocks of nodes do", async () => {
+  it("lets no former owner write, whatever the nodes' clocks do", async () => {
     const { broken, stuck } = await exploreSources({ clock: UNRELIABLE });
     expect(broken).toBeNull();
     expect(stuck).toBeNull();
   });
 });
 
-describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
-  it("writes whose epoch nobody checks", async () => {
+describe("detects a planted fault:", { timeout: 180_000 }, () => {
+  it("writes without an epoch check", async () => {
     const { broken } = await explorePlanted({
       file: "core/commands/fence.ts",
       text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
@@ -55,7 +55,7 @@ describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
     expect(broken?.path).toContain("the lease is swept");
   });
 
-  it("writes whose lease nobody checks", async () => {
+  it("writes without a lease check", async () => {
     const { broken } = await explorePlanted({
       file: "core/commands/fence.ts",
       text: "lease === null || lease.expiresAt <= at ? null",
@@ -64,7 +64,7 @@ describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
     expect(broken?.what).toBe("a step was committed under a lease that had run out");
   });
 
-  it("a takeover that takes no new epoch", async () => {
+  it("a takeover without a new epoch", async () => {
     const { broken } = await explorePlanted({
       file: "core/commands/turns.ts",
       text: "const epoch = draft.raiseEpoch();",
@@ -73,7 +73,7 @@ describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
     expect(broken?.what).toBe("a step was committed by another than the epoch's owner");
   });
 
-  it("owners that trust a lease for longer than it lasts", async () => {
+  it("owners that trust a lease for too long", async () => {
     const { broken } = await explorePlanted({
       file: "turns/leases.ts",
       text: "export const HOLD_MS = 8_000;",
@@ -82,7 +82,7 @@ describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
     expect(broken?.what).toMatch(/^. still trusts a lease that it no longer has$/);
   });
 
-  it("a renewal that counts from its answer", async () => {
+  it("a renewal counted from its answer", async () => {
     const { broken } = await explorePlanted({
       file: "turns/leases.ts",
       text: "turn.heldUntil = askedAt + HOLD_MS;",
@@ -92,7 +92,7 @@ describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
     expect(broken?.path.at(-1)).toMatch(/hears that its lease is renewed|time passes/);
   });
 
-  it("a claim that counts from its answer", async () => {
+  it("a claim counted from its answer", async () => {
     const { broken } = await explorePlanted({
       file: "turns/dispatcher.ts",
       text: "heldUntil: askedAt + HOLD_MS }",
@@ -101,7 +101,7 @@ describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
     expect(broken?.what).toMatch(/still trusts/);
   });
 
-  it("owners that do not look at their clock", async () => {
+  it("owners that ignore their clock", async () => {
     const { broken } = await explorePlanted({
       file: "turns/leases.ts",
       text: "if (heldUntil > now || controller.signal.aborted) continue;",

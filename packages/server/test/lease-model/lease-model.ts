@@ -1,5 +1,6 @@
-// The protocol of leases and epochs (docs/adr/0003, 0018) as moves of two nodes and a database. Nodes are freer than the service's: they
-// renew, claim and write whenever they like, and what they send or hear takes any time or never arrives.
+// The protocol of leases and epochs (docs/adr/0003, 0018) as moves of two nodes and a database. Modelled
+// nodes are freer than real ones: they renew, claim and write at any time, and their messages take any time
+// or get lost.
 
 import type { DatabaseDecisions } from "./database.ts";
 import { databaseMoves } from "./database-moves.ts";
@@ -12,13 +13,13 @@ import { decode, encode } from "./state-text.ts";
 export interface LeaseModelOptions {
   readonly decisions: DatabaseDecisions;
   readonly clock: OwnerClock;
-  /** Writes of runs that are over which may be under way at a time. */
+  /** Maximum number of in-flight writes of ended runs. */
   readonly orphans: number;
-  /** Units that the clock which sweeps may be ahead of the database's; 0 where it is the database's own. */
+  /** Units by which the sweeping clock may be ahead of the database's; 0 if it is the database's own. */
   readonly sweepAhead?: number;
 }
 
-/** A move before it is known whether it breaks a promise by itself. */
+/** A move before its own properties are checked. */
 export type Step = Omit<Move<State>, "isFault" | "broken"> & Partial<Pick<Move<State>, "isFault" | "broken">>;
 
 export function leaseModel(options: LeaseModelOptions): Model<State> {
@@ -36,7 +37,7 @@ function asMove({ name, to, isFault = false, broken = null }: Step): Move<State>
   return { name, to, isFault, broken };
 }
 
-/** When the turn has ended, all that is left to ask is what becomes of writes that are still under way. */
+/** Once the turn has ended, only the in-flight writes matter. */
 function stepsFrom(state: State, options: LeaseModelOptions): Step[] {
   const moves = databaseMoves(state, options);
   if (state.database.turn === "ended") return moves;
@@ -55,8 +56,8 @@ function withoutWhatIsOver(state: State): State {
 }
 
 /**
- * While an owner trusts its lease, and at the moment when it ceases to, nobody else can have the turn: the lease is its own and has not run
- * out. A turn that has ended is nobody's: an interrupt ends it under its owner.
+ * While an owner trusts its lease, and at the moment it stops, nobody else can have the turn: the lease is
+ * its own and not expired. An ended turn has no owner: an interrupt may end it under its owner.
  */
 function wronglyTrusted({ database, nodes }: State, { clock }: LeaseModelOptions): string | null {
   if (database.turn === "ended") return null;
@@ -70,7 +71,7 @@ function wronglyTrusted({ database, nodes }: State, { clock }: LeaseModelOptions
   return null;
 }
 
-/** One unit of time passes, unless an owner that is awake has to look at its clock first. */
+/** One unit of time passes, unless an awake owner must check its clock first. */
 function timeMoves(state: State, options: LeaseModelOptions): Step[] {
   const { clock } = options;
   const { A, B } = state.nodes;

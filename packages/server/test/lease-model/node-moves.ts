@@ -1,11 +1,11 @@
-// What a node hears and does, and what happens to it.
+// Moves of a node: receiving answers, acting and failing.
 
 import type { LeaseModelOptions, Step } from "./lease-model.ts";
 import { IDLE, NODES, nextWrite, put, type NodeName, type Orphan, type Run, type State } from "./state.ts";
 
 export function nodeMoves(state: State, name: NodeName, options: LeaseModelOptions): Step[] {
   const node = state.nodes[name];
-  // A turn has to be able to end without a node that is paused: nobody may count on it.
+  // Turns must be able to end without a paused node, so its moves count as faults.
   if (node.isPaused) {
     return [{ name: `${name} goes on`, to: put(state, name, { ...node, isPaused: false }), isFault: true }];
   }
@@ -22,7 +22,7 @@ function answerMoves(state: State, name: NodeName, options: LeaseModelOptions): 
   const steps: Step[] = [];
   if (claim !== null) {
     const { isOld, age, steps: done } = claim;
-    // A run of an older epoch here is superseded by what the claim has committed.
+    // The claim's commit supersedes this node's run of an older epoch.
     const before = stopped(put(state, name, { ...node, claim: null }), name, options);
     const started = { isOld, held: options.clock.heldAfterClaim(age), steps: done };
     const to = put(before, name, { ...before.nodes[name], run: started });
@@ -44,7 +44,7 @@ function answerMoves(state: State, name: NodeName, options: LeaseModelOptions): 
   return steps;
 }
 
-/** A run ends here: because its node looks at the clock, or is told by the answer to a write or a renewal. */
+/** Ends a run: after checking the clock, or after the answer to a write or renewal. */
 function stopMoves(state: State, name: NodeName, options: LeaseModelOptions): Step[] {
   const { run } = state.nodes[name];
   if (run === null) return [];
@@ -57,7 +57,7 @@ function stopMoves(state: State, name: NodeName, options: LeaseModelOptions): St
   return steps;
 }
 
-/** The run is over here; what it has sent may still reach the database. */
+/** Ends the run; its writes may still reach the database. */
 function stopped(state: State, name: NodeName, options: LeaseModelOptions): State {
   const node = state.nodes[name];
   const without = put(state, name, { ...node, run: null, renewal: null, isWritten: false });
@@ -74,7 +74,7 @@ function withOrphan(
   return { ...state, orphans: [...state.orphans, { kind: nextWrite(run), node, isOld: run.isOld }] };
 }
 
-/** A pause, a death, an answer that never comes. */
+/** A pause, a crash, a lost answer. */
 function failures(state: State, name: NodeName, options: LeaseModelOptions): Step[] {
   const node = state.nodes[name];
   const steps: Step[] = [];
@@ -93,7 +93,7 @@ function failures(state: State, name: NodeName, options: LeaseModelOptions): Ste
   return steps;
 }
 
-/** A process that comes back is another owner. */
+/** A restarted process is another owner. */
 function dead(state: State, name: NodeName, options: LeaseModelOptions): State {
   const { database } = state;
   const { run } = state.nodes[name];

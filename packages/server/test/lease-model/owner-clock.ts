@@ -1,5 +1,5 @@
-// What an owner makes of its own monotonic clock, tried once for every age of a request: the real dispatcher and the real leases run on
-// a clock that is moved by hand, and the model looks their answers up.
+// How an owner uses its monotonic clock, measured once for every age of a request: the real dispatcher and
+// leases run on a manual clock, and the model looks up the results.
 
 import type { Committed } from "../../src/core/ports/driven/session-store.ts";
 import type { Renewal, TurnStore } from "../../src/core/ports/driven/turn-store.ts";
@@ -10,29 +10,31 @@ import { startedTurn } from "../../src/turns/testing/started-turn.ts";
 import { ManualClock } from "../manual-clock.ts";
 import type { ServiceCode } from "./service-code.ts";
 
-/** The model's unit of time, in milliseconds: how long a lease lasts and how long it is trusted are multiples of it. */
+/** The model's unit of time in milliseconds; the lease time and the trusted time are multiples of it. */
 export const UNIT_MS = 2_000;
-/** Units within which an owner that is awake looks at its clock: the service looks more often. */
+/** Units within which an awake owner checks its clock; the service checks more often. */
 const LOOKS_WITHIN = 1;
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Units of time; `held` is how long an owner still trusts a lease, negative when it does no more. */
+/** In units of time; `held` is how long an owner still trusts a lease, negative once it no longer does. */
 export interface OwnerClock {
-  /** Whether its time passes as the database's does. */
+  /** Whether its time passes like the database's. */
   readonly isReliable: boolean;
-  /** Requests this old, and older ones, make no difference any more. */
+  /** Requests of this age and older behave the same. */
   readonly oldest: number;
   readonly leastHeld: number;
-  /** What is held of a turn whose claim was sent `age` ago. */
+  /** Returns the trusted time of a turn whose claim was sent `age` ago. */
   heldAfterClaim(age: number): number;
-  /** What is held after the answer that a renewal sent `age` ago has succeeded. */
+  /** Returns the trusted time after a successful renewal that was sent `age` ago. */
   heldAfterRenewal(age: number): number;
-  /** Whether an owner that has been awake for a unit has stopped a turn of which it holds so much. */
+  /** Returns whether an owner, awake for a unit, has stopped a turn with this much trusted time. */
   stops(held: number): boolean;
 }
 
-/** A clock that may stand still or jump, as that of a suspended machine: its owner may stop at any time, and may as well never stop. */
+/**
+ * A clock that may stop or jump, like that of a suspended machine: its owner may stop at any time, or never.
+ */
 export const UNRELIABLE: OwnerClock = {
   isReliable: false,
   oldest: 0,
@@ -65,7 +67,7 @@ export async function tryOwnerClock(code: ServiceCode): Promise<OwnerClock> {
 
 function at(values: readonly number[], age: number): number {
   const value = values[age];
-  if (value === undefined || !Number.isInteger(value)) throw new Error(`Nobody has tried an age of ${age}`);
+  if (value === undefined || !Number.isInteger(value)) throw new Error(`No measurement for age ${age}`);
   return value;
 }
 
@@ -116,7 +118,7 @@ async function stopsWith(code: ServiceCode, held: number): Promise<boolean> {
   return turn.controller.signal.aborted;
 }
 
-/** An owner of one turn, whose renewal is answered when the test says so. */
+/** An owner of one turn whose renewal the test answers. */
 function owning(code: ServiceCode, heldUntil: number) {
   const clock = new ManualClock();
   const running = new code.RunningTurns({ total: 1, byProvider: {} });
@@ -142,6 +144,6 @@ function owning(code: ServiceCode, heldUntil: number) {
 
 function heldBy(running: RunningTurns, clock: ManualClock): number {
   const turn = running.all()[0];
-  if (turn === undefined) throw new Error("The turn does not run");
+  if (turn === undefined) throw new Error("The turn is not running");
   return (turn.heldUntil - clock.monotonic()) / UNIT_MS;
 }

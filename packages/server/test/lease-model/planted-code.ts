@@ -1,4 +1,5 @@
-// The service's own code with a fault planted in a copy of it. Of the sources only: the torture's copies are whole, because they are started.
+// The service's own code with a fault planted in a copy of its sources. Unlike the torture's copies, it is
+// not started, so the sources suffice.
 
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,7 +7,7 @@ import { join } from "node:path";
 import { replaceOnce, type Replacement } from "../../torture/plants.ts";
 import { loadServiceCode, type ServiceCode } from "./service-code.ts";
 
-/** `sources` is the server's `src`, and `modules` where its dependencies are installed. */
+/** `sources` is the server's `src`, `modules` the folder of its dependencies. */
 export async function loadPlantedCode(
   sources: string,
   modules: string,

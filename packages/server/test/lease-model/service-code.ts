@@ -1,4 +1,4 @@
-// The service's own code that the model is made of, from whatever copy of the sources a test wants to try.
+// The service's own code that the model uses, from any copy of the sources.
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

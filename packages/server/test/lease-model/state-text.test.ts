@@ -29,15 +29,15 @@ const state: fc.Arbitrary<State> = fc.record({
   ),
 });
 
-describe("the text of a state", () => {
-  it("says all of it: the state is read from it again", () => {
+describe("encode", () => {
+  it("is lossless: the state can be decoded again", () => {
     const readAgain = fc.property(state, (one) => {
       expect(decode(encode(one))).toEqual(one);
     });
     fc.assert(readAgain, { numRuns: 500 });
   });
 
-  it("does not say in which order writes are under way", () => {
+  it("ignores the order of in-flight writes", () => {
     const [one, other] = [
       { kind: "step", node: "A", isOld: true },
       { kind: "complete", node: "gone", isOld: false },
@@ -51,7 +51,7 @@ describe("the text of a state", () => {
     expect(texts[2]).not.toBe(texts[0]);
   });
 
-  it("refuses a number that it has no room for, rather than let two states be one", () => {
+  it("throws for a number that is too large, rather than encode two states alike", () => {
     expect(() => packDatabase({ ...INITIAL.database, attempts: 8 })).toThrow("8 needs more than 3 bits");
   });
 });

@@ -1,4 +1,4 @@
-// A state as a text that is short, because millions of them are looked up: several numbers in each of its characters.
+// Encodes a state as a short string for millions of look-ups: several numbers per character.
 
 import type { Database, Owner } from "./database.ts";
 import type { ClaimAnswer, NodeState, Orphan, Run, State } from "./state.ts";
@@ -6,14 +6,14 @@ import type { ClaimAnswer, NodeState, Orphan, Run, State } from "./state.ts";
 const TURNS = ["queued", "running", "ended"] as const;
 const OWNERS = ["A", "B", "gone"] as const;
 const KINDS = ["step", "complete"] as const;
-/** What is held may be negative, a part of a character not. */
+/** Trusted time may be negative, but parts of a character may not. */
 const HELD_SHIFT = 8;
 const ORPHANS_AT = 5;
 
-/** The same text for the same state. */
+/** Returns equal strings for equal states. */
 export function encode({ database, nodes: { A, B }, orphans }: State): string {
   const numbers = [packDatabase(database), packRun(A), packAnswers(A), packRun(B), packAnswers(B)];
-  // They overtake each other, so that their order says nothing.
+  // They overtake each other, so their order is irrelevant.
   if (orphans.length > 0) numbers.push(...orphans.map(packOrphan).toSorted((one, other) => one - other));
   return String.fromCharCode(...numbers);
 }
@@ -31,13 +31,13 @@ export function decode(text: string): State {
   };
 }
 
-/** `before` with a number behind it that takes so many bits. */
+/** Appends a number of so many bits to `before`. */
 function pack(before: number, number: number, bits: number): number {
   if (number >> bits !== 0) throw new Error(`${number} needs more than ${bits} bits of a state's text`);
   return (before << bits) | number;
 }
 
-/** The same number for the same database, of 16 bits. */
+/** Encodes a database in 16 bits. */
 export function packDatabase(database: Database): number {
   const { turn, runnable, attempts, steps, lease, claimant } = database;
   let packed = TURNS.indexOf(turn);

@@ -1,6 +1,6 @@
-// The state of the model: the database, two nodes, and what is under way between them. A request that is under way is no part of it: the
-// database may carry out at any time what a node may ever have sent. Epochs are the current one or an old one, times are units that are
-// left or have passed, so that there are only so many states however long it all goes on.
+// The state of the model: the database, two nodes, and messages to them. Requests are not part of it: the
+// database may execute at any time what a node may ever have sent. Epochs are current or old, and times are
+// remaining or elapsed units, so that the number of states is finite.
 
 import type { Database, Owner, WriteKind } from "./database.ts";
 
@@ -9,15 +9,15 @@ export type NodeName = (typeof NODES)[number];
 
 /** A turn that a node runs and has not stopped. */
 export interface Run {
-  /** Whether the session's epoch has been raised since. */
+  /** Whether the session's epoch was raised since. */
   readonly isOld: boolean;
-  /** Units that its node still trusts the lease. */
+  /** Units for which its node still trusts the lease. */
   readonly held: number;
-  /** Steps that its node knows to be stored. */
+  /** Steps known to be stored. */
   readonly steps: number;
 }
 
-/** An answer that a node has not heard yet. */
+/** An answer that a node has not received yet. */
 export interface ClaimAnswer {
   /** Units since the claim was sent. */
   readonly age: number;
@@ -29,13 +29,13 @@ export interface NodeState {
   readonly isPaused: boolean;
   readonly run: Run | null;
   readonly claim: ClaimAnswer | null;
-  /** The answer that the lease of its run is renewed: units since the renewal was sent. */
+  /** The answer that the lease was renewed: units since the renewal was sent. */
   readonly renewal: number | null;
-  /** The answer that the next step of its run is stored. */
+  /** The answer that the run's next step was stored. */
   readonly isWritten: boolean;
 }
 
-/** A write of a run that is no more, which may still reach the database. */
+/** A write of an ended run that may still reach the database. */
 export interface Orphan {
   readonly kind: WriteKind;
   readonly node: Owner;
@@ -60,7 +60,7 @@ export function put(state: State, name: NodeName, node: NodeState): State {
   return { ...state, nodes: { ...state.nodes, [name]: node } };
 }
 
-/** The next write of a run. */
+/** Returns the next write of a run. */
 export function nextWrite({ steps }: Run): WriteKind {
   return steps === 0 ? "step" : "complete";
 }

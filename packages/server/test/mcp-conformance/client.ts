@@ -1,10 +1,11 @@
-// The client that the protocol's conformance suite tests: the service's own tools of an MCP server. Called with the server's address.
+// The client under test by the protocol's conformance suite: the service's own MCP tools. Called with the
+// server's address.
 
 import { createSystemClock } from "../../src/wiring/clock.ts";
 import { httpServer, mcpTools } from "../../src/tools/mcp/testing/opened-mcp.ts";
 
 const url = process.argv.at(-1);
-if (url === undefined) throw new Error("Name the server's address.");
+if (url === undefined) throw new Error("Pass the server's address as an argument.");
 const tools = mcpTools({ suite: httpServer(url) }, { clock: createSystemClock() });
 const { definitions } = await tools.open();
 for (const { name, inputSchema } of definitions) {

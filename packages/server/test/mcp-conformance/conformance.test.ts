@@ -1,4 +1,4 @@
-// The protocol's conformance suite for clients, over the scenarios that apply.
+// The protocol's conformance suite for clients, over the applicable scenarios.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -24,7 +24,7 @@ const APPLYING: ReadonlyArray<readonly [scenario: string, checks: readonly strin
   ["sse-retry", ["client-sse-graceful-reconnect", "client-sse-retry-timing", "client-sse-last-event-id"]],
 ];
 
-/** Scenarios, or beginnings of their names, that do not apply, and why. */
+/** Prefixes of scenarios that do not apply, and why. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   "auth/": "An operator gives keys by headers; the client asks no authorization server for any.",
   "elicitation-": "A server asks nothing of whoever uses this service, and the client does not offer it.",

@@ -12,7 +12,7 @@ const START = {
     content: [],
     stop_reason: null,
     stop_sequence: null,
-    // What is read from the cache counts beside the other input, not within it.
+    // Cached input is counted in addition to the other input.
     usage: { input_tokens: 7, cache_read_input_tokens: 4, cache_creation_input_tokens: 0, output_tokens: 1 },
   },
 };

@@ -1,5 +1,5 @@
-// Chat completions as OpenAI-compatible servers stream them (platform.openai.com/docs/api-reference/chat-streaming; `reasoning_content`
-// as DeepSeek and vLLM have it).
+// Streaming chat completions of OpenAI-compatible servers
+// (platform.openai.com/docs/api-reference/chat-streaming; `reasoning_content` as in DeepSeek and vLLM).
 
 import type { Events, Piece, Protocol } from "./protocols.ts";
 

@@ -17,7 +17,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
   });
   afterEach(() => service.stop());
 
-  /** Answers requests in turn, the last answer to all that come after it. */
+  /** Answers requests in order, repeating the last answer. */
   function answerWith(...answers: readonly (Events | readonly Piece[])[]): void {
     let next = 0;
     service.provider.answer = (response) => {
@@ -39,7 +39,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(service.turns(session)).toMatchObject([{ state: "complete", usage: USAGE }]);
   });
 
-  it("shows what it says while it says it, and an interrupt closes the connection", async () => {
+  it("shows streaming text, and an interrupt closes the connection", async () => {
     service.provider.answer = (response) => writeEvents(response, protocol.begin("So far"));
     await service.chat(session, "Hi");
     await service.stateWhen(session, ({ messages }) => messages?.[1]?.content === "So far");
@@ -53,7 +53,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(JSON.stringify(protocol.conversation(service.provider.requests[1]!.body))).toContain("So far");
   });
 
-  it("calls a tool, and is sent back its own words exactly, reasoning and its seal included", async () => {
+  it("calls a tool and receives its own output back exactly, with sealed reasoning", async () => {
     const first = { think: "Twelve times seven.", seal: "c2VhbCBvZiB0aGUgZmlyc3Q+/w==" };
     const call = { call: "calculator", input: { expression: "12 * 7" }, id: "call_abc" };
     const second = { think: "That is all.", seal: "c2VhbCBvZiB0aGUgc2Vjb25kIHN0ZXA=" };
@@ -88,13 +88,13 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     );
     const replay = protocol.replay(conversation) as readonly unknown[];
     expect(secondTurn).toEqual(replay);
-    // The step after the tool is sent the beginning of the same, to the letter.
+    // The step after the tool has exactly the same beginning.
     const sent = afterTool as readonly unknown[];
     expect(sent).toEqual(replay.slice(0, sent.length));
     expect(sent.length).toBeGreaterThan(2);
   });
 
-  it("is asked again after the time that it asks for", async () => {
+  it("is retried after the time that it requests", async () => {
     let requests = 0;
     service.provider.answer = (response, request) => {
       requests += 1;
@@ -115,7 +115,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(requests).toBe(2);
   });
 
-  it("that refuses the key fails the turn with words for a user, and nobody learns the key", async () => {
+  it("that rejects the key fails the turn with a message for users that does not contain the key", async () => {
     const message = `Incorrect API key provided: ${SECRET_KEY}.`;
     service.provider.answer = answerJson(401, protocol.refusal(401, message));
     const snapshot = await service.chat(session, "A private question", "wait");
@@ -148,7 +148,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(snapshot.system_events).toMatchObject([{ payload: { code: "turn_stalled" } }]);
   });
 
-  it("that breaks off is asked again as long as nothing was said, and fails the turn when something was", async () => {
+  it("that breaks off is retried before any text, and fails the turn after some", async () => {
     let requests = 0;
     service.provider.answer = (response) => {
       requests += 1;
@@ -168,7 +168,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(requests).toBe(2);
   });
 
-  it("is cleaned of NUL and half characters before anything of it is stored, and may cut characters in two", async () => {
+  it("is sanitized of NUL and lone surrogates before storing, and may split characters in two", async () => {
     const id = "call_1";
     answerWith(
       [

@@ -5,7 +5,7 @@ import type { Events, Piece, Protocol } from "./protocols.ts";
 const USAGE = {
   promptTokenCount: 11,
   cachedContentTokenCount: 4,
-  // Thoughts count beside the candidates.
+  // Thoughts are counted in addition to candidates.
   candidatesTokenCount: 4,
   thoughtsTokenCount: 3,
   totalTokenCount: 18,

@@ -1,31 +1,35 @@
-// How each provider says the same thing over the wire, as its API reference has it. Answers are lists of server-sent events.
+// How each provider expresses the same content on the wire, by its API reference. Answers are lists of
+// server-sent events.
 
 import { openai } from "./openai-protocol.ts";
 import { anthropic } from "./anthropic-protocol.ts";
 import { google } from "./google-protocol.ts";
 import { compatible } from "./compatible-protocol.ts";
 
-/** A piece of an answer. */
+/** A part of an answer. */
 export type Piece =
-  /** Reasoning, with what the provider seals it with where it does that. */
+  /** Reasoning, with the provider's signature if it uses one. */
   | { readonly think: string; readonly seal: string }
-  /** Text, in so many pieces. */
+  /** Text in so many deltas. */
   | { readonly say: readonly string[] }
   | { readonly call: string; readonly input: unknown; readonly id: string };
 
 export type Events = ReadonlyArray<readonly [name: string | null, data: unknown]>;
 
-/** Every answer counts 11 tokens of input, 4 of them from a cache, and 7 of output. */
+/** Every answer uses 11 input tokens, 4 of them cached, and 7 output tokens. */
 export interface Protocol {
   readonly rig: string;
-  /** The beginning of an answer that does not end. */
+  /** The start of an answer that does not end. */
   begin(text: string): Events;
   answer(pieces: readonly Piece[]): Events;
   /** The body of an error with a status. */
   refusal(status: number, message: string): unknown;
-  /** The part of a request that holds the conversation, without instructions, in the provider's own words. */
+  /** The part of a request that contains the conversation, without instructions, in the provider's format. */
   conversation(body: Readonly<Record<string, unknown>>): unknown;
-  /** How the conversation must be sent back: a question, a step that called a tool, its result, an answer, and what was said then. */
+  /**
+   * The expected conversation in a request: a question, a step with a tool call, its result, an answer, and
+   * the next message.
+   */
   replay(conversation: Conversation): unknown;
 }
 

@@ -1,4 +1,4 @@
-// The whole service over HTTP, as it is configured for providers, with a server of the test's own in their place.
+// The whole service over HTTP, configured for providers, with the test's server in their place.
 
 import { randomUUID } from "node:crypto";
 import { openSync } from "node:fs";
@@ -20,19 +20,19 @@ const MAX_ROUNDS = 20_000;
 export interface ProviderService {
   readonly provider: ProviderServer;
   readonly clock: ManualClock;
-  /** Sends a message; answers the snapshot, with `wait` when the answer is there. */
+  /** Sends a message; returns the snapshot, with `wait` once the answer is complete. */
   chat(session: string, message: string, wait?: "wait"): Promise<Snapshot>;
   state(session: string): Promise<Snapshot>;
   interrupt(session: string): Promise<Snapshot>;
-  /** The state when it is as it should be. */
+  /** Resolves with the state once the condition holds. */
   stateWhen(session: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot>;
-  /** Lets time pass, second by second. */
+  /** Advances the clock, second by second. */
   pass(ms: number): Promise<void>;
-  /** Asks the service something, as long as it takes for the condition to hold. */
+  /** Polls the service until the condition holds. */
   until(condition: () => boolean): Promise<void>;
-  /** Tokens and state of a session's turns, from the disk. */
+  /** Returns tokens and state of a session's turns, from the disk. */
   turns(session: string): { readonly state: string; readonly usage: unknown }[];
-  /** Everything that was written: the log, and the bytes of the data directory. */
+  /** Returns everything written: the log, and the bytes of the data directory. */
   written(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -78,7 +78,7 @@ export async function startProviderService(rig: string, app: object = {}): Promi
         const snapshot = await state(session);
         if (holds(snapshot)) return snapshot;
       }
-      throw new Error(`This never came to hold: ${holds.toString()}`);
+      throw new Error(`Condition never became true: ${holds.toString()}`);
     },
     pass: async (ms) => {
       for (let left = ms; left > 0; left -= 1_000) {
@@ -91,7 +91,7 @@ export async function startProviderService(rig: string, app: object = {}): Promi
         if (condition()) return;
         await (await fetch(`${url}/healthz`)).text();
       }
-      throw new Error(`This never came to hold: ${condition.toString()}`);
+      throw new Error(`Condition never became true: ${condition.toString()}`);
     },
     turns: (session) => {
       const database = new DatabaseSync(join(data, "colloquy.db"), { readOnly: true });
@@ -119,7 +119,7 @@ export async function startProviderService(rig: string, app: object = {}): Promi
     },
     stop: async () => {
       await server.stop({ graceMs: 0 });
-      // The log's file stays open: whoever still ends in the background may write to it until the process ends.
+      // The log's file stays open: background work may write to it until the process ends.
       await provider.stop();
       await rm(directory, { recursive: true });
     },

@@ -1,4 +1,4 @@
-// Titles by a provider's model, beside the turn that they belong to.
+// Titles by a provider's model, generated beside the turn.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { answerJson, type ProviderRequest, writeEvents } from "../provider-server.ts";
@@ -9,7 +9,7 @@ let service: ProviderService;
 afterEach(() => service.stop());
 
 describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%s", (rig, protocol) => {
-  /** Starts the service with the rig as utility model; `title` answers what asks for a title. */
+  /** Starts the service with the rig as utility model; `title` answers requests for a title. */
   async function start(title: ProviderService["provider"]["answer"]): Promise<string> {
     service = await startProviderService(rig, { utilityModel: rig });
     service.provider.answer = (response, request) => {
@@ -20,7 +20,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     return newSession();
   }
 
-  it("writes a title, and gets neither tools nor the App's instructions for that", async () => {
+  it("writes a title without tools and without the App's instructions", async () => {
     const session = await start((response) => {
       writeEvents(response, protocol.answer([{ say: ['"Baking ', 'bread."'] }]));
       response.end();
@@ -35,7 +35,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(forTitle).not.toMatch(/calculator|Be brief|"tools"/);
   });
 
-  it("that fails leaves a title made from the message", async () => {
+  it("that fails leads to a title made from the message", async () => {
     const session = await start(answerJson(500, protocol.refusal(500, "broken")));
     await service.chat(session, "How do I bake bread?", "wait");
     const snapshot = await service.stateWhen(session, ({ title }) => title !== "New Chat");

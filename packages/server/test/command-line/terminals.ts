@@ -1,4 +1,4 @@
-// Where the persons of a test file sit: at terminals, or before a pipe, each test with a memory of conversations of its own.
+// Terminals and pipes for the tests of a file, each test with its own list of conversations.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { afterEach, beforeEach } from "vitest";
 import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 import { MAIN, type TerminalOptions, TerminalUser } from "./terminal.ts";
 
-/** What is entered next is a message. */
+/** The prompt for a message. */
 export const PROMPT = /\n>$|^>$/;
 
 export interface Ended {
@@ -17,7 +17,7 @@ export interface Ended {
   readonly errors: string;
 }
 
-/** Where the program is started, and what is set there. */
+/** Where the program starts, and with which environment. */
 export interface Place {
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -25,12 +25,12 @@ export interface Place {
 
 export interface Seats {
   /** Starts the program at a terminal. */
-  sit(parameters: readonly string[], options?: Partial<TerminalOptions>): TerminalUser;
+  openTerminal(parameters: readonly string[], options?: Partial<TerminalOptions>): TerminalUser;
   /** Runs the program without a terminal. */
   run(parameters: readonly string[], input?: string): Promise<Ended>;
-  /** The file that conversations of this test are remembered in. */
+  /** The file with the conversations of this test. */
   threadsFile(): string;
-  /** Ids of these conversations, the newest last. */
+  /** Returns their ids, the newest last. */
   remembered(): Promise<readonly string[]>;
   lastId(): Promise<string>;
 }
@@ -51,7 +51,7 @@ export function useSeats(place: () => Place): Seats {
     return [...new Set(ids)];
   };
   return {
-    sit(parameters, options = {}) {
+    openTerminal(parameters, options = {}) {
       const { directory, environment } = place();
       const all = { ...environment, ...options.environment };
       const user = new TerminalUser(parameters, { directory, state, ...options, environment: all });
