@@ -24,7 +24,7 @@ const EAGER_ROUNDS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 export interface TestService extends Service {
-  /** What it was started with. */
+  /** The configuration it was started with. */
   readonly config: Config;
   readonly store: Store;
   readonly clock: ManualClock;

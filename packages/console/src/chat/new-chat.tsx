@@ -15,7 +15,7 @@ import { useDocumentTitle } from "../shell/use-document-title.ts";
 import { goTo } from "../shell/use-route.ts";
 import { AppPicker } from "./app-picker.tsx";
 import type { ChatPageProps } from "./chat-page-props.ts";
-import { useHearing, useLeavingAgain } from "./use-outbox.ts";
+import { useFailures, useResentMessages } from "./use-outbox.ts";
 import { ModelPicker } from "./model-picker.tsx";
 import type { Message } from "./outbox-messages.ts";
 import { SENDING } from "./sending-state.tsx";

@@ -15,7 +15,7 @@ export function dashOf(at: number): readonly number[] {
 }
 
 /** Lines that can be told apart; what is beyond them is one line together. */
-export const MOST_SERIES = 5;
+export const MAX_SERIES = 5;
 export const REST_LABEL = "All others";
 
 /**

@@ -25,7 +25,7 @@ afterEach(() => proxy.stop());
 const { openTerminal, lastId } = useSeats(() => service);
 
 /** Starts the program at a terminal behind the proxy and waits for its prompt. */
-async function openTerminal(...parameters: readonly string[]): Promise<TerminalUser> {
+async function openPrompt(...parameters: readonly string[]): Promise<TerminalUser> {
   const user = openTerminal(["chat", "--url", proxy.url, ...parameters]);
   await user.shows(PROMPT);
   return user;
@@ -42,7 +42,7 @@ function plan(path: RegExp, fault: FaultProxy["plan"]): Promise<void> {
 }
 
 it("leaves a question if the service is down and Ctrl-C comes twice", async () => {
-  const user = await openTerminal();
+  const user = await openPrompt();
   user.enter("what is 3 * 4?");
   await user.shows(/Allow it\? \[y\/n\]$/);
   const asked = plan(/\/interrupt$/, () => "refuse");
@@ -55,7 +55,7 @@ it("leaves a question if the service is down and Ctrl-C comes twice", async () =
 });
 
 it("asks again if the service did not stop the turn", async () => {
-  const user = await openTerminal();
+  const user = await openPrompt();
   user.enter("what is 3 * 4?");
   await user.shows(/Allow it\? \[y\/n\]$/);
   proxy.plan = ({ path }) => (path.endsWith("/interrupt") ? { status: 400 } : null);
@@ -67,7 +67,7 @@ it("asks again if the service did not stop the turn", async () => {
 });
 
 it("abandons a stored message whose answer does not come; the next Ctrl-C exits", async () => {
-  const user = await openTerminal();
+  const user = await openPrompt();
   user.enter("count to 2");
   await user.shows(/\n1 2\n>$/);
   const id = await lastId();
@@ -86,7 +86,7 @@ it("abandons a stored message whose answer does not come; the next Ctrl-C exits"
 });
 
 it("does not stop another client's turn after a list was abandoned", async () => {
-  const user = await openTerminal("--wallet", WALLET);
+  const user = await openPrompt("--wallet", WALLET);
   user.enter("count to 2");
   await user.shows(/\n1 2\n>$/);
   const asked = plan(/sessions$/, ({ path }) => (path.endsWith("/sessions") ? "swallow" : null));
