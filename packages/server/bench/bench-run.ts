@@ -1,4 +1,4 @@
-// All rows, one after the other, and the table of what they came to.
+// Runs all rows and formats their results as a table.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir, totalmem } from "node:os";
@@ -23,13 +23,13 @@ import { measureTurns } from "./rows/turns.ts";
 import { formatTable, type Row } from "./table.ts";
 
 export interface BenchOptions {
-  /** The one row to measure, `null` for all. */
+  /** Name of the only row to measure, `null` for all. */
   readonly only: string | null;
-  /** Of each measurement. */
+  /** Seconds per measurement. */
   readonly seconds: number;
   readonly rounds: number;
   readonly quick: boolean;
-  /** Rows of several nodes on one PostgreSQL instead of those of one server. */
+  /** Measures rows of several nodes on one PostgreSQL instead of those of one server. */
   readonly nodes: boolean;
   readonly nodeArguments: readonly string[];
 }
@@ -55,7 +55,7 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   json: measureJsonGuards,
 };
 
-/** Measures the rows, prints the table, and answers whether every target was met. */
+/** Measures the rows, prints the table, and returns whether every target was met. */
 export async function runBench(options: BenchOptions): Promise<boolean> {
   const { only, quick, rounds, nodeArguments } = options;
   const all = options.nodes ? NODE_ROWS : ROWS;

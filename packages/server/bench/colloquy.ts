@@ -1,5 +1,5 @@
-// The server that is measured, as main.ts builds it, but with a model that costs nothing, a clock that can be put forward, and
-// limits that the row sets.
+// The measured server, built as in main.ts, but with a model that costs nothing, an adjustable clock, and the
+// row's limits.
 
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,17 +12,17 @@ import { buildServer } from "../src/wiring/server.ts";
 import { listenOnFreePort } from "./controls/listen.ts";
 import { machineMs } from "./machine-clock.ts";
 import { createBenchModel, type FollowedCall } from "./models.ts";
-import { serveRole, settledMemory } from "./role.ts";
+import { serveRole, memoryAfterGc } from "./role.ts";
 
 export interface ColloquyInput {
-  /** Where it keeps its data. */
+  /** The data directory. */
   readonly directory: string;
   readonly limits?: Partial<Config["limits"]>;
   /** What it has in common with other nodes; `null` and absent for SQLite. */
   readonly shared?: { readonly databaseUrl: string; readonly natsUrl: string | null } | null;
 }
 
-/** Pieces of text that the model says one after the other, in the answers to `follow NAME`, by the names in turn. */
+/** Pieces of text that the model streams in the answers to `follow NAME`, rotating over the names. */
 export interface PacedText {
   readonly names: readonly string[];
   readonly marks: readonly string[];
@@ -56,18 +56,18 @@ async function build(input: ColloquyInput) {
   const triggerPort = await listenOnFreePort(triggers);
   const handlers = {
     port: () => Number(new URL(url).port),
-    /** Where a POST makes the model say something, as the control's streams are made to emit an event. */
+    /** Port where a POST makes the model emit text, as the control's streams emit an event. */
     triggerPort: () => triggerPort,
-    memory: () => settledMemory(),
+    memory: () => memoryAfterGc(),
     openGate: () => open(),
-    /** Puts the clock forward; timers go on as they were. */
+    /** Advances the clock; running timers are not affected. */
     advance: (milliseconds: number) => advance(milliseconds),
     cleanUp: () => server.cleanUp(),
-    /** Milliseconds of processor time that this process has used. */
+    /** CPU milliseconds used by this process. */
     processorMs: () => processorMs(),
-    /** Calls of the model that answer "follow NAME", by name. */
+    /** Model calls that answer "follow NAME", by name. */
     calls: (): Readonly<Record<string, FollowedCall>> => Object.fromEntries(calls),
-    /** Answers when the model said each mark, on the machine's clock. */
+    /** Returns when the model emitted each mark, on the machine's clock. */
     sayPaced: (text: PacedText) => sayPaced(text, say),
   };
   const stop = async () => {
@@ -124,7 +124,7 @@ function benchConfig(config: Config, limits: Partial<Config["limits"]>): Config 
   return { ...config, apps: { default: app }, limits: { ...config.limits, ...limits } };
 }
 
-/** The same request handling as the control's, so that only what comes after it differs. */
+/** Handles requests like the control, so that only the rest differs. */
 function createTriggers(say: (name: string, text: string) => void) {
   return createServer((request, response) => {
     const url = new URL(request.url ?? "", "http://trigger");

@@ -1,4 +1,4 @@
-/** Milliseconds on a clock that all processes of this machine have in common, and that never goes back. */
+/** Returns milliseconds on a monotonic clock shared by all processes of this machine. */
 export function machineMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

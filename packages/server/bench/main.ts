@@ -1,7 +1,7 @@
 // npm run bench [-- --nodes --only ROW --seconds 4 --rounds 5 --quick --node-arguments="--cpu-prof"]
 //
-// Prints a table of what Colloquy does beside the least that anything could do, each measured in turn in this run. Ends with
-// exit code 1 when a target is missed. The same file is the beginning of every process of the bench (`--role`).
+// Prints a table that compares Colloquy with minimal controls, measured alternately in this run. Exits with 1
+// if a target is missed. Also the entry of every process of the bench (`--role`).
 
 import { parseArguments } from "../torture/harness/arguments.ts";
 
@@ -16,7 +16,7 @@ const given = parseArguments(process.argv.slice(2), {
   input: "null",
 });
 
-/** What a process does, by the role that it is forked with. Each loads its own code and nothing else. */
+/** Code of a forked process by its role. Each loads only its own code. */
 const ROLES: Readonly<Record<string, (input: never) => Promise<void>>> = {
   client: async () => (await import("./load/client.ts")).startClient(),
   colloquy: async (input) => (await import("./colloquy.ts")).startColloquy(input),
@@ -41,6 +41,6 @@ if (given.role === null) {
   process.exit(met ? 0 : 1);
 } else {
   const start = ROLES[given.role];
-  if (start === undefined) throw new Error(`There is no role "${given.role}"`);
+  if (start === undefined) throw new Error(`Unknown role "${given.role}"`);
   await start(JSON.parse(given.input) as never);
 }

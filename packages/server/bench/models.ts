@@ -1,4 +1,5 @@
-// Models that cost nothing, so that what is around them is measured. What they do is in the last message of the user.
+// Models that cost nothing, so that only their surroundings are measured. The user's last message determines
+// their behaviour.
 
 import type {
   LanguageModelV4,
@@ -10,7 +11,7 @@ import { machineMs } from "./machine-clock.ts";
 
 /** Deltas of an instant answer. */
 const DELTAS = ["Ten ", "small ", "pieces ", "of ", "text ", "make ", "up ", "this ", "whole ", "answer."];
-/** Pieces a second of an answer to a message that begins with "stream". */
+/** Deltas per second of an answer to a message that starts with "stream". */
 const STREAMED_PER_SECOND = 20;
 
 const USAGE: LanguageModelV4Usage = {
@@ -18,7 +19,7 @@ const USAGE: LanguageModelV4Usage = {
   outputTokens: { total: 10, text: 10, reasoning: undefined },
 };
 
-/** When a call began that answers the message "follow NAME", and when it was told to stop, on the machine's clock. */
+/** When a call for the message "follow NAME" started and when it was aborted, on the machine's clock. */
 export interface FollowedCall {
   readonly begunAt: number;
   abortedAt: number | null;
@@ -28,15 +29,15 @@ export interface BenchModel {
   readonly model: LanguageModelV4;
   /** The last call of each name. */
   readonly calls: ReadonlyMap<string, FollowedCall>;
-  /** Lets all go that wait, now and from now on. */
+  /** Releases all parked calls, now and from now on. */
   open(): void;
-  /** Says a piece of text in the answer to the message "follow NAME". */
+  /** Streams text in the answer to the message "follow NAME". */
   say(name: string, text: string): void;
 }
 
 /**
- * A model of ten deltas at once. A message that begins with "park" waits until the gate opens; one that begins with "stream" is
- * answered with twenty pieces a second, one that begins with "follow" with what `say` is given, both until they are aborted.
+ * A model that answers with ten deltas at once. Messages that start with "park" wait until the gate opens;
+ * "stream" gets twenty deltas a second and "follow" the text given to `say`, both until aborted.
  */
 export function createBenchModel(): BenchModel {
   const gate = Promise.withResolvers<void>();
@@ -92,7 +93,7 @@ function instantStream(): ReadableStream<LanguageModelV4StreamPart> {
   });
 }
 
-/** `begin` gets a function that says text, and answers one that ends whatever it began. */
+/** `begin` gets a function that emits text, and returns one that stops. */
 function endlessStream(
   signal: AbortSignal | undefined,
   begin: (say: (text: string) => void) => () => void,

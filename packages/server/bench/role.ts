@@ -1,11 +1,11 @@
-// Processes of the bench: each server and the client have one of their own, forked from main.ts with a role, and are asked
-// to do things over the channel that Node opens between them.
+// Processes of the bench: each server and the client are forked from main.ts with a role and controlled over
+// Node's IPC channel.
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-/** What a role can be asked to do, by name. Arguments and answers are plain data. */
+/** Handlers of a role, by name. Arguments and results are plain data. */
 export type Handlers = Readonly<Record<string, (input: never) => unknown>>;
 
 interface Request {
@@ -20,13 +20,15 @@ interface Reply {
   readonly error?: string;
 }
 
-/** A process with a role, as the one that asks sees it. */
+/** A process with a role, seen from its parent. */
 export class RoleProcess<Asked extends Handlers> {
   readonly #child: ChildProcess;
   readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
   #last = 0;
 
-  /** `input` is handed to the role when it starts. `nodeArguments` are for Node itself, such as `--cpu-prof`. */
+  /**
+   * `input` is passed to the role at its start. `nodeArguments` are for Node itself, such as `--cpu-prof`.
+   */
   constructor(role: string, input: unknown, nodeArguments: readonly string[] = []) {
     this.#child = fork(
       join(import.meta.dirname, "main.ts"),
@@ -45,7 +47,7 @@ export class RoleProcess<Asked extends Handlers> {
     });
   }
 
-  /** Asks for something; rejects with what it throws there, or when the process ends. */
+  /** Calls a handler; rejects with its error, or when the process ends. */
   async ask<Name extends keyof Asked & string>(
     name: Name,
     ...input: Parameters<Asked[Name]>
@@ -57,7 +59,7 @@ export class RoleProcess<Asked extends Handlers> {
     return (await answer.promise) as Awaited<ReturnType<Asked[Name]>>;
   }
 
-  /** Ends the process and waits until it is gone. */
+  /** Ends the process and waits for its exit. */
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = once(this.#child, "exit");
@@ -67,7 +69,7 @@ export class RoleProcess<Asked extends Handlers> {
     clearTimeout(timer);
   }
 
-  /** Ends the process as a crash does; resolves when it is gone. */
+  /** Kills the process and waits for its exit. */
   async kill(): Promise<void> {
     const gone = once(this.#child, "exit");
     this.#child.kill("SIGKILL");
@@ -82,7 +84,7 @@ export class RoleProcess<Asked extends Handlers> {
   }
 }
 
-/** The other side: answers what is asked until the asker is gone, then calls `onGone` and ends. */
+/** The child's side: answers calls until the parent disconnects, then calls `onGone` and exits. */
 export function serveRole(handlers: Handlers, onGone: () => Promise<void> | void): void {
   process.on("message", (message) => void answer(message as Request, handlers));
   process.once("disconnect", () => {
@@ -93,15 +95,15 @@ export function serveRole(handlers: Handlers, onGone: () => Promise<void> | void
 async function answer({ id, name, input }: Request, handlers: Handlers): Promise<void> {
   try {
     const handler = handlers[name];
-    if (handler === undefined) throw new Error(`This role knows no "${name}"`);
+    if (handler === undefined) throw new Error(`Unknown request "${name}"`);
     process.send?.({ id, result: await handler(input as never) } satisfies Reply);
   } catch (error) {
     process.send?.({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
   }
 }
 
-/** Bytes that this process holds after everything that can go has gone. */
-export async function settledMemory(): Promise<number> {
+/** Returns the memory of this process in bytes after garbage collection. */
+export async function memoryAfterGc(): Promise<number> {
   for (let round = 0; round < 4; round += 1) {
     globalThis.gc?.();
     await new Promise((resolve) => setTimeout(resolve, 150));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { formatCount, formatMs, formatRounds, formatTable } from "./table.ts";
 
 describe("the table", () => {
-  it("is Markdown and shows what was missed", () => {
+  it("is Markdown and marks missed targets", () => {
     const row = { name: "state", colloquy: "9/s", control: "10/s", ratio: "0.90", target: "0.85", met: true };
     expect(
       formatTable([row, { ...row, met: false }])
@@ -19,7 +19,7 @@ describe("the table", () => {
     expect(formatRounds([0.9])).toBe("0.90");
   });
 
-  it("writes numbers with their units", () => {
+  it("formats numbers with their units", () => {
     expect([formatCount(12_345.6, "/s"), formatMs(1.234), formatMs(12.34)]).toEqual([
       "12,346/s",
       "1.23 ms",

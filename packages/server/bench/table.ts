@@ -1,18 +1,18 @@
 import { median, spread } from "./statistics.ts";
 
-/** One line of the table of performance. */
+/** One line of the performance table. */
 export interface Row {
   readonly name: string;
-  /** What was measured of Colloquy, with its unit. */
+  /** Colloquy's result with its unit. */
   readonly colloquy: string;
   readonly control: string;
-  /** What is compared with the target, with its spread over the rounds. */
+  /** The value compared with the target, with its spread over the rounds. */
   readonly ratio: string;
   readonly target: string;
   readonly met: boolean;
 }
 
-/** The table in Markdown. */
+/** Formats the table in Markdown. */
 export function formatTable(rows: readonly Row[]): string {
   const lines = rows.map(
     ({ name, colloquy, control, ratio, target, met }) =>
@@ -23,7 +23,7 @@ export function formatTable(rows: readonly Row[]): string {
   );
 }
 
-/** The median of the rounds and, in brackets, the least and the greatest. */
+/** Returns the median of the rounds and, in brackets, the least and the greatest. */
 export function formatRounds(values: readonly number[], digits = 2): string {
   const [least, greatest] = spread(values).map((value) => value.toFixed(digits));
   return values.length === 1
@@ -31,7 +31,7 @@ export function formatRounds(values: readonly number[], digits = 2): string {
     : `${median(values).toFixed(digits)} (${least ?? ""} to ${greatest ?? ""})`;
 }
 
-/** A number with thousands separated, such as `12,345/s`. */
+/** Formats a number with thousands separators, such as `12,345/s`. */
 export function formatCount(value: number, unit: string): string {
   return `${Math.round(value).toLocaleString("en-US")}${unit}`;
 }

@@ -1,11 +1,11 @@
-// Bare node:http that sends the same bytes to every request: the least that an answer can cost.
+// Bare node:http that answers every request with the same bytes: the minimum cost of an answer.
 
 import { createServer } from "node:http";
 import { listenOnFreePort } from "./listen.ts";
 import { serveRole } from "../role.ts";
 
 export interface BytesInput {
-  /** Names and values, as Colloquy sent them; those that Node writes by itself are left out. */
+  /** Names and values of Colloquy's headers, without those that Node adds itself. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
 }

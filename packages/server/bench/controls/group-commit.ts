@@ -1,19 +1,18 @@
-// A thread that commits everything that has come since its last commit, with the settings that Colloquy uses: the least that a
-// durable answer can cost.
+// A thread with group commit and Colloquy's settings: the minimum cost of a durable answer.
 
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 
-/** What goes to the thread in one message: everything of one turn of the event loop. */
+/** One message to the thread: all inserts of one event loop iteration. */
 export type InsertBatch = readonly { readonly id: number; readonly session: string; readonly text: string }[];
 
 export interface GroupCommit {
-  /** Inserts a row and calls `onDisk` when it is there. */
+  /** Inserts a row and calls `onDisk` once it is durable. */
   insert(session: string, text: string, onDisk: () => void): void;
   close(): Promise<unknown>;
 }
 
-/** Opens a database of one table in the directory. */
+/** Opens a database with one table in the directory. */
 export function openGroupCommit(directory: string): GroupCommit {
   const worker = new Worker(new URL("./insert-worker.ts", import.meta.url), {
     workerData: join(directory, "control.db"),

@@ -1,4 +1,5 @@
-// Two bare processes on one bus: one sends texts, the other notes when they arrive. With `commits` a row is committed before each.
+// Two bare processes on one bus: one sends texts, the other records arrivals. With `commits`, a row is
+// committed before each.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";
@@ -24,9 +25,9 @@ interface Line {
 }
 
 const NAME = "hops";
-/** Whoever starts the processes makes it. */
+/** Created by the process that starts these. */
 export const HOPS_TABLE = "CREATE TABLE hops (id bigserial PRIMARY KEY, session text, text text)";
-/** Bytes of a text, about what a note of Colloquy has. */
+/** About as many bytes as a notification of Colloquy. */
 const FILLING = "x".repeat(300);
 
 export async function startHopsControl(input: HopsInput): Promise<void> {
@@ -37,7 +38,7 @@ export async function startHopsControl(input: HopsInput): Promise<void> {
   const database = new Client({ connectionString: input.databaseUrl });
   await database.connect();
   const handlers = {
-    /** Answers when each text was sent, or its row was about to be, on the machine's clock. */
+    /** Returns when each text was sent, or its commit started, on the machine's clock. */
     send: async ({ count, everyMs, commits }: Sending): Promise<number[]> => {
       const sent: number[] = [];
       for (let number = 0; number < count; number += 1) {
@@ -51,7 +52,7 @@ export async function startHopsControl(input: HopsInput): Promise<void> {
       }
       return sent;
     },
-    /** What has arrived, each with its number and when, on the machine's clock. Forgets it. */
+    /** Returns and clears the arrivals, each with its number and time on the machine's clock. */
     take: () => arrivals.splice(0),
   };
   serveRole(handlers, async () => {
@@ -70,7 +71,7 @@ async function openNotify({ databaseUrl }: HopsInput, onText: (text: string) => 
   if (sender === undefined || listener === undefined) throw new Error("There are two connections");
   await sender.connect();
   await listener.connect();
-  // As the bus does: the fastest hop that there is.
+  // Like the bus: the fastest possible hop.
   await sender.query("SET synchronous_commit = off");
   listener.on("notification", ({ payload }) => onText(payload ?? ""));
   await listener.query(`LISTEN ${NAME}`);

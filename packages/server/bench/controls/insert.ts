@@ -1,4 +1,4 @@
-// Bare node:http that inserts one row for each request and answers when it is on the disk.
+// Bare node:http that inserts one row per request and answers once it is durable.
 
 import { createServer } from "node:http";
 import { serveRole } from "../role.ts";

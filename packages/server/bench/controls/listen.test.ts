@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { KEEP_ALIVE_MS } from "../../src/http/http-config.ts";
 import { listenOnFreePort } from "./listen.ts";
 
-it("a control keeps connections that are idle as long as Colloquy does", async () => {
+it("controls keep idle connections as long as Colloquy does", async () => {
   const server = createServer();
   try {
     expect(await listenOnFreePort(server)).toBeGreaterThan(0);

@@ -3,8 +3,8 @@ import type { Server } from "node:http";
 import { KEEP_ALIVE_MS } from "../../src/http/http-config.ts";
 
 /**
- * Listens on a free port of the loopback address and answers it. Connections stay as long as Colloquy keeps them: of the many that the
- * client has, those that it seldom needs would else be closed after five seconds, and fail the measurement when it does.
+ * Listens on a free loopback port and returns it. Keeps idle connections as long as Colloquy: rarely used
+ * ones would otherwise close after five seconds and fail the measurement.
  */
 export async function listenOnFreePort(server: Server): Promise<number> {
   server.keepAliveTimeout = KEEP_ALIVE_MS;

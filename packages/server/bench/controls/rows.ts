@@ -1,5 +1,5 @@
-// The least that stored chats can cost: the rows that Colloquy has left in a database, inserted again into empty tables of the same schema
-// with multi-row statements. Either in a loop, or behind bare node:http, where what has come since the last commit is committed together.
+// The minimum cost of stored chats: Colloquy's rows, inserted again into empty tables of the same schema with
+// multi-row statements. Either in a loop, or behind bare node:http with group commit.
 
 import { createServer, type ServerResponse } from "node:http";
 import { Client } from "pg";
@@ -8,7 +8,7 @@ import { serveRole } from "../role.ts";
 import { listenOnFreePort } from "./listen.ts";
 
 export interface RowsInput {
-  /** A database as Colloquy has left it; its tables are emptied. */
+  /** A database filled by Colloquy; its tables are emptied. */
   readonly databaseUrl: string;
 }
 
@@ -23,11 +23,11 @@ interface Table {
 }
 
 export interface RowsHandlers extends Readonly<Record<string, (input: never) => unknown>> {
-  /** Where a POST inserts the rows of one more chat and is answered when they are on the disk. */
+  /** Port where a POST inserts the rows of one more chat and is answered once they are durable. */
   readonly port: () => number;
-  /** Empties the tables: the first chat is the next one. Answers how many there are. */
+  /** Empties the tables and starts again at the first chat. Returns the number of chats. */
   readonly empty: () => Promise<number>;
-  /** Inserts all chats, so many a transaction. */
+  /** Inserts all chats, `together` per transaction. */
   readonly insertAll: (input: { readonly together: number }) => Promise<Inserted>;
 }
 
@@ -112,7 +112,7 @@ function serveChats(chats: Chats) {
   });
 }
 
-/** What there is, of each table that a session has rows in. */
+/** Reads the rows of each table that belong to sessions. */
 async function readTables(client: Client): Promise<readonly Table[]> {
   const { rows } = await client.query(
     `SELECT table_name AS name, string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position) AS columns,

@@ -1,11 +1,11 @@
-// The AI SDK alone, over the same model: what a turn costs before anything is stored or sent.
+// The AI SDK alone, over the same model: the cost of a turn without storing or sending anything.
 
 import { streamText } from "ai";
 import { createBenchModel } from "../models.ts";
 import { serveRole } from "../role.ts";
 
 export interface SdkInput {
-  /** Calls that run at once. */
+  /** Number of concurrent calls. */
   readonly inFlight: number;
   readonly warmUpMs: number;
   readonly measuredMs: number;
@@ -13,7 +13,7 @@ export interface SdkInput {
 
 export interface SdkResult {
   readonly perSecond: number;
-  /** Milliseconds of each call. */
+  /** Milliseconds per call. */
   readonly latencies: readonly number[];
 }
 

@@ -1,8 +1,8 @@
-// Bare node:http event streams: every GET stays open; a POST writes one event to the stream whose number it names, at once or,
-// with `durable`, when a row for it is on the disk.
+// Bare node:http event streams: every GET stays open; a POST writes one event to the stream with its number,
+// at once or, with `durable`, after a row for it is durable.
 
 import { createServer, type ServerResponse } from "node:http";
-import { serveRole, settledMemory } from "../role.ts";
+import { serveRole, memoryAfterGc } from "../role.ts";
 import { openGroupCommit } from "./group-commit.ts";
 import { listenOnFreePort } from "./listen.ts";
 
@@ -34,7 +34,7 @@ async function build({ directory }: StreamsInput) {
     else emit();
   });
   const port = await listenOnFreePort(server);
-  const handlers = { port: () => port, triggerPort: () => port, memory: () => settledMemory() };
+  const handlers = { port: () => port, triggerPort: () => port, memory: () => memoryAfterGc() };
   const stop = async () => {
     server.closeAllConnections();
     await rows.close();

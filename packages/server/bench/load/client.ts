@@ -1,4 +1,4 @@
-// The client's process: generates all load, so that it never shares a thread with a server.
+// The client process: generates all load, so that it shares no thread with a server.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { machineMs } from "../machine-clock.ts";
@@ -26,7 +26,7 @@ const bundles = () => {
       port: number;
       triggers: readonly { stream: number; request: string; mark: string }[];
     }) => open.get(input.name)?.measure(input.port, input.triggers) ?? [],
-    /** Notes when marks arrive on these streams, on the machine's clock. */
+    /** Records when marks arrive on these streams, on the machine's clock. */
     recordArrivals: (input: { name: string }) => open.get(input.name)?.record(),
     arrivals: (input: { name: string }) => [...(open.get(input.name)?.arrivals ?? [])],
     closeStreams: (input: { name: string }) => {
@@ -39,7 +39,7 @@ const bundles = () => {
 const handlers = () => ({
   closedLoop: (loop: ClosedLoop) => runClosedLoop(loop),
   openLoop: (loop: OpenLoop) => runOpenLoop(loop),
-  /** Sends requests one after the other; answers the body of the last. */
+  /** Sends requests one by one; returns the body of the last answer. */
   fetch: async (input: { port: number; requests: readonly string[] }): Promise<string> => {
     const connection = await LoadConnection.open(input.port);
     let body = "";
@@ -47,7 +47,7 @@ const handlers = () => ({
     connection.close();
     return body;
   },
-  /** Sends requests one after the other, `everyMs` apart; answers when each was sent, on the machine's clock. */
+  /** Sends requests one by one, `everyMs` apart; returns when each was sent, on the machine's clock. */
   fetchTimed: async (input: { port: number; requests: readonly string[]; everyMs: number }) => {
     const connection = await LoadConnection.open(input.port);
     const sent: number[] = [];
@@ -60,7 +60,10 @@ const handlers = () => ({
     connection.close();
     return sent;
   },
-  /** Sends a request again and again; answers when each was sent, on the machine's clock, and how often `counted` was in its answer. */
+  /**
+   * Repeats a request; returns when each was sent, on the machine's clock, and how often `counted` occurred
+   * in its answer.
+   */
   poll: async (input: { port: number; request: string; everyMs: number; forMs: number; counted: string }) => {
     const connection = await LoadConnection.open(input.port);
     const answers: (readonly [sentAt: number, count: number])[] = [];
@@ -74,7 +77,7 @@ const handlers = () => ({
     connection.close();
     return answers;
   },
-  /** The header fields of the answer to a request, and its body. */
+  /** Returns the headers and the body of an answer. */
   answer: async (input: { port: number; request: string }): Promise<LoadAnswer> => {
     const connection = await LoadConnection.open(input.port);
     const body = await connection.fetch(input.request);

@@ -1,4 +1,4 @@
-// As many requests as the server takes: each connection asks again as soon as it is answered.
+// Maximum throughput: each connection sends its next request once the last one is answered.
 
 import { LoadConnection } from "./connection.ts";
 import { requestsOf, type RequestPlan } from "./requests.ts";
@@ -10,7 +10,7 @@ export interface ClosedLoop {
   /** Not counted. */
   readonly warmUpMs: number;
   readonly measuredMs: number;
-  /** Ends before its time when this many were answered, warm-up included. */
+  /** Ends early after this many answers, including warm-up. */
   readonly atMost?: number;
 }
 
@@ -18,11 +18,11 @@ export interface LoopResult {
   /** Answers within the measured time. */
   readonly answers: number;
   readonly perSecond: number;
-  /** Milliseconds from the request to the whole answer. */
+  /** Milliseconds from the request to the complete answer. */
   readonly latencies: readonly number[];
-  /** Bytes of the bodies. */
+  /** Total bytes of the bodies. */
   readonly bodyBytes: number;
-  /** How often each status came, warm-up included. */
+  /** Number of answers per status, including warm-up. */
   readonly statuses: Readonly<Record<string, number>>;
 }
 

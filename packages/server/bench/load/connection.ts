@@ -1,19 +1,19 @@
-// One keep-alive connection of the load generator: writes ready bytes and reads answers with as little work as can be, so
-// that the servers and not the client are what is measured.
+// One keep-alive connection of the load generator: writes prepared bytes and parses answers minimally, so
+// that the servers are measured and not the client.
 
 import { connect, type Socket } from "node:net";
 
 export class LoadConnection {
   readonly #socket: Socket;
-  /** Bytes of the answer that are still to come; `-1` while its head is not complete. */
+  /** Outstanding bytes of the answer; `-1` until its head is complete. */
   #missing = -1;
   #begun: Buffer | null = null;
   #onAnswer: (() => void) | null = null;
   #keep: Buffer[] | null = null;
   status = 0;
-  /** Status line and header fields of the last answer. */
+  /** Status line and headers of the last answer. */
   head = "";
-  /** Bytes of the last answer's body. */
+  /** Body length of the last answer. */
   length = 0;
 
   private constructor(socket: Socket) {
@@ -30,16 +30,16 @@ export class LoadConnection {
   }
 
   /**
-   * Sends a request; `onAnswer` is called when its answer is complete. One request at a time. Throws when the server has closed the
-   * connection: a request that is never answered would hold up the whole measurement.
+   * Sends a request and calls `onAnswer` when its answer is complete. One request at a time. Throws if the
+   * server has closed the connection: a request without an answer would block the whole measurement.
    */
   send(request: string | Buffer, onAnswer: () => void): void {
-    if (this.#socket.destroyed) throw new Error("The server closed a connection that was idle");
+    if (this.#socket.destroyed) throw new Error("The server closed an idle connection");
     this.#onAnswer = onAnswer;
     this.#socket.write(request, "latin1");
   }
 
-  /** Sends a request and answers with the body. */
+  /** Sends a request and returns the body. */
   fetch(request: string | Buffer): Promise<Buffer> {
     this.#keep = [];
     return new Promise((resolve) => {

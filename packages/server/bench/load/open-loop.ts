@@ -1,5 +1,5 @@
-// Requests at a rate that does not ask whether the server keeps up: the latency counts from the moment when a request was due,
-// so time that it waits for a free connection counts too (no coordinated omission).
+// Requests at a fixed rate, whether or not the server keeps up. The latency counts from when a request was
+// due, including the wait for a free connection (no coordinated omission).
 
 import { LoadConnection } from "./connection.ts";
 import { requestsOf, type RequestPlan } from "./requests.ts";
@@ -13,7 +13,7 @@ export interface OfferedLoad {
 
 export interface OpenLoop {
   readonly loads: readonly OfferedLoad[];
-  /** Of each load. */
+  /** Connections per load. */
   readonly connections: number;
   readonly warmUpMs: number;
   readonly measuredMs: number;
@@ -21,7 +21,7 @@ export interface OpenLoop {
 
 export interface OfferedResult {
   readonly name: string;
-  /** Milliseconds from the moment when each request was due to its whole answer. */
+  /** Milliseconds from when each request was due to its complete answer. */
   readonly latencies: readonly number[];
   readonly statuses: Readonly<Record<string, number>>;
 }

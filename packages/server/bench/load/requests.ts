@@ -1,8 +1,8 @@
-// The requests of the load generator, written as bytes once or cheaply each time.
+// Requests of the load generator, serialized once or cheaply each time.
 
 import { randomFillSync } from "node:crypto";
 
-/** What a connection asks for, again and again. */
+/** What a connection requests repeatedly. */
 export type RequestPlan =
   /** The same bytes each time. */
   | { readonly kind: "fixed"; readonly request: string }
@@ -13,12 +13,12 @@ export type RequestPlan =
       readonly prefer: string | null;
       readonly text: string;
     }
-  /** The state of a session that nobody has used before. */
+  /** The state of an unused session. */
   | { readonly kind: "random state" };
 
 const HOST = "Host: 127.0.0.1\r\n";
 
-/** A function that answers the next request of one connection. */
+/** Returns a function that gives the next request of one connection. */
 export function requestsOf(plan: RequestPlan): () => string {
   switch (plan.kind) {
     case "fixed":
@@ -53,7 +53,7 @@ export function patchRequest(path: string, sessionId: string, body: string): str
   return `PATCH ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
 }
 
-/** A UUID of version 4. */
+/** Returns a UUID of version 4. */
 export function randomSessionId(): string {
   const bytes = randomFillSync(Buffer.allocUnsafe(16));
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;

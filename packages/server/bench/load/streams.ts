@@ -1,4 +1,4 @@
-// Many open event streams, and the time until an event arrives on one of them.
+// Many open event streams, and the delay of events on single ones.
 
 import { connect, type Socket } from "node:net";
 import { machineMs } from "../machine-clock.ts";
@@ -6,18 +6,18 @@ import { LoadConnection } from "./connection.ts";
 
 interface OpenStream {
   readonly socket: Socket;
-  /** Called with each piece that arrives. */
+  /** Called with each chunk. */
   onData: ((text: string) => void) | null;
 }
 
 const MARK = /mark-[\w-]+?-end/g;
 
-/** Opens streams a few at a time and keeps them. */
+/** Opens streams a few at a time and keeps them open. */
 export class StreamBundle {
   readonly #streams: OpenStream[] = [];
   readonly #arrivals = new Map<string, number>();
 
-  /** `requests` are whole requests, one a stream. Resolves when each has sent its head. */
+  /** `requests` are whole requests, one per stream. Resolves when each has received its head. */
   async open(port: number, requests: readonly string[]): Promise<void> {
     const rest = requests.entries();
     const worker = async () => {
@@ -27,8 +27,8 @@ export class StreamBundle {
   }
 
   /**
-   * Sends each trigger, one after the other, and measures until `mark` arrives on the stream that `request` opened as number
-   * `stream` of all. Answers milliseconds.
+   * Sends the triggers one by one and measures the time until `mark` arrives on the stream with index
+   * `stream`. Returns milliseconds.
    */
   async measure(
     port: number,
@@ -49,7 +49,7 @@ export class StreamBundle {
     return delays;
   }
 
-  /** Notes from now on when each `mark-…-end` arrives first, on whichever stream. */
+  /** Records from now on when each `mark-…-end` first arrives, on any stream. */
   record(): void {
     this.#arrivals.clear();
     for (const stream of this.#streams) {
@@ -64,7 +64,7 @@ export class StreamBundle {
     }
   }
 
-  /** Marks that have arrived since `record`, and when, on the machine's clock. */
+  /** Marks that have arrived since `record`, with their times on the machine's clock. */
   get arrivals(): ReadonlyMap<string, number> {
     return this.#arrivals;
   }
@@ -76,7 +76,7 @@ export class StreamBundle {
 
   #arrival(index: number, mark: string, asked: number): Promise<number> {
     const stream = this.#streams[index];
-    if (stream === undefined) throw new Error(`There is no stream ${index}`);
+    if (stream === undefined) throw new Error(`No stream ${index}`);
     let seen = "";
     return new Promise((resolve) => {
       stream.onData = (text) => {

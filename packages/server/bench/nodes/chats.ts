@@ -1,5 +1,5 @@
-// Chats accepted and durable on PostgreSQL, by one node and by two, their turns parked behind a gate, against plain multi-row inserts of
-// the rows that one of them has left.
+// Chats accepted and durable on PostgreSQL by one node and by two, with parked turns, against plain multi-row
+// inserts of the rows that one of them stored.
 
 import type { RowsHandlers, RowsInput } from "../controls/rows.ts";
 import { postRequest, randomSessionId, type RequestPlan } from "../load/requests.ts";
@@ -9,20 +9,20 @@ import { median } from "../statistics.ts";
 import { formatCount, formatRounds, type Row } from "../table.ts";
 import { BUSES, withServers, type BenchNode, type BenchServers, type BusName } from "./servers.ts";
 
-/** As many as there are: none is refused because others wait. */
+/** Unlimited: no chat is refused because of queued ones. */
 const LIMITS = { maxWaiting: 10_000_000 } as const;
 const MESSAGES_PER_SESSION = 10;
 const LEAST = 0.25;
-/** More than all chats of a round ever take to be inserted. */
-const PATIENCE_MS = 60_000;
+/** More than inserting all chats of a round takes. */
+const TIMEOUT_MS = 60_000;
 
-/** Chats a second. */
+/** Chats per second. */
 interface Round {
   readonly one: number;
   readonly two: number;
-  /** Behind bare node:http, asked by the same client. */
+  /** Behind bare node:http, with the same client. */
   readonly control: number;
-  /** In a loop, asked by nobody. */
+  /** In a loop, without HTTP. */
   readonly loop: number;
 }
 
@@ -78,7 +78,7 @@ function chatRow(
   };
 }
 
-/** Chats a second that fresh nodes on an empty database accept together. */
+/** Returns the chats per second that new nodes on an empty database accept together. */
 async function acceptOn(
   context: RowContext,
   servers: BenchServers,
@@ -112,7 +112,7 @@ async function accept(context: RowContext, node: BenchNode, connections: number)
   return result.perSecond;
 }
 
-/** Inserts the rows that Colloquy has left. The first time warms it up. */
+/** Inserts Colloquy's rows again. The first time is a warm-up. */
 async function insertAgain({ client }: RowContext, servers: BenchServers, database: string) {
   const databaseUrl = servers.postgres.url(await servers.postgres.createDatabase(database));
   const role = new RoleProcess<RowsHandlers>("rows", { databaseUrl } satisfies RowsInput);
@@ -124,7 +124,7 @@ async function insertAgain({ client }: RowContext, servers: BenchServers, databa
     for (let time = 1; time <= 2; time += 1) {
       const atMost = await role.ask("empty");
       const plan: RequestPlan = { kind: "fixed", request: postRequest("/", randomSessionId()) };
-      const loop = { port, connections: CONNECTIONS, plan, warmUpMs: 0, measuredMs: PATIENCE_MS, atMost };
+      const loop = { port, connections: CONNECTIONS, plan, warmUpMs: 0, measuredMs: TIMEOUT_MS, atMost };
       control = (await client.ask("closedLoop", loop)).perSecond;
     }
     return { control, loop: chats / seconds };

@@ -1,5 +1,5 @@
-// Costs of a turn and of a second of streaming text for two nodes and their database. They have no target; docs/scaling.md uses them.
-// The rows are omitted where the system does not report processor time.
+// Costs of a turn and of a second of streaming text for two nodes and their database. They have no target;
+// docs/scaling.md uses them. Omitted if the system does not report CPU time.
 
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,12 +16,12 @@ import {
 } from "./servers.ts";
 
 const STREAMING = 200;
-/** Enough that commits hold changes of many sessions, as under the load of docs/scaling.md. */
+/** Enough that commits combine changes of many sessions, as under the load of docs/scaling.md. */
 const TURNS_AT_ONCE = 256;
-/** Of the clock of the kernel, in every Linux that Node runs on. */
+/** Tick of the kernel's clock on every Linux that Node runs on. */
 const TICK_MS = 10;
 
-/** What has been used so far. */
+/** Resources used so far. */
 interface Used {
   readonly at: number;
   readonly nodesMs: number;
@@ -109,7 +109,7 @@ async function runTurns(context: RowContext, nodes: readonly BenchNode[], use: (
   return { used, count };
 }
 
-/** Lets models speak on both nodes until the nodes end. */
+/** Streams from models on both nodes until the nodes end. */
 async function beginStreaming(
   { client }: RowContext,
   nodes: readonly BenchNode[],
@@ -119,7 +119,7 @@ async function beginStreaming(
     const own = ids.filter((_id, index) => index % nodes.length === place);
     const requests = own.map((id) => postRequest("/api/chat?message=stream+text", id));
     await client.ask("fetch", { port: await node.ask("port"), requests });
-    // One more, so that all before it have begun.
+    // One more, so that all before it have started.
     await client.ask("fetch", {
       port: await node.ask("port"),
       requests: [postRequest("/api/chat?message=follow+last", randomSessionId())],
@@ -174,18 +174,19 @@ async function usedBy(
   };
 }
 
-/** Milliseconds of processor time of these processes of the server, of their parent, and of its children that have ended. */
+/** CPU milliseconds of these server processes, their parent, and its ended children. */
 function serverMs(processes: readonly number[]): number {
   const stats = processes.flatMap((process) => statOf(process) ?? []);
   const parent = statOf(stats[0]?.parent ?? 0);
   return sum(stats.map(({ ownMs }) => ownMs)) + (parent === null ? 0 : parent.ownMs + parent.endedMs);
 }
 
-/** What the system tells of a process, `null` when it has ended. */
+/** Reads a process's statistics, `null` if it has ended. */
 function statOf(process: number) {
   try {
     const text = readFileSync(`/proc/${process}/stat`, "utf8");
-    // Behind the name, which may hold anything: state, parent, and so on (proc_pid_stat(5), where they are counted from 1 and two more).
+    // After the name, which may contain anything: state, parent, and so on (proc_pid_stat(5), which counts
+    // from 1 and two more).
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     const ticks = (first: number): number => Number(fields[first]) + Number(fields[first + 1]);
     return { parent: Number(fields[1]), ownMs: ticks(11) * TICK_MS, endedMs: ticks(13) * TICK_MS };

@@ -1,4 +1,4 @@
-// How long an event takes from the node where it happens to a reader on another node: text that a model says, against one raw hop of the
+// Delay of an event from its node to a subscriber on another node: streaming text, against one raw hop of the
 // same bus, and a rename, against the commit of one row and a hop.
 
 import type { ClientHandlers } from "../load/client.ts";
@@ -9,10 +9,10 @@ import type { Row } from "../table.ts";
 import { hopRow, startHops } from "./hops.ts";
 import { BUSES, until, untilCalls, withServers, type BenchNode, type BusName } from "./servers.ts";
 
-/** Sessions whose model speaks on one node, each with a reader on the other. */
+/** Sessions streaming on one node, each with a subscriber on the other. */
 const SESSIONS = 20;
 const EVERY_MS = 4;
-/** Not counted, at the beginning of each round. */
+/** Not counted, at the start of each round. */
 const WARM_UP = 100;
 
 export async function measureDelays(context: RowContext): Promise<readonly Row[]> {
@@ -26,7 +26,7 @@ interface Spoken {
   readonly port: number;
   readonly ids: readonly string[];
   readonly names: readonly string[];
-  /** Holds the readers. */
+  /** Holds the subscribers. */
   readonly client: RoleProcess<ClientHandlers>;
 }
 
@@ -78,7 +78,7 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
   });
 }
 
-/** From the moment in which the model says it to the bytes at the reader. */
+/** From the model's emission to the bytes at the subscriber. */
 async function speak({ node, names, client }: Spoken, count: number, name: string): Promise<number[]> {
   const marks = Array.from({ length: count }, (_, index) => `${name}-${index}-end`);
   await client.ask("recordArrivals", { name: "all" });
@@ -86,7 +86,7 @@ async function speak({ node, names, client }: Spoken, count: number, name: strin
   return await delaysOf(client, said);
 }
 
-/** From the request to the bytes at the reader. */
+/** From the request to the bytes at the subscriber. */
 async function rename({ port, ids, client }: Spoken, count: number, name: string): Promise<number[]> {
   const marks = Array.from({ length: count }, (_, index) => `${name}-${index}-end`);
   const requests = marks.map((title, index) => {
@@ -107,7 +107,7 @@ async function delaysOf(
 ): Promise<number[]> {
   const arrived = await until("all marks have arrived", async () => {
     const arrivals = new Map(await client.ask("arrivals", { name: "all" }));
-    // A text that is sent as a whole again brings marks of rounds before.
+    // Text that is sent again as a whole contains marks of earlier rounds.
     return begun.every(([mark]) => arrivals.has(mark)) ? arrivals : null;
   });
   return begun.map(([mark, at]) => (arrived.get(mark) ?? Number.NaN) - at);

@@ -1,4 +1,6 @@
-/** How many values fall into each step, from the first step that has one to the last: `7-8 s: 3, 8-9 s: 0, 9-10 s: 1`. */
+/**
+ * Counts the values of each step, from the first non-empty step to the last: `7-8 s: 3, 8-9 s: 0, 9-10 s: 1`.
+ */
 export function formatHistogram(values: readonly number[], step: number, unit: string): string {
   const counts = new Map<number, number>();
   for (const value of values) {

@@ -1,4 +1,4 @@
-// Rows that are held against raw hops of the same bus.
+// Rows compared with raw hops of the same bus.
 
 import { HOPS_TABLE, type HopsHandlers, type HopsInput } from "../controls/hops.ts";
 import { RoleProcess } from "../role.ts";
@@ -6,12 +6,12 @@ import { delayRow, type Rounds } from "../rows/delay-row.ts";
 import type { Row } from "../table.ts";
 import { until, type BenchServers } from "./servers.ts";
 
-/** How many times as long as the control it may take. */
-const MOST = 5;
+/** Maximum ratio to the control. */
+const MAX_RATIO = 5;
 
 /** Two bare processes on the bus. */
 export interface Hops {
-  /** Milliseconds that each hop took, with the commit of one row before it or without. */
+  /** Returns the milliseconds of each hop, with or without the commit of one row before it. */
   measure(count: number, everyMs: number, commits: boolean): Promise<readonly number[]>;
 }
 
@@ -37,7 +37,7 @@ export async function startHops(servers: BenchServers): Promise<Hops> {
   };
 }
 
-/** A row that is held against raw hops. */
+/** A row compared with raw hops. */
 export function hopRow(name: string, rounds: Rounds): Row {
-  return delayRow(name, rounds, MOST);
+  return delayRow(name, rounds, MAX_RATIO);
 }

@@ -1,4 +1,4 @@
-// How long it takes from an interrupt that one node is asked for until the model call on another node is aborted, against the commit of
+// Time from an interrupt on one node until the model call on another node is aborted, against the commit of
 // one row and a raw hop.
 
 import { postRequest, randomSessionId } from "../load/requests.ts";
@@ -7,9 +7,12 @@ import type { Row } from "../table.ts";
 import { hopRow, startHops } from "./hops.ts";
 import { BUSES, untilCalls, withServers, type BenchNode, type BusName } from "./servers.ts";
 
-/** An interrupt takes five milliseconds of processor in all: at a shorter pace the row would tell of waits for two cores. */
+/**
+ * An interrupt takes five CPU milliseconds in total: at a shorter interval the row would measure waiting for
+ * two cores.
+ */
 const EVERY_MS = 10;
-/** Turns that run at once, below what a process runs at most. */
+/** Concurrent turns, below the limit of a process. */
 const TURNS = 240;
 
 export async function measureInterrupts(context: RowContext): Promise<readonly Row[]> {
@@ -24,7 +27,7 @@ function measureOn(bus: BusName, context: RowContext): Promise<Row> {
     const hops = await startHops(servers);
     const [runner, other] = nodes;
     if (runner === undefined || other === undefined) throw new Error("There are two nodes");
-    // One round that is not counted.
+    // A warm-up round.
     await interrupt(context, runner, other, "warm-up");
     await hops.measure(TURNS, EVERY_MS, true);
     let serial = 0;
@@ -40,7 +43,7 @@ function measureOn(bus: BusName, context: RowContext): Promise<Row> {
   });
 }
 
-/** Starts turns on one node and interrupts them on the other one, one after the other. Answers milliseconds. */
+/** Starts turns on one node and interrupts them on the other, one by one. Returns milliseconds. */
 async function interrupt(
   { client }: RowContext,
   runner: BenchNode,

@@ -1,4 +1,5 @@
-// What the nodes of the bench share: a PostgreSQL server whose commits reach the disk, and NATS where it carries their notes.
+// Servers shared by the nodes of the bench: PostgreSQL with durable commits, and NATS if it carries the
+// notifications.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
@@ -13,8 +14,8 @@ export type BusName = (typeof BUSES)[number];
 
 export type BenchNode = RoleProcess<ColloquyHandlers>;
 
-/** How long something that is waited for may take: much longer than it does. */
-const PATIENCE_MS = 60_000;
+/** Time-out for conditions, much longer than they take. */
+const TIMEOUT_MS = 60_000;
 
 interface Stoppable {
   stop(): Promise<void>;
@@ -42,7 +43,7 @@ export class BenchServers {
     return this.#nats === null ? null : `nats://127.0.0.1:${this.#nats.port}`;
   }
 
-  /** Starts nodes on a database, one after the other: the first one makes its tables. */
+  /** Starts nodes on a database one by one: the first one creates its tables. */
   async startNodes(
     context: RowContext,
     database: string,
@@ -60,7 +61,7 @@ export class BenchServers {
     return nodes;
   }
 
-  /** Stops it with the servers, if nobody has before. */
+  /** Stops it with the servers, unless stopped before. */
   keep<Kept extends Stoppable>(process: Kept): Kept {
     this.#kept.push(process);
     return process;
@@ -73,7 +74,7 @@ export class BenchServers {
   }
 }
 
-/** Runs `work` with servers of its own, and stops them and what was started on them, whatever happens. */
+/** Runs `work` with its own servers, and always stops them and what was started on them. */
 export async function withServers<Result>(
   bus: BusName,
   work: (servers: BenchServers) => Promise<Result>,
@@ -86,18 +87,18 @@ export async function withServers<Result>(
   }
 }
 
-/** Asks again and again until the answer is not `null`. */
+/** Polls until the answer is not `null`. */
 export async function until<Result>(what: string, ask: () => Promise<Result | null>): Promise<Result> {
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + TIMEOUT_MS;
   while (performance.now() < end) {
     const answer = await ask();
     if (answer !== null) return answer;
     await sleep(50);
   }
-  throw new Error(`Waited in vain until ${what}`);
+  throw new Error(`Timed out waiting until ${what}`);
 }
 
-/** The calls of the model on a node that answer "follow NAME", when all of them are there as asked for. */
+/** Resolves with a node's model calls for these names once all meet the condition. */
 export function untilCalls(
   node: BenchNode,
   names: readonly string[],

@@ -1,4 +1,4 @@
-// How long the turns of a node that is killed stand still: from `kill -9` until another node's model call begins.
+// How long the turns of a killed node pause: from `kill -9` until another node's model call starts.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { postRequest, randomSessionId } from "../load/requests.ts";
@@ -10,12 +10,12 @@ import { formatHistogram } from "./histogram.ts";
 import { BUSES, untilCalls, withServers, type BenchNode, type BusName } from "./servers.ts";
 
 const WAVES = 3;
-/** Nodes that are killed in one wave; fewer seconds apart than a lease lasts, so that none of them takes over from another. */
+/** Nodes killed in one wave; fewer seconds apart than a lease lasts, so that none takes over from another. */
 const VICTIMS = 4;
 const TURNS_OF_EACH = 4;
-/** Leases are renewed so often: the kills are spread evenly over it. */
+/** Interval of lease renewals: the kills are spread evenly over it. */
 const RENEWED_EVERY_MS = 3000;
-const MOST_MS = 15_000;
+const MAX_MS = 15_000;
 
 export async function measureTakeover(context: RowContext): Promise<readonly Row[]> {
   const rows: Row[] = [];
@@ -44,8 +44,8 @@ function measureOn(bus: BusName, context: RowContext): Promise<Row> {
       colloquy: `p50 ${seconds(median(taken))}, ${seconds(least)} to ${seconds(greatest)}; ${formatHistogram(taken, 1000, "s")}`,
       control: "–",
       ratio: `longest ${seconds(greatest)}`,
-      target: `at most ${MOST_MS / 1000} s`,
-      met: greatest <= MOST_MS,
+      target: `at most ${MAX_MS / 1000} s`,
+      met: greatest <= MAX_MS,
     };
   });
 }
@@ -54,11 +54,11 @@ interface Kill {
   readonly victim: BenchNode;
   readonly survivor: BenchNode;
   readonly name: string;
-  /** Milliseconds between the beginning of its turns and the kill. */
+  /** Milliseconds between the start of its turns and the kill. */
   readonly afterMs: number;
 }
 
-/** Milliseconds that each turn of the victim stood still. */
+/** Returns the milliseconds that each turn of the victim paused. */
 async function killAndWait({ client }: RowContext, { victim, survivor, name, afterMs }: Kill) {
   const names = Array.from({ length: TURNS_OF_EACH }, (_, index) => `${name}-${index}`);
   const requests = names.map((turn) => postRequest(`/api/chat?message=follow+${turn}`, randomSessionId()));

@@ -1,5 +1,5 @@
-// How far state on one node is behind text that streams on another: the age of the oldest piece that an answer does not have when it was
-// asked for (the issue "Many machines": at most 250 ms, which is the checkpoint's pace).
+// How far the state on one node lags behind text streaming on another: the age of the oldest piece missing
+// from an answer when it was requested. Target: 250 ms, the checkpoint interval.
 
 import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
 import type { RowContext } from "../rows/row.ts";
@@ -7,11 +7,11 @@ import { percentile } from "../statistics.ts";
 import { formatMs, type Row } from "../table.ts";
 import { BUSES, untilCalls, withServers, type BenchNode, type BusName } from "./servers.ts";
 
-/** Turns that stream twenty pieces a second beside the one that is read. */
+/** Turns that stream twenty pieces a second beside the measured one. */
 const BESIDE = [0, 200] as const;
 const PIECE_EVERY_MS = 20;
 const ASKED_EVERY_MS = 10;
-const MOST_MS = 250;
+const MAX_MS = 250;
 
 export async function measureTexts(context: RowContext): Promise<readonly Row[]> {
   const rows: Row[] = [];
@@ -38,7 +38,10 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
   });
 }
 
-/** A model on one node says a text piece by piece, whose state is asked for on the other one. Answers the ages of what answers lack. */
+/**
+ * Streams text piece by piece on one node while polling the state on the other. Returns the ages of missing
+ * pieces.
+ */
 async function readElsewhere(
   { client, rounds, measuredMs }: RowContext,
   runner: BenchNode,
@@ -63,7 +66,7 @@ async function readElsewhere(
   return ages(said, answers);
 }
 
-/** For each answer the age in milliseconds of the oldest piece that it does not have, 0 where it has all that was said. */
+/** Returns for each answer the age in milliseconds of the oldest missing piece, 0 if none is missing. */
 function ages(
   said: readonly (readonly [mark: string, saidAt: number])[],
   answers: readonly (readonly [askedAt: number, count: number])[],
@@ -82,7 +85,7 @@ function rowOf(bus: BusName, beside: number, behind: readonly number[]): Row {
     colloquy: `p50 ${formatMs(percentile(behind, 0.5))}, p99 ${formatMs(percentile(behind, 0.99))} of ${behind.length} answers`,
     control: "–",
     ratio: `longest ${formatMs(longest)}`,
-    target: `at most ${MOST_MS} ms`,
-    met: longest <= MOST_MS,
+    target: `at most ${MAX_MS} ms`,
+    met: longest <= MAX_MS,
   };
 }

@@ -1,10 +1,10 @@
 import { median, percentile } from "../statistics.ts";
 import { formatMs, formatRounds, type Row } from "../table.ts";
 
-/** Delays in milliseconds, those of Colloquy and of its control in turn. */
+/** Delays in milliseconds of Colloquy and of its control. */
 export type Rounds = readonly { readonly colloquy: readonly number[]; readonly control: readonly number[] }[];
 
-/** Their p99, which is to be at most `most` times that of the control: the median of the rounds' ratios counts. */
+/** Compares p99 values; the median of the rounds' ratios may be at most `most`. */
 export function delayRow(name: string, rounds: Rounds, most: number): Row {
   const ratios = rounds.map((round) => percentile(round.colloquy, 0.99) / percentile(round.control, 0.99));
   const describe = (of: "colloquy" | "control") => {

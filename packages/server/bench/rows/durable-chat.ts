@@ -1,4 +1,4 @@
-// Chats accepted and on the disk, their turns parked behind a gate, against bare node:http that inserts one row.
+// Chats accepted and durable, with parked turns, against bare node:http that inserts one row.
 
 import type { InsertInput } from "../controls/insert.ts";
 import type { RequestPlan } from "../load/requests.ts";
@@ -15,10 +15,10 @@ import {
   type RowContext,
 } from "./row.ts";
 
-/** As many as there are: none is refused because others wait. The places for turns that run are the usual 256. */
+/** Unlimited: no chat is refused because of queued ones. Slots for running turns are the usual 256. */
 const LIMITS = { maxWaiting: 10_000_000 } as const;
 
-/** The first message of a session starts a turn; the others wait behind it, as many as may. */
+/** The first message of a session starts a turn; the others queue behind it, up to the limit. */
 const MESSAGES_PER_SESSION = 10;
 
 export async function measureDurableChat(context: RowContext): Promise<readonly Row[]> {
@@ -40,7 +40,7 @@ export async function measureDurableChat(context: RowContext): Promise<readonly 
       checkStatuses(result);
       return result.perSecond;
     };
-    // A fresh server each round, so that no round has the parked turns of the one before.
+    // A new server each round, without parked turns of earlier rounds.
     const measureColloquy = async () => {
       const colloquy = startColloquyRole(context, LIMITS);
       try {

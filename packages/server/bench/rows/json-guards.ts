@@ -1,15 +1,15 @@
-// What it costs to check JSON from outside, beside JSON.parse alone. In this process: no request has a part in it.
+// Cost of validating untrusted JSON compared with JSON.parse alone. In this process, without requests.
 
 import { parseJson } from "../../src/http/json-text.ts";
 import { median } from "../statistics.ts";
 import { formatMs, formatRounds, type Row } from "../table.ts";
 import type { RowContext } from "./row.ts";
 
-/** Characters of each text: the longest body there is. */
+/** Characters of each text: the maximum body size. */
 const SIZE = 256 * 1024;
 const RUNS = 20;
 
-/** What a list is full of. */
+/** Elements of the list. */
 const UNITS = ["{},", "[],", '"",', '{"a":1},', '{"a":1,"b":2},', "1,"];
 
 export function measureJsonGuards({ rounds }: RowContext): Promise<readonly Row[]> {
@@ -33,7 +33,7 @@ function measureUnit(unit: string, count: number): Row {
   };
 }
 
-/** Milliseconds of the fastest run: what others do on the machine only makes one slower. */
+/** Returns the milliseconds of the fastest run: other load only makes runs slower. */
 function fastest(run: () => unknown): number {
   let least = Number.POSITIVE_INFINITY;
   for (let index = 0; index < RUNS; index += 1) {

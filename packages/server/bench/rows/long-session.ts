@@ -1,5 +1,4 @@
-// A session of 2,000 messages polled while it streams, against one of 20: a client that polls must not pay for the length of a
-// conversation more than for its bytes.
+// Polling a streaming session of 2,000 messages against one of 20: the cost must grow with the bytes only.
 
 import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
 import { median } from "../statistics.ts";
@@ -63,7 +62,7 @@ async function ask(context: RowContext, port: number, request: string): Promise<
   return await context.client.ask("fetch", { port, requests: [request] });
 }
 
-/** A session with this many messages, half of them the assistant's. */
+/** Creates a session with this many messages, half of them the assistant's. */
 async function makeSession(context: RowContext, port: number, messages: number): Promise<string> {
   const id = randomSessionId();
   const chat = postRequest("/api/chat?message=something+to+say", id).replace(
@@ -77,7 +76,7 @@ async function makeSession(context: RowContext, port: number, messages: number):
   return id;
 }
 
-/** One client that polls as fast as it is answered. */
+/** Polls with one client as fast as it is answered. */
 async function pollStreaming(context: RowContext, port: number, id: string): Promise<Polling> {
   const result = await poll(context, port, getRequest("/api/state", id), "200");
   const total = result.latencies.reduce((sum, latency) => sum + latency, 0);
@@ -86,7 +85,7 @@ async function pollStreaming(context: RowContext, port: number, id: string): Pro
   return { ms, bytes, nsPerByte: (ms * 1e6) / bytes };
 }
 
-/** Microseconds of a 304. */
+/** Returns the microseconds of a 304. */
 async function pollUnchanged(context: RowContext, port: number, id: string): Promise<number> {
   const { headers } = await context.client.ask("answer", { port, request: getRequest("/api/state", id) });
   const tag = headers.find(([name]) => name.toLowerCase() === "etag")?.[1] ?? "";

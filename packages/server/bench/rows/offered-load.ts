@@ -1,4 +1,4 @@
-// 500 chats a second offered, whose turns run, and 200 states a second beside them, against the two bare servers.
+// 500 chats a second with running turns, and 200 states a second beside them, against the two bare servers.
 
 import type { BytesInput } from "../controls/bytes.ts";
 import type { InsertInput } from "../controls/insert.ts";
@@ -11,11 +11,11 @@ import { makeSmallSession } from "./state.ts";
 
 const CHATS_PER_SECOND = 500;
 const STATES_PER_SECOND = 200;
-/** Of each load: far more than are ever busy. */
+/** Per load: far more than are ever busy. */
 const CONNECTIONS_OF_EACH = 32;
 const MESSAGES_PER_SESSION = 10;
 
-/** 99 in a hundred were answered within this many milliseconds. */
+/** p99 in milliseconds. */
 interface Percentiles {
   readonly chats: number;
   readonly states: number;
@@ -85,7 +85,7 @@ async function offer(
     warmUpMs: context.warmUpMs,
     measuredMs: context.measuredMs * 1.5,
   });
-  if (chats === undefined || states === undefined) throw new Error("A load has no result");
+  if (chats === undefined || states === undefined) throw new Error("No result for a load");
   checkStatuses(chats);
   checkStatuses(states);
   return { chats: percentile(chats.latencies, 0.99), states: percentile(states.latencies, 0.99) };

@@ -1,4 +1,4 @@
-// What the rows have in common: where they work, how long they measure, and how Colloquy and its control take turns.
+// What rows share: directories, durations, and the alternation of Colloquy and its control.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,28 +10,28 @@ import type { Row } from "../table.ts";
 
 export interface RowContext {
   readonly client: RoleProcess<ClientHandlers>;
-  /** How often Colloquy and the control are measured in turn. */
+  /** Number of alternating measurements of Colloquy and its control. */
   readonly rounds: number;
-  /** Milliseconds of one measurement, and of what comes before it and is not counted. */
+  /** Milliseconds of one measurement, and of its warm-up. */
   readonly measuredMs: number;
   readonly warmUpMs: number;
-  /** A tenth of the great numbers (sessions, requests), for a first impression. */
+  /** Uses a tenth of large counts (sessions, requests), for a first impression. */
   readonly quick: boolean;
-  /** Arguments for Node of the Colloquy that is measured, such as `--cpu-prof`. */
+  /** Arguments for Colloquy's Node, such as `--cpu-prof`. */
   readonly nodeArguments: readonly string[];
-  /** An empty directory of its own at each call. */
+  /** Returns a new empty directory. */
   newDirectory(): string;
 }
 
 export type MeasureRow = (context: RowContext) => Promise<readonly Row[]>;
 
-/** Connections that the rows of the issue ask for. */
+/** Number of connections in most rows. */
 export const CONNECTIONS = 64;
 
-/** A role that tells where it listens. */
+/** A role that reports its port. */
 export type Listening = { readonly port: () => number };
 
-/** Starts Colloquy in a fresh directory. */
+/** Starts Colloquy in a new directory. */
 export function startColloquyRole(
   context: RowContext,
   limits: ColloquyInput["limits"] = {},
@@ -41,7 +41,7 @@ export function startColloquyRole(
   return new RoleProcess<ColloquyHandlers>("colloquy", input, context.nodeArguments);
 }
 
-/** Measures A and B in turn, as often as the context says. */
+/** Measures A and B alternately, as often as the context says. */
 export async function inTurn<Result>(
   rounds: number,
   colloquy: () => Promise<Result>,
@@ -54,18 +54,18 @@ export async function inTurn<Result>(
   return results;
 }
 
-/** Throws when an answer was none of the expected statuses: then nothing that was measured means anything. */
+/** Throws if any answer had an unexpected status, because the measurement is then meaningless. */
 export function checkStatuses(result: Pick<LoopResult, "statuses">, expected = "200"): void {
   const wrong = Object.entries(result.statuses).filter(([status]) => status !== expected);
   if (wrong.length > 0) throw new Error(`Unexpected answers: ${JSON.stringify(result.statuses)}`);
 }
 
-/** Stops processes, whatever has happened to them. */
+/** Stops processes, ignoring failures. */
 export async function stopAll(processes: readonly { stop(): Promise<void> }[]): Promise<void> {
   await Promise.all(processes.map((process) => process.stop()));
 }
 
-/** A function that makes empty directories below `root`. */
+/** Returns a function that creates empty directories below `root`. */
 export function directoriesIn(root: string): () => string {
   let last = 0;
   return () => {

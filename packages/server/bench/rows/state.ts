@@ -16,13 +16,13 @@ import {
   type RowContext,
 } from "./row.ts";
 
-/** Makes a session whose snapshot has about 2 KB and answers how Colloquy sends it. */
+/** Creates a session with a snapshot of about 2 KB and returns Colloquy's answer. */
 export async function makeSmallSession(
   context: RowContext,
   port: number,
   sessionId: string,
 ): Promise<LoadAnswer> {
-  // Each of these waits for its answer: three turns, and a state when the title has come too.
+  // Each waits for its answer: three turns, and a state once the title is there.
   const chat = (text: string) =>
     postRequest(`/api/chat?message=${text}`, sessionId).replace(
       "Content-Length",

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /**
- * Writes sessions straight into a database that the service has made: each with one answered message and a title, as they are a
- * day later, when their events are no longer kept.
+ * Inserts sessions directly into a database created by the service: each with one answered message and a
+ * title, as they are a day later, without events.
  */
 export function insertSessions(database: DatabaseSync, count: number): void {
   const uuid = `lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-8' ||

@@ -1,5 +1,5 @@
-// Starting on a data directory with a million sessions, against starting on an empty one; and a million requests with random
-// ids, each of which makes a session that nobody comes back to.
+// Start on a data directory with a million sessions, against an empty one; and a million requests with random
+// ids, each of which creates an abandoned session.
 
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,10 @@ import { insertSessions } from "./stored-sessions-sql.ts";
 
 const MAIN = join(import.meta.dirname, "..", "..", "src", "main.ts");
 const MEGABYTE = 1024 * 1024;
-/** Longer than an empty session is kept, what cleanup adds to it, and what a use may be noted late (contract section 1). */
+/**
+ * Longer than the expiry of an empty session, plus the cleanup interval and the delay of recording uses
+ * (contract section 1).
+ */
 const PAST_EXPIRY_MS = 3 * 60 * 60 * 1000;
 
 export async function measureStart(context: RowContext): Promise<readonly Row[]> {
@@ -22,7 +25,7 @@ export async function measureStart(context: RowContext): Promise<readonly Row[]>
   const database = openDatabase(join(full, "data"), false);
   insertSessions(database, stored);
   database.close();
-  // One start of each that is not counted: caches of the system, and what a first start on new data does once.
+  // One uncounted start of each, for file system caches and one-time work on new data.
   for (const directory of [full, empty]) await timeStart(directory);
   const rounds = await inTurn(
     Math.max(5, context.rounds),
@@ -42,7 +45,7 @@ export async function measureStart(context: RowContext): Promise<readonly Row[]>
   ];
 }
 
-/** Milliseconds from the start of the process to the answer that it is ready. */
+/** Returns the milliseconds from the start of the process until it is ready. */
 async function timeStart(directory: string): Promise<number> {
   mkdirSync(join(directory, "data"), { recursive: true });
   const port = await findFreePort();
@@ -101,7 +104,7 @@ export async function measureRandomIds(context: RowContext): Promise<readonly Ro
 
 function openDatabase(directory: string, readOnly: boolean): DatabaseSync {
   const file = readdirSync(directory).find((name) => name.endsWith(".db"));
-  if (file === undefined) throw new Error(`There is no database in ${directory}`);
+  if (file === undefined) throw new Error(`No database in ${directory}`);
   return new DatabaseSync(join(directory, file), { readOnly });
 }
 

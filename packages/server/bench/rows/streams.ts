@@ -1,4 +1,4 @@
-// Ten thousand open event streams: what each costs, and how long an event takes to one of them.
+// Ten thousand open event streams: memory per stream, and the delay of events on one of them.
 
 import type { ClientHandlers } from "../load/client.ts";
 import type { StreamsHandlers, StreamsInput } from "../controls/streams.ts";
@@ -9,7 +9,7 @@ import { delayRow } from "./delay-row.ts";
 import { inTurn, startColloquyRole, stopAll, type RowContext } from "./row.ts";
 
 const ACCEPT = "Accept: text/event-stream\r\n";
-/** Streams whose session has a turn that runs, and so can say something at any time. */
+/** Streams whose session has a running turn that can emit text at any time. */
 const FOLLOWED = 200;
 const EVENTS_A_ROUND = 1000;
 
@@ -19,24 +19,24 @@ interface Trigger {
   readonly mark: string;
 }
 
-/** Writes the request that makes an event with this mark on this stream. */
+/** Returns the request that causes an event with this mark on this stream. */
 type WriteTrigger = (stream: number, mark: string) => string;
 
-/** What is done to a server, and how its requests look. */
+/** How to prepare and trigger a server. */
 interface Subject {
   readonly server: RoleProcess<StreamsHandlers>;
   readonly streams: readonly string[];
-  /** Requests before anything is measured. */
+  /** Requests before the measurement. */
   readonly preparation: readonly string[];
   readonly live: WriteTrigger;
   readonly durable: WriteTrigger;
 }
 
-/** A server with all its streams open, and the client that holds their other ends. */
+/** A server with all streams open, and the client that holds them. */
 interface Opened {
-  /** Bytes of the server that each stream adds. */
+  /** Server memory per stream in bytes. */
   readonly bytesEach: number;
-  /** Delays in milliseconds of one round of events. */
+  /** Measures one round of events; returns delays in milliseconds. */
   measure(kind: "live" | "durable", round: number): Promise<readonly number[]>;
   stop(): Promise<void>;
 }
@@ -90,7 +90,7 @@ function colloquySubject(context: RowContext, sessions: readonly string[]): Subj
   return {
     server: startColloquyRole(context),
     streams: sessions.map((id) => getRequest("/api/updates?include=messages", id, ACCEPT)),
-    // The sessions are there before anything is measured: what a stream costs is asked, not what a session does.
+    // Create the sessions first, so that only the streams are measured.
     preparation: sessions
       .slice(0, FOLLOWED)
       .map((id, stream) => postRequest(`/api/chat?message=follow+${stream}`, id)),
@@ -102,12 +102,15 @@ function colloquySubject(context: RowContext, sessions: readonly string[]): Subj
   };
 }
 
-/** Opens all streams of a server, from a client process of its own: two of them would need too many sockets in one. */
+/**
+ * Opens all streams of a server from a separate client process: two servers' streams would need too many
+ * sockets in one.
+ */
 async function openAll({ server, streams, preparation, live, durable }: Subject): Promise<Opened> {
   const client = new RoleProcess<ClientHandlers>("client", null);
   const [port, triggerPort] = [await server.ask("port"), await server.ask("triggerPort")];
   await client.ask("fetch", { port, requests: preparation });
-  // The first hundred warm the server up and are not counted.
+  // The first hundred are a warm-up and not counted.
   await client.ask("openStreams", { name: "warm", port, requests: streams.slice(0, 100) });
   await client.ask("closeStreams", { name: "warm" });
   const before = await server.ask("memory");
@@ -127,7 +130,7 @@ async function openAll({ server, streams, preparation, live, durable }: Subject)
   };
 }
 
-/** Events to streams far apart from each other, each with a mark of its own. */
+/** Returns triggers for streams far apart, each with its own mark. */
 function triggersOf(among: number, name: string, write: WriteTrigger): Trigger[] {
   return Array.from({ length: EVENTS_A_ROUND }, (_, index) => {
     const stream = (index * 7919) % among;

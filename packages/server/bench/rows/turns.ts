@@ -1,5 +1,5 @@
-// Whole turns on an instant model of ten deltas, against the SDK's streamText over the same model: how many a second, and how
-// much longer one takes.
+// Whole turns on an instant model of ten deltas, against the SDK's streamText over the same model: throughput
+// and added latency.
 
 import type { SdkHandlers } from "../controls/sdk.ts";
 import type { LoopResult } from "../load/closed-loop.ts";
@@ -8,10 +8,10 @@ import { median } from "../statistics.ts";
 import { formatCount, formatMs, formatRounds, type Row } from "../table.ts";
 import { checkStatuses, CONNECTIONS, inTurn, startColloquyRole, stopAll, type RowContext } from "./row.ts";
 
-/** Turns of a session before a new one begins, as in a short conversation. */
+/** Turns per session, as in a short conversation. */
 const TURNS_PER_SESSION = 10;
 
-/** `Prefer: wait` makes the answer of a chat come when its turn has ended, so that a request is a whole turn. */
+/** With `Prefer: wait`, a chat is answered when its turn has ended, so a request is a whole turn. */
 async function runTurns(context: RowContext, port: number, connections: number): Promise<LoopResult> {
   const result = await context.client.ask("closedLoop", {
     port,
