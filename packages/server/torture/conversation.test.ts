@@ -10,7 +10,7 @@ describe("messages", () => {
   });
 });
 
-describe("answers", () => {
+describe("answerFits", () => {
   it.each([
     ["count to 3 for message 7", "1 2 3", true],
     ["count to 3 for message 7", "1 2", false],
@@ -19,7 +19,7 @@ describe("answers", () => {
     ["what is 1005 * 3?", "1005 * 3 = 3016.", false],
     ["This is message 4.", 'You said: "This is message 4."', true],
     ["This is message 4.", 'You said: "This is message 5."', false],
-  ])("to %j: %j fits: %s", (message, answer, fits) => {
+  ])("for %j and %j is %s", (message, answer, fits) => {
     expect(answerFits(message, answer)).toBe(fits);
   });
 });

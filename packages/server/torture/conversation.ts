@@ -1,11 +1,14 @@
-// What the clients say to the demo model, every message another one, and what it must answer (contract section 4).
+// Unique messages to the demo model, and the answers it must give (contract section 4).
 
 import type { Random } from "./harness/random.ts";
 
 const COUNT = /^count to (\d+) /;
 const PRODUCT = /^what is (\d+) \* (\d+)\?$/;
 
-/** A new message. `serial` is a number that no other message of the run has. Long answers count: they take `longest` / 20 seconds. */
+/**
+ * Returns a new message. `serial` is unique within the run. Counting answers take up to `longest` / 20
+ * seconds.
+ */
 export function nextMessage(random: Random, serial: number, longest: number): string {
   const kind = random.next();
   if (kind < 0.25) return `count to ${random.integer(2, longest)} for message ${serial}`;
@@ -13,7 +16,7 @@ export function nextMessage(random: Random, serial: number, longest: number): st
   return `This is message ${serial}${" and some more".repeat(random.integer(0, 20))}.`;
 }
 
-/** Whether a complete answer is the one to this message. */
+/** Returns true if a complete answer belongs to this message. */
 export function answerFits(message: string, answer: string): boolean {
   const count = COUNT.exec(message)?.[1];
   if (count !== undefined) {

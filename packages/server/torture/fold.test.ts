@@ -70,7 +70,7 @@ describe("the fold", () => {
     expect(system_events[0]?.id).toBe("30");
   });
 
-  it("adds text, drops what overlaps and tells of a gap", () => {
+  it("adds text, drops overlaps and detects gaps", () => {
     const streaming = folded([
       {
         type: "message_created",
@@ -86,14 +86,14 @@ describe("the fold", () => {
     expect(foldDelta(streaming, { message_id: "b", offset: 0, text: "x" })).toBeNull();
   });
 
-  it("adds no text to a message that is sealed", () => {
+  it("adds no text to a sealed message", () => {
     const sealed = folded([{ type: "message_created", message: message("a", { status: "interrupted" }) }]);
     expect(foldDelta(sealed, { message_id: "a", offset: 5, text: " more" })).toBe(sealed);
   });
 });
 
-describe("comparing a fold with a snapshot", () => {
-  it("finds nothing between equals and names what differs", () => {
+describe("compareFold", () => {
+  it("returns nothing for equal states and names differences", () => {
     expect(compareFold(EMPTY, structuredClone(EMPTY), false)).toEqual([]);
     expect(compareFold(EMPTY, { ...EMPTY, title: "x" }, false)).toEqual([expect.stringContaining("title")]);
     expect(compareFold(EMPTY, { ...EMPTY, messages: [message("a")] }, true)).toEqual([
@@ -101,7 +101,7 @@ describe("comparing a fold with a snapshot", () => {
     ]);
   });
 
-  it("leaves out streaming text, and only that, while a message streams", () => {
+  it("ignores streaming text, and only that, while a message streams", () => {
     const at = (content: string, status: Message["status"]) => ({
       ...EMPTY,
       messages: [message("a", { sender: "agent", content, status })],
@@ -113,7 +113,7 @@ describe("comparing a fold with a snapshot", () => {
 });
 
 describe("event ids", () => {
-  it("are split into life and number", () => {
+  it("are split into incarnation and number", () => {
     expect(splitEventId("k3f9-42")).toEqual({ life: "k3f9", number: 42 });
   });
 });

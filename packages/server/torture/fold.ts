@@ -1,27 +1,30 @@
-// A snapshot carried forward by events, as a client does it (contract section 5, "The fold"). Written from the contract
-// alone: nothing here is shared with the server.
+// Folds events over a snapshot (contract section 5, "The fold"). An independent implementation that shares
+// nothing with the server.
 
 import { isDeepStrictEqual } from "node:util";
 import type { Message, PendingAction, Snapshot, SystemEvent, UpdateEvent } from "@colloquy/protocol";
 
-/** How many system events a snapshot shows (contract section 2). */
+/** Number of system events in a snapshot (contract section 2). */
 const SYSTEM_EVENTS_SHOWN = 100;
 
-/** What a reader knows of a session after an event. Never changed: every event makes a new one. */
+/** A client's state of a session after an event. Immutable. */
 export type FoldState = Snapshot;
 
-/** The parts of an event id, which a client needs only to check that none is missing (contract section 5). */
+/** Splits an event id, which clients need only to check for gaps (contract section 5). */
 export function splitEventId(id: string): { readonly life: string; readonly number: number } {
   const dash = id.lastIndexOf("-");
   return { life: id.slice(0, Math.max(0, dash)), number: Number(id.slice(dash + 1)) };
 }
 
-/** The state after a numbered event with this id. */
+/** Returns the state after a numbered event with this id. */
 export function foldEvent(state: FoldState, event: UpdateEvent, id: string): FoldState {
   return { ...state, ...changeOf(state, event), last_event_id: id };
 }
 
-/** The state after text arrived; `null` when text before it is missing, so that the snapshot must be fetched again. */
+/**
+ * Returns the state after a delta; `null` if earlier text is missing, so that the snapshot must be fetched
+ * again.
+ */
 export function foldDelta(
   state: FoldState,
   delta: { readonly message_id: string; readonly offset: number; readonly text: string },
@@ -29,7 +32,8 @@ export function foldDelta(
   const message = state.messages.find(({ id }) => id === delta.message_id);
   if (message === undefined || message.content.length < delta.offset) return null;
   if (message.status !== "streaming") return state;
-  // From the start comes all there is so far, also where the reader had more of it before a crash (contract section 5).
+  // A delta at offset 0 carries the whole text, which may be shorter than before a crash (contract section
+  // 5).
   const known = delta.offset === 0 ? "" : message.content;
   const content = known + delta.text.slice(known.length - delta.offset);
   return content === message.content
@@ -38,8 +42,8 @@ export function foldDelta(
 }
 
 /**
- * What the fold has that the snapshot has not, in words; empty when they agree. With `whileStreaming`, text of messages that
- * stream may differ: it is live and has no number.
+ * Returns the differences between fold and snapshot; empty if they agree. With `whileStreaming`, text of
+ * streaming messages may differ: deltas are not numbered.
  */
 export function compareFold(fold: FoldState, snapshot: Snapshot, whileStreaming: boolean): string[] {
   const seen = whileStreaming ? withoutStreamingText : visible;
@@ -83,13 +87,13 @@ function pendingAfter(pending: readonly PendingAction[], { type, payload }: Syst
   return pending.filter(({ id }) => type !== "action_resolved" || id !== payload["id"]);
 }
 
-/** A message that is not known goes where its event says: a snapshot leaves out an answer that has not begun. */
+/** Inserts an unknown message at the event's index: a snapshot leaves out an answer without content. */
 function replaced(messages: readonly Message[], message: Message, index = messages.length): Message[] {
   const at = messages.findIndex(({ id }) => id === message.id);
   return at < 0 ? messages.toSpliced(index, 0, message) : messages.with(at, message);
 }
 
-/** As snapshots show it: without an answer that has not begun to say or do anything. */
+/** Leaves out an answer without text and calls, as snapshots do. */
 function visible(state: Snapshot): Snapshot {
   const messages = state.messages.filter(
     ({ sender, status, content, tool_calls: calls }) =>
@@ -99,7 +103,7 @@ function visible(state: Snapshot): Snapshot {
 }
 
 function withoutStreamingText(state: Snapshot): Snapshot {
-  // Text decides whether an answer without calls is there at all.
+  // Without calls, an answer is only visible if it has text.
   const messages = state.messages
     .filter(({ status, tool_calls: calls }) => status !== "streaming" || calls !== undefined)
     .map((message) => (message.status === "streaming" ? { ...message, content: "" } : message));
@@ -111,7 +115,7 @@ function abridge(value: unknown): string {
   return text.length <= 400 ? text : `${text.slice(0, 100)} … ${text.slice(-300)}`;
 }
 
-/** Whether an event is behind another one in the log of the same life; `false` where there is no other. */
+/** Returns true if an event is later in the log of the same incarnation; `false` without another one. */
 export function isAfter(id: string, position: string | undefined): boolean {
   if (position === undefined) return false;
   const [one, other] = [splitEventId(id), splitEventId(position)];

@@ -1,4 +1,4 @@
-// One run of the torture: a server that is killed again and again, people who use it meanwhile, and the questions at the end.
+// One run of the torture: a server killed again and again under load, and the final checks.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,15 +17,15 @@ export interface KillRunOptions {
   /** The server's main.ts. */
   readonly main: string;
   readonly seed: string;
-  /** For which servers are ready, starts not counted. */
+  /** Total time with a ready server, excluding starts. */
   readonly minutes: number;
   readonly kills: number;
   readonly people: number;
-  /** End as soon as something is wrong. */
+  /** Ends the run at the first violation. */
   readonly untilFirstViolation: boolean;
 }
 
-/** A session that works without any change for this long is stuck; in milliseconds. */
+/** Milliseconds without any change after which a processing session counts as stuck. */
 const STUCK_MS = 30_000;
 
 export async function runKills(options: KillRunOptions): Promise<TortureResult> {
@@ -55,13 +55,13 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     messages: countMessages(),
     interrupts: { count: 0 },
     giveUp: giveUp.signal,
-    // What a killed process has not answered it will never do.
+    // A killed process never answers its pending requests.
     isCarriedOutLate: false,
-    // Which request meets which life of the server is not told apart.
+    // Requests are not attributed to incarnations of the server.
     wholeness: () => null,
     disturbedAt: () => Number.NEGATIVE_INFINITY,
     stuckMs: STUCK_MS,
-    // None would ever be complete.
+    // No long answer would ever complete.
     hasLongAnswers: false,
   };
   const people = startPeople(context, options.people, random, stopping.signal);

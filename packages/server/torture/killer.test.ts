@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { createRandom } from "./harness/random.ts";
 import { planLives } from "./killer.ts";
 
-describe("lives of servers", () => {
+describe("planLives", () => {
   const plan = { kills: 30, serving: 90_000 };
 
-  it("are as many as kills, serve as long as planned together, and are the same for a seed", () => {
+  it("plans as many lives as kills, with the planned total time, reproducibly", () => {
     const lives = planLives(plan, createRandom(1));
     expect(lives).toHaveLength(30);
     const served = lives.filter(({ endsMsAfter }) => endsMsAfter === "ready").map(({ ms }) => ms);
@@ -15,7 +15,7 @@ describe("lives of servers", () => {
     expect(lives).not.toEqual(planLives(plan, createRandom(2)));
   });
 
-  it("end while the server starts, some of them", () => {
+  it("ends some of them while the server starts", () => {
     const lives = Array.from({ length: 20 }, (_empty, seed) => planLives(plan, createRandom(seed))).flat();
     const atStart = lives.filter(({ endsMsAfter }) => endsMsAfter === "start");
     expect(atStart.length / lives.length).toBeGreaterThan(0.1);

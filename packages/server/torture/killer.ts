@@ -1,4 +1,4 @@
-// Ends the server with SIGKILL at moments that the seed chooses, and starts it again on the same directory.
+// Kills the server with SIGKILL at moments chosen by the seed, and restarts it on the same directory.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,33 +9,34 @@ import type { Violations } from "./violations.ts";
 
 export interface KillPlan {
   readonly kills: number;
-  /** Milliseconds for which servers are ready, all lives together: a slow machine starts them slowly and gives them no less to do. */
+  /** Total milliseconds with a ready server: slow machines start slowly but get the same load. */
   readonly serving: number;
 }
 
-/** How long one server lives. */
+/** How long one server process runs. */
 export type Life =
   | { readonly endsMsAfter: "ready"; readonly ms: number }
-  /** It is killed while it starts, or soon after. */
+  /** Killed during its start or soon after. */
   | { readonly endsMsAfter: "start"; readonly ms: number };
 
 export interface KillOutcome {
-  /** The one that runs at the end. */
+  /** The process running at the end. */
   readonly server: ServerProcess;
   readonly kills: number;
-  /** What the servers before it logged as errors, a few lines of each. */
+  /** Errors logged by earlier processes, a few lines of each. */
   readonly errors: readonly string[];
 }
 
-/** Share of the servers that are killed before anybody knows whether they are ready. */
+/** Share of processes killed before they are ready. */
 const KILLED_AT_START = 0.15;
-/** Milliseconds in which a server starts on a machine of its own, and a little more. */
+/** Milliseconds of a typical start, with some margin. */
 const STARTING_MS = 1500;
-/** Error lines that are kept of one server. */
+/** Error lines kept per process. */
 const ERRORS_KEPT = 3;
 
 /**
- * Kills the server again and again, while it starts too, and leaves one running at the end. `stopping` ends it early. A server that ends by itself is a violation.
+ * Kills the server repeatedly, also during its start, and leaves one running. `stopping` ends it early. A
+ * server that ends by itself is a violation.
  */
 export async function killAndRestart(
   place: ServerPlace,
@@ -62,19 +63,19 @@ export async function killAndRestart(
   return { server, kills, errors };
 }
 
-/** One that has ended by itself is noted as that. */
+/** A process that ended by itself is reported as a violation. */
 async function untilReadyOrGone(server: ServerProcess): Promise<void> {
   await server.ready().catch((error: unknown) => {
     if (server.crash === null) throw error;
   });
 }
 
-/** The first lines that a server logged as errors. */
+/** Returns the first error lines of a server's log. */
 export function errorsOf(server: ServerProcess): string[] {
   return server.log.filter((line) => /"level":"(?:error|fatal)"/.test(line)).slice(0, ERRORS_KEPT);
 }
 
-/** Adds a violation when the server has ended by itself, with the last lines that it logged. */
+/** Adds a violation if the server has ended by itself, with its last log lines. */
 export function noteCrash(server: ServerProcess, violations: Violations): void {
   if (server.crash === null) return;
   violations.add(
@@ -85,7 +86,7 @@ export function noteCrash(server: ServerProcess, violations: Violations): void {
   );
 }
 
-/** As many lives as there are kills, of lengths without a rhythm. */
+/** Plans one run time per kill, irregular on purpose. */
 export function planLives(plan: KillPlan, random: Random): Life[] {
   const lives = Array.from({ length: plan.kills }, (): Life => {
     return random.chance(KILLED_AT_START)
@@ -97,7 +98,7 @@ export function planLives(plan: KillPlan, random: Random): Life[] {
   return lives.map((life) => (life.endsMsAfter === "ready" ? { ...life, ms: life.ms * scale } : life));
 }
 
-/** Each start takes one of the ways to treat a message that arrives while the assistant works (contract section 3). */
+/** Each start uses one of the `onBusy` settings (contract section 3). */
 function startServer(place: ServerPlace, random: Random): ServerProcess {
   const onBusy = random.chance(0.35) ? "interrupt" : "enqueue";
   const file = join(place.directory, "colloquy.config.json");

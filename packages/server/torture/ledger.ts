@@ -1,39 +1,39 @@
-// What the clients of one session know for certain: what they sent, what was acknowledged, and in which order. Moments are
-// numbers that only grow, so that "was answered before that was sent" can be decided.
+// What the clients of one session know for certain: what they sent, what was acknowledged, and in which
+// order. Moments are increasing numbers, so that "answered before sent" is decidable.
 
 import type { Message } from "@colloquy/protocol";
 
 export interface SentMessage {
-  /** Different from every other message of the run. */
+  /** Unique within the run. */
   readonly text: string;
   /** Moment of the first attempt. */
   readonly sent: number;
-  /** Moment of the answer that accepted it; `null` while nobody knows. */
+  /** Moment of the accepting answer; `null` while unknown. */
   acknowledged: number | null;
-  /** Whether the server said that it did not store it: then it must never be seen. */
+  /** Whether the server reported it as not stored: then it must never appear. */
   refused: boolean;
 }
 
-/** A field that was set on purpose; `value` is `undefined` while a request that changes it is under way. */
+/** A field that was set; `value` is `undefined` while a change is pending. */
 export interface Setting {
   readonly value: unknown;
   readonly since: number;
 }
 
-/** A message that will not change any more, as it was seen then. */
+/** A message that must not change any more, as last seen. */
 export interface SealedMessage {
   readonly message: Message;
   readonly since: number;
 }
 
-/** One life of a session: what was before a delete is none of its business. */
+/** One incarnation of a session, independent of earlier ones. */
 export class LifeLedger {
-  /** Lives that ended before this one. */
+  /** Earlier incarnations. */
   readonly formerLives: ReadonlySet<string>;
   readonly sent = new Map<string, SentMessage>();
   readonly settings = new Map<"title" | "user_state", Setting>();
   readonly sealed = new Map<string, SealedMessage>();
-  /** First half of the life's event ids, once one was seen. */
+  /** The incarnation part of event ids, once one was seen. */
   life: string | null = null;
   #moment = 0;
 
@@ -41,13 +41,13 @@ export class LifeLedger {
     this.formerLives = formerLives;
   }
 
-  /** A new moment, later than all before. */
+  /** Returns a new moment, later than all before. */
   now(): number {
     this.#moment += 1;
     return this.#moment;
   }
 
-  /** Messages of which nobody knows whether they were stored. */
+  /** Messages with an unknown outcome. */
   get doubts(): number {
     const inDoubt = [...this.sent.values()].filter(
       ({ acknowledged, refused }) => acknowledged === null && !refused,
@@ -61,7 +61,7 @@ export class LifeLedger {
     return message;
   }
 
-  /** Remembers what a snapshot showed as final: answers of the assistant that ended, and messages that were interrupted. */
+  /** Records what a snapshot shows as final: answers that ended, and interrupted messages. */
   seal(messages: readonly Message[]): void {
     const since = this.now();
     for (const message of messages) {
@@ -73,7 +73,7 @@ export class LifeLedger {
     }
   }
 
-  /** The life that follows a delete. */
+  /** Returns the ledger of the incarnation after a delete. */
   next(): LifeLedger {
     return new LifeLedger(new Set([...this.formerLives, ...(this.life === null ? [] : [this.life])]));
   }

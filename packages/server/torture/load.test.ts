@@ -11,7 +11,7 @@ afterEach(() => {
   for (const service of services.splice(0)) service.stop();
 });
 
-/** A session that was left in order, with one message that nobody had an answer to, and another one that was answered. */
+/** A session left in order, with one message of unknown outcome and an answered one. */
 async function leftBehind() {
   const service = await startScriptedService(null, () => []);
   services.push(service);
@@ -23,7 +23,7 @@ async function leftBehind() {
   addMessage(messages, "user", "early");
   addMessage(messages, "agent", 'You said: "early"');
   const snapshot = await comeToRest(session, violations);
-  if (snapshot === null) throw new Error("It does not come to rest");
+  if (snapshot === null) throw new Error("The session did not become idle");
   const kinds = async (): Promise<string[]> => {
     await checkLeftBehind([{ session, snapshot }], context);
     return violations.all.map(({ kind }) => kind);
@@ -32,39 +32,39 @@ async function leftBehind() {
 }
 
 describe("a session that was left", () => {
-  it("is in order when it is as it was", async () => {
+  it("is in order if unchanged", async () => {
     const { kinds } = await leftBehind();
     expect(await kinds()).toEqual([]);
   });
 
-  it("may have got a message since that nobody had had an answer to", async () => {
+  it("may have gained a message of unknown outcome", async () => {
     const { messages, kinds } = await leftBehind();
     addMessage(messages, "user", "late");
     addMessage(messages, "agent", 'You said: "late"');
     expect(await kinds()).toEqual([]);
   });
 
-  it("may not leave that one unanswered", async () => {
+  it("must have answered that message", async () => {
     const { messages, kinds } = await leftBehind();
     addMessage(messages, "user", "late");
     expect(await kinds()).toEqual(["unanswered"]);
   });
 
-  it("may not have got it twice", async () => {
+  it("must not have it twice", async () => {
     const { messages, kinds } = await leftBehind();
     addMessage(messages, "user", "late");
     addMessage(messages, "user", "late");
     expect(await kinds()).toContain("doubled");
   });
 
-  it("may not have got it before what was there", async () => {
+  it("must not have it before earlier messages", async () => {
     const { messages, kinds } = await leftBehind();
     addMessage(messages, "user", "late");
     messages.unshift(...messages.splice(-1));
     expect(await kinds()).toContain("changed after sealed");
   });
 
-  it("may not have lost what it had", async () => {
+  it("must not have lost messages", async () => {
     const { messages, kinds } = await leftBehind();
     messages.splice(1);
     expect(await kinds()).toContain("changed after sealed");

@@ -1,5 +1,5 @@
-// People at work: each goes from one session to the next, chats, looks, interrupts, renames, deletes and begins again, while
-// the server dies under it.
+// Simulated people: each goes from session to session, chats, reads, interrupts, renames and deletes while
+// servers fail.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
@@ -8,13 +8,13 @@ import type { Random } from "./harness/random.ts";
 import { SessionClient, type LoadContext } from "./session-client.ts";
 import { comeToRest, settle } from "./settlement.ts";
 
-/** Actions in a session before its person goes on to the next one. */
+/** Number of actions in a session before the person moves on. */
 const ACTIONS = { least: 15, most: 90 };
-/** Numbers that a long answer counts to, at twenty a second, and those of the few that are longer still. */
+/** Upper limits of counting answers, at twenty numbers a second; few are even longer. */
 const LONGEST_COUNT = 30;
 const VERY_LONG = { count: 200, share: 0.06 };
 
-/** Share of the sessions in which nobody interrupts or deletes anything, and the share of the actions that are left then. */
+/** Share of sessions without interrupts and deletes, and the actions that remain then. */
 const PATIENT = 0.35;
 const PATIENT_KINDS = 0.85;
 
@@ -24,8 +24,8 @@ export interface SettledSession {
 }
 
 /**
- * Runs one person until `stopping` is aborted, then settles the last session. Answers every session that was left
- * in order. Rejects only when `context.giveUp` is aborted.
+ * Runs one person until `stopping` is aborted, then settles the last session. Returns all sessions left in
+ * order. Rejects only if `context.giveUp` is aborted.
  */
 export async function runPerson(
   context: LoadContext,
@@ -48,10 +48,7 @@ export async function runPerson(
   return settled;
 }
 
-/**
- * What was left behind must still be there at the end, as it was; only a title may have come since, and messages that nobody had had an
- * answer to.
- */
+/** Verifies at the end that the sessions are unchanged, except for titles and messages of unknown outcome. */
 export async function checkLeftBehind(
   settled: readonly SettledSession[],
   context: LoadContext,
@@ -83,7 +80,7 @@ async function useSession(
   const longest = (): number =>
     session.context.hasLongAnswers && random.chance(VERY_LONG.share) ? VERY_LONG.count : LONGEST_COUNT;
   const chat = () => session.chat(nextMessage(random, nextSerial(), longest()));
-  // What stands still is set going again by whoever interrupts it, and nobody would see for how long it had.
+  // Interrupts would hide stalls by starting the session again.
   const isPatient = random.chance(PATIENT);
   for (let done = 0; done < actions && !stopping.aborted && !session.isUncertain; done += 1) {
     const kind = random.next() * (isPatient ? PATIENT_KINDS : 1);
@@ -95,12 +92,12 @@ async function useSession(
     else if (kind < 0.93) await session.interrupt();
     else if (kind < 0.97) await interruptAndChat(session, chat);
     else await session.remove();
-    // Some act at once, some think.
+    // Some act at once, others pause.
     if (random.chance(0.6)) await sleep(random.next() * 250);
   }
 }
 
-/** An interrupted turn that was not really stopped would write into what follows at once. */
+/** A turn that ignores its interrupt would write into the next one. */
 async function interruptAndChat(session: SessionClient, chat: () => Promise<void>): Promise<void> {
   await chat();
   await session.interrupt();

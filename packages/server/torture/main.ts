@@ -1,10 +1,13 @@
-// npm run torture -- --minutes 2 --seed 1 [--kills 40] [--people 24] [--only disk|kills] [--plant NAME] [--expect-failure]
-// npm run torture -- --nodes 3 --seed 1 [--faults 30] [--people 24] [--bus database|nats] [--plant NAME] [--expect-failure]
+// npm run torture -- --minutes 2 --seed 1 [--kills 40] [--people 24] [--only disk|kills] [--plant NAME]
+// [--expect-failure]
+// npm run torture -- --nodes 3 --seed 1 [--faults 30] [--people 24] [--bus database|nats] [--plant NAME]
+// [--expect-failure]
 //
-// First shows, under strace and by power cuts, that what is acknowledged is on the disk. Then kills a real server at random
-// moments while people use it, for so many minutes in which it is ready, and asks whether anything was lost. With --nodes
-// several servers on one PostgreSQL are killed, paused and cut off instead, and the database is asked who wrote what. Ends with
-// exit code 1 when something is wrong; with --expect-failure when nothing is, to show with a planted fault that it would be found.
+// First verifies with strace and simulated power cuts that acknowledged data is durable. Then kills a real
+// server at random moments under load, for so many minutes of readiness, and checks that nothing was lost.
+// With --nodes, kills, pauses and disconnects several servers on one PostgreSQL instead, and audits in the
+// database who wrote what. Exits with 1 if something is wrong; with --expect-failure if nothing is, to show
+// that a planted fault is detected.
 
 import { join } from "node:path";
 import { canTrace, describeDiskProof, proveDisk } from "./disk/disk-proof.ts";
@@ -17,10 +20,10 @@ import { withPlanted } from "./plants.ts";
 import { describeResult } from "./report.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
-/** Kills a minute when none are asked for. */
+/** Default number of kills per minute. */
 const KILLS_PER_MINUTE = 20;
 
-/** Messages that must have been acknowledged for each kill: with fewer, nearly nothing was there to be lost. */
+/** Minimum number of acknowledged messages per kill: with fewer, there is too little to lose. */
 const LEAST_PER_KILL = 10;
 
 const given = parseArguments(process.argv.slice(2), {
@@ -36,12 +39,10 @@ const given = parseArguments(process.argv.slice(2), {
   "expect-failure": false,
 });
 
-/** Answers whether all is well. */
+/** Returns whether all checks passed. */
 async function tortureDisk(main: string): Promise<boolean> {
   if (!canTrace()) {
-    console.log(
-      "strace is not installed, so nothing can be shown about the disk: install it or pass --only kills",
-    );
+    console.log("strace is not installed, so durability cannot be checked: install it or pass --only kills");
     return false;
   }
   const proof = await proveDisk(main, given.seed);
@@ -49,7 +50,7 @@ async function tortureDisk(main: string): Promise<boolean> {
   return proof.unsynced.length + proof.powerCuts.losses.length === 0;
 }
 
-/** Answers whether all is well. */
+/** Returns whether all checks passed. */
 async function tortureKills(main: string): Promise<boolean> {
   const result = await runKills({
     main,
@@ -61,11 +62,11 @@ async function tortureKills(main: string): Promise<boolean> {
   });
   console.log(describeResult(result));
   const isBusy = result.messages.acknowledged >= LEAST_PER_KILL * result.faults.count;
-  if (!isBusy) console.log("Fewer messages were acknowledged than should have been.");
+  if (!isBusy) console.log("Too few messages were acknowledged.");
   return result.violations.length === 0 && isBusy;
 }
 
-/** Answers whether all is well. */
+/** Returns whether all checks passed. */
 async function tortureNodes(main: string): Promise<boolean> {
   const result = await runNodes({
     main,
@@ -104,7 +105,7 @@ const well =
 const expected = !given["expect-failure"];
 if (!expected) {
   console.log(
-    well ? "NOTHING WAS FOUND, although a failure was expected." : "The fault was found, as it should be.",
+    well ? "NO FAILURE WAS FOUND, although one was expected." : "The fault was found, as expected.",
   );
 }
 process.exit(well === expected ? 0 : 1);

@@ -9,24 +9,24 @@ const ENOUGH = {
   firstTries: tally(50),
 };
 
-describe("the share of messages that nodes acknowledge", () => {
-  it("is enough from its bound on", () => {
+describe("the share of acknowledged messages", () => {
+  it("is sufficient from its minimum on", () => {
     expect(tooFewAcknowledged(ENOUGH)).toEqual([]);
   });
 
   it.each([
-    ["withKey", 89, "Of messages that were repeated at least 90 % have to be acknowledged: 89.00 % were."],
+    ["withKey", 89, "At least 90 % of repeated messages must be acknowledged: 89.00 % were."],
     [
       "firstTriesAtWhole",
       89,
-      "Of first tries that met a whole node at least 90 % have to be acknowledged: 89.00 % were.",
+      "At least 90 % of first attempts at a node without a fault must be acknowledged: 89.00 % were.",
     ],
-    ["firstTries", 49, "Of all first tries at least 50 % have to be acknowledged: 49.00 % were."],
-  ])("is too small below it: %s", (name, acknowledged, line) => {
+    ["firstTries", 49, "At least 50 % of all first attempts must be acknowledged: 49.00 % were."],
+  ])("is insufficient below it: %s", (name, acknowledged, line) => {
     expect(tooFewAcknowledged({ ...ENOUGH, [name]: tally(acknowledged) })).toEqual([line]);
   });
 
-  it("is too small where nothing was sent", () => {
+  it("is insufficient if nothing was sent", () => {
     expect(tooFewAcknowledged(countMessages())).toHaveLength(3);
     expect(tooFewAcknowledged(countMessages())[0]).toContain("none was sent");
   });

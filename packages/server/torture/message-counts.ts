@@ -1,30 +1,30 @@
-/** Messages that a service could answer for, and those of them that it acknowledged. */
+/** Messages that the service could answer, and how many it acknowledged. */
 export interface Tally {
   asked: number;
   acknowledged: number;
 }
 
-/** What became of the messages of all sessions. */
+/** Outcomes of the messages of all sessions. */
 export interface MessageCounts {
   sent: number;
   acknowledged: number;
-  /** The session had too many that wait. These are in none of the tallies: nobody is left in doubt about them. */
+  /** Rejected because the queue was full; not counted below, because the outcome is certain. */
   refused: number;
-  /** Sent once, without an `Idempotency-Key`, whatever came of it. */
+  /** Sent once without an `Idempotency-Key`, with any outcome. */
   sentOnce: number;
-  /** Of these, those of which the answer said that nothing was changed. */
+  /** Of these, reported as not stored. */
   unchanged: number;
-  /** Of these, those of which nobody knows whether they were stored. */
+  /** Of these, with an unknown outcome. */
   inDoubt: number;
-  /** Those with a key, which are repeated: acknowledged is what was so within `PATIENCE_MS`. */
+  /** Sent with a key and repeated; acknowledged means within `PATIENCE_MS`. */
   readonly withKey: Tally;
-  /** First requests of messages, whatever was being done to whom they met. */
+  /** First attempts, whatever state the server was in. */
   readonly firstTries: Tally;
-  /** As above, those that met a server which nothing was being done to. */
+  /** First attempts at a server without a fault. */
   readonly firstTriesAtWhole: Tally;
 }
 
-/** People do not wait longer than this for a message to be accepted, in milliseconds. */
+/** Milliseconds after which people no longer wait for a message to be accepted. */
 export const PATIENCE_MS = 10_000;
 
 export function countMessages(): MessageCounts {
@@ -46,30 +46,30 @@ export function count(tally: Tally, isAcknowledged: boolean): void {
   if (isAcknowledged) tally.acknowledged += 1;
 }
 
-/** Not a number where nothing was asked. */
+/** NaN if nothing was sent. */
 export function shareOf({ asked, acknowledged }: Readonly<Tally>): number {
   return acknowledged / asked;
 }
 
-/** Shares that several nodes must have acknowledged. */
+/** Minimum shares of acknowledged messages on several nodes. */
 const LEAST_ACKNOWLEDGED = {
   withKey: 0.9,
   firstTriesAtWhole: 0.9,
-  // Clients go on asking nodes that are down, and no balancer spares them that: 65 to 78 % have been seen.
+  // Clients keep using failed nodes, without a balancer that avoids them: 65 to 78 % were measured.
   firstTries: 0.5,
 } as const;
 const TALLIES = {
-  withKey: "messages that were repeated",
-  firstTriesAtWhole: "first tries that met a whole node",
-  firstTries: "all first tries",
+  withKey: "repeated messages",
+  firstTriesAtWhole: "first attempts at a node without a fault",
+  firstTries: "all first attempts",
 } as const;
 
-/** Says of which messages several nodes have acknowledged fewer than they must. */
+/** Returns a sentence for each share below its minimum. */
 export function tooFewAcknowledged(counts: Readonly<MessageCounts>): readonly string[] {
   return (["withKey", "firstTriesAtWhole", "firstTries"] as const).flatMap((name) => {
     const [share, least] = [shareOf(counts[name]), LEAST_ACKNOWLEDGED[name]];
     if (share >= least) return [];
     const was = Number.isNaN(share) ? "none was sent" : `${(share * 100).toFixed(2)} % were`;
-    return [`Of ${TALLIES[name]} at least ${least * 100} % have to be acknowledged: ${was}.`];
+    return [`At least ${least * 100} % of ${TALLIES[name]} must be acknowledged: ${was}.`];
   });
 }

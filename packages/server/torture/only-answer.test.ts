@@ -3,7 +3,7 @@ import { OutcomeUnknown, throwAfterCommit } from "../src/core/errors.ts";
 import { storeFull, storeUnavailable, storeUncertain } from "../src/store/unavailable.ts";
 import { readOnlyAnswer } from "./only-answer.ts";
 
-/** The answer that a failure of the service is, as far as it is read. */
+/** The answer for a failure of the service, as far as it is read. */
 function answerOf({ status, detail }: { readonly status: number; readonly detail: string }) {
   return { status, body: JSON.stringify({ status, detail }) };
 }
@@ -23,17 +23,17 @@ describe("the only answer to a message", () => {
     expect(readOnlyAnswer(answerOf(afterCommit(storeUnavailable(null))))).toBe("stored");
   });
 
-  it("says that it is not", () => {
+  it("says that it is not stored", () => {
     expect(readOnlyAnswer(answerOf(storeUnavailable(null)))).toBe("unchanged");
     expect(readOnlyAnswer({ status: 429, body: "" })).toBe("refused");
   });
 
-  it("leaves it open", () => {
+  it("leaves the outcome open", () => {
     expect(readOnlyAnswer(answerOf(storeUncertain(null)))).toBe("unknown");
     expect(readOnlyAnswer(null)).toBe("unknown");
   });
 
-  it("is none that a chat may get", () => {
+  it("is not allowed for a chat", () => {
     expect(readOnlyAnswer({ status: 500, body: "" })).toBe("wrong");
     expect(readOnlyAnswer({ status: 409, body: "" })).toBe("wrong");
     expect(readOnlyAnswer(answerOf(storeFull(null)))).toBe("wrong");

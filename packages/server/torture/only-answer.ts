@@ -1,14 +1,15 @@
-// What the answer to a message means that is sent once, without an `Idempotency-Key`: whoever reads it has nothing else to go by.
+// Interprets the answer to a message that is sent once without an `Idempotency-Key`, when nothing else tells
+// the outcome.
 
 import type { Answer } from "./harness/http-request.ts";
 
 /**
- * `shown`: it is stored, and in the snapshot. `stored`: it is stored. `refused`, `unchanged`: it is not. `unknown`: it is or it is not, or
- * will be. `wrong`: an answer that a chat must not get.
+ * `shown`: stored, and in the snapshot. `stored`: stored. `refused`, `unchanged`: not stored. `unknown`:
+ * stored, not stored, or stored later. `wrong`: not allowed for a chat.
  */
 export type OnlyAnswer = "shown" | "stored" | "refused" | "unchanged" | "unknown" | "wrong";
 
-/** `null` stands for a connection that broke or did not answer in time. */
+/** `null` means that the connection broke or timed out. */
 export function readOnlyAnswer(answer: Pick<Answer, "status" | "body"> | null): OnlyAnswer {
   if (answer === null) return "unknown";
   if (answer.status === 200) return "shown";

@@ -32,7 +32,7 @@ function snapshotOf(messages: readonly Message[], fields: Partial<Snapshot> = {}
   };
 }
 
-/** A ledger of messages that were sent and acknowledged one after the other. */
+/** Creates a ledger of messages sent and acknowledged one by one. */
 function ledgerOf(...texts: readonly string[]): LifeLedger {
   const ledger = new LifeLedger(new Set(["life0"]));
   for (const text of texts) ledger.send(text).acknowledged = ledger.now();
@@ -49,12 +49,12 @@ function kindsOf(ledger: LifeLedger, snapshot: Snapshot, settled = false): strin
 const PROCESSING = { is_processing: true, status: "processing" } as const;
 
 describe("a snapshot at any time", () => {
-  it("is right when it has all that was acknowledged, once, in order", () => {
+  it("is correct with everything acknowledged, once, in order", () => {
     const snapshot = snapshotOf([user("a"), agent('"a"'), user("b"), agent("", "streaming")], PROCESSING);
     expect(kindsOf(ledgerOf("a", "b"), snapshot)).toEqual([]);
   });
 
-  it("may have messages that nobody knows to be acknowledged, and lack those that were acknowledged after it was asked for", () => {
+  it("may contain unacknowledged messages, and lack those acknowledged after its request", () => {
     const ledger = ledgerOf("a");
     ledger.send("b");
     expect(kindsOf(ledger, snapshotOf([user("a"), user("b", "queued")], PROCESSING))).toEqual([]);
@@ -65,21 +65,21 @@ describe("a snapshot at any time", () => {
     expect(violations.all).toEqual([]);
   });
 
-  it("lost what was acknowledged before it was asked for", () => {
+  it("must not lose what was acknowledged before its request", () => {
     expect(kindsOf(ledgerOf("a", "b"), snapshotOf([user("a")]))).toEqual(["lost"]);
   });
 
-  it("lost everything when the session began anew without a delete", () => {
+  it("must not restart the session without a delete", () => {
     const ledger = ledgerOf();
     expect(kindsOf(ledger, snapshotOf([]))).toEqual([]);
     expect(kindsOf(ledger, snapshotOf([], { last_event_id: "life2-0" }))).toEqual(["lost"]);
   });
 
-  it("doubled a message", () => {
+  it("must not duplicate a message", () => {
     expect(kindsOf(ledgerOf("a"), snapshotOf([user("a"), user("a")]))).toContain("doubled");
   });
 
-  it("disordered messages that followed each other, not those that were under way at once", () => {
+  it("must not reorder consecutive messages, but may reorder concurrent ones", () => {
     expect(kindsOf(ledgerOf("a", "b"), snapshotOf([user("b"), user("a")]))).toEqual(["disordered"]);
     const ledger = ledgerOf();
     const [one, other] = [ledger.send("a"), ledger.send("b")];
@@ -88,7 +88,7 @@ describe("a snapshot at any time", () => {
     expect(kindsOf(ledger, snapshotOf([user("b"), user("a")]))).toEqual([]);
   });
 
-  it("shows a message that was never sent, was refused, or belongs to a deleted life", () => {
+  it("must not show a message that was never sent, was refused, or belongs to a deleted incarnation", () => {
     expect(kindsOf(ledgerOf(), snapshotOf([user("x")]))).toEqual(["foreign message"]);
     const ledger = ledgerOf();
     ledger.send("a").refused = true;
@@ -97,17 +97,17 @@ describe("a snapshot at any time", () => {
     expect(kindsOf(ledgerOf("a").next(), snapshotOf([user("a")]))).toEqual(["foreign message"]);
   });
 
-  it("runs two turns at once", () => {
+  it("must not have two running turns", () => {
     const messages = [user("a"), agent("", "streaming"), user("b"), agent("", "streaming")];
     expect(kindsOf(ledgerOf("a", "b"), snapshotOf(messages, PROCESSING))).toEqual(["two turns at once"]);
   });
 
-  it("has a status that its flag or its messages deny", () => {
+  it("must have a status consistent with its flag and messages", () => {
     expect(kindsOf(ledgerOf(), snapshotOf([], { is_processing: true }))).toEqual(["wrong answer"]);
     expect(kindsOf(ledgerOf("a"), snapshotOf([user("a", "queued")]))).toEqual(["stuck"]);
   });
 
-  it("changed text that an earlier one had shown as final", () => {
+  it("must not change text that was final before", () => {
     const ledger = ledgerOf("a");
     const [question, answer] = [user("a"), agent("one", "interrupted")];
     expect(kindsOf(ledger, snapshotOf([question, answer]))).toEqual([]);
@@ -117,7 +117,7 @@ describe("a snapshot at any time", () => {
     expect(kindsOf(ledger, snapshotOf([question]))).toEqual(["changed after sealed"]);
   });
 
-  it("forgot a title that was set, unless a change of it is under way", () => {
+  it("must keep a title that was set, unless a change is pending", () => {
     const ledger = ledgerOf();
     ledger.settings.set("title", { value: "Mine", since: ledger.now() });
     expect(kindsOf(ledger, snapshotOf([], { title: "Mine" }))).toEqual([]);
@@ -127,8 +127,8 @@ describe("a snapshot at any time", () => {
   });
 });
 
-describe("a session at rest", () => {
-  it("is right when each message has its answer or was dropped", () => {
+describe("an idle session", () => {
+  it("is correct if each message has its answer or was cancelled", () => {
     const messages = [
       user("a"),
       agent('I repeat: "a"'),
@@ -139,23 +139,23 @@ describe("a session at rest", () => {
     expect(kindsOf(ledgerOf("a", "b", "c"), snapshotOf(messages), true)).toEqual([]);
   });
 
-  it("left a message unanswered", () => {
+  it("must not leave a message unanswered", () => {
     const messages = [user("a"), agent('"a"'), user("b")];
     expect(kindsOf(ledgerOf("a", "b"), snapshotOf(messages), true)).toEqual(["unanswered"]);
   });
 
-  it("answered a message twice", () => {
+  it("must not answer a message twice", () => {
     expect(kindsOf(ledgerOf("a"), snapshotOf([user("a"), agent('"a"'), agent('"a"')]), true)).toEqual([
       "answered twice",
     ]);
   });
 
-  it("answered with the answer of another message", () => {
+  it("must not contain the answer to another message", () => {
     const messages = [user("a"), agent('"a"'), user("b"), agent('"a"')];
     expect(kindsOf(ledgerOf("a", "b"), snapshotOf(messages), true)).toEqual(["wrong answer"]);
   });
 
-  it("left a call without a result", () => {
+  it("must not have a call without a result", () => {
     const call = { id: "1", name: "calculator", arguments: {}, status: "complete" } as const;
     const messages = [user("a"), { ...agent('"a"'), tool_calls: [call] }];
     expect(kindsOf(ledgerOf("a"), snapshotOf(messages), true)).toEqual(["wrong answer"]);

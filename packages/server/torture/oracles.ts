@@ -1,4 +1,4 @@
-// Questions to a snapshot that have one right answer, given what the clients know.
+// Checks of snapshots against what the clients know.
 
 import { isDeepStrictEqual } from "node:util";
 import type { Message, Snapshot } from "@colloquy/protocol";
@@ -10,8 +10,8 @@ import type { ViolationKind, Violations } from "./violations.ts";
 type Report = (kind: ViolationKind, about: string, detail: string) => void;
 
 /**
- * Checks a snapshot that was asked for at moment `asked`, whatever state the session is in, and seals what it shows as final.
- * A request that starts after another one was answered sees its effect (contract section 2).
+ * Checks a snapshot requested at moment `asked`, in any state of the session, and seals what it shows as
+ * final. A request sent after another was answered must see its effect (contract section 2).
  */
 export function checkSnapshot(
   ledger: LifeLedger,
@@ -28,7 +28,7 @@ export function checkSnapshot(
   ledger.seal(snapshot.messages);
 }
 
-/** Checks a snapshot of a session that nothing works on any more: everything is answered, once, by its own answer. */
+/** Checks a snapshot of an idle session: every message has exactly its own answer. */
 export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations: Violations): void {
   const report: Report = (kind, about, detail) => violations.add(kind, snapshot.session_id, about, detail);
   const asked = snapshot.messages.filter(({ sender, status }) => sender === "user" && status === "complete");
@@ -39,7 +39,7 @@ export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations:
     }
     checkCalls(message, report);
   }
-  // One turn runs at a time and turns run in the order of their messages, so answers pair with messages in order.
+  // Turns run one by one in the order of their messages, so answers pair with messages in order.
   for (const [index, message] of asked.slice(answers.length).entries()) {
     report("unanswered", message.content, `message ${answers.length + index + 1} has no answer`);
   }
@@ -57,9 +57,10 @@ export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations:
 
 function checkLife(ledger: LifeLedger, snapshot: Snapshot, report: Report): void {
   const { life } = splitEventId(snapshot.last_event_id);
-  if (ledger.formerLives.has(life)) report("foreign message", life, "this life of the session was deleted");
+  if (ledger.formerLives.has(life))
+    report("foreign message", life, "this incarnation of the session was deleted");
   ledger.life ??= life;
-  if (ledger.life !== life) report("lost", ledger.life, `the session began anew as ${life}`);
+  if (ledger.life !== life) report("lost", ledger.life, `the session restarted as ${life}`);
 }
 
 function checkUserMessages(ledger: LifeLedger, snapshot: Snapshot, asked: number, report: Report): void {
@@ -72,15 +73,15 @@ function checkUserMessages(ledger: LifeLedger, snapshot: Snapshot, asked: number
       report(
         "foreign message",
         content,
-        message === undefined ? "was never sent here" : "was said not to be stored",
+        message === undefined ? "was never sent here" : "was reported as not stored",
       );
       continue;
     }
-    if (seen.has(content)) report("doubled", content, "stands in the session twice");
+    if (seen.has(content)) report("doubled", content, "is in the session twice");
     seen.add(content);
-    // One that stands before this one was sent only after this one had been acknowledged.
+    // A message before this one was sent only after this one was acknowledged.
     if (message.acknowledged !== null && message.acknowledged < latestSent) {
-      report("disordered", content, "stands after a message that was sent later");
+      report("disordered", content, "is after a message that was sent later");
     }
     latestSent = Math.max(latestSent, message.sent);
   }

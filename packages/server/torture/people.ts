@@ -1,14 +1,14 @@
-// All people of a run: they begin together, and when it ends everything of theirs must come to rest.
+// All simulated people of a run: they start together, and at the end all their sessions must become idle.
 
 import type { Random } from "./harness/random.ts";
 import { checkLeftBehind, runPerson, type SettledSession } from "./load.ts";
 import type { LoadContext } from "./session-client.ts";
 import type { Violations } from "./violations.ts";
 
-/** After the last fault everything must come to rest within this time, in milliseconds. */
+/** Milliseconds after the last fault within which every session must become idle. */
 const REST_MS = 120_000;
 
-/** What each person has left in order, once it is done. */
+/** Sessions that each person has left in order. */
 type People = readonly Promise<readonly SettledSession[]>[];
 
 /** Each works until `stopping` is aborted. */
@@ -24,13 +24,16 @@ export function startPeople(
   );
 }
 
-/** Waits for people who were stopped and looks at what they left behind. Answers the number of their sessions. `giveUp` is the context's. */
+/**
+ * Waits for stopped people and checks their sessions. Returns the number of sessions. `giveUp` is the
+ * context's.
+ */
 export async function settlePeople(
   people: People,
   context: LoadContext,
   giveUp: AbortController,
 ): Promise<number> {
-  const timer = setTimeout(() => giveUp.abort(new Error("The session did not come to rest")), REST_MS);
+  const timer = setTimeout(() => giveUp.abort(new Error("The session did not become idle")), REST_MS);
   const settled = await Promise.allSettled(people);
   for (const outcome of settled) {
     if (outcome.status === "fulfilled") {

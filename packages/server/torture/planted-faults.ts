@@ -1,10 +1,11 @@
-// The faults that `--plant` knows. Each says what would go wrong in a server that had it, and is found by a run.
+// The faults for `--plant`. Each describes the behaviour of a server with that fault, and every run must
+// detect it.
 
 import type { Plant } from "./plants.ts";
 
 /**
- * How long the store's thread waits between its early answer and its commit, in milliseconds. Without it a killed process would
- * nearly always have made its write, which the system then keeps.
+ * Milliseconds for which the store's thread waits between its early answer and its commit. Otherwise a killed
+ * process would nearly always have completed its write, which the system keeps.
  */
 const DELAY_MS = 30;
 
@@ -75,7 +76,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
     ],
   },
-  // Those that follow show in runs on several nodes.
+  // The following ones show in runs on several nodes.
   "commit-again": {
     fault:
       "a transaction whose connection broke during its commit is run again, and nobody asks what became of it",

@@ -4,18 +4,18 @@ import { describe, expect, it } from "vitest";
 import { PLANTS } from "./planted-faults.ts";
 import { replaceOnce } from "./plants.ts";
 
-describe("planting a fault", () => {
-  it("replaces a text that stands there once, dollar signs and all", () => {
+describe("replaceOnce", () => {
+  it("replaces a unique text, including dollar signs", () => {
     expect(replaceOnce("a b c", { file: "x.ts", text: "b", by: "$&" })).toBe("a $& c");
   });
 
-  it.each(["a c", "a b b"])("fails loudly on %j", (source) => {
+  it.each(["a c", "a b b"])("throws for %j", (source) => {
     expect(() => replaceOnce(source, { file: "x.ts", text: "b", by: "" })).toThrow(
       /x\.ts has this text [02] times/,
     );
   });
 
-  it.each(Object.entries(PLANTS))("%s fits the sources as they are", (_name, { replacements }) => {
+  it.each(Object.entries(PLANTS))("%s matches the current sources", (_name, { replacements }) => {
     const sources = new Map<string, string>();
     for (const replacement of replacements) {
       const path = join(import.meta.dirname, "..", "src", replacement.file);

@@ -1,25 +1,25 @@
-// Faults that are planted to show that the torture finds them. They live here and in a temporary copy of the sources, never in
-// the server: a plant replaces texts of a copy, and says so loudly when a text is no longer there.
+// Plants faults to show that the torture detects them. Faults exist only here and in a temporary copy of the
+// sources: a plant replaces texts of the copy, and fails if a text is not found.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, sep } from "node:path";
 
 export interface Replacement {
-  /** From the server's `src`. */
+  /** Relative to the server's `src`. */
   readonly file: string;
-  /** Must stand in the file exactly once. */
+  /** Must occur in the file exactly once. */
   readonly text: string;
   readonly by: string;
 }
 
 export interface Plant {
-  /** What the fault is, in a sentence. */
+  /** Description of the fault, one sentence. */
   readonly fault: string;
   readonly replacements: readonly Replacement[];
 }
 
-/** The text with the replacement made. Throws when the text is not there exactly once. */
+/** Returns the text with the replacement. Throws if `text` does not occur exactly once. */
 export function replaceOnce(source: string, { file, text, by }: Replacement): string {
   const found = source.split(text).length - 1;
   if (found !== 1) {
@@ -31,8 +31,8 @@ export function replaceOnce(source: string, { file, text, by }: Replacement): st
 }
 
 /**
- * Copies the packages beside a link to the installed modules, plants the fault, and calls `use` with the copy's main.ts.
- * `root` is the repository's root. The copy is removed afterwards.
+ * Copies the packages beside a link to the installed modules, plants the fault, and calls `use` with the
+ * copy's main.ts. `root` is the repository's root. Removes the copy afterwards.
  */
 export async function withPlanted<Result>(
   root: string,

@@ -26,7 +26,7 @@ const CLEAN: TortureResult = {
 };
 
 describe("the report", () => {
-  it("has a row for each figure that the run is judged by", () => {
+  it("has a row for each figure that decides the run", () => {
     const text = describeResult(CLEAN);
     for (const row of [
       "acknowledged",
@@ -48,13 +48,13 @@ describe("the report", () => {
     expect(text).toMatch(/seed +\| +7/);
   });
 
-  it("tells how long sessions stood still where that was watched", () => {
+  it("shows the longest times without progress if they were measured", () => {
     const text = describeResult({ ...CLEAN, stalls: { longestMs: 11_240, longestAfterDeathMs: 10_900 } });
     expect(text).toMatch(/longest without progress +\| +11\.2 s/);
     expect(text).toMatch(/longest after the owner's death +\| +10\.9 s/);
   });
 
-  it("tells each violation in words, up to a limit", () => {
+  it("lists violations in words, up to a limit", () => {
     const violations = Array.from({ length: 25 }, (_, index) => ({
       kind: "lost" as const,
       sessionId: "s",

@@ -3,24 +3,24 @@ import { VIOLATION_KINDS, type Violation } from "./violations.ts";
 
 export interface TortureResult {
   readonly seed: string;
-  /** Kills, or whatever else was done to the servers. */
+  /** Kills or other faults applied to the servers. */
   readonly faults: { readonly name: "kills" | "faults"; readonly count: number };
   readonly seconds: number;
   readonly sessions: number;
   readonly messages: Readonly<MessageCounts>;
   readonly interrupts: number;
   readonly streams: { readonly resumed: number; readonly refetched: number; readonly compared: number };
-  /** How long sessions stood still that had work; absent where nobody has watched. */
+  /** Longest times without progress; absent if not measured. */
   readonly stalls?: { readonly longestMs: number; readonly longestAfterDeathMs: number };
   readonly violations: readonly Violation[];
-  /** What the servers logged as errors. */
+  /** Errors logged by the servers. */
   readonly errors: readonly string[];
 }
 
-/** Violations that are printed in full. */
+/** Violations printed in full. */
 const SHOWN = 20;
 
-/** The table of a run, and the first violations in words. */
+/** Formats the table of a run, and its first violations. */
 export function describeResult(result: TortureResult): string {
   const { messages, streams, stalls, violations } = result;
   const count = (kind: Violation["kind"]) => violations.filter((violation) => violation.kind === kind).length;

@@ -1,4 +1,5 @@
-// For tests of the torture itself: a service of one session that answers chats as it is told to, whatever it then does with the message.
+// For tests of the torture itself: a service with one session that answers chats as scripted, whatever it
+// does with the message.
 
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -8,18 +9,21 @@ import { countMessages } from "./message-counts.ts";
 import type { LoadContext } from "./session-client.ts";
 import { Violations } from "./violations.ts";
 
-/** What a chat without a key is answered with; `null` breaks the connection. */
+/** The answer to a chat without a key; `null` breaks the connection. */
 export type ChatAnswer = { readonly status: number; readonly detail?: string } | null;
 
 export interface ScriptedService {
-  /** All messages, which may be changed. */
+  /** All messages; tests may modify them. */
   readonly messages: Message[];
   readonly context: LoadContext;
   readonly violations: Violations;
   stop(): void;
 }
 
-/** `store` answers what becomes of a message. Chats with a key are refused. `wholeness` is what is said of it, in turn. */
+/**
+ * `store` decides what happens to a message. Chats with a key are rejected. `wholeness` gives successive
+ * values of the context's.
+ */
 export async function startScriptedService(
   chatAnswer: ChatAnswer,
   store: (sent: string) => readonly string[],
@@ -40,7 +44,7 @@ export async function startScriptedService(
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("It does not listen");
+  if (address === null || typeof address === "string") throw new Error("The server is not listening");
   const { port } = address;
   const violations = new Violations();
   let asked = 0;

@@ -26,7 +26,7 @@ async function sessionOf(
   const { context, violations } = service;
   const session = new SessionClient(context, createRandom(1));
   open.push({ service, session });
-  /** Sends until one was sent without a key, then looks; answers what was wrong. */
+  /** Sends until a message was sent without a key, then reads the state; returns the violations. */
   const findsAfterChat = async (): Promise<string[]> => {
     for (let serial = 0; context.messages.sentOnce === 0; serial += 1)
       await session.chat(`Message ${serial}`);
@@ -41,7 +41,7 @@ const ONCE = (sent: string) => [sent];
 const TWICE = (sent: string) => [sent, sent];
 const NOT = () => [];
 
-describe("a message that is sent once, without a key", () => {
+describe("a message sent once without a key", () => {
   it.each([
     ["is answered with the snapshot", SHOWN, ONCE, []],
     ["is answered with a snapshot without it", SHOWN, NOT, ["lost"]],
@@ -62,14 +62,14 @@ describe("a message that is sent once, without a key", () => {
     expect(await findsAfterChat()).toEqual(expected);
   });
 
-  it("leaves a doubt, which is counted, where it had no answer", async () => {
+  it("has an unknown outcome, which is counted, if it had no answer", async () => {
     const { session, context, findsAfterChat } = await sessionOf(null, NOT);
     await findsAfterChat();
     expect([session.doubts, context.messages.inDoubt]).toEqual([1, 1]);
     expect(context.messages.firstTries).toEqual({ asked: 1, acknowledged: 0 });
   });
 
-  it("is acknowledged at the first try or never", async () => {
+  it("is acknowledged at the first attempt or never", async () => {
     const { session, context, findsAfterChat } = await sessionOf(SHOWN, ONCE);
     await findsAfterChat();
     expect([session.doubts, context.messages.acknowledged]).toEqual([0, 1]);

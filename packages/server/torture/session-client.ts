@@ -1,5 +1,5 @@
-// The requests of one session, with everything that the answers promise written into the ledger and every snapshot put to the oracles.
-// Each is repeated until it is answered, but for a share of the messages: those are sent once, and without a key.
+// Requests of one session. Records all promises of answers in the ledger and checks every snapshot. Requests
+// are repeated until answered, except for a share of the messages, which are sent once and without a key.
 
 import type { Snapshot } from "@colloquy/protocol";
 import type { Answer, RequestOptions } from "./harness/http-request.ts";
@@ -11,17 +11,17 @@ import { checkSnapshot } from "./oracles.ts";
 import { SessionRequests, type Persisted, type RequestContext, type Tried } from "./session-requests.ts";
 import { StreamFollower, type FollowerContext } from "./stream-follower.ts";
 
-/** Share of the messages that are sent once, without a key: nothing then hides a message that was stored twice, or a lie about it. */
+/** Share of messages sent once without a key, so that nothing hides duplicates or wrong answers. */
 const SENT_ONCE = 0.4;
 
 export interface LoadContext extends FollowerContext, RequestContext {
   readonly messages: MessageCounts;
   readonly interrupts: { count: number };
-  /** When something was last done to the servers, on the monotonic clock in milliseconds: until then nothing need have moved. */
+  /** Time of the last fault, monotonic in milliseconds: lack of progress counts from then. */
   readonly disturbedAt: () => number;
-  /** A session that works without any change for so long is stuck; in milliseconds. */
+  /** Milliseconds without any change after which a processing session counts as stuck. */
   readonly stuckMs: number;
-  /** Whether some answers take so long that they meet one fault or another. */
+  /** Whether to request answers long enough to meet a fault. */
   readonly hasLongAnswers: boolean;
 }
 
@@ -38,7 +38,7 @@ export class SessionClient {
   readonly #requests: SessionRequests;
   #ledger = new LifeLedger(new Set());
   readonly #follower: StreamFollower;
-  /** What a late request may still change, whatever has been answered since. */
+  /** What late requests may still change, whatever was answered since. */
   readonly #unsettled = new Set<"messages" | "title" | "user_state" | "life">();
 
   constructor(context: LoadContext, random: Random) {
@@ -61,12 +61,12 @@ export class SessionClient {
     return this.#context;
   }
 
-  /** Whether a delete may still come that nobody heard an answer to: then nothing is known of this session any more. */
+  /** Whether an unanswered delete may still take effect: then nothing is certain about this session. */
   get isUncertain(): boolean {
     return this.#unsettled.has("life");
   }
 
-  /** Messages that may still come, or be there already, because nobody had an answer to them. */
+  /** Messages without an answer, which may be stored or still arrive. */
   get doubts(): number {
     return this.#ledger.doubts;
   }
@@ -76,7 +76,7 @@ export class SessionClient {
     else await this.#chatUntilAnswered(text);
   }
 
-  /** Some senders wait for the answer of the assistant. */
+  /** Some clients wait for the assistant's answer. */
   async #chatUntilAnswered(text: string): Promise<void> {
     const { messages } = this.#context;
     const message = this.#ledger.send(text);
@@ -100,7 +100,7 @@ export class SessionClient {
     }
   }
 
-  /** What the only answer says has to be true: stored once, not stored, or, where nobody knows, stored once or not at all. */
+  /** The single answer must be true: stored once, not stored, or, if unknown, stored at most once. */
   async #chatOnce(text: string): Promise<void> {
     const { isCarriedOutLate, messages } = this.#context;
     const message = this.#ledger.send(text);
@@ -148,20 +148,20 @@ export class SessionClient {
     return this.#readSnapshot(answer, asked);
   }
 
-  /** After the answer nothing of what it shows may change: all of it is sealed. */
+  /** Everything that the answer shows is sealed. */
   async interrupt(): Promise<void> {
     const { answer, asked } = await this.#persist("/api/interrupt", { method: "POST" });
     if (answer.status !== 200) return this.#unexpected("interrupt", answer);
     const snapshot = this.#readSnapshot(answer, asked);
     this.#context.interrupts.count += 1;
-    // A message that nobody had an answer to may arrive right behind it.
+    // A message of unknown outcome may arrive right after it.
     if (snapshot.is_processing && !this.#unsettled.has("messages")) {
       this.#report("wrong answer", "interrupt", "answered with is_processing true");
     }
   }
 
   async rename(title: string): Promise<void> {
-    // A title needs a session: after a delete there is none until somebody asks for it.
+    // Renaming needs a session: after a delete there is none until it is read.
     if (this.#ledger.life === null) await this.state();
     this.#ledger.settings.set("title", { value: undefined, since: 0 });
     const { answer, isLate } = await this.#persist(`/api/sessions/${this.id}`, {
@@ -182,7 +182,7 @@ export class SessionClient {
     else this.#unexpected("state", answer);
   }
 
-  /** Deletes the session; whatever follows under its id is a new life, unless an old message may still come. */
+  /** Deletes the session; a new incarnation follows, unless an old message may still arrive. */
   async remove(): Promise<void> {
     if (this.#unsettled.has("messages")) return;
     if (this.#ledger.life === null) await this.state();
@@ -194,7 +194,7 @@ export class SessionClient {
     else this.#unexpected("delete", answer);
   }
 
-  /** All stored records of the session, oldest first. */
+  /** Returns all stored messages of the session, oldest first. */
   async records(): Promise<readonly MessageRecord[]> {
     const all: MessageRecord[] = [];
     for (;;) {

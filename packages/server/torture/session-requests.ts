@@ -8,23 +8,26 @@ export interface RequestContext {
   readonly client: HttpClient;
   /** Aborted when nothing may be sent any more, answered or not. */
   readonly giveUp: AbortSignal;
-  /** Whether a request without an answer may still be carried out when others have been sent and answered: its server may only be paused. */
+  /**
+   * Whether a request without an answer may take effect after later ones were answered: its server may only
+   * be paused.
+   */
   readonly isCarriedOutLate: boolean;
-  /** Changes with all that is done to the server behind a port; `null` while something is. */
+  /** Changes with every fault of the server behind a port; `null` during a fault. */
   readonly wholeness: (port: number) => number | null;
 }
 
-/** What came of one request. */
+/** The outcome of one request. */
 export interface Tried {
-  /** `null` where the connection broke or was silent for too long. */
+  /** `null` if the connection broke or timed out. */
   readonly answer: Answer | null;
-  /** Whether nothing was being done to the server that it met, from first to last. */
+  /** Whether its server had no fault from start to end. */
   readonly metWhole: boolean;
 }
 
 export interface Persisted {
   readonly answer: Answer;
-  /** Moment at which the request was sent that was answered. */
+  /** Moment at which the answered request was sent. */
   readonly asked: number;
   readonly attempts: number;
   readonly isLate: boolean;
@@ -55,8 +58,8 @@ export class SessionRequests {
   }
 
   /**
-   * Repeats a request until it is answered by something else than "not now". `moment` is taken before each try; `onWrong` hears answers
-   * that there must not be.
+   * Repeats a request until the answer is something other than "not now". `moment` is taken before each
+   * attempt; `onWrong` receives forbidden answers.
    */
   async persist(
     path: string,

@@ -1,4 +1,4 @@
-// The end of a session's part in the run: wait until nothing works on it, then everything must agree.
+// The final check of a session: wait until it is idle, then compare everything.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
@@ -7,10 +7,10 @@ import { checkSettled } from "./oracles.ts";
 import type { MessageRecord, SessionClient } from "./session-client.ts";
 import type { Violations } from "./violations.ts";
 
-/** How long a stream may need to catch up; in milliseconds. */
+/** Milliseconds that a stream may need to catch up. */
 const CATCH_UP_MS = 20_000;
 
-/** As `comeToRest`, and checks that the fold has arrived at the snapshot. */
+/** As `comeToRest`, and checks that the fold equals the snapshot. */
 export async function settle(session: SessionClient, violations: Violations): Promise<Snapshot | null> {
   const snapshot = await comeToRest(session, violations);
   if (snapshot !== null) await compareStream(session, violations);
@@ -18,8 +18,8 @@ export async function settle(session: SessionClient, violations: Violations): Pr
 }
 
 /**
- * Waits until the session is idle, checks that all is answered, and that the stored records are what the snapshot shows. Answers the
- * snapshot, `null` for a session that is stuck.
+ * Waits until the session is idle, and checks that all messages are answered and that stored messages equal
+ * the snapshot. Returns the snapshot, `null` for a stuck session.
  */
 export async function comeToRest(session: SessionClient, violations: Violations): Promise<Snapshot | null> {
   for (let mayCome = session.doubts; ; mayCome -= 1) {
@@ -30,7 +30,7 @@ export async function comeToRest(session: SessionClient, violations: Violations)
       return null;
     }
     const records = await session.records();
-    // A message that nobody had an answer to may arrive at any time.
+    // A message of unknown outcome may arrive at any time.
     if (mayCome > 0 && records.length > idle.messages.length) continue;
     checkSettled(session.ledger, idle, violations);
     compareRecords(session, idle, records, violations);
@@ -72,7 +72,7 @@ function compareRecords(
   }
 }
 
-/** A title may still come while this waits, so the snapshot is fetched again until both are at the same event. */
+/** A title may still arrive, so the snapshot is fetched again until both are at the same event. */
 async function compareStream(session: SessionClient, violations: Violations): Promise<void> {
   const begun = performance.now();
   const mayWait = (): boolean =>
@@ -88,7 +88,7 @@ async function compareStream(session: SessionClient, violations: Violations): Pr
     violations.add("fold mismatch", session.id, `at ${snapshot.last_event_id}`, detail);
     return;
   }
-  // It works again where a message has come that nobody had an answer to.
+  // The session is processing again if a message of unknown outcome has arrived.
   const differences = compareFold(fold, snapshot, snapshot.is_processing);
   if (differences.length === 0) return;
   violations.add("fold mismatch", session.id, `settled at ${fold.last_event_id}`, differences.join("; "));

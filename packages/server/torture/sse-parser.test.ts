@@ -12,8 +12,8 @@ function parse(pieces: readonly string[]): StreamedEvent[] {
 const STREAM =
   'retry: 2000\n\n: heartbeat\n\nid: a-1\ndata: {"x":1}\n\nid: a-2\n\ndata: one\r\ndata: two\r\n\r\n';
 
-describe("reading an event stream", () => {
-  it("gives events, bare ids and joined data, and leaves out comments and retry", () => {
+describe("createSseParser", () => {
+  it("returns events, bare ids and joined data, and ignores comments and retry", () => {
     expect(parse([STREAM])).toEqual([
       { id: "a-1", data: '{"x":1}', name: null },
       { id: "a-2", data: null, name: null },
@@ -21,7 +21,7 @@ describe("reading an event stream", () => {
     ]);
   });
 
-  it("gives the same wherever the pieces end", () => {
+  it("returns the same for every split", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: STREAM.length })), (cuts) => {
         const bounds = [0, ...cuts.toSorted((a, b) => a - b), STREAM.length];
@@ -31,11 +31,11 @@ describe("reading an event stream", () => {
     );
   });
 
-  it("does not give an event that the stream did not finish", () => {
+  it("returns no unfinished event", () => {
     expect(parse(["id: a-1\ndata: x\n"])).toEqual([]);
   });
 
-  it("tells an event name, which the service never sends", () => {
+  it("returns event names, which the service never sends", () => {
     expect(parse(["event: x\ndata: y\n\n"])).toEqual([{ id: null, data: "y", name: "x" }]);
   });
 });

@@ -1,19 +1,19 @@
-// The torture's own reading of an event stream (WHATWG HTML, "Interpreting an event stream"), so that a mistake of the
-// server's writer cannot be hidden by the same mistake in its client.
+// The torture's own event stream parser (WHATWG HTML, "Interpreting an event stream"), so that a bug of the
+// server's writer cannot hide behind the same bug in its client.
 
-/** What a blank line ended. */
+/** The fields up to one blank line. */
 export interface StreamedEvent {
-  /** The `id:` of the block itself; `null` when it has none, as live events do. */
+  /** The event's own `id:`; `null` if it has none, as for deltas. */
   readonly id: string | null;
-  /** The `data:` lines, joined with line feeds; `null` when there was none, as in a bare `id:`. */
+  /** The `data:` lines, joined with line feeds; `null` if there are none, as in a bare `id:`. */
   readonly data: string | null;
   /** The `event:` field, `null` when absent. */
   readonly name: string | null;
 }
 
 /**
- * Reads a stream piece by piece: pieces may end anywhere, in the middle of a line end too. `onEvent` is called for each block
- * that had an `id:` or a `data:`; comments and `retry:` are left out.
+ * Parses a stream from chunks that may end anywhere, even within a line end. Calls `onEvent` for each block
+ * with an `id:` or `data:`; comments and `retry:` are ignored.
  */
 export function createSseParser(onEvent: (event: StreamedEvent) => void): (text: string) => void {
   let rest = "";

@@ -31,7 +31,7 @@ function titled(id: string, title: string): string {
 
 const DELTA = { type: "message_delta", session_id: ID, message_id: "m", offset: 0, text: "" };
 
-/** A server whose streams are scripts: one connection after the other gets the next, which then breaks off or stays open. */
+/** A server with scripted streams: each connection gets the next one, which then breaks off or stays open. */
 async function serve(scripts: readonly { readonly text: string; readonly stays: boolean }[]) {
   const resumedAfter: (string | undefined)[] = [];
   let opened = 0;
@@ -82,8 +82,8 @@ async function follow(scripts: Parameters<typeof serve>[0], others: readonly num
   return { follower, violations, counts, resumedAfter };
 }
 
-describe("following a stream", () => {
-  it("resumes after the last event that it folded and misses nothing", async () => {
+describe("StreamFollower", () => {
+  it("resumes after the last folded event without missing any", async () => {
     const { follower, violations, resumedAfter } = await follow([
       { text: titled("a-2", "two"), stays: false },
       { text: titled("a-3", "three"), stays: true },
@@ -106,7 +106,7 @@ describe("following a stream", () => {
     expect(state?.messages).toMatchObject([{ content: "so far" }]);
   });
 
-  it("asks one that cannot be reached once, and then where somebody answers", async () => {
+  it("tries an unreachable server once, then a reachable one", async () => {
     let asked = 0;
     const paused = createTcpServer((socket) => {
       asked += 1;
@@ -131,7 +131,7 @@ describe("following a stream", () => {
       "given up by a resync",
       `id: a-2\ndata: {"type":"system_notice","code":"resync","session_id":"${ID}"}\n\n`,
     ],
-  ])("tells an event that was %s", async (_what, text) => {
+  ])("reports an event that was %s", async (_what, text) => {
     const { violations, follower } = await follow([
       { text, stays: true },
       { text: titled("a-2", "two"), stays: true },
@@ -140,7 +140,7 @@ describe("following a stream", () => {
     await expect.poll(() => violations.count("fold mismatch")).toBe(1);
   });
 
-  it("compares a snapshot that is ahead of it as soon as it gets there, and one that it has passed", async () => {
+  it("compares a later snapshot once it gets there, and an earlier one at once", async () => {
     const { follower, violations, counts } = await follow([{ text: titled("a-2", "two"), stays: true }]);
     follower.offer(snapshotAt("a-2", "two"));
     await follower.reach("a-2", 5000);

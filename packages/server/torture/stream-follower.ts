@@ -1,6 +1,6 @@
-// One client of a session's event stream: takes a snapshot, subscribes after it, folds what comes, and resumes with
-// Last-Event-ID whenever the connection breaks. It checks that no event is missing or comes twice, and that the fold is what
-// snapshots show.
+// A client of a session's event stream: takes a snapshot, subscribes after it, folds events, and resumes with
+// Last-Event-ID whenever the connection breaks. Checks that events are complete and unique, and that the fold
+// equals snapshots.
 
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,27 +11,27 @@ import { createSseParser, type StreamedEvent } from "./sse-parser.ts";
 import { requestStream } from "./stream-request.ts";
 import type { Violations } from "./violations.ts";
 
-/** States that can still be compared with a snapshot that arrives later. */
+/** Number of past states kept for comparison with later snapshots. */
 const STATES_KEPT = 64;
-/** Nodes that are passed over for one that is reachable, and ends of streams that are told. */
+/** Maximum number of unreachable nodes to skip, and of stream ends to remember. */
 const PASSED_OVER = 10;
 const ENDS_TOLD = 6;
 
 export interface FollowerContext {
   readonly client: HttpClient;
-  /** Port of the loopback to open the next stream at. */
+  /** Port for the next stream. */
   readonly streamPort: () => number;
-  /** Whether what is behind a port is as it should be now. */
+  /** Whether the server behind a port is reachable. */
   readonly isReachable: (port: number) => boolean;
   readonly violations: Violations;
-  /** Counted over all followers. */
+  /** Totals over all followers. */
   readonly counts: { resumed: number; refetched: number; compared: number };
 }
 
 interface Stream {
   readonly incoming: IncomingMessage;
   readonly port: number;
-  /** The event that it was to begin after, and when. */
+  /** The event it started after, and when. */
   readonly after: string;
   readonly at: number;
 }
@@ -44,15 +44,18 @@ export class StreamFollower {
   readonly #awaited = new Map<string, Snapshot>();
   readonly #done: Promise<void>;
   #state: FoldState | null = null;
-  /** Where and why the last streams ended, or could not begin. */
+  /** Where and why the last streams ended, or could not start. */
   readonly #ends: string[] = [];
-  /** The stream that is open, and the port that it was opened at. */
+  /** The open stream and its port. */
   #open: Stream | null = null;
-  /** Whether the next stream is to be opened where somebody answers: one that meets who is paused again and again is nobody's fault. */
+  /**
+   * Whether the next stream must be on a reachable node, so that repeated pauses are not counted as a
+   * failure.
+   */
   #avoidsUnreachable = false;
-  /** Life that the server said it cannot resume. */
+  /** Incarnation that the server reported as not resumable. */
   #givenUp: string | null = null;
-  /** Wakes whoever waits in `reach`. */
+  /** Wakes callers of `reach`. */
   #onMove: (() => void) | null = null;
 
   constructor(context: FollowerContext, sessionId: string) {
@@ -61,7 +64,7 @@ export class StreamFollower {
     this.#done = this.#run();
   }
 
-  /** Compares a snapshot with the fold at the same event, now or as soon as the fold is there. */
+  /** Compares a snapshot with the fold at the same event, now or once the fold is there. */
   offer(snapshot: Snapshot): void {
     const state = this.#recent.get(snapshot.last_event_id);
     if (state !== undefined) this.#compare(state, snapshot);
@@ -70,7 +73,7 @@ export class StreamFollower {
     }
   }
 
-  /** Resolves with the fold once it has reached the event, or with what there is after `timeoutMs`. */
+  /** Resolves with the fold once it has reached the event, or with the current one after `timeoutMs`. */
   async reach(eventId: string, timeoutMs: number): Promise<FoldState | null> {
     const until = performance.now() + timeoutMs;
     while (this.#state?.last_event_id !== eventId && performance.now() < until) {
@@ -79,14 +82,14 @@ export class StreamFollower {
     return this.#state;
   }
 
-  /** Goes on elsewhere when what the stream comes from is paused or cut off: it may say nothing for a minute. */
+  /** Switches to another node if the current one is paused or cut off: it may be silent for a minute. */
   leaveUnreachable(): void {
     if (this.#open === null || this.#context.isReachable(this.#open.port)) return;
     this.#avoidsUnreachable = true;
     this.#open.incoming.destroy();
   }
 
-  /** The stream that is open, and how those before it ended, in words. */
+  /** Describes the open stream, and how earlier ones ended. */
   get place(): string {
     const now = performance.now();
     const open =
@@ -177,8 +180,8 @@ export class StreamFollower {
     } else if (event?.type === "system_notice" && event.code === "resync") {
       this.#resync(state);
     } else if (streamed.id === null && event?.type === "message_updated") {
-      // Each new subscriber first gets the streaming message whole, without an id.
-      // A node that lags behind the log may still send it when the message has ended.
+      // New subscribers first get the whole streaming message without an id. A node that lags behind the log
+      // may still send it after the message has ended.
       const known = state.messages.find(({ id }) => id === event.message.id);
       if (known === undefined || known.status === "streaming")
         this.#state = foldEvent(state, event, state.last_event_id);
@@ -189,7 +192,8 @@ export class StreamFollower {
 
   #grow(state: FoldState, delta: MessageDelta): void {
     if (!state.messages.some(({ id }) => id === delta.message_id)) {
-      // Messages are created by numbered events, so this one is of another life, or its creation was lost.
+      // Messages are created by numbered events, so this one belongs to another incarnation, or its creation
+      // was lost.
       this.#report(`text of ${delta.message_id}`, `which was not created before ${state.last_event_id}`);
     }
     const next = foldDelta(state, delta);
@@ -197,7 +201,7 @@ export class StreamFollower {
     else this.#state = next;
   }
 
-  /** With everything included each number of the log is seen, in order, once. */
+  /** With all groups included, every number of the log must appear once and in order. */
   #number(id: string, event: UpdateEvent | null, state: FoldState): void {
     const [before, now] = [splitEventId(state.last_event_id), splitEventId(id)];
     const expected = event === null ? before.number : before.number + 1;
@@ -211,8 +215,9 @@ export class StreamFollower {
   }
 
   /**
-   * A life that goes on keeps far more events than a run makes between two connections, so it never needs this. Whether it goes
-   * on shows in the next snapshot: a stream that opens while its session is being deleted may be told so.
+   * A continuing incarnation keeps far more events than a run makes between two connections, so it never
+   * needs this. The next snapshot shows whether it continues: a stream opened during a delete may get this
+   * notice.
    */
   #resync(state: FoldState): void {
     this.#givenUp = splitEventId(state.last_event_id).life;

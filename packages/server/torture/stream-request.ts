@@ -1,13 +1,16 @@
-// One request for a session's event stream, which is given up where nothing answers and where nothing comes any more.
+// One request for a session's event stream with time-outs for its start and for silence.
 
 import { request, type IncomingMessage } from "node:http";
 
-/** Without even a heartbeat for this long (they come every 15 s) a stream is dead; in milliseconds. */
+/** Milliseconds of silence after which a stream counts as dead; heartbeats come every 15 s. */
 const SILENCE_MS = 40_000;
-/** A stream that has not begun by then is asked for anew, in milliseconds. */
+/** Milliseconds within which a stream must start, else it is requested again. */
 const ANSWER_MS = 5_000;
 
-/** Asks on a port of the loopback for what comes after an event. Rejects when there is no answer; what it says is for whoever asks. */
+/**
+ * Requests the events after a given one from a loopback port. Rejects without an answer; the caller reads the
+ * answer.
+ */
 export function requestStream(
   port: number,
   sessionId: string,

@@ -1,4 +1,4 @@
-// What went wrong, each thing once.
+// Violations found, each reported once.
 
 export const VIOLATION_KINDS = [
   "lost",
@@ -8,20 +8,20 @@ export const VIOLATION_KINDS = [
   "unanswered",
   "answered twice",
   "fold mismatch",
-  /** Text or a session's fields changed after the answer that sealed them. */
+  /** Text or fields of a session changed after the answer that sealed them. */
   "changed after sealed",
   "two turns at once",
-  /** Something of a deleted life, or a message that nobody sent, is visible. */
+  /** Something of a deleted incarnation, or a message that nobody sent, is visible. */
   "foreign message",
   /** An acknowledged title or user state is gone. */
   "forgotten setting",
   /** An answer that the contract does not allow, or a server that ended by itself. */
   "wrong answer",
-  /** The owner of an old epoch has written into a turn that another one has taken over. */
+  /** A former owner has written under an old epoch into a turn owned by another process. */
   "old epoch",
-  /** A process goes on with turns although its leases have run out. */
+  /** A process continues turns although its leases have expired. */
   "ran on",
-  /** The numbers of a session's events have a gap, or an event was changed. */
+  /** The event numbers of a session have a gap, or an event was changed. */
   "broken log",
 ] as const;
 
@@ -38,12 +38,12 @@ export class Violations {
   readonly #all: Violation[] = [];
   readonly #onFound: ((violation: Violation) => void) | null;
 
-  /** `onFound` hears of each at once: a run that waits for a failure can then end. */
+  /** `onFound` receives each violation at once, so that a run can end at the first one. */
   constructor(onFound: ((violation: Violation) => void) | null = null) {
     this.#onFound = onFound;
   }
 
-  /** Notes a violation. The same `about` of the same kind and session counts once however often it is seen. */
+  /** Records a violation. The same kind, session and `about` count once. */
   add(kind: ViolationKind, sessionId: string, about: string, detail: string): void {
     const key = `${kind} ${sessionId} ${about}`;
     if (this.#seen.has(key)) return;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createRandom } from "../harness/random.ts";
 import { DiskImage } from "./disk-image.ts";
-import type { Happening } from "./system-calls.ts";
+import type { SystemCallEvent } from "./system-calls.ts";
 
 const PATH = "/data/a.db";
 let into = "";
@@ -14,36 +14,36 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(into, { recursive: true }));
 
-function write(offset: number, text: string, path = PATH): Happening {
+function write(offset: number, text: string, path = PATH): SystemCallEvent {
   return { kind: "write", path, offset, data: Buffer.from(text) };
 }
 
-function sync(path = PATH): Happening[] {
+function sync(path = PATH): SystemCallEvent[] {
   return (["sync begins", "sync ends"] as const).map((kind) => ({ kind, path, thread: "1" }));
 }
 
-function restored(happenings: readonly Happening[], seed: string | null = null): Record<string, string> {
+function restored(events: readonly SystemCallEvent[], seed: string | null = null): Record<string, string> {
   rmSync(into, { recursive: true, force: true });
   const image = new DiskImage();
-  for (const happening of happenings) image.apply(happening);
+  for (const event of events) image.apply(event);
   image.restore("/data", into, seed === null ? null : createRandom(seed));
   return Object.fromEntries(readdirSync(into).map((file) => [file, readFileSync(join(into, file), "utf8")]));
 }
 
 describe("a disk after a power cut", () => {
-  it("has what was synced and nothing that was written since", () => {
+  it("contains synced writes and nothing later", () => {
     expect(restored([write(0, "hello"), ...sync(), write(0, "J"), write(5, " world")])).toEqual({
       "a.db": "hello",
     });
     expect(restored([write(0, "hello")])).toEqual({});
   });
 
-  it("does not count what was written while the sync ran", () => {
-    const [begins, ends] = sync() as [Happening, Happening];
+  it("does not count writes made during the sync", () => {
+    const [begins, ends] = sync() as [SystemCallEvent, SystemCallEvent];
     expect(restored([write(0, "a"), begins, write(1, "b"), ends])).toEqual({ "a.db": "a" });
   });
 
-  it("keeps each file by itself and leaves out what is not in the directory", () => {
+  it("handles files separately and ignores those outside the directory", () => {
     const other = "/elsewhere/b";
     expect(restored([write(0, "a"), write(0, "b", other), ...sync(other), ...sync()])).toEqual({
       "a.db": "a",
@@ -51,16 +51,16 @@ describe("a disk after a power cut", () => {
   });
 
   it("follows truncation and removal", () => {
-    const truncate: Happening = { kind: "truncate", path: PATH, length: 2 };
+    const truncate: SystemCallEvent = { kind: "truncate", path: PATH, length: 2 };
     expect(restored([write(0, "hello"), truncate, ...sync()])).toEqual({ "a.db": "he" });
     expect(restored([write(0, "hello"), ...sync(), { kind: "remove", path: PATH }])).toEqual({});
   });
 
-  it("may have any of the sectors that were not synced", () => {
-    const happenings = [write(0, "a".repeat(512)), ...sync(), write(0, "b".repeat(512) + "c".repeat(512))];
+  it("may contain any subset of unsynced sectors", () => {
+    const events = [write(0, "a".repeat(512)), ...sync(), write(0, "b".repeat(512) + "c".repeat(512))];
     const seen = new Set(
       Array.from({ length: 40 }, (_, seed) => {
-        const content = restored(happenings, String(seed))["a.db"] ?? "";
+        const content = restored(events, String(seed))["a.db"] ?? "";
         return `${content[0]}${content[512] ?? ""}`.replaceAll("\0", "0");
       }),
     );

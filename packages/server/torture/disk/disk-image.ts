@@ -1,20 +1,20 @@
-// What a disk holds for certain after the power failed: of each file only what a finished sync covers. What was written since
-// may be there or not, in any combination, so a cut may also keep some of it.
+// The guaranteed content of a disk after a power failure: for each file only what a completed sync covers.
+// Later writes may be present in any combination, so a cut may also keep some of them.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Random } from "../harness/random.ts";
-import type { Happening } from "./system-calls.ts";
+import type { SystemCallEvent } from "./system-calls.ts";
 
-type Change = Extract<Happening, { readonly kind: "write" } | { readonly kind: "truncate" }>;
+type Change = Extract<SystemCallEvent, { readonly kind: "write" } | { readonly kind: "truncate" }>;
 
-/** Sectors are written whole. */
+/** Sectors are written atomically. */
 const SECTOR = 512;
 
 class FileImage {
   #durable = Buffer.alloc(0);
   #pending: Change[] = [];
-  /** How many pending changes the sync that runs in a thread covers. */
+  /** Number of pending changes that a thread's running sync covers. */
   readonly #covered = new Map<string, number>();
 
   change(change: Change): void {
@@ -32,7 +32,7 @@ class FileImage {
     this.#covered.clear();
   }
 
-  /** The file after a power cut; with `random` some unsynced sectors have reached the disk all the same. */
+  /** Returns the file after a power cut; with `random`, some unsynced sectors have reached the disk. */
   afterCut(random: Random | null): Buffer {
     if (random === null) return this.#durable;
     let content = Buffer.from(this.#durable);
@@ -53,21 +53,24 @@ class FileImage {
 export class DiskImage {
   readonly #files = new Map<string, FileImage>();
 
-  /** Takes in what happened next. Files that SQLite maps into memory (`-shm`) hold nothing that counts after a cut. */
-  apply(happening: Happening): void {
-    if (happening.kind === "sent" || happening.kind === "received" || happening.path.endsWith("-shm")) return;
-    if (happening.kind === "remove") {
-      this.#files.delete(happening.path);
+  /** Applies the next event. Memory-mapped files of SQLite (`-shm`) are irrelevant after a cut. */
+  apply(event: SystemCallEvent): void {
+    if (event.kind === "sent" || event.kind === "received" || event.path.endsWith("-shm")) return;
+    if (event.kind === "remove") {
+      this.#files.delete(event.path);
       return;
     }
-    const file = this.#files.get(happening.path) ?? new FileImage();
-    this.#files.set(happening.path, file);
-    if (happening.kind === "sync begins") file.beginSync(happening.thread);
-    else if (happening.kind === "sync ends") file.endSync(happening.thread);
-    else file.change(happening);
+    const file = this.#files.get(event.path) ?? new FileImage();
+    this.#files.set(event.path, file);
+    if (event.kind === "sync begins") file.beginSync(event.thread);
+    else if (event.kind === "sync ends") file.endSync(event.thread);
+    else file.change(event);
   }
 
-  /** Writes the files of `directory` as they are after a cut into another directory. A file that was never synced is empty. */
+  /**
+   * Writes the files of `directory` into another directory as they are after a cut. A file that was never
+   * synced is empty.
+   */
   restore(directory: string, into: string, random: Random | null): void {
     mkdirSync(into, { recursive: true });
     for (const [path, file] of this.#files) {

@@ -1,4 +1,4 @@
-// Both proofs that acknowledged messages are on the disk, from one traced run.
+// Both durability checks of acknowledged messages, from one traced run.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ import { runTraced } from "./traced-run.ts";
 
 export interface DiskProof {
   readonly messages: number;
-  /** Acknowledged before a sync, in words. */
+  /** Messages acknowledged before a sync, described. */
   readonly unsynced: readonly string[];
   readonly powerCuts: PowerCutResult;
 }
@@ -19,12 +19,14 @@ export interface DiskProof {
 const MESSAGES_A_CLIENT = 20;
 const POWER_CUTS = 6;
 
-/** Whether strace is here: it is a Linux program that must be installed. */
+/** Returns true if strace (Linux) is installed. */
 export function canTrace(): boolean {
   return spawnSync("strace", ["--version"], { stdio: "ignore" }).status === 0;
 }
 
-/** Traces `main`, reads the order of its system calls, and cuts its power. `seed` decides the moments. */
+/**
+ * Traces `main`, checks the order of its system calls, and simulates power cuts at moments chosen by `seed`.
+ */
 export async function proveDisk(main: string, seed: string): Promise<DiskProof> {
   const directory = mkdtempSync(join(tmpdir(), "colloquy-disk-"));
   try {
@@ -46,7 +48,7 @@ export function describeDiskProof({ messages, unsynced, powerCuts }: DiskProof):
   const { cuts, expected, losses } = powerCuts;
   return [
     `system calls: ${messages} acknowledged, ${unsynced.length} of them before the log was synced`,
-    `power cuts: ${cuts}, ${expected} acknowledged messages looked for, ${losses.length} lost`,
+    `power cuts: ${cuts}, ${expected} acknowledged messages checked, ${losses.length} lost`,
     ...[...unsynced, ...losses].slice(0, 10),
   ].join("\n");
 }

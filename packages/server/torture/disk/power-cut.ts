@@ -1,5 +1,5 @@
-// The power fails at moments that the seed chooses: the files go back to what was synced (or to that and some of what was not),
-// a server starts on them, and every message that had been acknowledged by then must be there.
+// Simulates power failures at moments chosen by the seed: files revert to their synced content (or that and
+// some unsynced sectors), a server starts on them, and every message acknowledged by then must be there.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -12,13 +12,13 @@ import { placesOf, type TracedMessage, type TracedRun } from "./traced-run.ts";
 
 export interface PowerCutResult {
   readonly cuts: number;
-  /** Acknowledged messages that were looked for, over all cuts. */
+  /** Number of acknowledged messages checked, over all cuts. */
   readonly expected: number;
-  /** What was missing, in words. */
+  /** Missing messages, described. */
   readonly losses: readonly string[];
 }
 
-/** Cuts the power `cuts` times somewhere in the run. `directory` is an empty one to work in. */
+/** Simulates `cuts` power failures during the run. `directory` is an empty working directory. */
 export async function cutPower(
   main: string,
   run: TracedRun,
@@ -31,10 +31,10 @@ export async function cutPower(
   const losses: string[] = [];
   let expected = 0;
   for (let cut = 1; cut <= cuts; cut += 1) {
-    const at = random.integer(firstAnswer + 1, run.happenings.length);
-    // Every second cut also keeps a random half of what was under way.
+    const at = random.integer(firstAnswer + 1, run.events.length);
+    // Every second cut also keeps a random half of the unsynced sectors.
     const image = new DiskImage();
-    for (const happening of run.happenings.slice(0, at)) image.apply(happening);
+    for (const event of run.events.slice(0, at)) image.apply(event);
     const place = mkdtempSync(join(directory, "cut-"));
     image.restore(run.dataDirectory, join(place, "data"), cut % 2 === 0 ? random : null);
     const acknowledged = places.filter(({ sent }) => sent < at);
@@ -66,7 +66,7 @@ async function findMissing(
       .filter(({ sessionId, text }) => found.get(sessionId)?.has(text) !== true)
       .map(({ text }) => `${text} was acknowledged and is gone`);
   } catch (error) {
-    return [`the server does not start on what the disk has: ${String(error)}`];
+    return [`the server does not start on the remaining files: ${String(error)}`];
   } finally {
     client.close();
     await server.end("SIGKILL");

@@ -3,8 +3,8 @@ import { readSystemCalls } from "./system-calls.ts";
 
 const SOCKET = "TCP:[127.0.0.1:8080->127.0.0.1:40000]";
 
-describe("reading what strace wrote", () => {
-  it("gives writes with their bytes and place", () => {
+describe("readSystemCalls", () => {
+  it("returns writes with their bytes and offset", () => {
     expect(readSystemCalls('12 pwrite64(22</d/a.db-wal>, "a\\0\\33\\n\\"\\\\\\3779", 8, 32) = 8')).toEqual([
       { kind: "write", path: "/d/a.db-wal", offset: 32, data: Buffer.from([97, 0, 27, 10, 34, 92, 255, 57]) },
     ]);
@@ -16,7 +16,7 @@ describe("reading what strace wrote", () => {
     ]);
   });
 
-  it("gives the begin and the end of a sync where they stand, whatever comes between", () => {
+  it("returns start and end of a sync in order, whatever comes between", () => {
     const log = [
       "12 fsync(22</d/a.db-wal> <unfinished ...>",
       '13 write(30<TCP:[127.0.0.1:8080->127.0.0.1:40000]>, "HTTP/1.1 200", 12) = 12',
@@ -31,7 +31,7 @@ describe("reading what strace wrote", () => {
     ]);
   });
 
-  it("gives what clients sent when it has arrived, and what they are sent from when it is handed over", () => {
+  it("returns received bytes on completion, and sent bytes when handed over", () => {
     const log = [
       `13 read(30<${SOCKET}>,  <unfinished ...>`,
       '12 pwrite64(22</d/a.db-wal>, "x", 1, 0 <unfinished ...>',
@@ -42,10 +42,7 @@ describe("reading what strace wrote", () => {
       '13 write(1<pipe:[5]>, "log", 3) = 3',
     ].join("\n");
     expect(
-      readSystemCalls(log).map((happening) => [
-        happening.kind,
-        "data" in happening ? happening.data.toString() : "",
-      ]),
+      readSystemCalls(log).map((event) => [event.kind, "data" in event ? event.data.toString() : ""]),
     ).toEqual([
       ["write", "x"],
       ["received", "POST /"],
@@ -53,11 +50,11 @@ describe("reading what strace wrote", () => {
     ]);
   });
 
-  it("refuses a log whose strings were cut", () => {
+  it("throws for truncated strings", () => {
     expect(() => readSystemCalls('12 pwrite64(22</d/a.db-wal>, "x"..., 10, 0) = 10')).toThrow("raise -s");
   });
 
-  it("leaves out everything else", () => {
+  it("ignores everything else", () => {
     expect(readSystemCalls("12 +++ exited with 0 +++\n12 --- SIGCHLD {si_signo=SIGCHLD} ---\n\n")).toEqual(
       [],
     );

@@ -1,9 +1,9 @@
-// Reads what strace wrote about a server: which bytes went to which file, when they were synced, and what came from and went to
-// clients. strace stops a thread at the begin and at the end of every call that it shows, so the order of lines is one that
-// really was possible: what a thread does after a call returned stands after the line that ends the call.
+// Parses strace output of a server: file writes, syncs, and traffic with clients. strace stops a thread at
+// the start and end of every call it shows, so the order of lines is a possible real order: what a thread
+// does after a call follows the line that ends the call.
 
-/** One thing that a process did, in the order in which it did it. `path` is the file's absolute path. */
-export type Happening =
+/** An event of a process, in order. `path` is the file's absolute path. */
+export type SystemCallEvent =
   | { readonly kind: "write"; readonly path: string; readonly offset: number; readonly data: Buffer }
   | { readonly kind: "truncate"; readonly path: string; readonly length: number }
   | { readonly kind: "sync begins"; readonly path: string; readonly thread: string }
@@ -12,7 +12,7 @@ export type Happening =
   | { readonly kind: "received"; readonly data: Buffer }
   | { readonly kind: "sent"; readonly data: Buffer };
 
-/** What strace must be given so that `readSystemCalls` understands its output. Strings are kept whole. */
+/** Arguments of strace that `readSystemCalls` relies on. Strings are not truncated. */
 export const STRACE_ARGUMENTS: readonly string[] = [
   "-f",
   "--seccomp-bpf",
@@ -28,10 +28,10 @@ const LINE =
 const DESCRIPTOR = /^\d+<(?<path>.*?)>(?=, |\)| <unfinished|$)/s;
 const STRING = /"(?<text>(?:[^"\\]|\\.)*)"(?<cut>\.\.\.)?/gs;
 
-/** The happenings of a log of strace, in order. Throws when a string in it was cut. */
-export function readSystemCalls(log: string): Happening[] {
+/** Returns the events of a strace log, in order. Throws if a string was truncated. */
+export function readSystemCalls(log: string): SystemCallEvent[] {
   const open = new Map<string, string>();
-  const happenings: Happening[] = [];
+  const events: SystemCallEvent[] = [];
   for (const line of log.split("\n")) {
     const groups = LINE.exec(line)?.groups;
     if (groups === undefined) continue;
@@ -40,19 +40,19 @@ export function readSystemCalls(log: string): Happening[] {
       const text = groups["before"] ?? "";
       const unfinished = text.endsWith("<unfinished ...>");
       if (unfinished) open.set(thread, text);
-      happenings.push(...begun(name, text, thread));
-      if (!unfinished) happenings.push(...ended(name, text, text, thread));
+      events.push(...begun(name, text, thread));
+      if (!unfinished) events.push(...ended(name, text, text, thread));
     } else if (resumed !== undefined) {
       const before = open.get(thread) ?? "";
       open.delete(thread);
-      happenings.push(...ended(resumed, before, groups["after"] ?? "", thread));
+      events.push(...ended(resumed, before, groups["after"] ?? "", thread));
     }
   }
-  return happenings;
+  return events;
 }
 
-/** What counts from the begin of a call: that it hands over bytes, or asks for a sync of what was written until then. */
-function begun(name: string, text: string, thread: string): Happening[] {
+/** Events at the start of a call: bytes handed over, or a sync of everything written so far. */
+function begun(name: string, text: string, thread: string): SystemCallEvent[] {
   const path = DESCRIPTOR.exec(text)?.groups?.["path"];
   switch (name) {
     case "write":
@@ -62,7 +62,7 @@ function begun(name: string, text: string, thread: string): Happening[] {
     case "pwrite64":
     case "pwritev": {
       const offset = / (\d+)(?:\)| <unfinished)[^"]*$/.exec(text)?.[1];
-      if (path === undefined || offset === undefined) throw new Error(`Not understood: ${text.slice(-200)}`);
+      if (path === undefined || offset === undefined) throw new Error(`Cannot parse: ${text.slice(-200)}`);
       return [{ kind: "write", path, offset: Number(offset), data: stringsOf(text) }];
     }
     case "ftruncate": {
@@ -80,8 +80,8 @@ function begun(name: string, text: string, thread: string): Happening[] {
   }
 }
 
-/** What counts only when a call has returned: bytes that were received, and a sync. */
-function ended(name: string, before: string, after: string, thread: string): Happening[] {
+/** Events at the end of a call: received bytes, and a completed sync. */
+function ended(name: string, before: string, after: string, thread: string): SystemCallEvent[] {
   const path = DESCRIPTOR.exec(before)?.groups?.["path"];
   if (path === undefined) return [];
   if (name === "read" || name === "recvfrom") {
@@ -99,7 +99,7 @@ function isSocket(path: string): boolean {
 
 function stringsOf(text: string): Buffer {
   const strings = [...text.matchAll(STRING)].map(({ groups }) => {
-    if (groups?.["cut"] !== undefined) throw new Error("strace has cut a string: raise -s");
+    if (groups?.["cut"] !== undefined) throw new Error("strace truncated a string: raise -s");
     return unescape(groups?.["text"] ?? "");
   });
   return Buffer.concat(strings);

@@ -1,31 +1,34 @@
-// A server under strace, used by a few clients and then killed: what it did, and what it had acknowledged when.
+// A server under strace with a few clients, killed at the end: its system calls, and when it acknowledged
+// messages.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createHttpClient } from "../harness/http-request.ts";
 import type { Random } from "../harness/random.ts";
 import { findFreePort, ServerProcess } from "../harness/server-process.ts";
-import { readSystemCalls, STRACE_ARGUMENTS, type Happening } from "./system-calls.ts";
+import { readSystemCalls, STRACE_ARGUMENTS, type SystemCallEvent } from "./system-calls.ts";
 
 export interface TracedMessage {
   readonly sessionId: string;
-  /** Different from every other message, and free of characters that JSON or a URL writes in another way. */
+  /** Unique, and without characters that JSON or URLs escape. */
   readonly text: string;
 }
 
 export interface TracedRun {
-  readonly happenings: readonly Happening[];
-  /** All were answered with 200. */
+  readonly events: readonly SystemCallEvent[];
+  /** Messages answered with 200. */
   readonly messages: readonly TracedMessage[];
-  /** Where the server kept its data. */
+  /** The server's data directory. */
   readonly dataDirectory: string;
 }
 
 const CLIENTS = 6;
-/** Messages that a client sends to one session before it begins another. */
+/** Messages per session of a client. */
 const MESSAGES_A_SESSION = 4;
 
-/** Runs `main` in the empty `directory` until each of six clients has had `perClient` messages acknowledged. */
+/**
+ * Runs `main` in the empty `directory` until each of six clients has had `perClient` messages acknowledged.
+ */
 export async function runTraced(
   main: string,
   directory: string,
@@ -57,23 +60,23 @@ export async function runTraced(
     await server.end("SIGKILL");
   }
   return {
-    happenings: readSystemCalls(readFileSync(log, "latin1")),
+    events: readSystemCalls(readFileSync(log, "latin1")),
     messages,
     dataDirectory: join(directory, "data"),
   };
 }
 
-/** Where in the log each message arrived and where its answer was handed over. Throws when one of them is not there. */
+/** Returns the positions in the log of each message's arrival and answer. Throws if one is missing. */
 export function placesOf(
-  run: Pick<TracedRun, "happenings" | "messages">,
+  run: Pick<TracedRun, "events" | "messages">,
 ): (TracedMessage & { readonly received: number; readonly sent: number })[] {
   return run.messages.map((message) => {
-    const has = (kind: "received" | "sent") => (happening: Happening) =>
-      happening.kind === kind && happening.data.includes(message.text);
-    const received = run.happenings.findIndex(has("received"));
-    const sent = run.happenings.findIndex(has("sent"));
+    const has = (kind: "received" | "sent") => (event: SystemCallEvent) =>
+      event.kind === kind && event.data.includes(message.text);
+    const received = run.events.findIndex(has("received"));
+    const sent = run.events.findIndex(has("sent"));
     if (received < 0 || sent < received)
-      throw new Error(`The log does not show the answer to ${message.text}`);
+      throw new Error(`The log does not contain the answer to ${message.text}`);
     return { ...message, received, sent };
   });
 }

@@ -3,8 +3,8 @@ import { parseArguments } from "./arguments.ts";
 
 const DEFAULTS = { minutes: 2, seed: "1", plant: null, quick: false } as const;
 
-describe("command lines", () => {
-  it("take what is given and keep the defaults of the rest", () => {
+describe("parseArguments", () => {
+  it("reads options and keeps the defaults of others", () => {
     expect(parseArguments(["--minutes", "0.5", "--quick"], DEFAULTS)).toEqual({
       minutes: 0.5,
       seed: "1",
@@ -19,13 +19,13 @@ describe("command lines", () => {
   });
 
   it.each([
-    [["--hours", "2"], /no option "--hours".*--minutes 2/],
-    [["quick"], /no option "quick"/],
+    [["--hours", "2"], /Unknown option "--hours".*--minutes 2/],
+    [["quick"], /Unknown option "quick"/],
     [["--minutes"], /--minutes needs a value/],
     [["--minutes", "--quick"], /--minutes needs a value/],
     [["--minutes", "two"], /--minutes needs a number/],
     [["--minutes", "-1"], /--minutes needs a number/],
-  ])("refuse %j with words that help", (given, message) => {
+  ])("rejects %j with a helpful message", (given, message) => {
     expect(() => parseArguments(given, DEFAULTS)).toThrow(message);
   });
 });

@@ -1,6 +1,6 @@
-// The command lines of torture, fuzz and bench: `--name value`, `--name=value`, and `--name` alone.
+// Command lines of torture, fuzz and bench: `--name value`, `--name=value`, and `--name` alone.
 
-/** What may be given, with the value that stands when it is not. A default of `false` makes a switch. */
+/** Options with their defaults. A default of `false` makes a switch. */
 export type ArgumentDefaults = Readonly<Record<string, number | string | boolean | null>>;
 
 type Widened<Value> = Value extends number
@@ -16,26 +16,26 @@ export type Arguments<Defaults extends ArgumentDefaults> = {
 };
 
 /**
- * Reads `given` (without the program's name). A default that is a number takes numbers, a boolean is a switch, text and
- * `null` take text. Throws an Error that says what may be given.
+ * Parses `given` (without the program's name). A numeric default takes numbers, a boolean is a switch, text
+ * and `null` take text. Throws an `Error` that lists the options.
  */
 export function parseArguments<const Defaults extends ArgumentDefaults>(
   given: readonly string[],
   defaults: Defaults,
 ): Arguments<Defaults> {
   const values: Record<string, number | string | boolean | null> = { ...defaults };
-  const usage = `You can give ${Object.entries(defaults).map(describeOption).join(" ")}`;
+  const usage = `Options: ${Object.entries(defaults).map(describeOption).join(" ")}`;
   const rest = [...given];
   for (let option = rest.shift(); option !== undefined; option = rest.shift()) {
     const [, name = "", inline] = /^--([^=]+)(?:=(.*))?$/s.exec(option) ?? [];
     const byDefault = defaults[name];
-    if (byDefault === undefined) throw new Error(`There is no option "${option}". ${usage}`);
+    if (byDefault === undefined) throw new Error(`Unknown option "${option}". ${usage}`);
     values[name] = byDefault === false ? true : readValue(name, byDefault, inline ?? next(rest));
   }
   return values as Arguments<Defaults>;
 }
 
-/** The value that follows an option; the next option is none. */
+/** Returns the value of an option, unless the next word is an option. */
 function next(rest: string[]): string | undefined {
   return rest[0]?.startsWith("--") === true ? undefined : rest.shift();
 }

@@ -1,4 +1,4 @@
-// A plain HTTP client for servers that die in the middle of an answer: one request, one answer or one error, never a retry.
+// A plain HTTP client for servers that die during answers: one request, one answer or error, no retries.
 
 import { Agent, request as send, type IncomingMessage } from "node:http";
 
@@ -12,19 +12,21 @@ export interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Milliseconds until the request is given up; 15,000 when absent. */
+  /** Time-out of the request in milliseconds; 15,000 when absent. */
   readonly timeoutMs?: number;
-  /** Told of the port that the request is sent to. */
+  /** Called with the local port of the request. */
   readonly onPort?: (port: number) => void;
 }
 
 export interface HttpClient {
-  /** Resolves with the whole answer; rejects when the connection fails, is cut, or answers too late. */
+  /**
+   * Resolves with the complete answer; rejects if the connection fails, breaks, or the answer is too late.
+   */
   request(path: string, options?: RequestOptions): Promise<Answer>;
   close(): void;
 }
 
-/** A client of the server at `port` of the loopback address, which keeps its connections open. */
+/** Creates a client of the server at `port` of the loopback address, with keep-alive connections. */
 export function createHttpClient(port: number, maxSockets = 256): HttpClient {
   const agent = new Agent({ keepAlive: true, maxSockets });
   return {
@@ -58,7 +60,7 @@ function jsonHeaders(body: string): Record<string, string> {
 async function collect(incoming: IncomingMessage): Promise<Answer> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
-  if (!incoming.complete) throw new Error("The answer was cut off");
+  if (!incoming.complete) throw new Error("The answer was truncated");
   return {
     status: incoming.statusCode ?? 0,
     headers: incoming.headers,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createRandom } from "./random.ts";
 
 describe("random choices", () => {
-  it("are the same for the same seed and others for another", () => {
+  it("are the same for the same seed and different for another", () => {
     const draw = (seed: string) => {
       const random = createRandom(seed);
       return Array.from({ length: 20 }, () => random.integer(0, 1000));
@@ -12,7 +12,7 @@ describe("random choices", () => {
     expect(draw("1")).not.toEqual(draw("2"));
   });
 
-  it("of a fork do not depend on what was drawn before", () => {
+  it("of a fork do not depend on earlier draws", () => {
     const drawn = createRandom(1);
     drawn.next();
     expect(drawn.fork("a").next()).toBe(createRandom(1).fork("a").next());
@@ -25,7 +25,7 @@ describe("random choices", () => {
     expect(seen).toEqual(new Set([2, 3, 4]));
   });
 
-  it("make session ids that the service takes", () => {
+  it("give session ids that the service accepts", () => {
     const random = createRandom(4);
     for (let round = 0; round < 50; round += 1) expect(parseSessionId(random.uuid())).not.toBeNull();
   });

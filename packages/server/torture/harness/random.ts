@@ -1,20 +1,20 @@
-// Random choices that can be made again: everything that a run decides comes from its seed.
+// Reproducible random choices: everything in a run follows from its seed.
 
 export interface Random {
-  /** At least 0 and less than 1. */
+  /** At least 0, less than 1. */
   next(): number;
-  /** From `low` to `high`, both included. */
+  /** From `low` to `high`, inclusive. */
   integer(low: number, high: number): number;
   /** True with this probability. */
   chance(probability: number): boolean;
   pick<Item>(items: readonly Item[]): Item;
   /** A UUID of version 4. */
   uuid(): string;
-  /** A generator of its own, the same for the same name whatever was drawn before. */
+  /** Returns an independent generator, the same for the same name whatever was drawn before. */
   fork(name: string): Random;
 }
 
-/** A generator for `seed` (sfc32: small, fast, good enough for choices; not for secrets). */
+/** Returns a generator for `seed` (sfc32: small, fast, good enough for choices; not for secrets). */
 export function createRandom(seed: string | number): Random {
   const next = sfc32(String(seed));
   const integer = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
@@ -24,7 +24,7 @@ export function createRandom(seed: string | number): Random {
     chance: (probability) => next() < probability,
     pick: (items) => {
       const item = items[integer(0, items.length - 1)];
-      if (item === undefined) throw new Error("There is nothing to pick from.");
+      if (item === undefined) throw new Error("Nothing to pick from.");
       return item;
     },
     uuid: () => {

@@ -1,4 +1,4 @@
-// A real server in a process of its own, always on the same directory and port, that can be killed and started again.
+// A real server process with a fixed directory and port that can be killed and restarted.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomInt } from "node:crypto";
@@ -11,10 +11,10 @@ import { createHttpClient } from "./http-request.ts";
 export interface ServerPlace {
   /** The server's main.ts. */
   readonly main: string;
-  /** Where it runs and keeps its data (in `data` below it). */
+  /** Working directory; data is in `data` below it. */
   readonly directory: string;
   readonly port: number;
-  /** More environment variables. */
+  /** Additional environment variables. */
   readonly environment?: Readonly<Record<string, string>>;
   /** A program with arguments that starts Node, such as strace; the server is then its child. */
   readonly wrapper?: readonly string[];
@@ -24,7 +24,7 @@ const LOG_LINES_KEPT = 200;
 const PORTS = { first: 10_000, end: 32_000 };
 const PORTS_TRIED = 100;
 
-/** One server from start to end. Make another for the next start. */
+/** One server process from start to end. Create another for the next start. */
 export class ServerProcess {
   readonly #place: ServerPlace;
   readonly #child: ChildProcess;
@@ -52,17 +52,17 @@ export class ServerProcess {
     });
   }
 
-  /** How it ended when nobody had asked it to; `null` while it runs or when it was asked. */
+  /** How it ended unexpectedly; `null` while it runs or if it was stopped on purpose. */
   get crash(): string | null {
     return this.#killed ? null : this.#exit;
   }
 
-  /** The last lines of what it logged. */
+  /** The last lines of its log. */
   get log(): readonly string[] {
     return this.#log;
   }
 
-  /** The process id of Node itself. Throws when it does not run. */
+  /** The process id of Node itself. Throws if it is not running. */
   get pid(): number {
     const { pid } = this.#child;
     if (pid === undefined) throw new Error("The server could not be started");
@@ -72,7 +72,7 @@ export class ServerProcess {
     return Number(child);
   }
 
-  /** Resolves when it answers that it may take traffic; rejects when it ends before or takes over `timeoutMs`. */
+  /** Resolves when the server is ready; rejects if it ends first or takes longer than `timeoutMs`. */
   async ready(timeoutMs = 30_000): Promise<void> {
     const client = createHttpClient(this.#place.port);
     const until = performance.now() + timeoutMs;
@@ -88,7 +88,7 @@ export class ServerProcess {
     throw new Error(`The server is not ready (${this.#exit ?? "it runs"}).\n${this.#log.join("\n")}`);
   }
 
-  /** Ends it; resolves when it is gone. */
+  /** Sends a signal; resolves when the process has ended. */
   async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
     if (this.#exit === null) {
       this.#killed = true;
@@ -97,7 +97,7 @@ export class ServerProcess {
     await this.#ended;
   }
 
-  /** Memory that is resident now, in bytes; `null` where the system does not tell. */
+  /** Resident memory in bytes; `null` if the system does not report it. */
   residentBytes(): number | null {
     try {
       const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, "utf8"))?.[1];
@@ -114,8 +114,8 @@ export class ServerProcess {
 }
 
 /**
- * A port of the loopback address that nobody has now. It is below those that systems take for outgoing connections, so that it is still
- * free when its server starts, and starts again.
+ * Returns a free port of the loopback address. It is below the ephemeral range, so that it stays free until
+ * the server starts, and between restarts.
  */
 export async function findFreePort(): Promise<number> {
   for (let tries = 0; tries < PORTS_TRIED; tries += 1) {
@@ -133,7 +133,7 @@ export async function findFreePort(): Promise<number> {
   throw new Error("No free port");
 }
 
-/** Nothing of the caller's environment reaches the server, so that no provider's key changes its models. */
+/** Nothing of the caller's environment reaches the server, so that no provider key changes its models. */
 function serverEnvironment(place: ServerPlace): Record<string, string> {
   return {
     PATH: process.env["PATH"] ?? "",

@@ -1,5 +1,5 @@
-// Several servers on one PostgreSQL, and on NATS where the machine has it. Between any two of them, and before each of them, is a link
-// that can be broken.
+// Several servers on one PostgreSQL, and on NATS if requested. Each link between them and to their clients
+// can be broken.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,20 +11,20 @@ import { findFreePort, ServerProcess, type ServerPlace } from "../harness/server
 export const LINKS = ["clients", "database", "bus"] as const;
 export type LinkName = (typeof LINKS)[number];
 
-/** How long a node may take until it takes traffic, in milliseconds. */
+/** Maximum milliseconds until a node is ready. */
 const STARTS_MS = 60_000;
 
-/** One node: a process that can be killed and started again, behind links of its own. */
+/** One node: a process that can be killed and restarted, with its own links. */
 export class Node {
   readonly name: string;
   readonly links: Readonly<Record<LinkName, TcpProxy | null>>;
-  /** How often something was done to it. */
+  /** Number of faults so far. */
   impairments = 0;
   #isImpaired = false;
   #isStarting = false;
-  /** Whether that keeps it from working on turns. */
+  /** Whether the current fault keeps it from working on turns. */
   isHindered = false;
-  /** Since when it cannot reach the database and is told so at once; on the monotonic clock, in milliseconds. */
+  /** Since when requests to the database fail at once; monotonic, in milliseconds. */
   cutOffSince: number | null = null;
   readonly #place: ServerPlace;
   readonly #database: string;
@@ -59,14 +59,14 @@ export class Node {
     return new Node(name, { main, directory, port, environment }, url.href, links);
   }
 
-  /** Where clients reach it. */
+  /** Port for clients. */
   get port(): number {
     const { clients } = this.links;
     if (clients === null) throw new Error("A node has a link to its clients");
     return clients.port;
   }
 
-  /** Whether something is being done to it. */
+  /** Whether it currently has a fault. */
   get isImpaired(): boolean {
     return this.#isImpaired;
   }
@@ -76,22 +76,22 @@ export class Node {
     this.impairments += 1;
   }
 
-  /** Whether it has begun and may not take traffic yet. */
+  /** Whether it is starting. */
   get isStarting(): boolean {
     return this.#isStarting;
   }
 
-  /** Whether it can go on with turns now. */
+  /** Whether it can work on turns now. */
   get canWork(): boolean {
     return !this.isHindered && !this.isStarting;
   }
 
-  /** What the process that runs now calls itself to the database. */
+  /** The current process's name in the database. */
   get process(): string {
     return `${this.name}.${this.#starts}`;
   }
 
-  /** Where the process itself listens. */
+  /** The process's own port. */
   get ownPort(): number {
     return this.#place.port;
   }
@@ -107,7 +107,7 @@ export class Node {
     const begun = (): void => {
       if (this.#server === server) this.#isStarting = false;
     };
-    // One that ends before is started again by whoever watches it.
+    // If it ends before, the supervisor restarts it.
     server.ready(STARTS_MS).then(begun, () => undefined);
   }
 
@@ -121,7 +121,7 @@ export class Node {
     for (const link of Object.values(this.links)) await link?.stop();
   }
 
-  /** Each process names itself to the database, so that it can be asked who wrote what. */
+  /** Each process identifies itself to the database, for the audit of writes. */
   #start(): ServerProcess {
     this.#starts += 1;
     const url = `${this.#database}?application_name=${this.process}`;
@@ -141,7 +141,7 @@ export interface Cluster extends Shared {
   stop(): Promise<void>;
 }
 
-/** Resolves when all nodes are ready. `isOnNats` is whether NATS carries what nodes tell each other; else the database does. */
+/** Resolves when all nodes are ready. `isOnNats`: NATS carries notifications; else the database. */
 export async function startCluster(
   main: string,
   directory: string,

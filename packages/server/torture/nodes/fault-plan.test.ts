@@ -17,9 +17,9 @@ const ALL: readonly LinkName[] = ["clients", "database", "bus"];
 const WITHOUT_BUS: readonly LinkName[] = ["clients", "database"];
 const CI = join(import.meta.dirname, "../../../../.ci/run");
 
-/** The kind, and the link that it happens to. */
+/** The kind, with the affected link. */
 const nameOf = (fault: Fault): string => ("link" in fault ? `${fault.kind} ${fault.link}` : fault.kind);
-/** All that there is for nodes with these links. */
+/** All faults for nodes with these links. */
 const everything = (links: readonly LinkName[]): string[] => [
   ...NODE_FAULTS,
   ...SERVER_FAULTS.filter((kind) => kind !== "restart bus" || links.includes("bus")),
@@ -30,7 +30,7 @@ const lengthsOf = (kind: Fault["kind"], plan: readonly Fault[]): number[] =>
   plan.filter((fault) => fault.kind === kind).map(({ ms }) => ms);
 
 describe("a plan of faults", () => {
-  it("has every kind on every node and link in it", () => {
+  it("contains every kind of fault for every node and link", () => {
     const plan = planFaults(2_000, 3, ALL, createRandom(1));
     const seen = new Set(
       plan.map((fault) =>
@@ -46,7 +46,7 @@ describe("a plan of faults", () => {
   it.each([
     ["with a bus", ALL, 30],
     ["without a bus", WITHOUT_BUS, 23],
-  ] as const)("has everything in it before it repeats, %s", (_name, links, deck) => {
+  ] as const)("contains everything before it repeats, %s", (_name, links, deck) => {
     for (let seed = 0; seed < 50; seed += 1) {
       const plan = planFaults(deck * 2, 3, links, createRandom(seed));
       for (const part of [plan.slice(0, deck), plan.slice(deck)]) {
@@ -59,7 +59,7 @@ describe("a plan of faults", () => {
     }
   });
 
-  it("has everything in fifteen without a bus, and everything about the bus in fifteen with one", () => {
+  it("contains everything in fifteen faults without a bus, and everything about the bus in fifteen with one", () => {
     for (let seed = 0; seed < 50; seed += 1) {
       const without = planFaults(15, 3, WITHOUT_BUS, createRandom(seed)).map(nameOf);
       expect(new Set(without)).toEqual(new Set(everything(WITHOUT_BUS)));
@@ -74,13 +74,13 @@ describe("a plan of faults", () => {
     expect(planFaults(50, 3, ALL, createRandom("x"))).not.toEqual(planFaults(50, 3, ALL, createRandom("y")));
   });
 
-  it("leaves a bus alone that there is none of", () => {
+  it("contains no bus faults without a bus", () => {
     const plan = planFaults(500, 3, WITHOUT_BUS, createRandom(1));
     expect(plan.filter((fault) => fault.kind === "restart bus")).toEqual([]);
     expect(plan.filter((fault) => "link" in fault && fault.link === "bus")).toEqual([]);
   });
 
-  it("pauses nodes for one second to a minute, beyond the length of a lease too", () => {
+  it("pauses nodes for one second to a minute, also beyond the length of a lease", () => {
     const lengths = lengthsOf("pause", planFaults(1_000, 3, ALL, createRandom(1)));
     expect(Math.min(...lengths)).toBeGreaterThanOrEqual(1_000);
     expect(Math.max(...lengths)).toBeLessThanOrEqual(60_000);
@@ -88,7 +88,7 @@ describe("a plan of faults", () => {
   });
 });
 
-/** The runs that CI makes, with their own seeds and counts. */
+/** CI's runs, with their seeds and counts. */
 const CI_RUNS = [
   ...readFileSync(CI, "utf8").matchAll(
     /npm run torture -- --nodes (\d+) --faults (\d+) --seed (\w+) --bus (\w+)/g,
@@ -100,11 +100,11 @@ const CI_RUNS = [
 });
 
 describe("CI's runs on several nodes", () => {
-  it("are one on each bus", () => {
+  it("cover each bus", () => {
     expect(CI_RUNS.map(({ bus }) => bus)).toEqual(["database", "nats"]);
   });
 
-  it("have every kind of fault on every link between them", () => {
+  it("contain every kind of fault on every link between them", () => {
     const seen = new Set(CI_RUNS.flatMap(({ plan }) => plan.map(nameOf)));
     expect(seen).toEqual(new Set(everything(ALL)));
   });

@@ -1,5 +1,5 @@
-// What is done to a cluster, to whom and for how long. It is dealt from shuffled decks, so that a short run has everything in it too;
-// the seed alone decides.
+// Plans faults of a cluster: kind, target and duration. Dealt from shuffled decks, so that short runs also
+// contain everything; determined by the seed alone.
 
 import { LEASE_MS } from "../../src/core/turn.ts";
 import type { Random } from "../harness/random.ts";
@@ -7,7 +7,7 @@ import type { LinkName } from "./cluster.ts";
 
 export const NODE_FAULTS = ["kill", "pause"] as const;
 export const LINK_FAULTS = ["cut", "reset", "delay", "hold up", "hold down"] as const;
-/** Connections to the database break when a commit was carried out and its answer is under way. */
+/** Breaks connections to the database after a commit was executed and before its answer arrives. */
 export const COMMIT_FAULT = "cut at commits";
 export const SERVER_FAULTS = ["restart database", "restart bus"] as const;
 
@@ -31,18 +31,18 @@ interface ServerFault {
 
 export type Fault = NodeFault | LinkFault | ServerFault;
 
-/** A fault but for the node that it hits and how long it takes. */
+/** A fault without its node and duration. */
 type Card = (node: number, random: Random) => Fault;
 
-/** Shortest and longest, in milliseconds. */
+/** Shortest and longest duration in milliseconds. */
 type Span = readonly [number, number];
 
-/** All but pauses is over before clients would give up. */
+/** All except pauses end before clients would give up. */
 const KILL: Span = [100, 3_000];
 const LINK: Span = [1_000, 20_000];
 const RESTART: Span = [1_200, 4_000];
 const SHORT_RESTART: Span = [100, 1_200];
-/** In every deck is a pause after which others have the turns of the node. */
+/** Every deck contains a pause after which other nodes own the turns. */
 const PAUSE_BEYOND_LEASE: Span = [LEASE_MS * 1.2, LEASE_MS * 2.5];
 const OTHER_PAUSES: readonly Span[] = [
   [1_000, 2_500],
@@ -50,10 +50,10 @@ const OTHER_PAUSES: readonly Span[] = [
   [5_000, LEASE_MS],
   [LEASE_MS * 2.5, 60_000],
 ];
-/** Of a deck, beside the first one: nodes die more often than networks break in one way. */
+/** Additional kills per deck after the first one: crashes are more frequent than one-way network failures. */
 const MORE_KILLS = 4;
 
-/** So many faults. `links` are those that the nodes have. */
+/** Returns this many faults. `links` are those that nodes have. */
 export function planFaults(
   count: number,
   nodes: number,
@@ -69,8 +69,8 @@ export function planFaults(
 }
 
 /**
- * Everything on every link, the most important first, since the last deck of a run is not dealt to its end. A run with a bus begins with
- * the links of that: a run without it, which is as long, has all of the others.
+ * Returns a deck with everything on every link, the most important first, since a run may end within its last
+ * deck. A run with a bus starts with the bus links, because equally long runs without it cover the others.
  */
 function stackDeck(links: readonly LinkName[], random: Random): Card[] {
   const hasBus = links.includes("bus");
@@ -102,7 +102,7 @@ function breakLink(link: LinkName): Card[] {
   return kinds.map((kind) => (node, random) => ({ kind, node, link, ms: draw(LINK, random) }));
 }
 
-/** Short ones are more frequent than long ones: as likely between 1 and 2 s as between 8 and 16 s. */
+/** Log-uniform: as likely between 1 and 2 s as between 8 and 16 s. */
 function draw([shortest, longest]: Span, random: Random): number {
   return Math.round(shortest * (longest / shortest) ** random.next());
 }

@@ -1,4 +1,4 @@
-// Doing things to a cluster: one after the other, each undone before the next.
+// Applies faults to a cluster one by one, ending each before the next.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Link } from "../../test/tcp-proxy.ts";
@@ -6,33 +6,36 @@ import type { Random } from "../harness/random.ts";
 import type { Cluster, Node } from "./cluster.ts";
 import { COMMIT_FAULT, type Fault, type LinkFault, type NodeFault } from "./fault-plan.ts";
 
-/** A link that was reset works again at once. */
+/** A reset link works again at once. */
 const RESET_MS = 1_000;
 /** Longest time between two faults. */
 const BETWEEN_MS = 2_500;
-/** How late bytes are on a slow link. */
+/** Latency of a slow link. */
 const DELAY_MS = { least: 50, most: 1_500 };
-/** Share of the commits that pass while others are cut, and how long the server has for one; in milliseconds. */
+/** Share of commits that pass while others are cut, and the time the server gets for one, in milliseconds. */
 const SPARED_COMMITS = 0.6;
 const COMMIT_MS = 50;
 
-/** Whether it keeps its node from working on turns. */
+/** Returns true if the fault keeps its node from working on turns. */
 export function hindersWork(fault: NodeFault | LinkFault): boolean {
   return !("link" in fault) || fault.link === "database";
 }
 
-/** Whether all that the node asks of the database fails at once: where it only waits, its turns may too, although they have stopped. */
+/**
+ * Returns true if the node's requests to the database fail at once. Requests that merely hang do not count,
+ * since stopped turns may hang with them.
+ */
 function isCutOff(fault: NodeFault | LinkFault): boolean {
   return "link" in fault && fault.link === "database" && fault.kind === "cut";
 }
 
 export interface FaultWatch {
-  /** Something begins: `hitsAll` when no node can work meanwhile. */
+  /** A fault starts: `hitsAll` if no node can work meanwhile. */
   began(fault: Fault, hitsAll: boolean): void;
   ended(hitsAll: boolean): void;
 }
 
-/** Does all of it, until `stopping` is aborted. Answers how many were done. */
+/** Applies all faults until `stopping` is aborted. Returns how many were applied. */
 export async function doFaults(
   cluster: Cluster,
   faults: readonly Fault[],
@@ -69,7 +72,7 @@ async function doFault(
     return;
   }
   const node = nodes[fault.node];
-  if (node === undefined) throw new Error(`There is no node ${fault.node}`);
+  if (node === undefined) throw new Error(`No node ${fault.node}`);
   node.isImpaired = true;
   node.isHindered = hindersWork(fault);
   if (isCutOff(fault)) node.cutOffSince = performance.now();
@@ -85,7 +88,7 @@ async function doFault(
   node.cutOffSince = null;
 }
 
-/** The next fault comes when it may still be starting. */
+/** The next fault may come while it still starts. */
 async function killNode(node: Node, pass: () => Promise<void>): Promise<void> {
   await node.server.end("SIGKILL");
   await pass();
@@ -113,7 +116,7 @@ async function breakLink(
     await pass(ms);
     link.delayMs = 0;
   } else if (kind === COMMIT_FAULT) {
-    // Commits are not counted: what follows must not depend on how many there were.
+    // Independent of the number of commits, so that later choices stay reproducible.
     const choices = random.fork("commits");
     link.fromClient = (bytes, through) => cutAtCommit(bytes, through, choices);
     await pass(ms);
@@ -126,11 +129,11 @@ async function breakLink(
   }
 }
 
-/** Some pass, or nothing would ever be done. */
+/** Some pass, or nothing would ever be committed. */
 function cutAtCommit(bytes: Buffer, { client, server }: Link, random: Random): void {
   server.write(bytes);
   if (!bytes.includes("COMMIT") || random.chance(SPARED_COMMITS)) return;
-  // What the server answers stays where it is.
+  // The server's answer is not delivered.
   server.pause();
   setTimeout(() => {
     client.resetAndDestroy();

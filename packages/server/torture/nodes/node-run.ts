@@ -1,4 +1,5 @@
-// One run of the torture on several nodes: people who meet another node with each request, faults meanwhile, and the questions at the end.
+// One run of the torture on several nodes: clients that use another node for each request, faults, and the
+// final checks.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,11 +27,11 @@ export interface NodeRunOptions {
   readonly nodes: number;
   readonly faults: number;
   readonly people: number;
-  /** Whether NATS carries what nodes tell each other, else the database. */
+  /** Whether NATS carries notifications, else the database. */
   readonly isOnNats: boolean;
-  /** End as soon as something is wrong. */
+  /** Ends the run at the first violation. */
   readonly untilFirstViolation: boolean;
-  /** Hears what is done to the cluster, and what is found. */
+  /** Receives faults and findings as text. */
   readonly onNews: (text: string) => void;
 }
 
@@ -106,7 +107,7 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
   };
 }
 
-/** Knows since when nothing has been done that could hold a session up. */
+/** Returns since when no fault could hold up sessions. */
 function watchFaults(
   { nodes }: Cluster,
   stalls: StallWatch,
@@ -128,13 +129,13 @@ function watchFaults(
       if (hitsAll) timesDown += 1;
       lastChange = now;
     },
-    // That one node is whole again holds nobody up.
+    // The recovery of one node frees no other.
     ended: (hitsAll) => {
       if (hitsAll) lastChange = performance.now();
       isDown = false;
     },
     disturbedAt: () => (isDown ? performance.now() : lastChange),
-    // Whoever starts has all its faults behind it, and does not answer yet.
+    // A starting node is over its faults but does not answer yet.
     wholeness: (node) =>
       isDown || node === null || node.isImpaired || node.isStarting ? null : node.impairments + timesDown,
   };

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** A node that says that so many turns run on it. */
+/** A node whose metrics report this many running turns. */
 async function nodeWith(running: number, cutOffForMs: number | null) {
   const server = createServer((_request, response) =>
     response.end(`# TYPE colloquy_turns_running gauge\ncolloquy_turns_running ${running}\n`),
@@ -18,7 +18,7 @@ async function nodeWith(running: number, cutOffForMs: number | null) {
   servers.push(server);
   await once(server.listen(0, "127.0.0.1"), "listening");
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("It does not listen");
+  if (address === null || typeof address === "string") throw new Error("The server is not listening");
   const cutOffSince = cutOffForMs === null ? null : performance.now() - cutOffForMs;
   return { name: "node-1", ownPort: address.port, cutOffSince };
 }
@@ -29,18 +29,18 @@ async function kindsOf(node: Awaited<ReturnType<typeof nodeWith>>): Promise<stri
   return violations.all.map(({ kind }) => kind);
 }
 
-describe("a node that has lost the database", () => {
-  it("must not run turns any more when its leases have run out", async () => {
+describe("a node without the database", () => {
+  it("must not run turns after its leases have expired", async () => {
     expect(await kindsOf(await nodeWith(2, LEASE_MS + 1))).toEqual(["ran on"]);
     expect(await kindsOf(await nodeWith(0, LEASE_MS + 1))).toEqual([]);
   });
 
-  it("may until then, and whenever it has not lost it", async () => {
+  it("may run turns until then, and whenever it has the database", async () => {
     expect(await kindsOf(await nodeWith(2, LEASE_MS - 1_000))).toEqual([]);
     expect(await kindsOf(await nodeWith(2, null))).toEqual([]);
   });
 
-  it("is not judged while it does not say", async () => {
+  it("is not checked while it does not answer", async () => {
     const node = await nodeWith(2, LEASE_MS + 1);
     servers.splice(0)[0]?.close();
     expect(await kindsOf(node)).toEqual([]);

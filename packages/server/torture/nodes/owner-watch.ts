@@ -1,4 +1,4 @@
-// Whether an owner stops by its own clock when it cannot reach the database (issue "Many machines", One owner): asked of the process itself,
+// Checks that an owner stops by its own clock when it cannot reach the database: asks the process itself,
 // because nothing that it writes would arrive.
 
 import { createHttpClient } from "../harness/http-request.ts";
@@ -6,17 +6,17 @@ import type { Violations } from "../violations.ts";
 
 export interface WatchedNode {
   readonly name: string;
-  /** Where the process listens, past whatever is done to its links. */
+  /** The process's own port, bypassing faulty links. */
   readonly ownPort: number;
-  /** Since when all that it asks of the database fails at once; `null` while it does not. On the monotonic clock, in milliseconds. */
+  /** Since when requests to the database fail at once; `null` if they do not. Monotonic, in milliseconds. */
   readonly cutOffSince: number | null;
 }
 
-/** A lease that was renewed at the last moment has run out after so long; in milliseconds. */
+/** Lease time: a lease renewed at the last moment has expired after this many milliseconds. */
 export const LEASE_MS = 10_000;
 const ANSWER_MS = 2_000;
 
-/** Adds a violation for each node that still runs turns although none of its leases can be left. */
+/** Adds a violation for each node that still runs turns although all its leases must have expired. */
 export async function checkOwners(nodes: readonly WatchedNode[], violations: Violations): Promise<void> {
   const now = performance.now();
   for (const { name, ownPort, cutOffSince } of nodes) {
@@ -28,7 +28,7 @@ export async function checkOwners(nodes: readonly WatchedNode[], violations: Vio
   }
 }
 
-/** `null` when it does not say: it may be starting. */
+/** Returns `null` if there is no answer: it may be starting. */
 async function turnsRunningAt(port: number): Promise<number | null> {
   const client = createHttpClient(port);
   try {
@@ -41,7 +41,7 @@ async function turnsRunningAt(port: number): Promise<number | null> {
   }
 }
 
-/** The number of turns that run, as the metrics have it. */
+/** Returns the number of running turns from the metrics. */
 function readRunning(metrics: string): number | null {
   const value = /^colloquy_turns_running (\d+)$/m.exec(metrics)?.[1];
   return value === undefined ? null : Number(value);

@@ -1,12 +1,12 @@
-// A client of all nodes, as a plain load balancer makes one: each request meets the next of them, whatever state that is in.
+// A client of all nodes, like a plain load balancer: each request goes to the next one, whatever its state.
 
 import { createHttpClient, type HttpClient } from "../harness/http-request.ts";
 
-/** A request that is not answered by then is sent to the next node. */
+/** A request without an answer by then is sent to the next node. */
 const GIVE_UP_MS = 5_000;
 
 export interface RoundRobin extends HttpClient {
-  /** Port of the node whose turn it is. */
+  /** Port of the next node. */
   nextPort(): number;
 }
 
@@ -16,7 +16,7 @@ export function createRoundRobin(ports: readonly number[]): RoundRobin {
   const next = <Item>(items: readonly Item[]): Item => {
     const item = items[turn % items.length];
     turn += 1;
-    if (item === undefined) throw new Error("There are no nodes");
+    if (item === undefined) throw new Error("No nodes");
     return item;
   };
   return {

@@ -8,7 +8,7 @@ function work(mark: string, owner: string | null = OWNER): Work {
 }
 
 describe("a session that has work", () => {
-  it("is stuck when it has not moved for longer than it may", () => {
+  it("is stuck after too long without progress", () => {
     const watch = new StallWatch();
     watch.look([work("a")], 0);
     expect(watch.look([work("a")], STUCK_MS)).toEqual([]);
@@ -16,7 +16,7 @@ describe("a session that has work", () => {
     expect(watch.longestMs).toBe(STUCK_MS + 1);
   });
 
-  it("is not while it moves, and not when its work is done", () => {
+  it("is not stuck while it progresses or when its work is done", () => {
     const watch = new StallWatch();
     for (let second = 0; second < 60; second += 1) {
       expect(watch.look([work(String(second))], second * 1000)).toEqual([]);
@@ -26,18 +26,18 @@ describe("a session that has work", () => {
     expect(watch.longestMs).toBe(0);
   });
 
-  it("is not when nobody can say for how long it stood still, because it was not looked at", () => {
+  it("is not stuck if it was not observed for long enough", () => {
     const watch = new StallWatch();
     watch.look([work("a")], 0);
     expect(watch.look([work("b")], STUCK_MS + 1)).toEqual([]);
     expect(watch.longestMs).toBe(0);
   });
 
-  it("goes on sooner where its owner has died, counted from the death", () => {
+  it("must continue sooner after its owner's death, counted from the death", () => {
     const watch = new StallWatch();
     watch.look([work("a")], 0);
     watch.disturb(OWNER, "death", 10_000);
-    // The sweep has taken the lease, and nobody has claimed the turn yet.
+    // The sweep has released the lease, and nobody has claimed the turn yet.
     expect(watch.look([work("a", null)], 10_000 + AFTER_DEATH_MS)).toEqual([]);
     expect(watch.look([work("a", null)], 10_001 + AFTER_DEATH_MS)).toEqual([
       { sessionKey: 7, detail: expect.stringContaining("its owner node-1.1 has died") },
@@ -45,14 +45,14 @@ describe("a session that has work", () => {
     expect(watch.longestAfterDeathMs).toBe(AFTER_DEATH_MS + 1);
   });
 
-  it("is not excused by what is done to another process", () => {
+  it("is not excused by faults of other processes", () => {
     const watch = new StallWatch();
     watch.look([work("a")], 0);
     watch.disturb("node-2.1", "fault", STUCK_MS);
     expect(watch.look([work("a")], STUCK_MS + 1)).toHaveLength(1);
   });
 
-  it("is excused by its own owner's fault, and by a database that is away", () => {
+  it("is excused by its own owner's fault, and by an unavailable database", () => {
     const watch = new StallWatch();
     watch.look([work("a")], 0);
     watch.disturb(OWNER, "fault", 5_000);

@@ -1,32 +1,32 @@
-// How long each session went without progress while it had work to do, measured while the run goes on, and against what was done to
-// the very process that owned it: faults of others excuse nothing.
+// Measures how long sessions with work make no progress during the run, relative to faults of their own
+// owner: faults of others are no excuse.
 
-/** Work of one session, as the database has it. */
+/** Work of one session, as read from the database. */
 export interface Work {
   readonly sessionKey: number;
-  /** Changes with whatever its turn does; not with what people send. */
+  /** Changes with every step of its turn, but not with new messages. */
   readonly mark: string;
-  /** The process that has its lease; `null` where nobody has. */
+  /** The process that holds its lease; `null` if none. */
   readonly owner: string | null;
 }
 
-/** A session that has stood still for longer than it may. */
+/** A session without progress for too long. */
 export interface Stall {
   readonly sessionKey: number;
   readonly detail: string;
 }
 
-/** What is done to a process that keeps it from its work. */
+/** A fault that keeps a process from working. */
 export type Disturbance = "death" | "fault";
 
-/** The turns of a process that has died go on elsewhere within this time (issue "Many machines", Failure), in milliseconds. */
+/** Milliseconds within which the turns of a dead process must continue elsewhere. */
 export const AFTER_DEATH_MS = 15_000;
-/** A session that stands still for longer than this is stuck, whatever was done to its owner; in milliseconds. */
+/** Milliseconds without progress after which a session is stuck, whatever its owner's faults. */
 export const STUCK_MS = 20_000;
 
 interface Watched {
   readonly mark: string;
-  /** When it was seen to have moved. */
+  /** When its last progress was observed. */
   readonly movedAt: number;
   owner: string | null;
 }
@@ -34,38 +34,41 @@ interface Watched {
 export class StallWatch {
   readonly #watched = new Map<number, Watched>();
   readonly #disturbed = new Map<string, { readonly kind: Disturbance; readonly at: number }>();
-  /** Until then nobody could work. */
+  /** Until then no node could work. */
   #allDisturbedAt = Number.NEGATIVE_INFINITY;
   #looks = 0;
   #longestMs = 0;
   #longestAfterDeathMs = 0;
 
-  /** How often work was looked at. */
+  /** Number of observations. */
   get looks(): number {
     return this.#looks;
   }
 
-  /** Longest time without progress, of all sessions, since the last fault of its owner if that was later; in milliseconds. */
+  /**
+   * Longest time without progress over all sessions, counted from the owner's last fault if later; in
+   * milliseconds.
+   */
   get longestMs(): number {
     return this.#longestMs;
   }
 
-  /** As above, of those alone whose owner had died. */
+  /** As above, only for sessions whose owner had died. */
   get longestAfterDeathMs(): number {
     return this.#longestAfterDeathMs;
   }
 
-  /** Something begins to be done to a process at this moment, on the monotonic clock in milliseconds. */
+  /** Records the start of a process's fault, at a monotonic time in milliseconds. */
   disturb(owner: string, kind: Disturbance, at: number): void {
     this.#disturbed.set(owner, { kind, at });
   }
 
-  /** The database cannot be reached at this moment: nobody can work. */
+  /** Records that the database is unreachable: no node can work. */
   disturbAll(at: number): void {
     this.#allDisturbedAt = at;
   }
 
-  /** Takes all work that there is at this moment. Answers the sessions that have stood still for too long. */
+  /** Observes all current work. Returns the sessions without progress for too long. */
   look(works: readonly Work[], at: number): readonly Stall[] {
     this.#looks += 1;
     const present = new Set(works.map(({ sessionKey }) => sessionKey));
@@ -77,18 +80,18 @@ export class StallWatch {
 
   #lookAt({ sessionKey, mark, owner }: Work, at: number): readonly Stall[] {
     const known = this.#watched.get(sessionKey);
-    // When it has moved since it was seen last, nobody knows for how long it stood still.
+    // Progress between two observations: the time without progress is unknown.
     if (known?.mark !== mark) {
       this.#watched.set(sessionKey, { mark, owner: owner ?? known?.owner ?? null, movedAt: at });
       return [];
     }
     const stall = this.#measure(known, at);
-    // Whoever had the lease last answers for what nobody has now.
+    // The last owner answers for work that has none now.
     known.owner = owner ?? known.owner;
     return stall === null ? [] : [{ sessionKey, detail: stall }];
   }
 
-  /** Says how long it has stood still when that is too long. */
+  /** Describes how long it has made no progress, if that is too long. */
   #measure({ owner, movedAt }: Watched, at: number): string | null {
     const disturbed = owner === null ? undefined : this.#disturbed.get(owner);
     const isDead = disturbed?.kind === "death";

@@ -1,11 +1,12 @@
-// Starts a node again that could not start, as systemd would: the database may have been away just then. Any other end by itself is a violation.
+// Restarts a node that could not start, as systemd would: the database may have been unavailable. Any other
+// unexpected end is a violation.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { noteCrash } from "../killer.ts";
 import type { Violations } from "../violations.ts";
 import type { Node } from "./cluster.ts";
 
-/** What a server says that ends because it could not begin. */
+/** Logged by a server that fails to start. */
 const CANNOT_START = "Colloquy cannot start";
 const LOOK_EVERY_MS = 500;
 

@@ -1,5 +1,5 @@
-// Looks at the cluster again and again while a run goes on: whether sessions stand still, whether nodes go on without leases, and, where
-// the run is to end with the first thing that is wrong, whether something was written that must not be.
+// Observes the cluster during a run: sessions without progress, nodes that continue without leases, and, if
+// the run ends at the first violation, forbidden writes.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PostgresServer } from "../../test/postgres-server.ts";
@@ -10,7 +10,7 @@ import { checkWrites } from "./write-audit.ts";
 
 const LOOK_EVERY_MS = 500;
 
-/** The turn of each session that comes next, with all that shows that it moves. */
+/** The next turn of each session, with everything that shows progress. */
 const WORK = `
   SELECT DISTINCT ON (t.session_key) t.session_key, o.writer AS owner, concat_ws('/', t.number, t.state, t.attempts, t.steps,
     length(m.content), length(m.tool_calls), length(m.tool_results),
@@ -23,7 +23,7 @@ const WORK = `
 `;
 
 export interface WorkWatch {
-  /** With whether each can go on with turns now. */
+  /** Includes whether each can work on turns now. */
   readonly nodes: readonly (WatchedNode & { readonly canWork: boolean })[];
   readonly postgres: PostgresServer;
   readonly database: string;
@@ -33,14 +33,16 @@ export interface WorkWatch {
   readonly untilFirstViolation: boolean;
 }
 
-/** Looks until `stopping` is aborted. That it never could is a violation: then nothing is shown. */
+/**
+ * Observes until `stopping` is aborted. Never succeeding is a violation, because then nothing is verified.
+ */
 export async function watchWork(watch: WorkWatch, stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
     await checkOwners(watch.nodes, watch.violations);
     await look(watch).catch(() => watch.stalls.disturbAll(performance.now()));
     await sleep(LOOK_EVERY_MS, undefined, { signal: stopping }).catch(() => undefined);
   }
-  if (watch.stalls.looks === 0) watch.violations.add("stuck", "none", "watch", "nothing could be looked at");
+  if (watch.stalls.looks === 0) watch.violations.add("stuck", "none", "watch", "no observation succeeded");
 }
 
 async function look({
@@ -52,7 +54,7 @@ async function look({
   untilFirstViolation,
 }: WorkWatch): Promise<void> {
   const rows = await postgres.query(database, WORK);
-  // Nobody is there who could take over.
+  // No node could take over.
   if (!nodes.some(({ canWork }) => canWork)) stalls.disturbAll(performance.now());
   const works = rows.map(
     ({ session_key, mark, owner }): Work => ({

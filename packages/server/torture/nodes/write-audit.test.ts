@@ -13,9 +13,12 @@ interface Audited {
   readonly key: number;
 }
 
-describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
+describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
   const server = usePostgres();
-  /** A database with the audit, on which `node-1` has written a step of a turn that goes on; one where it has ended the turn too. */
+  /**
+   * Databases with the audit in which `node-1` has written a step of a running turn; in the second it has
+   * also ended the turn.
+   */
   let running: Audited;
   let ended: Audited;
   beforeAll(async () => {
@@ -35,13 +38,13 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
     return { database, epoch: turn.epoch, key: turn.sessionKey };
   }
 
-  /** A copy of one of the two. */
+  /** Returns a copy of one of the two. */
   async function audited({ isEnded = false } = {}): Promise<Audited> {
     const original = isEnded ? ended : running;
     return { ...original, database: await server.createDatabase(original.database) };
   }
 
-  /** What the audit finds after `node-2` has run a statement beside the service. */
+  /** Returns the audit's findings after `node-2` has run a statement directly. */
   async function findsAfter(
     { database }: { readonly database: string },
     statement: string,
@@ -52,7 +55,7 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
     return violations.all.map(({ kind, detail }) => [kind, detail] as const);
   }
 
-  it("finds nothing wrong where each epoch has one writer", async () => {
+  it("finds nothing if each epoch has one writer", async () => {
     const { database } = await audited({ isEnded: true });
     const violations = new Violations();
     expect(await checkAudit(server, database, violations)).toEqual({
@@ -76,13 +79,13 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
     ]);
   });
 
-  it("lets any process write what needs no owner", async () => {
+  it("allows any process to write what needs no owner", async () => {
     const given = await audited();
     const statement = `UPDATE turns SET runnable = 1 WHERE session_key = KEY; UPDATE sessions SET title = 'x' WHERE key = KEY`;
     expect(await findsAfter(given, statement.replaceAll("KEY", String(given.key)))).toEqual([]);
   });
 
-  it("lets any process end a turn that was tried too often", async () => {
+  it("allows any process to end a turn after too many attempts", async () => {
     const given = await audited();
     const statement = `UPDATE messages SET status = 'failed' WHERE session_key = KEY AND role <> 'user';
       UPDATE turns SET state = 'failed', failure = 'turn_crashed', ended_at = 1 WHERE session_key = KEY`;
@@ -98,14 +101,14 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
       "INSERT INTO events SELECT KEY, max(number) + 2, 0, '{}' FROM events; UPDATE sessions SET head = head + 2 WHERE key = KEY",
     ],
     ["was changed", "UPDATE events SET payload = '[]' WHERE session_key = KEY AND number = 1"],
-  ])("finds a log that is broken: %s", async (text, statement) => {
+  ])("finds a broken event log: %s", async (text, statement) => {
     const given = await audited();
     const found = await findsAfter(given, statement.replaceAll("KEY", String(given.key)));
     expect(found).toEqual([["broken log", expect.stringContaining(text)]]);
     expect(found[0]?.[1]).toContain("by node-2.1");
   });
 
-  it("finds an event that was written into a life that is over", async () => {
+  it("finds an event written into an ended incarnation", async () => {
     const given = await audited();
     expect(await findsAfter(given, "INSERT INTO events VALUES (999999, 1, 0, '{}')")).toEqual([
       ["foreign message", expect.stringContaining("a life that is over")],
@@ -124,7 +127,7 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
     expect(found).toContainEqual(["changed after sealed", expect.stringContaining(about)]);
   });
 
-  it("finds a second turn of a session that runs", async () => {
+  it("finds a second running turn of a session", async () => {
     const given = await audited();
     const columns = "state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at";
     const statement = `INSERT INTO turns (session_key, number, ${columns}) SELECT session_key, 2, ${columns} FROM turns`;
@@ -133,20 +136,20 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
     ]);
   });
 
-  it("leaves no note of what is undone", async () => {
+  it("records nothing for rolled-back writes", async () => {
     const given = await audited();
     const statement = `BEGIN; UPDATE messages SET content = 'x' WHERE session_key = ${given.key} AND role <> 'user'; ROLLBACK`;
     expect(await findsAfter(given, statement)).toEqual([]);
   });
 
-  it("says so when it has heard of no write at all", async () => {
+  it("reports that it recorded no writes at all", async () => {
     const database = await server.createDatabase();
     await (await openPostgresStore({ url: server.url(database) })).close();
     await installAudit(server, database);
     const violations = new Violations();
     await checkAudit(server, database, violations);
     expect(violations.all.map(({ detail }) => detail).toSorted()).toEqual(
-      ["checkpoints", "messages", "steps", "turns"].map((table) => `audit of ${table}: nothing was noted`),
+      ["checkpoints", "messages", "steps", "turns"].map((table) => `audit of ${table}: nothing was recorded`),
     );
   });
 });

@@ -1,5 +1,6 @@
-// Asks the database itself who wrote what: triggers (write-audit.sql) note it in the transaction that writes. An epoch belongs to the process
-// that took it, so that a write of another one under it is a write of an old epoch that got through.
+// Audits in the database who wrote what: triggers (write-audit.sql) record it in the writing transaction. An
+// epoch belongs to the process that took it, so a write of another process under it is a stale write that was
+// accepted.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +22,7 @@ export async function installAudit(postgres: PostgresDatabases, database: string
   await postgres.query(database, readFileSync(join(import.meta.dirname, "write-audit.sql"), "utf8"));
 }
 
-/** Adds a violation for all that must not have been written. */
+/** Adds a violation for each forbidden write. */
 export async function checkWrites(
   postgres: PostgresDatabases,
   database: string,
@@ -37,7 +38,10 @@ export async function checkWrites(
   }
 }
 
-/** As `checkWrites`, at the end of a run. Answers how many writes were noted of each table; none of one is a violation: nothing is shown. */
+/**
+ * As `checkWrites`, at the end of a run. Returns the number of recorded writes per table; none for a table is
+ * a violation, because then nothing is verified.
+ */
 export async function checkAudit(
   postgres: PostgresDatabases,
   database: string,
@@ -47,14 +51,13 @@ export async function checkAudit(
   const noted = await postgres.query(database, NOTED);
   for (const { source, count } of noted) {
     if (Number(count) > 0) continue;
-    violations.add("old epoch", "none", `audit of ${String(source)}`, "nothing was noted");
+    violations.add("old epoch", "none", `audit of ${String(source)}`, "nothing was recorded");
   }
   return Object.fromEntries(noted.map(({ source, count }) => [String(source), Number(count)]));
 }
 
 function kindOf(kind: string): ViolationKind {
   const known = VIOLATION_KINDS.find((one) => one === kind);
-  if (known === undefined)
-    throw new Error(`The audit names a kind of violation that there is none of: ${kind}`);
+  if (known === undefined) throw new Error(`The audit reports an unknown kind of violation: ${kind}`);
   return known;
 }
