@@ -38,7 +38,7 @@ export async function isWithoutChromium(): Promise<boolean> {
 
 export interface LaunchedChromium {
   readonly newContext: (options: BrowserContextOptions) => Promise<BrowserContext>;
-  /** What it asks of any host that is not this machine. */
+  /** Records requests to hosts other than this machine. */
   readonly outside: Outside;
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ export async function launchChromium(): Promise<LaunchedChromium> {
 
 export async function startSharedChromium(): Promise<StartedProgram> {
   const executablePath = await findChromium();
-  // The sandbox of Chromium refuses to run as root.
+  // Chromium's sandbox refuses to run as root.
   const chromiumSandbox = process.getuid?.() !== 0;
   // In memory, because /dev/shm is small in containers.
   const args = ["--disable-dev-shm-usage", "--lang=en-US", `--disable-features=${WITHOUT_FEATURES}`];

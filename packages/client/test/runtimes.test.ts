@@ -100,39 +100,35 @@ const RUNTIMES: Readonly<Record<string, (service: string) => AsyncIterable<strin
 };
 
 describe.skipIf([bun, deno, workerd].includes(null))("the client in runtimes beside browsers", () => {
-  it.each(Object.keys(RUNTIMES))(
-    "chats, streams, is cut off and goes on in %s",
-    { timeout: 60_000 },
-    async (name) => {
-      const lines = RUNTIMES[name]!(served.url)[Symbol.asyncIterator]();
-      /** Reads on until a line is what is looked for. */
-      const until = async (isIt: (told: Told) => boolean): Promise<Told> => {
-        for (;;) {
-          const { done, value } = await lines.next();
-          if (done === true) throw new Error(`It ended before ${isIt.toString()}`);
-          const told = JSON.parse(value) as Told;
-          if (told.failed !== undefined) throw new Error(told.failed);
-          if (isIt(told)) return told;
-        }
-      };
-      const answering = served.model.next().then((call) => call.say("one 🫖 "));
-      await until(({ text }) => text === "one 🫖 ");
-      const call = await answering;
-      served.proxy.cut();
-      await until(({ connection }) => connection === "waiting");
-      call.say("two ");
-      const { id } = await until(({ text }) => text === "one 🫖 two ");
-      expect(served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
-      call.say("three").finish();
-      (await served.model.next()).say("Bye").finish();
-      const { told, texts } = await until((told) => told.told !== undefined);
-      const records = await served.direct.listMessages(id);
-      expect(texts).toEqual(["Hi", "one 🫖 two three", "On", "Bye"]);
-      expect(records.map(({ content }) => content)).toEqual(texts);
-      const deltas = (told ?? []).flatMap((update) => (update.type === "message_delta" ? [update.text] : []));
-      expect(deltas.join("")).toBe("one 🫖 two three");
-      expect((await served.direct.getSession(id)).title).toBe("Walks");
-      expect((await lines.next()).done).toBe(true);
-    },
-  );
+  it.each(Object.keys(RUNTIMES))("chats, streams and reconnects in %s", { timeout: 60_000 }, async (name) => {
+    const lines = RUNTIMES[name]!(served.url)[Symbol.asyncIterator]();
+    /** Reads until a line matches. */
+    const until = async (isIt: (told: Told) => boolean): Promise<Told> => {
+      for (;;) {
+        const { done, value } = await lines.next();
+        if (done === true) throw new Error(`It ended before ${isIt.toString()}`);
+        const told = JSON.parse(value) as Told;
+        if (told.failed !== undefined) throw new Error(told.failed);
+        if (isIt(told)) return told;
+      }
+    };
+    const answering = served.model.next().then((call) => call.say("one 🫖 "));
+    await until(({ text }) => text === "one 🫖 ");
+    const call = await answering;
+    served.proxy.cut();
+    await until(({ connection }) => connection === "waiting");
+    call.say("two ");
+    const { id } = await until(({ text }) => text === "one 🫖 two ");
+    expect(served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
+    call.say("three").finish();
+    (await served.model.next()).say("Bye").finish();
+    const { told, texts } = await until((told) => told.told !== undefined);
+    const records = await served.direct.listMessages(id);
+    expect(texts).toEqual(["Hi", "one 🫖 two three", "On", "Bye"]);
+    expect(records.map(({ content }) => content)).toEqual(texts);
+    const deltas = (told ?? []).flatMap((update) => (update.type === "message_delta" ? [update.text] : []));
+    expect(deltas.join("")).toBe("one 🫖 two three");
+    expect((await served.direct.getSession(id)).title).toBe("Walks");
+    expect((await lines.next()).done).toBe(true);
+  });
 });

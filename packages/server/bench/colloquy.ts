@@ -18,7 +18,7 @@ export interface ColloquyInput {
   /** The data directory. */
   readonly directory: string;
   readonly limits?: Partial<Config["limits"]>;
-  /** What it has in common with other nodes; `null` and absent for SQLite. */
+  /** Shared by several nodes; `null` or absent for SQLite. */
   readonly shared?: { readonly databaseUrl: string; readonly natsUrl: string | null } | null;
 }
 
@@ -111,7 +111,7 @@ async function sayPaced(
   return said;
 }
 
-/** Titles come from the demo model: its plain fallback, which costs no call. */
+/** Uses the demo model's fallback for titles, which makes no call. */
 function benchConfig(config: Config, limits: Partial<Config["limits"]>): Config {
   const byDefault = config.apps["default"];
   if (byDefault === undefined) throw new Error("The configuration has no default App");

@@ -46,7 +46,7 @@ function interceptedCall<Answer>(
   }
 }
 
-/** Lets the answer of the next call of a method be lost: what it asks for is committed, and whoever called hears that nobody knows. */
+/** Loses the answer of the next call of a method: it is committed, and the caller gets `outcome_unknown`. */
 export function losingAnswerOf(method: string, store: Store): BeforeCall {
   let isLost = false;
   const answered = async (parameters: readonly unknown[]): Promise<void> => {

@@ -42,7 +42,7 @@ const IN_HUMAN_ORDER = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-loca
 
 /** A created server. */
 interface Cluster {
-  /** Where its programs are. */
+  /** The folder of its programs. */
   readonly programs: string;
   readonly folder: string;
   readonly user: SystemUser | null;
@@ -57,7 +57,7 @@ export class PostgresDatabases {
     return `postgres://${USER}@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** A new database, a copy of another one; answers its name. */
+  /** Creates a database as a copy of another one; returns its name. */
   async createDatabase(template = "template1"): Promise<string> {
     const name = `test_${randomBytes(6).toString("hex")}`;
     await this.query("postgres", `CREATE DATABASE ${name} TEMPLATE ${template}`);
@@ -127,14 +127,15 @@ export class PostgresServer extends PostgresDatabases {
   #cluster: Cluster | null = null;
   #process: ChildProcess | null = null;
 
-  /** Not made yet, and not started: see `start`. */
+  /** Neither created nor started: see `start`. */
   constructor(settings: Settings = {}) {
     super();
     this.#settings = settings;
   }
 
   /**
-   * Makes a server and starts it. `from` is the folder of its programs, else the best that there is; `locale` are words of initdb.
+   * Creates and starts a server. `from` is the folder of its programs, else the best available; `locale` are
+   * arguments of initdb.
    */
   static async start(
     settings: Settings = {},
@@ -168,14 +169,14 @@ export class PostgresServer extends PostgresDatabases {
     return this.#cluster;
   }
 
-  /** Starts the server again after `halt`, on the same port, with what it had. */
+  /** Restarts the server after `halt`, on the same port, with its data. */
   async resume(): Promise<void> {
     const { programs, folder, user } = this.#made;
     const settings = {
       port: this.port,
       listen_addresses: "127.0.0.1",
       unix_socket_directories: "",
-      // What a power cut would do is not tried here; what a crash of the server does is.
+      // Tests crash the server but not the machine.
       fsync: "off",
       full_page_writes: "off",
       autovacuum: "off",
@@ -198,12 +199,12 @@ export class PostgresServer extends PostgresDatabases {
       said.push(line);
       if (line.includes("ready to accept connections")) break;
     }
-    // From here on nobody reads what it says, and it must not wait for that.
+    // Drain the output so that the server never blocks on it.
     child.stderr.resume();
     if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${said.join("\n")}`);
   }
 
-  /** Ends the server at once, as a crash of it would. */
+  /** Kills the server. */
   async halt(): Promise<void> {
     const child = this.#process;
     this.#process = null;

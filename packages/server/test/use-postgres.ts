@@ -23,14 +23,14 @@ export function useOwnPostgres(): PostgresServer {
   return server;
 }
 
-/** A database with the schema and nothing in it, to be copied; answers its name. */
+/** Creates a database with the schema, to be copied; returns its name. */
 export async function makeTemplate(server: PostgresDatabases): Promise<string> {
   const name = await server.createDatabase();
   await (await openPostgresStore({ url: server.url(name) })).close();
   return name;
 }
 
-/** The database of the test that runs. */
+/** The current test's database. */
 class UsedDatabase<Server extends PostgresDatabases> {
   readonly server: Server;
   #name = "";
@@ -96,7 +96,7 @@ class UsedDatabase<Server extends PostgresDatabases> {
   }
 }
 
-/** A database for each test of the block in which this is called: with nothing in it, or with the schema. */
+/** Creates a database for each test of the current block: empty, or with the schema. */
 export function useDatabase(holding: "nothing" | "the schema"): UsedDatabase<PostgresDatabases> {
   return useDatabaseOn(usePostgres(), holding);
 }

@@ -111,8 +111,8 @@ async function pendingTransaction() {
 const transfer = (amount: bigint): Hex =>
   encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [bob, amount] });
 
-describe.skipIf(isWithoutChain)("a transaction that the assistant asks for", () => {
-  it("is sent by the user's wallet, and the assistant reads the balance that it has changed", async () => {
+describe.skipIf(isWithoutChain)("a transaction requested by the assistant", () => {
+  it("is sent by the user's wallet, and the assistant reads the changed balance", async () => {
     await chat("Send Bob 25 of my gold", alice);
     (await model.next())
       .callTool(

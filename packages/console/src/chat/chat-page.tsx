@@ -3,7 +3,7 @@ import { Conversation } from "./conversation.tsx";
 import type { ChatPageProps } from "./chat-page-props.ts";
 import { NewChat } from "./new-chat.tsx";
 
-/** One conversation, or the beginning of a new one. */
+/** A conversation, or the start of a new one. */
 export function ChatPage({ sessionId, ...rest }: ChatPageProps): ReactNode {
   // Each conversation has its own composer, scroll position and errors.
   return sessionId === null ? (

@@ -12,7 +12,7 @@ import { DataTable, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
 interface ChartProps extends Omit<LineChartProps, "onPoint"> {
-  /** What is shown, also the name of the table. */
+  /** Title, also of the table. */
   readonly title: string;
   /** One-sentence summary. */
   readonly summary: string;
@@ -104,7 +104,7 @@ function Swatch({ at }: { readonly at: number }): ReactNode {
   );
 }
 
-/** Days are those of UTC, so they are named as there; what is shorter is told in the reader's own time. */
+/** Days are UTC days and named as such; shorter buckets use the reader's time zone. */
 export function bucketText(start: number, bucket: Bucket): string {
   const format: Intl.DateTimeFormatOptions =
     bucket === "day"

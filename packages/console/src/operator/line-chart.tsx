@@ -17,7 +17,7 @@ export interface LineChartProps {
   readonly series: readonly Series[];
   /** Formats a value briefly, for the axis. */
   readonly axisText: (value: number) => string;
-  /** Tells at which bucket the pointer is, `null` for none. */
+  /** Receives the bucket under the pointer, `null` for none. */
   readonly onPoint: (index: number | null) => void;
 }
 

@@ -14,7 +14,7 @@ export function dashOf(at: number): readonly number[] {
   return DASHES[at % DASHES.length] ?? [];
 }
 
-/** Lines that can be told apart; what is beyond them is one line together. */
+/** Number of distinguishable lines; further ones are merged into one. */
 export const MAX_SERIES = 5;
 export const REST_LABEL = "All others";
 

@@ -105,7 +105,7 @@ export class DatabaseDecisions {
     return this.#code.decideCommand(command, draft, facts, draft.at);
   }
 
-  /** The same question to the same database is decided once. */
+  /** Caches decisions by question and database state. */
   #once(what: string, database: Database, decide: (draft: SessionDraft, open: OpenTurn) => boolean): Decided {
     const answers = this.#decided.get(what) ?? new Map<number, Decided>();
     this.#decided.set(what, answers);

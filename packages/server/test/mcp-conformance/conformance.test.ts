@@ -31,7 +31,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 };
 
 describe.skipIf(SUITE === null)("the conformance suite", () => {
-  it("every scenario of the suite is passed, or left out for a reason", async () => {
+  it("every scenario of the suite is run, or excluded with a reason", async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [SUITE!, "list", "--client"]);
     const scenarios = [...stdout.matchAll(/^\s+- (\S+)/gm)].map(([, name = ""]) => name);
     const isLeftOut = (name: string): boolean =>
@@ -53,7 +53,7 @@ describe.skipIf(SUITE === null)("the conformance suite", () => {
       const checks = JSON.parse(await readFile(join(output, file), "utf8")) as readonly Check[];
       expect(checks.filter(({ status }) => status === "FAILURE")).toEqual([]);
       const passed = checks.filter(({ status }) => status === "SUCCESS").map(({ id }) => id);
-      // How late a retry is depends on the machine too, and only makes a warning.
+      // The delay of a retry also depends on the machine, and only causes a warning.
       const wanted = expected.filter((id) => id !== "client-sse-retry-timing");
       expect(passed).toEqual(expect.arrayContaining(wanted));
     } finally {

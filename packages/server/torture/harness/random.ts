@@ -1,14 +1,14 @@
 // Reproducible random choices: everything in a run follows from its seed.
 
 export interface Random {
-  /** At least 0, less than 1. */
+  /** Returns a number in [0, 1). */
   next(): number;
   /** From `low` to `high`, inclusive. */
   integer(low: number, high: number): number;
   /** True with this probability. */
   chance(probability: number): boolean;
   pick<Item>(items: readonly Item[]): Item;
-  /** A UUID of version 4. */
+  /** Returns a UUID of version 4. */
   uuid(): string;
   /** Returns an independent generator, the same for the same name whatever was drawn before. */
   fork(name: string): Random;
