@@ -79,7 +79,10 @@ function oneThread(transport: Transport) {
       return transport.body({ method: "DELETE", path: `${path(id)}/pin`, repeatable: true, signal });
     },
 
-    /** Removes the session with its messages, for good. Not tried again by itself: the id may have a new life by then. */
+    /**
+     * Deletes the session with its messages, permanently. Not retried: by then the id may belong to a new
+     * incarnation.
+     */
     async deleteThread(id: string, { signal }: Abortable = {}): Promise<void> {
       await transport.request({ method: "DELETE", path: path(id), signal });
     },
