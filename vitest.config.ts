@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
-import { LastRunReporter } from "./test/last-run-reporter.ts";
+import { LAST_RUN, LastRunReporter } from "./test/last-run-reporter.ts";
 import LeftOutReporter from "./test/left-out-reporter.ts";
 import { LongFilesFirst } from "./test/long-files-first.ts";
 import { SLOW } from "./test/slow-files.ts";
@@ -35,7 +35,7 @@ export const runSettings = {
   reporters: [
     "default",
     new LeftOutReporter(),
-    new LastRunReporter(),
+    new LastRunReporter(LAST_RUN),
     ...(REPORT === undefined ? [] : [["json", { outputFile: REPORT }] as ["json", { outputFile: string }]]),
   ],
 } satisfies ViteUserConfig["test"];

@@ -1,7 +1,6 @@
 // `npm run stats` prints the sizes that the project keeps an eye on, each beside its target. `--install` adds what npm installs, in new
 // folders; `--files` names the files of each walk.
 
-import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +8,7 @@ import { parseArgs } from "node:util";
 import { copyClone, install, MOST_MEGABYTES } from "./stats/installations.ts";
 import { countRooms } from "./stats/rooms.ts";
 import { measureWalks } from "./stats/walks.ts";
-import { LAST_RUN, type TestRun } from "../test/last-run-reporter.ts";
+import { LAST_RUN, readRuns } from "../test/last-run-reporter.ts";
 
 const { values } = parseArgs({ options: { install: { type: "boolean" }, files: { type: "boolean" } } });
 
@@ -37,10 +36,7 @@ for (const [walk, files] of Object.entries(await measureWalks())) {
 }
 
 console.log("\nLast complete run of each project of tests, in seconds");
-const runs = existsSync(LAST_RUN)
-  ? (JSON.parse(readFileSync(LAST_RUN, "utf8")) as Record<string, TestRun>)
-  : {};
-for (const [projects, { seconds, passed }] of Object.entries(runs)) {
+for (const [projects, { seconds, passed }] of Object.entries(readRuns(LAST_RUN))) {
   row(`${projects}: ${passed} tests`, Math.round(seconds), projects === "fast" ? "180, with 6000 tests" : "");
 }
 

@@ -1,6 +1,6 @@
 // Keeps how long the last complete run of the tests took, for `npm run stats`.
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Reporter, TestModule, Vitest } from "vitest/node";
 
@@ -14,6 +14,12 @@ export interface TestRun {
 export class LastRunReporter implements Reporter {
   #vitest: Vitest | null = null;
   #start = 0;
+  readonly #file: string;
+
+  /** `file` gets the runs as JSON, by the names of their projects. */
+  constructor(file: string) {
+    this.#file = file;
+  }
 
   onInit(vitest: Vitest): void {
     this.#vitest = vitest;
@@ -27,15 +33,13 @@ export class LastRunReporter implements Reporter {
     const projects = this.#vitest.projects.map(({ name }) => name).join(" and ");
     const passed = modules.reduce((sum, module) => sum + [...module.children.allTests("passed")].length, 0);
     const run: TestRun = { seconds: (performance.now() - this.#start) / 1_000, passed };
-    mkdirSync(dirname(LAST_RUN), { recursive: true });
-    writeFileSync(LAST_RUN, JSON.stringify({ ...readRuns(), [projects]: run }));
+    mkdirSync(dirname(this.#file), { recursive: true });
+    writeFileSync(this.#file, JSON.stringify({ ...readRuns(this.#file), [projects]: run }));
   }
 }
 
-function readRuns(): object {
-  try {
-    return JSON.parse(readFileSync(LAST_RUN, "utf8")) as object;
-  } catch {
-    return {};
-  }
+/** Returns what `LastRunReporter` has written, by the names of projects. */
+export function readRuns(file: string): Readonly<Record<string, TestRun>> {
+  if (!existsSync(file)) return {};
+  return JSON.parse(readFileSync(file, "utf8")) as Record<string, TestRun>;
 }

@@ -28,7 +28,7 @@ export async function setup(): Promise<() => Promise<void>> {
   const started = new Map<string, Promise<StartedProgram>>();
   const server = createServer((request, response) => {
     const name = (request.url ?? "").slice(1) as SharedProgram;
-    const program = started.get(name) ?? PROGRAMS[name]();
+    const program = started.get(name) ?? start(name);
     started.set(name, program);
     program.then(
       ({ address }) => response.end(address),
@@ -40,8 +40,13 @@ export async function setup(): Promise<() => Promise<void>> {
   return async () => {
     server.close();
     server.closeAllConnections();
-    await Promise.all([...started.values()].map(async (program) => await (await program).stop()));
+    const programs = await Promise.allSettled(started.values());
+    for (const program of programs) if (program.status === "fulfilled") await program.value.stop();
   };
+}
+
+async function start(name: SharedProgram): Promise<StartedProgram> {
+  return await PROGRAMS[name]();
 }
 
 /** Returns the address of a program, which is started if it does not run yet. */

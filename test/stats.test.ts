@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { countRooms } from "../scripts/stats/rooms.ts";
+import { measureWalks } from "../scripts/stats/walks.ts";
+
+it("counts the files and lines of each room", () => {
+  const rooms = countRooms();
+  expect([...rooms.keys()]).toEqual(expect.arrayContaining(["core", "http", "sessions", "store", "turns"]));
+  for (const { files, lines } of rooms.values()) expect(lines).toBeGreaterThan(files);
+});
+
+it("finds the files of each walk on both threads, without those that are only loaded", {
+  timeout: 120_000,
+}, async () => {
+  const walks = await measureWalks();
+  const store = "server/src/store/sqlite/worker.ts";
+  expect(walks.chat).toEqual(expect.arrayContaining(["server/src/http/routes/chat.ts", store]));
+  expect(walks.event).toEqual(expect.arrayContaining(["server/src/http/event-stream.ts"]));
+  expect(walks["approved tool call"]).toEqual(
+    expect.arrayContaining(["server/src/http/routes/actions.ts", "server/src/tools/call-tool.ts", store]),
+  );
+  for (const files of Object.values(walks)) {
+    expect(files).not.toContain("server/src/main.ts");
+    expect(new Set(files).size).toBe(files.length);
+  }
+});
