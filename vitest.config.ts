@@ -4,7 +4,7 @@ import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config
 import { LAST_RUN, LastRunReporter } from "./test/last-run-reporter.ts";
 import LeftOutReporter from "./test/left-out-reporter.ts";
 import { LongFilesFirst } from "./test/long-files-first.ts";
-import { SLOW } from "./test/slow-files.ts";
+import { ISOLATED, SLOW } from "./test/test-files.ts";
 
 // Tests start hundreds of servers and threads of the store, each of which loads the same TypeScript: compiled once, they cost a third.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile");
@@ -43,16 +43,24 @@ export const runSettings = {
 export default defineConfig({
   test: {
     ...runSettings,
-    // `npm test` runs the project fast, `npm run test:all` both.
+    // `npm test` runs the fast ones, `npm run test:all` all of them.
     projects: [
       {
         test: {
           ...projectSettings,
           name: "fast",
           include: FILES,
-          exclude: [...configDefaults.exclude, ...SLOW],
+          exclude: [...configDefaults.exclude, ...SLOW, ...ISOLATED],
           // Files share a worker's modules, and leave its environment and globals as they found them.
           isolate: false,
+        },
+      },
+      {
+        test: {
+          ...projectSettings,
+          name: "fast-isolated",
+          include: [...ISOLATED],
+          exclude: [...configDefaults.exclude, ...SLOW],
         },
       },
       { test: { ...projectSettings, name: "slow", include: [...SLOW] } },

@@ -1,7 +1,7 @@
 // Tests against the protocol's reference server, over each of its transports.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { findInstalled } from "../../../../../test/installed.ts";
 import { findFreePort } from "../../../torture/harness/server-process.ts";
 import { createSystemClock } from "../../wiring/clock.ts";
@@ -130,7 +130,8 @@ describe.skipIf(SERVER === null).each(transports)("the reference server over %s"
 
   if (transport !== "stdio") return;
   it("gets its configured environment only", async () => {
-    process.env["COLLOQUY_CANARY"] = "canary";
+    vi.stubEnv("COLLOQUY_CANARY", "canary");
+    onTestFinished(() => void vi.unstubAllEnvs());
     const { output } = await tools.call("everything_get-env");
     const seen = JSON.parse(output as string) as Record<string, string>;
     expect(seen["OWN"]).toBe("mine");

@@ -1,5 +1,9 @@
-// The test files that `npm test` leaves to `npm run test:all`.
+// Which tests run when, and beside which others.
 
+/** Fast files that change the globals of their process for good: each has a worker of its own. */
+export const ISOLATED: readonly string[] = ["packages/react/test/**/*.test.tsx"];
+
+/** Files that `npm test` leaves to `npm run test:all`. Each has a worker of its own. */
 export const SLOW: readonly string[] = [
   // Pages in a browser, and the pictures of the documentation.
   "packages/*/test/chromium/**/*.test.ts",
