@@ -1,5 +1,4 @@
-// The failures of a request, thrown anywhere below a route and turned into problem+json by one handler.
-// Failures of models and tools are values, not these.
+// Failures of requests: thrown below routes, turned into problem+json by one handler. Model and tool failures are values instead.
 
 export interface ServiceErrorOptions {
   readonly cause?: unknown;
@@ -9,7 +8,7 @@ export interface ServiceErrorOptions {
 
 export class ServiceError extends Error {
   readonly status: number;
-  /** Stable snake_case word; part of the wire (contract section 6). */
+  /** Stable snake_case code on the wire (contract section 6). */
   readonly code: string;
   /** One or two sentences that say what to do. */
   readonly detail: string;
@@ -25,7 +24,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** 400: a parameter, header or body that is missing or wrong. */
+/** 400: a parameter, header or body is missing or wrong. */
 export class InvalidRequest extends ServiceError {
   constructor(code: string, detail: string, options?: ServiceErrorOptions) {
     super(400, code, detail, options);
@@ -39,46 +38,46 @@ export class NotFound extends ServiceError {
   }
 }
 
-/** 409: the request is fine, but not in the state the session is in. */
+/** 409: the request conflicts with the session's state. */
 export class Conflict extends ServiceError {
   constructor(code: string, detail: string, options?: ServiceErrorOptions) {
     super(409, code, detail, options);
   }
 }
 
-/** 429: the session has as many open event streams as it may have. */
+/** 429: the session has too many open event streams. */
 export function tooManyStreams(limit: number): ServiceError {
   const detail = `This session has ${limit} open event streams. Close one of them, or share one between subscribers.`;
   return new ServiceError(429, "too_many_streams", detail, { headers: { "retry-after": "10" } });
 }
 
-/** 503 or 507: nothing is wrong with the request; it can be sent again after `retryAfter` seconds. */
+/** 503 or 507: the request is valid and can be repeated after `retryAfter` seconds. */
 export class Unavailable extends ServiceError {
   constructor(status: 503 | 507, code: string, detail: string, retryAfter: number, cause?: unknown) {
     super(status, code, detail, { cause, headers: { "retry-after": String(retryAfter) } });
   }
 }
 
-/** 503: nobody knows whether it was done, as the store was lost while it wrote and could not be asked; or it was, and cannot be shown. */
+/** 503: the store was lost during the write and its outcome is unknown, or the result is stored but cannot be shown. */
 export class OutcomeUnknown extends Unavailable {}
 
 const DONE_BUT_NOT_SHOWN =
   "What you sent was stored, but what has become of it cannot be shown right now. Fetch the state before you send anything again.";
 
-/** Throws what a failure means to whoever's request had changed something before it came: that is not undone. */
+/** Rethrows a failure that came after the request had changed something, which is not undone. */
 export function throwAfterCommit(error: unknown): never {
   if (!(error instanceof Unavailable) || error instanceof OutcomeUnknown) throw error;
   throw new OutcomeUnknown(503, "stored_not_shown", DONE_BUT_NOT_SHOWN, 1, error);
 }
 
-/** 503: the session counts as another App than the one that access was decided for. Whoever is asked looks again before answering this. */
+/** 503: the session's App differs from the one that access was checked for. The edge checks again before answering this. */
 export class OtherApp extends Unavailable {
   constructor() {
     super(503, "app_changed", "This session has come to another App meanwhile. Send the request again.", 1);
   }
 }
 
-/** 401: the App was taken out of the configuration, so it is as unknown as any other (contract section 4). */
+/** 401: the App left the configuration and is unknown (contract section 4). */
 export class AppGone extends ServiceError {
   constructor() {
     super(401, "app_key_invalid", "This App is not offered any more. Start a new session with another App.", {

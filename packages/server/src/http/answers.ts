@@ -1,5 +1,4 @@
-// Answers that are written to the socket as they are. A snapshot is kept as bytes, so that polling costs a copy; going
-// through the framework's reply would cost more than finding the session does.
+// Writes answers directly to the socket. Snapshots are bytes; the framework's reply would cost more than finding the session.
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -10,32 +9,32 @@ import { textHeader } from "./headers.ts";
 import type { RequestLog } from "./request-log.ts";
 
 /**
- * A snapshot up to this many bytes is sent as a string: Node joins it with the head and writes both at once through a buffer on the
- * stack (16 KiB), which takes a seventh less time than a head and a buffer do.
+ * Snapshots up to this many bytes are sent as a string: Node writes head and body at once through a stack buffer (16 KiB), which
+ * takes a seventh less time.
  */
 const SHORT_BYTES = 15 * 1024;
 
-/** The request that is answered, and how. */
+/** The request to answer. */
 export interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   /** Pattern of the path. */
   readonly route: string;
-  /** What `Prefer: wait` asked for in milliseconds, 0 for nothing. */
+  /** `Prefer: wait` in milliseconds, 0 for none. */
   readonly waitMs: number;
 }
 
 export interface Answers {
   /** Sends a snapshot. */
   snapshot(exchange: Exchange, view: SnapshotView): void;
-  /** As `snapshot`, with its entity tag, or 304 when the client has these bytes (RFC 9110 section 13.1.2). */
+  /** Like `snapshot` with an entity tag, or 304 if the client has these bytes (RFC 9110 section 13.1.2). */
   taggedSnapshot(exchange: Exchange, view: SnapshotView): void;
-  /** Writes the head of an event stream; what follows is written to the response that it answers. */
+  /** Writes the head of an event stream and returns the response for its events. */
   stream(exchange: Exchange): ServerResponse;
 }
 
 export function createAnswers(edge: Edge, log: RequestLog): Answers {
-  /** From here on the framework has no part in the answer. */
+  /** Takes the response from the framework. */
   const takeOver = ({ request, reply, route, waitMs }: Exchange, status: number): Record<string, string> => {
     reply.hijack();
     log.answered(request, route, status, waitMs > 0);
@@ -48,7 +47,7 @@ export function createAnswers(edge: Edge, log: RequestLog): Answers {
     if (view.length > SHORT_BYTES) return null;
     let text = texts.get(view);
     if (text === undefined) {
-      // A character for each byte: head and body then go out in one write, and nothing is encoded anew.
+      // One character per byte: head and body are one write without encoding.
       text = Buffer.concat(view.parts).toString("latin1");
       texts.set(view, text);
     }
@@ -70,7 +69,7 @@ export function createAnswers(edge: Edge, log: RequestLog): Answers {
     stream(exchange) {
       const fields = takeOver(exchange, 200);
       fields["content-type"] = "text/event-stream";
-      // nginx and its kin would hold events back until a buffer is full.
+      // Proxies such as nginx would otherwise buffer events.
       fields["x-accel-buffering"] = "no";
       return asEventStream(exchange.reply.raw.writeHead(200, fields));
     },
@@ -99,8 +98,7 @@ function sendView(
 const TAG = /(?:W\/)?("[^"]*")/g;
 
 /**
- * Whether `If-None-Match` names the entity tag, so that a GET is answered with 304: a list or `*`, compared weakly
- * (RFC 9110 section 13.1.2).
+ * Returns true if `If-None-Match` (a list or `*`, compared weakly) matches the entity tag (RFC 9110 section 13.1.2).
  */
 export function noneMatch(header: string, tag: string): boolean {
   if (header === tag || header.trim() === "*") return true;

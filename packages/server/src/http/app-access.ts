@@ -1,7 +1,6 @@
-// Who may use which App (interface specification, "Authentication"; contract section 4): the one place that decides it for requests.
-// It does so in two steps, because 401 goes before what is wrong with a request and 403 after it (contract section 6): a hook finds out,
-// before the body is read, what the key opens; and the route asks when it knows that the request is right. What takes time in between, the
-// client's sending of a body or an answer that waits, is followed by the same question again: keys end, and sessions come to Apps.
+// Decides which App a request may use (interface specification, "Authentication"; contract section 4), in two steps, because 401
+// precedes validation and 403 follows it (contract section 6): a hook checks the key before the body is read, and the route checks
+// access once the request is valid. Both repeat after a slow body or a delayed answer: keys end, and sessions are bound to Apps.
 
 import type { FastifyRequest } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
@@ -32,50 +31,50 @@ export class AppAccess {
     this.#conversations = conversations;
   }
 
-  /** Hooks of operations on the App that the query names: 401 unless it is the default one or the key is good. */
+  /** Hooks of operations on the App in the query: 401 unless it is the default App or the key is valid. */
   readonly ofQuery = hooks((request) => this.#requireKeyFor(request, appOfQuery(request)));
 
-  /** As `ofQuery`, of an operation whose App the body may name too. */
+  /** Like `ofQuery`; the body may name the App too. */
   readonly ofQueryOrBody = hooks(
     (request) =>
       this.#requireKeyFor(request, appOfQuery(request)) ?? this.#requireKeyFor(request, appOfBody(request)),
   );
 
-  /** Hooks of operations that answer what a key opens: 401 when one is sent that is not good. */
+  /** Hooks of operations that list what a key opens: 401 for an invalid key. */
   readonly ofKey = hooks((request) =>
     appKey(request.raw) === null ? undefined : this.#requireGrant(request),
   );
 
-  /** Hooks of operations on the session that `X-Session-Id` names. */
+  /** Hooks of operations on the session in `X-Session-Id`. */
   readonly ofSession = hooks((request) => this.requireKeyForSession(request, sessionOfHeader(request)));
 
-  /** As `ofSession`, for an operation that outlives its answer: the session may come to an App while it lasts. */
+  /** Like `ofSession`, for event streams: the session may be bound to an App while they are open. */
   readonly ofOpenSession = hooks(async (request) => {
     await this.#look(request);
     await this.requireKeyForSession(request, sessionOfHeader(request));
   });
 
   /**
-   * As `ofSession`, of operations that are done `underItsApp`. Whose session it is the store finds out when it does the work, so that who sends
-   * no key does not wait for a look of its own; only what is wrong with the request is said behind that look, because 401 goes before it.
+   * Like `ofSession`, for operations that run `underItsApp`: the command's transaction checks the session's App, which saves a read for
+   * requests without a key. Only validation errors wait for that read, because 401 precedes them.
    */
   readonly ofSessionAtWork = this.#atWork(sessionOfHeader);
-  /** As `ofSessionAtWork`, on the session that the path names. */
+  /** Like `ofSessionAtWork`, for the session in the path. */
   readonly ofPathAtWork = this.#atWork(sessionOfPath);
-  /** As `ofSessionAtWork`, of decisions: they need the key of the session's App, whatever the App says. */
+  /** Like `ofSessionAtWork`, for decisions: they need the key of the session's App whatever `requireKey` says. */
   readonly ofDecision = { ...this.ofSessionAtWork, config: { needsAppKey: true } } as const;
 
   /**
-   * Hooks of operations on the models of an App: the one that the query names, else that of the session in `X-Session-Id`, else the one that a
-   * sent key opens. `changes` where the operation needs the App's key whatever the App says.
+   * Hooks of operations on an App's models: the App in the query, else the session's, else the one that the key opens. `changes` is
+   * true if the operation always needs the App's key.
    */
   ofModels({ changes }: { readonly changes: boolean }): AccessHooks {
     return hooks((request) => this.#requireForModels(request, changes));
   }
 
   /**
-   * Finds out what the request's key opens for an operation on a session: a key that is sent is checked unless the session is the default
-   * App's, and one must be sent where the App says so. Answers at once, without a promise, where nothing can be wrong.
+   * Checks the request's key for an operation on a session: a sent key is checked unless the session is the default App's, and one is
+   * required if the App says so. Returns without a promise if nothing needs checking.
    * @throws ServiceError 401
    */
   requireKeyForSession(request: FastifyRequest, sessionId: string | null): Promise<void> | undefined {
@@ -90,37 +89,37 @@ export class AppAccess {
     return this.#requireForSession(request, app);
   }
 
-  /** What the request's key opens beside the default App; nothing before a hook has looked. */
+  /** Returns what the request's key opens besides the default App; nothing before a hook has run. */
   opened(request: FastifyRequest): readonly string[] {
     return [...(request.keyGrant?.apps ?? [])];
   }
 
-  /** The one App that the request's key opens beside the default one; `null` when it opens none or several. */
+  /** Returns the one App that the key opens besides the default App; `null` for none or several. */
   onlyOpened(request: FastifyRequest): string | null {
     const [only, ...others] = this.opened(request);
     return only === undefined || others.length > 0 ? null : only;
   }
 
-  /** @throws ServiceError 401 or 403 unless the request's key opens the App, or it is the default one */
+  /** @throws ServiceError 401 or 403 unless the key opens the App or it is the default App */
   mustOpen(request: FastifyRequest, app: string): void {
     if (app === DEFAULT_APP) return;
     if (request.keyGrant === null) throw unknownKey();
     if (!request.keyGrant.apps.has(app)) throw appForbidden();
   }
 
-  /** As `mustOpen`, of an operation on a session of the App: for which no key need be sent, unless the App says so. */
+  /** Like `mustOpen` for a session of the App, which needs no key unless the App requires it. */
   mayUseSession(request: FastifyRequest, app: string): void {
     if (app !== DEFAULT_APP && this.#matters(request, app)) this.mustOpen(request, app);
   }
 
-  /** `mayUseSession` for the session that the hook has seen. */
+  /** `mayUseSession` for the session that the hook read. */
   mayUseItsSession(request: FastifyRequest): void {
     this.mayUseSession(request, request.sessionApp);
   }
 
   /**
-   * Does what the request asks of a session under the Apps that it may use: the one that a hook has seen, else all that ask for no key. Where
-   * the session counts as another one (which `work` rejects with an OtherApp for, having done nothing) access is decided for that one.
+   * Runs `work` under the Apps that the request may use: the one that a hook found, else all that require no key. If the session
+   * belongs to another App (`work` rejects with `OtherApp`, changing nothing), checks access to that one.
    * @throws ServiceError 401 or 403
    */
   async underItsApp<Answer>(
@@ -143,20 +142,20 @@ export class AppAccess {
   }
 
   /**
-   * Everything once more, for an answer that has waited (`Prefer: wait`): it may come from another life of the session, and the key may have
-   * ended. `app` is the one that the request named, where it did.
+   * Repeats all checks for a delayed answer (`Prefer: wait`): the session may be another incarnation, and the key may have ended.
+   * `app` is the App that the request named, if any.
    * @throws ServiceError 401 or 403
    */
   async mayStillUse(request: FastifyRequest, sessionId: string, app: string = DEFAULT_APP): Promise<void> {
     forget(request);
-    // The session goes first, at once: after the key it may be another one than the one that the answer shows.
+    // Read the session first: during the key check it could change from the one that the answer shows.
     await this.requireKeyForSession(request, sessionId);
     await this.#requireKeyFor(request, app);
     this.mustOpen(request, app);
     this.mayUseItsSession(request);
   }
 
-  /** Who an event stream is for, kept as long as it is open. */
+  /** Access of an event stream, kept while it is open. */
   ofStream(request: FastifyRequest): StreamAccess {
     const key = appKey(request.raw);
     if (key === null) return { opens: (app) => !this.#requiresKey(app), refresh: null, askedAt: () => null };
@@ -173,7 +172,7 @@ export class AppAccess {
     return { ...hooks(check), errorHandler: refusedBehind(look) };
   }
 
-  /** The Apps whose sessions the request may use without a key. */
+  /** Returns the Apps whose sessions need no key. */
   #withoutKey(request: FastifyRequest): readonly string[] {
     return this.#apps.names().filter((app) => app === DEFAULT_APP || !this.#matters(request, app));
   }
@@ -191,8 +190,8 @@ export class AppAccess {
   }
 
   /**
-   * Finds out what the request's key opens, where it names another App than the default one. The same for Apps that exist and those that
-   * do not: who has no key learns nothing of them.
+   * Checks the key of a request that names another App than the default one. Existing and unknown Apps behave alike, so that callers
+   * without a key learn nothing.
    * @throws ServiceError 401
    */
   #requireKeyFor(request: FastifyRequest, app: unknown): Promise<void> | undefined {
@@ -214,13 +213,13 @@ export class AppAccess {
     if (request.keyGrant === null && key !== null) request.keyGrant = await this.#keys.check(key);
   }
 
-  /** Whether a request on a session of this App stands or falls with its key. */
+  /** Returns true if requests on a session of this App depend on the key. */
   #matters(request: FastifyRequest, app: string): boolean {
     const { needsAppKey = false } = request.routeOptions.config;
     return needsAppKey || appKey(request.raw) !== null || this.#requiresKey(app);
   }
 
-  /** The sessions of an App that has left the configuration are closed: nobody can say any more what it asked for. */
+  /** Sessions of an App that left the configuration are closed: its `requireKey` is unknown. */
   #requiresKey(app: string): boolean {
     if (app === DEFAULT_APP) return false;
     const settings = this.#apps.get(app);
@@ -228,7 +227,7 @@ export class AppAccess {
   }
 }
 
-/** Whatever is wrong with it (sent twice, say), validation says later; nothing but text names an App. */
+/** Validation reports errors later; only a string names an App. */
 function appOfQuery(request: FastifyRequest): string | undefined {
   const named = (request.query as Query)["app"];
   return typeof named === "string" && named !== "" ? named : undefined;
@@ -250,7 +249,7 @@ export function sessionOfPath(request: FastifyRequest): string | null {
   return typeof id === "string" ? parseSessionId(id) : null;
 }
 
-/** The same answer whether or not the App exists. */
+/** The same error whether or not the App exists. */
 function unknownKey(): ServiceError {
   return new ServiceError(
     401,
@@ -269,7 +268,7 @@ function appForbidden(): ServiceError {
   );
 }
 
-/** The key of an open event stream, checked again while the stream lasts. */
+/** The key of an open event stream, checked repeatedly. */
 export class KeyedStream implements StreamAccess {
   readonly #keys: AppKeys;
   readonly #key: string;

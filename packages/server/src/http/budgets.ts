@@ -1,5 +1,4 @@
-// Budgets: how often something may happen in a minute, for an address, a session or an App key. One table of them, counted in one way, in
-// the memory of this process or by all nodes together (ADR 19).
+// Rate-limit budgets per minute for addresses, sessions and App keys, counted in this process or by all nodes together (ADR 19).
 
 import { ServiceError } from "../core/errors.ts";
 import type { RateCounters, WindowCount } from "../core/ports/driven/rate-counters.ts";
@@ -24,14 +23,14 @@ export type BudgetName =
   | "adminKeys";
 
 interface BudgetRow {
-  /** In the header fields of answers, and before its keys where all nodes count. */
+  /** Name in header fields, and key prefix in shared counts. */
   readonly name: string;
-  /** For people, in a refusal. */
+  /** Description in a refusal. */
   readonly what: string;
   readonly limit: keyof RateLimits | number;
-  /** Whether all nodes count together, where there are several. */
+  /** True if all nodes count together. */
   readonly isShared: boolean;
-  /** Whether each node counts for itself as well, at once: then many requests at a time cannot pass while all nodes are being asked. */
+  /** True if each node also counts locally, so that concurrent requests cannot pass while the shared count is pending. */
   readonly isGuarded?: boolean;
 }
 
@@ -57,7 +56,7 @@ const BUDGETS: Readonly<Record<BudgetName, BudgetRow>> = {
     limit: "keyChatsPerMinute",
     isShared: true,
   },
-  // Of the same size as the chats, so that keys that are guessed are no way to ask the store without an end.
+  // As many as chats, so that guessed keys cannot query the store without limit.
   repeats: { name: "repeats", what: "repeated messages", limit: "chatsPerMinute", isShared: true },
   secrets: { name: "secrets", what: "requests about secrets", limit: "chatsPerMinute", isShared: true },
   keySecrets: {
@@ -72,7 +71,7 @@ const BUDGETS: Readonly<Record<BudgetName, BudgetRow>> = {
     limit: "newSessionsPerMinute",
     isShared: true,
   },
-  // Its limit is given with each count.
+  // The limit comes with each count.
   keyNewSessions: {
     name: "key-new-sessions",
     what: "new sessions of one App key",
@@ -82,10 +81,10 @@ const BUDGETS: Readonly<Record<BudgetName, BudgetRow>> = {
   adminKeys: { name: "admin-keys", what: "wrong admin keys", limit: 10, isShared: true, isGuarded: true },
 };
 
-/** A promise only where several processes count together: one that is alone answers, or throws, at once. */
+/** A promise only if several processes count together; a single process returns or throws synchronously. */
 export type Counted = void | Promise<void>;
 
-/** Where a budget stands after a request that was counted in it. */
+/** State of a budget after counting a request. */
 export interface Spent {
   readonly name: string;
   readonly limit: number;
@@ -95,9 +94,9 @@ export interface Spent {
 
 export interface BudgetOptions {
   readonly limits: RateLimits;
-  /** In milliseconds, monotonic. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** `null` where this process is alone. */
+  /** `null` for a single process. */
   readonly counters: RateCounters | null;
 }
 
@@ -117,14 +116,14 @@ export class Budgets {
   }
 
   /**
-   * Counts one for the key, and notes in `spent` where the budget stands.
-   * @throws ServiceError 429 when the key had its number already, 503 when it cannot be counted
+   * Counts one for the key and records the budget's state in `spent`.
+   * @throws ServiceError 429 if the budget is used up, 503 if it cannot be counted
    */
   spend(budget: BudgetName, key: string, spent: Spent[], limit: number = this.limitOf(budget)): Counted {
     return this.#look(budget, key, spent, limit, "take");
   }
 
-  /** As `spend`, but counts nothing: refuses when the key had its number already. */
+  /** Like `spend` without counting: refuses if the budget is used up. */
   check(budget: BudgetName, key: string, spent: Spent[]): Counted {
     return this.#look(budget, key, spent, this.limitOf(budget) - 1, "peek");
   }
@@ -143,7 +142,7 @@ export class Budgets {
       if (here.count > most) return settle(here);
     }
     const shared = `${name} ${key}`;
-    // Whoever asks on and on costs the others nothing.
+    // Refuse from memory: repeated requests over the limit cost the others nothing.
     const fullMs = this.#full.leftOf(shared);
     if (fullMs > 0) return settle({ count: Infinity, endsInMs: fullMs });
     return counters[how](shared, WINDOW_MS).then((counted) => {
@@ -167,7 +166,7 @@ interface Window {
   count: number;
 }
 
-/** Counts in the memory of this process, synchronously: the callers go on to a commit in the same turn of the event loop. */
+/** Counts in memory, synchronously, so that callers commit in the same turn of the event loop. */
 class WindowCounter {
   readonly #now: () => number;
   /** By start of the window. */
@@ -205,10 +204,10 @@ class WindowCounter {
   }
 }
 
-/** Until when keys have had their number, of those that all nodes count together. */
+/** Keys with used-up shared budgets, and until when. */
 class FullKeys {
   readonly #now: () => number;
-  /** In the order in which it became known. */
+  /** In insertion order. */
   readonly #until = new Map<string, number>();
 
   constructor(now: () => number) {
@@ -230,15 +229,15 @@ class FullKeys {
   }
 }
 
-/** `waitMs` in milliseconds, until the next one is let through. */
+/** `waitMs` is the time until the next request is accepted, in milliseconds. */
 function tooOften(limit: number, what: string, waitMs: number): ServiceError {
   const detail = `At most ${limit} ${what} a minute are allowed. Wait as long as Retry-After says.`;
   return new ServiceError(429, "rate_limited", detail, { headers: { "retry-after": secondsOf(waitMs) } });
 }
 
 /**
- * The header fields `RateLimit-Policy` and `RateLimit` of an answer, structured fields of draft-ietf-httpapi-ratelimit-headers-10: for each
- * budget the quota and its window, and what is left of it for how many seconds.
+ * Returns the header fields `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10): each budget's quota and
+ * window, and what is left for how many seconds.
  */
 export function rateLimitFields(spent: readonly Spent[]): Record<"ratelimit-policy" | "ratelimit", string> {
   let policy = "";

@@ -3,27 +3,27 @@ import type { FastifyRequest } from "fastify";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What `addressKeyOf` has returned. */
+    /** Cached result of `addressKeyOf`. */
     addressKey?: string;
   }
 }
 
 /**
- * Returns the address of the client that trusted proxies name, `undefined` for one that has gone already. A forwarded value that
- * is no IP address is ignored: the proxy that sent it stands in, and never what the client itself claims further left.
+ * Returns the client's address as named by trusted proxies, `undefined` for a disconnected client. A forwarded value that is no IP
+ * address counts as the proxy that sent it, never as a value further left, which the client controls.
  */
 export function clientAddress(request: Pick<FastifyRequest, "ip" | "ips">): string | undefined {
   return request.ips?.findLast((address) => isIP(address) !== 0) ?? request.ips?.[0] ?? request.ip;
 }
 
-/** Returns what the client's address counts as. Computed once a request. */
+/** Returns the key that the client's address is counted under. Computed once a request. */
 export function addressKeyOf(request: FastifyRequest): string {
   return (request.addressKey ??= addressKey(clientAddress(request)));
 }
 
 /**
- * What an address counts as: one customer has a whole /64 of IPv6 (RFC 6177), so counting single addresses would count
- * nobody. `undefined` is the address of a client that has gone already.
+ * Returns the key that an address is counted under: its /64 for IPv6, because a customer has a whole one (RFC 6177). `undefined` is
+ * a disconnected client.
  */
 export function addressKey(address: string | undefined): string {
   if (address === undefined) return "";
@@ -36,7 +36,7 @@ export function addressKey(address: string | undefined): string {
   return `${all.slice(0, 4).join(":")}::/64`;
 }
 
-/** Answers whether an address is among the trusted proxies: addresses and CIDR ranges, as the configuration has them. */
+/** Returns a test for trusted proxies, given as addresses and CIDR ranges. */
 export function trustedProxies(proxies: readonly string[]): (address: string | undefined) => boolean {
   if (proxies.length === 0) return () => false;
   const list = new BlockList();

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "../core/json.ts";
 import { endOfText, findRepeatedNames } from "../core/repeated-names.ts";
 
-/** Nesting of arrays and objects that a client may send (contract section 6). */
+/** Maximum nesting of a client's JSON (contract section 6). */
 export const JSON_MAX_DEPTH = 32;
 
 /** Numbers that may not be kept as they came: long ones, and those with an exponent. */
@@ -14,7 +14,7 @@ export type ParsedJson =
   | {
       readonly ok: false;
       readonly code: "json_invalid" | "json_too_deep" | "text_invalid";
-      /** What is wrong, to stand after the name of what was read. */
+      /** The problem, phrased to follow the name of the text. */
       readonly problem: string;
     };
 
@@ -36,7 +36,7 @@ export function parseJson(text: string): ParsedJson {
   return refusedText(text) ?? { ok: true, value };
 }
 
-/** As `parseJson`, of bytes, which must be UTF-8. A byte order mark is ignored (RFC 8259 section 8.1). */
+/** Like `parseJson` for UTF-8 bytes. A byte order mark is ignored (RFC 8259 section 8.1). */
 export function parseJsonBytes(bytes: Buffer): ParsedJson {
   if (!isUtf8(bytes)) return refused("text_invalid", "must be encoded as UTF-8");
   const text = bytes.toString("utf8");

@@ -9,13 +9,13 @@ import { interruptOpenTurns } from "./interrupt.ts";
 import { enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
 import { applyUserState } from "./user-state.ts";
 
-/** What a chat does when the session is working (contract section 3). */
+/** Effect of a chat on a processing session (contract section 3). */
 export type OnBusy = "enqueue" | "reject" | "interrupt";
 
 export interface ChatInput {
   readonly app: string;
   readonly messageId: string;
-  /** As it was sent, 1 to 32,768 characters. */
+  /** As sent, 1 to 32,768 characters. */
   readonly text: string;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
@@ -23,13 +23,13 @@ export interface ChatInput {
   readonly onBusy: OnBusy;
   /** Messages of a session that may wait behind the running turn. */
   readonly maxQueued: number;
-  /** UTF-8 bytes of messages as JSON that a session may hold; a message beyond them is refused. */
+  /** Maximum UTF-8 bytes of a session's messages as JSON; a message beyond is refused. */
   readonly maxMessageBytes: number;
   /** The App's models, its default first. */
   readonly models: readonly string[];
-  /** Set when this process has a free place to run the turn at once. */
+  /** Set if this process reserved a slot to run the turn at once. */
   readonly claim: TurnClaim | null;
-  /** Providers that run as many turns as they may: a turn on one of them waits in the store. */
+  /** Providers at their limit of running turns; a turn on one of them waits in the store. */
   readonly fullProviders: readonly string[];
   /** Text of the running turn that this process has streamed; for `onBusy: "interrupt"`. */
   readonly streamed: PartialText | null;
@@ -42,7 +42,7 @@ export interface IdempotencyKey {
   readonly digest: string;
 }
 
-/** How long an idempotency key is remembered (contract section 3): 24 hours, in milliseconds. */
+/** Lifetime of an idempotency key: 24 hours, in milliseconds. */
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
 
 export type ChatRejection =
@@ -57,11 +57,11 @@ export type ChatOutcome =
   | {
       readonly kind: "accepted";
       readonly turn: number;
-      /** The turn, when it was claimed and could start at once. */
+      /** The turn if it was claimed and starts at once. */
       readonly started: StartedTurn | null;
-      /** Whether the turn waits for nothing but a place, so that it may be claimed; one behind another of its session may not. */
+      /** True if the turn waits only for a slot and may be claimed, not behind another turn of its session. */
       readonly runnable: boolean;
-      /** Whether a title is to be generated from this message. */
+      /** True if a title must be generated from this message. */
       readonly wantsTitle: boolean;
     }
   | { readonly kind: "replayed"; readonly turn: number }
@@ -81,7 +81,7 @@ export const chat = define({
     };
   },
   decide: (draft, facts, input): ChatOutcome => {
-    // First of all, also for a replay: every other answer shows the session, and the caller may have shown a key for this App only.
+    // Check first, also for a replay: every other outcome shows the session, and the caller's key may open only this App.
     if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
     const previous = facts.idempotencyKey();
     if (previous !== null && previous.at > draft.at - IDEMPOTENCY_KEPT_MS) {
@@ -128,7 +128,7 @@ function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boo
   return { kind: "accepted", turn: open.turn.number, started, runnable, wantsTitle: draft.wantsTitle };
 }
 
-/** Binds the first wallet; a chat under another one goes on under the first, with a notice (contract section 4). */
+/** Binds the first wallet; a chat with another one continues under the first, with a notice (contract section 4). */
 function bindWallet(draft: SessionDraft, publicKey: string | null): void {
   if (publicKey === null || draft.session.publicKey === publicKey) return;
   if (draft.session.publicKey === null) {
@@ -142,7 +142,7 @@ function bindWallet(draft: SessionDraft, publicKey: string | null): void {
   );
 }
 
-/** The first chat decides the App of a session. Models that were chosen for another App give way to this one's, without a notice. */
+/** The first chat binds the session to an App and drops models chosen for another App, without a notice. */
 function bindApp(draft: SessionDraft, app: string): void {
   const { modelApp } = draft.session;
   draft.update({ app });

@@ -46,14 +46,14 @@ export class SessionDraft {
   lease: LeaseChange = null;
   /** Turns whose checkpointed text is no longer needed. */
   readonly settledTurns = new Set<number>();
-  /** Whether a title is to be generated for this session. */
+  /** True if the session needs a title. */
   wantsTitle = false;
   #isRemoved = false;
   readonly #before: SessionRecord;
   #session: SessionRecord;
   readonly #takeEpoch: () => number;
 
-  /** `takeEpoch` answers a new number of the store-wide sequence at each call. */
+  /** `takeEpoch` returns a new value of the store-wide sequence at each call. */
   constructor(session: SessionRecord, at: number, takeEpoch: () => number) {
     this.#before = session;
     this.#session = session;
@@ -65,17 +65,17 @@ export class SessionDraft {
     return this.#session;
   }
 
-  /** Whether the session ends with this draft: nothing else of the draft is written. */
+  /** True if the draft removes the session; nothing else is written. */
   get isRemoved(): boolean {
     return this.#isRemoved;
   }
 
-  /** Whether the row of the session is written, if only for its last use. A checkpoint writes its own row only. */
+  /** True if the session's row is written, even if only for its last use. A checkpoint writes its own row only. */
   get writesSession(): boolean {
     return this.#session !== this.#before || this.checkpoints.length === 0;
   }
 
-  /** Whether committing the draft writes nothing but the last use. Other changes change the session's record, at least its head. */
+  /** True if committing writes only the last use. Every other change changes the session's record, at least its head. */
   get isUnchanged(): boolean {
     return (
       this.#session === this.#before &&
@@ -131,7 +131,7 @@ export class SessionDraft {
     this.emit({ type: "system_event", item });
   }
 
-  /** Tells every reader something: a `system_notice`, kept as a system event of the fitting type. */
+  /** Emits a `system_notice`, stored as a system event of the fitting type. */
   notify(level: NoticeLevel, code: NoticeCode, message: string): void {
     this.addSystemEvent(level === "error" ? "error" : "notice", { code, level, message });
     this.emit({ type: "system_notice", message, level, code });
@@ -146,7 +146,7 @@ export class SessionDraft {
     return added;
   }
 
-  /** Replaces `before`, a message that was read or added before; `message_completed` when it will not change any more. */
+  /** Replaces `before`, a message read or added earlier; emits `message_completed` if it is final. */
   changeMessage(
     before: MessageRecord,
     message: MessageRecord,
@@ -165,7 +165,7 @@ export class SessionDraft {
     return message;
   }
 
-  /** A person is asked; every reader is told what. */
+  /** Adds a pending action and announces it. */
   addAction(action: Omit<ActionRecord, "number">): ActionRecord {
     const added = { ...action, number: this.#session.head + 1 };
     this.addedActions.push(added);
@@ -173,7 +173,7 @@ export class SessionDraft {
     return added;
   }
 
-  /** Nobody is asked any more, one way or another. */
+  /** Resolves an action. */
   resolveAction(
     action: ActionRecord,
     status: Exclude<ActionStatus, "pending">,
@@ -217,7 +217,7 @@ export class SessionDraft {
     this.#isRemoved = true;
   }
 
-  /** Emits a message and counts its bytes, or how many more it has than `before`, which it replaces. Uncounted sessions stay so. */
+  /** Emits a message and counts its bytes, or the difference to `before`, which it replaces. Uncounted sessions stay uncounted. */
   #emitMessage(
     type: "message_created" | "message_updated" | "message_completed",
     record: MessageRecord,
@@ -230,7 +230,7 @@ export class SessionDraft {
       const growth = before === null ? Buffer.byteLength(json) : wireGrowth(before, record);
       this.update({ messageBytes: Math.max(0, messageBytes + growth) });
     }
-    // The JSON of the event, without making that of the message twice.
+    // Builds the event's JSON without serializing the message twice.
     const index = record.position - 1;
     this.#append({ type, message, index }, `{"type":"${type}","message":${json},"index":${index}}`);
   }

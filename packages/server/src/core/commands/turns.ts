@@ -1,4 +1,4 @@
-// How turns begin and end. Used by the decisions that people make (chat, interrupt) and by those of the agent loop.
+// Starts and ends turns, for commands of users (chat, interrupt) and of the agent loop.
 
 import type { ToolResult } from "@colloquy/protocol";
 import { isUncertain, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
@@ -14,7 +14,7 @@ import {
 import type { SessionDraft } from "./draft.ts";
 import { ranInAttempt } from "./run-time.ts";
 
-/** Who starts a turn, and the id that its agent message gets if it has none yet. */
+/** Owner of a starting turn, and the id of its agent message if it has none yet. */
 export interface TurnClaim {
   readonly owner: string;
   readonly agentMessageId: string;
@@ -59,8 +59,8 @@ export function enqueueTurn(
 }
 
 /**
- * Gives a runnable turn to an owner, under a new epoch. A turn that ran before goes back to the end of its last finished
- * step and keeps its agent message; one that has been tried too often fails instead, which answers `null`.
+ * Gives a runnable turn to an owner under a new epoch. A repeated turn returns to the end of its last finished step and keeps its
+ * agent message; after too many attempts it fails, and this returns `null`.
  */
 export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim): StartedTurn | null {
   if (!open.turn.runnable) throw new Error(`Turn ${open.turn.number} cannot be started: it is not runnable`);
@@ -95,7 +95,7 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
   return describeStartedTurn(draft, turn, userMessage, agentMessage);
 }
 
-/** Seals a turn as interrupted. `text` is the whole text its agent message keeps. */
+/** Ends a turn as interrupted. `text` is the whole text that its agent message keeps. */
 export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string): void {
   const { userMessage, agentMessage } = open;
   if (agentMessage === null) {
@@ -106,14 +106,14 @@ export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string)
   endTurn(draft, open, { state: "interrupted" });
 }
 
-/** Ends a turn that the model or a limit has failed; the person is told why. */
+/** Ends a turn that failed by its model or a limit, with an error for the user. */
 export function failTurn(draft: SessionDraft, open: OpenTurn, text: string, failure: TurnFailure): void {
   if (open.agentMessage !== null) sealMessage(draft, open.agentMessage, { content: text, status: "failed" });
   endTurn(draft, open, { state: "failed", failure: failure.code });
   draft.notify("error", failure.code, failure.message);
 }
 
-/** Records the end of a turn: nobody needs to decide for it any more. Whoever calls it moves the session's status and the queue on. */
+/** Records the end of a turn and cancels its actions. The caller updates the session's status and queue. */
 export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: Partial<TurnRecord>): void {
   for (const action of actions) draft.resolveAction(action, "cancelled", null);
   const ranMs = turn.ranMs + ranInAttempt(turn, null, draft.at);
@@ -141,7 +141,7 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
   });
 }
 
-/** After a crash readers may have seen text beyond the last finished step, and unsafe calls that had started must not run again. */
+/** After a crash subscribers may have seen text beyond the last finished step, and started unsafe calls must not run again. */
 function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.settledTurns.add(message.turn);
   return draft.changeMessage(message, closeCalls(message, isUncertain), "message_updated");
@@ -183,8 +183,8 @@ function describeStartedTurn(
 }
 
 /**
- * The message with a made-up result for every call that has none (contract section 2): `outcome unknown` where a tool with
- * side effects had started, else `interrupted`.
+ * Returns the message with a result for every call that has none (contract section 2): `outcome unknown` if a tool with side effects
+ * had started, else `interrupted`.
  */
 function closeCalls(
   message: MessageRecord,

@@ -1,13 +1,12 @@
-// What operators look at, in the store: of all Apps and all processes. Every method only reads, and reads no more than it is told to.
-// Times are milliseconds since the Unix epoch, on the store's clock.
+// Bounded reads for operators over all Apps and processes. Times are milliseconds since the Unix epoch, on the store's clock.
 
 import type { Lease, TurnRecord } from "../../turn.ts";
 
 export interface SeenTurn {
   readonly turn: TurnRecord;
-  /** Under which it runs; `null` where nobody has one. */
+  /** The lease under which it runs, or `null`. */
   readonly lease: (Lease & { readonly owner: string }) | null;
-  /** When the last of those who are asked for it has to have decided; `null` where nobody is asked. */
+  /** Latest expiry of its pending actions; `null` without any. */
   readonly decideBy: number | null;
 }
 
@@ -16,7 +15,7 @@ export interface SeenSession {
   readonly id: string;
   /** As in `SessionRecord`. */
   readonly spelling: string;
-  /** Of which it counts. */
+  /** The session's App. */
   readonly app: string;
   readonly title: string;
   readonly model: string;
@@ -26,7 +25,7 @@ export interface SeenSession {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly usedAt: number;
-  /** The first that has not ended, else the last; `null` where there was none. */
+  /** The first open turn, else the last one; `null` if there is none. */
   readonly turn: SeenTurn | null;
 }
 
@@ -37,10 +36,10 @@ export interface UsePlace {
 }
 
 export interface StoredCounts {
-  /** Sessions in which a person is asked something. */
+  /** Sessions with pending actions. */
   readonly asking: number;
   readonly pendingActions: number;
-  /** Those who have a turn under a lease that has not run out. */
+  /** Owners of valid leases. */
   readonly owners: readonly { readonly owner: string; readonly running: number }[];
 }
 
@@ -51,7 +50,7 @@ export interface EndedTurn {
   readonly app: string;
   readonly state: TurnRecord["state"];
   readonly model: string | null;
-  /** Whether an answer was begun. */
+  /** True if an answer was begun. */
   readonly hasAnswer: boolean;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -65,25 +64,25 @@ export interface EndedTurn {
 export type EndPlace = Pick<EndedTurn, "endedAt" | "sessionKey" | "number">;
 
 export interface AdminStore {
-  /** The store's time: the smallest read that there is. */
+  /** Returns the store's time; the smallest possible read. */
   now(): Promise<number>;
-  /** Each count stops at `limit`, but that of owners. */
+  /** Each count except owners stops at `limit`. */
   counts(limit: number): Promise<StoredCounts>;
-  /** The Apps that sessions count as, by name, with how many they are; each count stops at `limit`. */
+  /** Returns the sessions' Apps by name with their counts; each count stops at `limit`. */
   apps(limit: number): Promise<readonly { readonly app: string; readonly sessions: number }[]>;
-  /** Sessions by their last use, newest first, and of the same moment the youngest first; behind `after`, where that is given. */
+  /** Returns sessions by last use, newest first, ties by creation; after `after` if given. */
   used(query: {
     /** `null` for every App. */
     readonly app: string | null;
     readonly after: UsePlace | null;
     readonly limit: number;
   }): Promise<readonly SeenSession[]>;
-  /** Sessions with a turn that has not ended, the youngest session first, of those with a lower key than `below`. */
+  /** Returns sessions with an open turn and a key below `below`, youngest first. */
   open(query: { readonly below: number | null; readonly limit: number }): Promise<readonly SeenSession[]>;
   find(id: string): Promise<SeenSession | null>;
-  /** Turns of a session, newest first, of those with a lower number than `below`; `null` when there is no such session. */
+  /** Returns a session's turns numbered below `below`, newest first; `null` if there is no such session. */
   turns(id: string, below: number | null, limit: number): Promise<readonly SeenTurn[] | null>;
-  /** Turns that ended from `from` on and before `to`, newest end first; behind `after`, where that is given. */
+  /** Returns turns that ended from `from` and before `to`, newest first; after `after` if given. */
   ended(query: {
     readonly from: number;
     readonly to: number;

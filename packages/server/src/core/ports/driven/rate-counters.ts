@@ -1,38 +1,36 @@
-// How often clients have asked, counted together by all processes of a service. A server that is the only one counts in its own memory
-// (http/budgets.ts) and needs none of this.
+// Counts that all processes of a service share. A single server counts in memory (http/budgets.ts).
 
-/** Where a count stands that begins with its first and starts afresh some time later. */
+/** State of a count in a window that begins with its first request. */
 export interface WindowCount {
   readonly count: number;
-  /** Milliseconds until it starts afresh. */
+  /** Milliseconds until the window ends. */
   readonly endsInMs: number;
 }
 
-/** Counts may be lost when what keeps them crashes: then more is let through for a moment, and nothing else. */
+/** Counts may be lost in a crash; then more requests pass for a moment. */
 export interface RateCounters {
   /**
-   * Counts one for `key`, and answers where its count stands with it. A key's count begins with its first and starts afresh `windowMs`
-   * milliseconds later.
-   * @throws Unavailable when it cannot be counted
+   * Counts one for `key` and returns the count. Its window begins with the first request and lasts `windowMs` milliseconds.
+   * @throws Unavailable if it cannot be counted
    */
   take(key: string, windowMs: number): Promise<WindowCount>;
   /**
-   * Answers where the count of `key` stands, and counts nothing. One that has not begun is 0, and over in `windowMs` milliseconds.
-   * @throws Unavailable when it cannot be read
+   * Returns the count of `key` without counting; 0 with a full window if there is none.
+   * @throws Unavailable if it cannot be read
    */
   peek(key: string, windowMs: number): Promise<WindowCount>;
   /**
-   * Takes one of the `limit` places that a key has; `false` when all are taken. Places of a process that dies come free within
+   * Takes one of a key's `limit` holds; returns `false` if all are taken. Holds of a dead process are released within
    * `HOLDER_DEAD_MS` milliseconds.
-   * @throws Unavailable when it cannot be counted
+   * @throws Unavailable if it cannot be counted
    */
   hold(key: string, limit: number): Promise<boolean>;
-  /** Gives back a place that `hold` has answered `true` for. The other processes see it soon. */
+  /** Releases a hold for which `hold` returned `true`. Other processes see it soon. */
   release(key: string): void;
-  /** Gives everything back. */
+  /** Releases everything. */
   close(): Promise<void>;
 }
 
-/** Milliseconds without a sign of life after which the places of a process count no more, and those between two signs. */
+/** Milliseconds without a heartbeat after which a process's holds expire, and between heartbeats. */
 export const HOLDER_DEAD_MS = 15_000;
 export const HOLDER_SIGN_MS = 5_000;
