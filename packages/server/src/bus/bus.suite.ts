@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Bus } from "../core/ports/driven/bus.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import { delta, eventsNote, RecordingListener } from "./testing/recording-listener.ts";
+import { delta, eventsNotification, RecordingListener } from "./testing/recording-listener.ts";
 
 const DELETED = { kind: "deleted", life: "a" } as const;
 
@@ -29,9 +29,9 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       const { bus } = busAndErrors();
       const received: string[] = [];
       const stop = bus.listen({
-        onNote: (id, { kind }, origin) => received.push(`first ${id} ${kind} ${origin}`),
+        onNotification: (id, { kind }, origin) => received.push(`first ${id} ${kind} ${origin}`),
       });
-      bus.listen({ onNote: (id, { kind }) => received.push(`second ${id} ${kind}`) });
+      bus.listen({ onNotification: (id, { kind }) => received.push(`second ${id} ${kind}`) });
       bus.publish("x", DELETED);
       stop();
       bus.publish("y", DELETED);
@@ -43,18 +43,24 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       const received = new RecordingListener(bus);
       const following = bus.follow("x");
       await following.ready;
-      const notes = [eventsNote(1, "x".repeat(20_000)), delta(0, "one"), delta(3, "two"), DELETED];
-      for (const note of notes) {
-        bus.publish("x", note);
-        bus.publish("y", note);
+      const notifications = [
+        eventsNotification(1, "x".repeat(20_000)),
+        delta(0, "one"),
+        delta(3, "two"),
+        DELETED,
+      ];
+      for (const notification of notifications) {
+        bus.publish("x", notification);
+        bus.publish("y", notification);
       }
       following.stop();
       bus.publish("x", DELETED);
-      expect(received.notes.filter(({ sessionId }) => sessionId === "x").map(({ note }) => note)).toEqual([
-        ...notes,
-        DELETED,
-      ]);
-      expect(received.notes).toHaveLength(9);
+      expect(
+        received.notifications
+          .filter(({ sessionId }) => sessionId === "x")
+          .map(({ notification }) => notification),
+      ).toEqual([...notifications, DELETED]);
+      expect(received.notifications).toHaveLength(9);
     });
 
     it("does not notify its own process of work", () => {
@@ -68,11 +74,11 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       const { bus, errors } = busAndErrors();
       let received = 0;
       bus.listen({
-        onNote: () => {
+        onNotification: () => {
           throw new Error("broken");
         },
       });
-      bus.listen({ onNote: () => (received += 1) });
+      bus.listen({ onNotification: () => (received += 1) });
       bus.publish("x", DELETED);
       expect(received).toBe(1);
       expect(errors).toMatchObject([{ kind: "deleted" }]);
@@ -87,7 +93,7 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       const following = bus.follow("x");
       await following.ready;
       following.stop();
-      expect(received.notes).toHaveLength(1);
+      expect(received.notifications).toHaveLength(1);
     });
   });
 }

@@ -7,7 +7,7 @@ import { createSystemClock } from "../wiring/clock.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { ClusterBus, type ClusterBusOptions } from "./cluster-bus.ts";
-import { delta, eventsNote, RecordingListener } from "./testing/recording-listener.ts";
+import { delta, eventsNotification, RecordingListener } from "./testing/recording-listener.ts";
 import type { Transport } from "./transport.ts";
 
 /** The transport's server, which a test can halt. */
@@ -77,7 +77,9 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
 
     /** Publishes on one node until the other receives it, for when the time of the reconnect is unknown. */
     async function untilThrough(from: Node, to: Node, step = turn): Promise<void> {
-      const isThere = to.received.until(({ notes }) => notes.some(({ note }) => note.life === "again"));
+      const isThere = to.received.until(({ notifications }) =>
+        notifications.some(({ notification }) => notification.life === "again"),
+      );
       let isOver = false;
       void isThere.then(() => {
         isOver = true;
@@ -113,32 +115,32 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
 
     it("notifies its own process before publish returns, and followers elsewhere in the same order", async () => {
       const [here, elsewhere] = await Promise.all([node([SESSION]), node([SESSION])]);
-      const notes = Array.from({ length: 300 }, (_, index) => eventsNote(index + 1));
-      for (const note of notes.slice(0, 100)) here.bus.publish(SESSION, note);
-      expect(here.received.notes).toHaveLength(100);
-      for (const note of notes.slice(100)) {
-        here.bus.publish(SESSION, note);
+      const notifications = Array.from({ length: 300 }, (_, index) => eventsNotification(index + 1));
+      for (const notification of notifications.slice(0, 100)) here.bus.publish(SESSION, notification);
+      expect(here.received.notifications).toHaveLength(100);
+      for (const notification of notifications.slice(100)) {
+        here.bus.publish(SESSION, notification);
         await Promise.resolve();
       }
-      await elsewhere.received.until((received) => received.notes.length >= 300);
-      expect(elsewhere.received.notes).toEqual(
-        notes.map((note) => ({ sessionId: SESSION, note, origin: "elsewhere" })),
+      await elsewhere.received.until((received) => received.notifications.length >= 300);
+      expect(elsewhere.received.notifications).toEqual(
+        notifications.map((notification) => ({ sessionId: SESSION, notification, origin: "elsewhere" })),
       );
-      expect(here.received.notes).toEqual(
-        notes.map((note) => ({ sessionId: SESSION, note, origin: "here" })),
+      expect(here.received.notifications).toEqual(
+        notifications.map((notification) => ({ sessionId: SESSION, notification, origin: "here" })),
       );
     });
 
     it("does not deliver a notification back to its publisher", async () => {
       const [here, elsewhere] = await Promise.all([node([SESSION]), node([SESSION])]);
-      here.bus.publish(SESSION, eventsNote(1));
-      await elsewhere.received.until(({ notes }) => notes.length === 1);
-      elsewhere.bus.publish(SESSION, eventsNote(2));
-      await here.received.until(({ notes }) => notes.length >= 2);
+      here.bus.publish(SESSION, eventsNotification(1));
+      await elsewhere.received.until(({ notifications }) => notifications.length === 1);
+      elsewhere.bus.publish(SESSION, eventsNotification(2));
+      await here.received.until(({ notifications }) => notifications.length >= 2);
       // An echo would have arrived before the reply.
-      expect(here.received.notes).toEqual([
-        { sessionId: SESSION, note: eventsNote(1), origin: "here" },
-        { sessionId: SESSION, note: eventsNote(2), origin: "elsewhere" },
+      expect(here.received.notifications).toEqual([
+        { sessionId: SESSION, notification: eventsNotification(1), origin: "here" },
+        { sessionId: SESSION, notification: eventsNotification(2), origin: "elsewhere" },
       ]);
     });
 
@@ -149,17 +151,17 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await Promise.all([first.ready, second.ready]);
       first.stop();
       first.stop();
-      here.bus.publish(SESSION, eventsNote(1));
-      await elsewhere.received.until(({ notes }) => notes.length === 1);
+      here.bus.publish(SESSION, eventsNotification(1));
+      await elsewhere.received.until(({ notifications }) => notifications.length === 1);
       second.stop();
-      here.bus.publish(SESSION, eventsNote(2));
-      here.bus.publish(OTHER, eventsNote(3));
-      await elsewhere.received.until(({ notes }) => notes.length >= 2);
-      expect(elsewhere.received.notes.map(({ sessionId }) => sessionId)).toEqual([SESSION, OTHER]);
+      here.bus.publish(SESSION, eventsNotification(2));
+      here.bus.publish(OTHER, eventsNotification(3));
+      await elsewhere.received.until(({ notifications }) => notifications.length >= 2);
+      expect(elsewhere.received.notifications.map(({ sessionId }) => sessionId)).toEqual([SESSION, OTHER]);
       await elsewhere.bus.follow(SESSION).ready;
-      here.bus.publish(SESSION, eventsNote(4));
-      await elsewhere.received.until(({ notes }) => notes.length >= 3);
-      expect(elsewhere.received.notes.at(-1)).toMatchObject({ note: eventsNote(4) });
+      here.bus.publish(SESSION, eventsNotification(4));
+      await elsewhere.received.until(({ notifications }) => notifications.length >= 3);
+      expect(elsewhere.received.notifications.at(-1)).toMatchObject({ notification: eventsNotification(4) });
     });
 
     it("rings on every other node, but not on its own", async () => {
@@ -173,14 +175,14 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
 
     it("sends a hint with the new head instead of events that are too long", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
-      here.bus.publish(SESSION, eventsNote(7, "x".repeat(carrier.tooLong)));
-      here.bus.publish(SESSION, eventsNote(8));
-      await elsewhere.received.until(({ notes }) => notes.length >= 2);
-      expect(elsewhere.received.notes.map(({ note }) => note)).toEqual([
+      here.bus.publish(SESSION, eventsNotification(7, "x".repeat(carrier.tooLong)));
+      here.bus.publish(SESSION, eventsNotification(8));
+      await elsewhere.received.until(({ notifications }) => notifications.length >= 2);
+      expect(elsewhere.received.notifications.map(({ notification }) => notification)).toEqual([
         { kind: "moved", life: "a", epoch: 1, head: 7 },
-        eventsNote(8),
+        eventsNotification(8),
       ]);
-      expect(here.received.notes[0]).toMatchObject({ note: { kind: "events" } });
+      expect(here.received.notifications[0]).toMatchObject({ notification: { kind: "events" } });
     });
 
     it("splits a long delta into pieces that join to the same text", async () => {
@@ -189,9 +191,11 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       here.bus.publish(SESSION, delta(5, text));
       await elsewhere.received.until((received) => received.text(5).length >= text.length);
       expect(elsewhere.received.text(5)).toBe(text);
-      expect(elsewhere.received.notes.length).toBeGreaterThan(1);
+      expect(elsewhere.received.notifications.length).toBeGreaterThan(1);
       expect(
-        elsewhere.received.notes.every(({ note }) => note.kind === "delta" && note.text.isWellFormed()),
+        elsewhere.received.notifications.every(
+          ({ notification }) => notification.kind === "delta" && notification.text.isWellFormed(),
+        ),
       ).toBe(true);
     });
 
@@ -200,11 +204,11 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       const before = elsewhere.received.resumed;
       elsewhere.proxy.cut();
       await elsewhere.received.until(({ resumed }) => resumed > before);
-      here.bus.publish(SESSION, eventsNote(1));
-      await elsewhere.received.until(({ notes }) => notes.length >= 1);
+      here.bus.publish(SESSION, eventsNotification(1));
+      await elsewhere.received.until(({ notifications }) => notifications.length >= 1);
       here.proxy.cut();
       await untilThrough(here, elsewhere);
-      expect(elsewhere.received.notes[0]).toMatchObject({ note: eventsNote(1) });
+      expect(elsewhere.received.notifications[0]).toMatchObject({ notification: eventsNotification(1) });
     });
 
     it("bounds its memory without a connection, throws nothing, and reports the loss to the other nodes", async () => {
@@ -217,7 +221,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       here.proxy.cut();
       let most = 0;
       for (let number = 1; number <= 2000; number += 1) {
-        here.bus.publish(SESSION, eventsNote(number, "x".repeat(1000)));
+        here.bus.publish(SESSION, eventsNotification(number, "x".repeat(1000)));
         here.bus.publish(OTHER, { kind: "deleted", life: `${number}` });
         here.bus.publish(SESSION, delta(number, "text"));
         if (number % 100 === 0) await turn();
@@ -237,7 +241,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       const [here, elsewhere] = await Promise.all([node([], { clock }), node([SESSION], { clock })]);
       here.proxy.isSilent = true;
       elsewhere.proxy.isSilent = true;
-      here.bus.publish(SESSION, eventsNote(1));
+      here.bus.publish(SESSION, eventsNotification(1));
       // The check starts after the first five seconds and times out after the second.
       await clock.advance(5000);
       await clock.advance(5000);
@@ -245,7 +249,9 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       elsewhere.proxy.isSilent = false;
       await untilThrough(here, elsewhere, () => clock.advance(100));
       expect(elsewhere.received.resumed).toBeGreaterThan(1);
-      expect(elsewhere.received.notes.map(({ note }) => note)).not.toContainEqual(eventsNote(1));
+      expect(elsewhere.received.notifications.map(({ notification }) => notification)).not.toContainEqual(
+        eventsNotification(1),
+      );
       // Closing the dropped connections has timed out by now.
       await clock.advance(1000);
     });
@@ -253,7 +259,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
     it("reconnects when its server restarts", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
       await carrier.halt();
-      here.bus.publish(SESSION, eventsNote(1));
+      here.bus.publish(SESSION, eventsNotification(1));
       await elsewhere.bus.follow(OTHER).ready;
       await carrier.resume();
       await untilThrough(here, elsewhere);
@@ -264,29 +270,29 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       const clock = new CountedClock();
       const open = await node([SESSION], { clock });
       expect(await carrier.connections()).toBeGreaterThan(0);
-      open.bus.publish(SESSION, eventsNote(1));
+      open.bus.publish(SESSION, eventsNotification(1));
       await open.bus.close();
       await open.bus.close();
       expect(clock.timers).toBe(0);
       while ((await carrier.connections()) > 0);
-      open.bus.publish(SESSION, eventsNote(2));
+      open.bus.publish(SESSION, eventsNotification(2));
       open.bus.notifyWork();
-      expect(open.received.notes).toHaveLength(2);
+      expect(open.received.notifications).toHaveLength(2);
     });
 
     it("sends notifications published just before it is closed", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
-      here.bus.publish(SESSION, eventsNote(1));
+      here.bus.publish(SESSION, eventsNotification(1));
       await here.bus.close();
-      await elsewhere.received.until(({ notes }) => notes.length >= 1);
-      expect(elsewhere.received.notes[0]).toMatchObject({ note: eventsNote(1) });
+      await elsewhere.received.until(({ notifications }) => notifications.length >= 1);
+      expect(elsewhere.received.notifications[0]).toMatchObject({ notification: eventsNotification(1) });
     });
 
     it("closes while its server is down", async () => {
       const clock = new CountedClock();
       const open = await node([SESSION], { clock });
       await carrier.halt();
-      open.bus.publish(SESSION, eventsNote(1));
+      open.bus.publish(SESSION, eventsNotification(1));
       await open.bus.close();
       expect(clock.timers).toBe(0);
       await carrier.resume();

@@ -2,12 +2,12 @@
 // nodes asynchronously. The wire format is `<node> <session or *> <body>`, so that unwanted texts are dropped
 // before their JSON is parsed.
 
-import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { Listeners } from "./listeners.ts";
-import { parseNote } from "./note-encoding.ts";
-import { OutgoingQueue, type NoteLoss } from "./outgoing-queue.ts";
+import { parseNotification } from "./notification-encoding.ts";
+import { OutgoingQueue, type NotificationLoss } from "./outgoing-queue.ts";
 import type { Packet, Transport } from "./transport.ts";
 import { within } from "./within.ts";
 
@@ -20,7 +20,7 @@ export interface ClusterBusOptions {
   /** Maximum bytes of notifications queued for the transport; 8 MiB by default. */
   readonly maxWaitingBytes?: number;
   /** Called with the number of notifications that were not sent unchanged, and the reason. */
-  readonly onLoss?: (loss: NoteLoss, notes: number) => void;
+  readonly onLoss?: (loss: NotificationLoss, notifications: number) => void;
 }
 
 interface Followed {
@@ -58,7 +58,7 @@ export class ClusterBus implements Bus {
     this.#listeners = new Listeners(options.logger);
     this.#outgoing = new OutgoingQueue({
       maxBytes: options.maxWaitingBytes ?? MAX_WAITING_BYTES,
-      onLoss: (loss, notes) => this.#reportLoss(loss, notes),
+      onLoss: (loss, notifications) => this.#reportLoss(loss, notifications),
     });
     options.transport.start({
       onText: (text) => this.#receive(text),
@@ -71,10 +71,10 @@ export class ClusterBus implements Bus {
     return this.#outgoing.bytes;
   }
 
-  publish(sessionId: string, note: SessionNote): void {
-    this.#listeners.note(sessionId, note, "here");
+  publish(sessionId: string, notification: SessionNotification): void {
+    this.#listeners.notify(sessionId, notification, "here");
     if (this.#closed !== null) return;
-    this.#outgoing.add(sessionId, note);
+    this.#outgoing.add(sessionId, notification);
     this.#send();
   }
 
@@ -154,7 +154,7 @@ export class ClusterBus implements Bus {
       await transport.send(packets);
       this.#hasWarned = false;
     } catch (error) {
-      logger.debug({ err: error, notes: packets.length }, "notifications to other nodes may be lost");
+      logger.debug({ err: error, notifications: packets.length }, "notifications to other nodes may be lost");
       this.#reportLoss("broken", packets.length);
     }
   }
@@ -166,9 +166,12 @@ export class ClusterBus implements Bus {
     const room = transport.maxBytes - Buffer.byteLength(head(LONGEST_ID));
     const calls = [...this.#broadcasts].map((body) => ({ sessionId: null, text: head(null) + body }));
     this.#broadcasts.clear();
-    const notes = this.#outgoing.take(BATCH_BYTES, room);
+    const notifications = this.#outgoing.take(BATCH_BYTES, room);
     // Lost notifications precede the queued ones, so announce the loss first.
-    return [...calls, ...notes.map(({ sessionId, text }) => ({ sessionId, text: head(sessionId) + text }))];
+    return [
+      ...calls,
+      ...notifications.map(({ sessionId, text }) => ({ sessionId, text: head(sessionId) + text })),
+    ];
   }
 
   #receive(text: string): void {
@@ -178,8 +181,8 @@ export class ClusterBus implements Bus {
     const sessionId = text.slice(nodeEnd + 1, sessionEnd);
     if (sessionId === ALL_NODES) this.#receiveBroadcast(text.slice(sessionEnd + 1));
     if (!this.#followed.has(sessionId)) return;
-    const note = parseNote(text.slice(sessionEnd + 1));
-    if (note !== null) this.#listeners.note(sessionId, note, "elsewhere");
+    const notification = parseNotification(text.slice(sessionEnd + 1));
+    if (notification !== null) this.#listeners.notify(sessionId, notification, "elsewhere");
   }
 
   #receiveBroadcast(call: string): void {
@@ -187,14 +190,14 @@ export class ClusterBus implements Bus {
     if (call === LOST) this.#listeners.resumed();
   }
 
-  #reportLoss(loss: NoteLoss, notes: number): void {
+  #reportLoss(loss: NotificationLoss, notifications: number): void {
     // Subscribers repair lost deltas themselves, and `moved` hints still announce the events.
     if (loss === "all" || loss === "broken") this.#broadcasts.add(LOST);
-    this.#options.onLoss?.(loss, notes);
+    this.#options.onLoss?.(loss, notifications);
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.#options.logger.warn(
-      { loss, notes },
+      { loss, notifications },
       "the bus is overloaded or disconnected: other nodes read some changes from the store, with a delay",
     );
   }

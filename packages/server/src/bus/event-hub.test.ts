@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { until } from "../../test/service.ts";
-import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { ProcessEventHub } from "./event-hub.ts";
@@ -48,7 +48,7 @@ interface Asked {
 let asked: Asked[];
 let incarnations: Record<string, string[]>;
 let warnings: number;
-let received: [string, SessionNote, string][];
+let received: [string, SessionNotification, string][];
 let work: number;
 let clock: ManualClock;
 let inner: QuietBus;
@@ -72,7 +72,7 @@ beforeEach(() => {
   };
   hub = new ProcessEventHub({ bus: inner, clock, logger, versions });
   hub.listen({
-    onNote: (...note) => void received.push(note),
+    onNotification: (...notification) => void received.push(notification),
     onWork: () => void (work += 1),
     incarnationsOf: (id) => incarnations[id] ?? [],
   });
@@ -82,7 +82,7 @@ afterEach(async () => {
   await hub.close();
 });
 
-const kinds = () => received.map(([id, note]) => `${id} ${note.kind} ${note.life}`);
+const kinds = () => received.map(([id, notification]) => `${id} ${notification.kind} ${notification.life}`);
 
 describe("ProcessEventHub", () => {
   it("announces the heads of followed sessions and possible work every two seconds", async () => {
@@ -165,7 +165,7 @@ describe("ProcessEventHub", () => {
 
   it("asks every listener for the incarnations it knows", async () => {
     incarnations = { x: ["a"] };
-    hub.listen({ onNote: () => undefined, incarnationsOf: () => ["b"] });
+    hub.listen({ onNotification: () => undefined, incarnationsOf: () => ["b"] });
     hub.follow("x");
     await clock.advance(2_000);
     asked[0]?.answer.resolve(version("x", "b", 1));
@@ -180,7 +180,7 @@ describe("ProcessEventHub", () => {
       logger: { debug() {}, info() {}, warn() {}, error() {} },
       versions: null,
     });
-    alone.listen({ onNote: () => undefined, onWork: () => void (work += 10) });
+    alone.listen({ onNotification: () => undefined, onWork: () => void (work += 10) });
     alone.follow("x");
     inner.others?.onResumed?.();
     await clock.advance(2_000);
@@ -191,13 +191,13 @@ describe("ProcessEventHub", () => {
   it("tells listeners of this process what was evicted and loaded, and survives one that throws", () => {
     const told: string[] = [];
     hub.listen({
-      onNote: () => undefined,
+      onNotification: () => undefined,
       onEvicted: () => {
         throw new Error("broken");
       },
     });
     hub.listen({
-      onNote: () => undefined,
+      onNotification: () => undefined,
       onEvicted: (id) => told.push(`evicted ${id}`),
       onAnswerLoaded: ({ id }, { text }) => told.push(`loaded ${id} ${text}`),
     });

@@ -2,7 +2,7 @@
 // two seconds it reads the versions of the followed sessions from the store, so that changes whose notifications were lost arrive late
 // instead of never.
 
-import type { Bus, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Bus, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { EventHub, HubListener, LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
@@ -42,15 +42,15 @@ export class ProcessEventHub implements EventHub {
     this.#options = options;
     this.#listeners = new Listeners(logger);
     bus.listen({
-      onNote: (...args) => this.#listeners.note(...args),
+      onNotification: (...args) => this.#listeners.notify(...args),
       onWork: () => this.#listeners.work(),
       onResumed: () => void this.poll(),
     });
     this.#timer = versions === null ? null : clock.every(POLL_MS, () => void this.poll());
   }
 
-  publish(sessionId: string, note: SessionNote): void {
-    this.#options.bus.publish(sessionId, note);
+  publish(sessionId: string, notification: SessionNotification): void {
+    this.#options.bus.publish(sessionId, notification);
   }
 
   notifyWork(): void {
@@ -130,10 +130,10 @@ export class ProcessEventHub implements EventHub {
     const version = await versions.of(id);
     if (this.#closed) return;
     for (const life of incarnations) {
-      if (life !== version?.life) this.#listeners.note(id, { kind: "deleted", life }, "elsewhere");
+      if (life !== version?.life) this.#listeners.notify(id, { kind: "deleted", life }, "elsewhere");
     }
     if (version === null) return;
     const { life, epoch, head } = version;
-    this.#listeners.note(id, { kind: "moved", life, epoch, head }, "elsewhere");
+    this.#listeners.notify(id, { kind: "moved", life, epoch, head }, "elsewhere");
   }
 }

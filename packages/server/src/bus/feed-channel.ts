@@ -1,6 +1,6 @@
 // The feed's state of a session with open streams, and its transitions.
 
-import type { Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import { appAfter, type NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { deltaText, eventText, wholeMessageText } from "./event-text.ts";
@@ -45,28 +45,28 @@ export function incarnationsOf({ life, subscribers }: FeedChannel): readonly str
 
 /**
  * Returns true if this node missed earlier events: the start of a new incarnation, or numbers between head
- * and note.
+ * and notification.
  */
 export function hasGapBefore(
   { life, head }: FeedChannel,
-  note: Extract<SessionNote, { kind: "events" }>,
+  notification: Extract<SessionNotification, { kind: "events" }>,
 ): boolean {
   if (life === "") return false;
-  return life !== note.life || (note.events[0]?.number ?? 0) > head + 1;
+  return life !== notification.life || (notification.events[0]?.number ?? 0) > head + 1;
 }
 
 /** Sends streaming text to the subscribers of its incarnation. */
 export function publishDelta(
   channel: FeedChannel,
-  note: Omit<Extract<SessionNote, { kind: "delta" }>, "kind" | "epoch">,
+  notification: Omit<Extract<SessionNotification, { kind: "delta" }>, "kind" | "epoch">,
 ): void {
   let text: Buffer | null = null;
   for (const subscriber of channel.subscribers) {
-    if (subscriber.source.life !== note.life) continue;
+    if (subscriber.source.life !== notification.life) continue;
     text ??= deltaText(subscriber.source, {
-      message_id: note.messageId,
-      offset: note.offset,
-      text: note.text,
+      message_id: notification.messageId,
+      offset: notification.offset,
+      text: notification.text,
     });
     subscriber.grow(text);
   }

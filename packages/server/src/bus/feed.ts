@@ -2,7 +2,7 @@
 // feed never touches a live session.
 
 import { tooManyStreams } from "../core/errors.ts";
-import type { Origin, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Origin, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type {
   EventHub,
@@ -69,7 +69,7 @@ export class Feed implements UpdateService {
     this.#options = options;
     const { clock, hub, sessions } = options;
     this.#stopListening = hub.listen({
-      onNote: (...args) => this.#take(...args),
+      onNotification: (...args) => this.#take(...args),
       onEvicted: (sessionId) => this.#texts.release(sessionId),
       onAnswerLoaded: (...args) => this.#recover(...args),
       incarnationsOf: (sessionId) => this.#incarnationsOf(sessionId),
@@ -207,26 +207,26 @@ export class Feed implements UpdateService {
     if (!this.#options.cache.has(channel.sessionId)) this.#texts.release(channel.sessionId);
   }
 
-  #take(sessionId: string, note: SessionNote, origin: Origin): void {
-    const outcome = this.#texts.take(sessionId, note);
+  #take(sessionId: string, notification: SessionNotification, origin: Origin): void {
+    const outcome = this.#texts.take(sessionId, notification);
     const channel = this.#channels.get(sessionId);
     if (channel === undefined) return;
-    if (note.kind === "events") {
-      const hasGap = hasGapBefore(channel, note);
-      publishEvents(channel, note.life, note.events);
+    if (notification.kind === "events") {
+      const hasGap = hasGapBefore(channel, notification);
+      publishEvents(channel, notification.life, notification.events);
       if (!hasGap) return;
       this.#texts.doubt(sessionId);
       this.#repair.begin(sessionId);
-    } else if (note.kind === "delta") {
-      if (outcome === "taken" || origin === "here") publishDelta(channel, note);
+    } else if (notification.kind === "delta") {
+      if (outcome === "taken" || origin === "here") publishDelta(channel, notification);
       if (outcome === "gap") this.#repair.begin(sessionId);
-    } else if (note.kind === "moved") {
-      const isNew = note.life !== channel.life || note.head > channel.head;
+    } else if (notification.kind === "moved") {
+      const isNew = notification.life !== channel.life || notification.head > channel.head;
       if (this.#texts.isQuiet(sessionId) || isNew) this.#repair.begin(sessionId);
     } else {
-      channel.ended.add(note.life);
+      channel.ended.add(notification.life);
       for (const subscriber of channel.subscribers)
-        if (subscriber.source.life === note.life) subscriber.finishDeleted();
+        if (subscriber.source.life === notification.life) subscriber.finishDeleted();
     }
   }
 

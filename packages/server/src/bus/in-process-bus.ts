@@ -1,4 +1,4 @@
-import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { Listeners } from "./listeners.ts";
 
@@ -12,8 +12,8 @@ export class InProcessBus implements Bus {
     this.#listeners = new Listeners(logger);
   }
 
-  publish(sessionId: string, note: SessionNote): void {
-    this.#listeners.note(sessionId, note, "here");
+  publish(sessionId: string, notification: SessionNotification): void {
+    this.#listeners.notify(sessionId, notification, "here");
   }
 
   notifyWork(): void {

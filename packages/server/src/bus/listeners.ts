@@ -1,4 +1,4 @@
-import type { Origin, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Origin, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { HubListener, LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 
@@ -20,8 +20,8 @@ export class Listeners {
     return () => this.#listeners.delete(listener);
   }
 
-  note(sessionId: string, note: SessionNote, origin: Origin): void {
-    this.#tell(note.kind, (listener) => listener.onNote(sessionId, note, origin));
+  notify(sessionId: string, notification: SessionNotification, origin: Origin): void {
+    this.#tell(notification.kind, (listener) => listener.onNotification(sessionId, notification, origin));
   }
 
   work(): void {

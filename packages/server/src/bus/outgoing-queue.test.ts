@@ -1,46 +1,46 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SessionNote } from "../core/ports/driven/bus.ts";
-import { delta, eventsNote } from "./testing/recording-listener.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
+import { delta, eventsNotification } from "./testing/recording-listener.ts";
 import { OutgoingQueue } from "./outgoing-queue.ts";
 
-const DELETED: SessionNote = { kind: "deleted", life: "a" };
+const DELETED: SessionNotification = { kind: "deleted", life: "a" };
 
 function queue(maxBytes = 1_000_000) {
   const losses: [string, number][] = [];
-  const notes = new OutgoingQueue({ maxBytes, onLoss: (loss, count) => losses.push([loss, count]) });
-  const taken = (batchBytes = Number.POSITIVE_INFINITY): [string | null, SessionNote][] =>
-    notes
+  const notifications = new OutgoingQueue({ maxBytes, onLoss: (loss, count) => losses.push([loss, count]) });
+  const taken = (batchBytes = Number.POSITIVE_INFINITY): [string | null, SessionNotification][] =>
+    notifications
       .take(batchBytes, 100_000)
-      .map(({ sessionId, text }) => [sessionId, JSON.parse(text) as SessionNote]);
-  return { notes, losses, taken };
+      .map(({ sessionId, text }) => [sessionId, JSON.parse(text) as SessionNotification]);
+  return { notifications, losses, taken };
 }
 
 describe("OutgoingQueue", () => {
   it("joins consecutive deltas of a session across other sessions' notifications", () => {
-    const { notes, taken } = queue();
-    notes.add("x", delta(0, "one "));
-    notes.add("y", eventsNote(1));
-    notes.add("x", delta(4, "two "));
-    notes.add("x", delta(8, "three"));
+    const { notifications, taken } = queue();
+    notifications.add("x", delta(0, "one "));
+    notifications.add("y", eventsNotification(1));
+    notifications.add("x", delta(4, "two "));
+    notifications.add("x", delta(8, "three"));
     expect(taken()).toEqual([
       ["x", delta(0, "one two three")],
-      ["y", eventsNote(1)],
+      ["y", eventsNotification(1)],
     ]);
-    expect(notes.isEmpty).toBe(true);
-    expect(notes.bytes).toBe(0);
+    expect(notifications.isEmpty).toBe(true);
+    expect(notifications.bytes).toBe(0);
   });
 
-  it.each<[string, SessionNote, SessionNote]>([
+  it.each<[string, SessionNotification, SessionNotification]>([
     ["has a gap", delta(0, "one"), delta(4, "two")],
     ["is another message's", delta(0, "one"), { ...delta(3, "two"), messageId: "n" }],
     ["is another run's", delta(0, "one"), { ...delta(3, "two"), epoch: 2 }],
     ["is of another life", delta(0, "one"), { ...delta(3, "two"), life: "b" }],
-    ["is no delta", delta(0, "one"), eventsNote(3)],
+    ["is no delta", delta(0, "one"), eventsNotification(3)],
   ])("keep apart what %s", (_, first, second) => {
-    const { notes, taken } = queue();
-    notes.add("x", first);
-    notes.add("x", second);
+    const { notifications, taken } = queue();
+    notifications.add("x", first);
+    notifications.add("x", second);
     expect(taken()).toEqual([
       ["x", first],
       ["x", second],
@@ -48,43 +48,44 @@ describe("OutgoingQueue", () => {
   });
 
   it("does not join a delta to one that was taken", () => {
-    const { notes, taken } = queue();
-    notes.add("x", delta(0, "one"));
+    const { notifications, taken } = queue();
+    notifications.add("x", delta(0, "one"));
     expect(taken()).toEqual([["x", delta(0, "one")]]);
-    notes.add("x", delta(3, "two"));
+    notifications.add("x", delta(3, "two"));
     expect(taken()).toEqual([["x", delta(3, "two")]]);
   });
 
   it("returns batches of bounded size, in order", () => {
-    const { notes, taken } = queue();
-    for (let number = 11; number <= 20; number += 1) notes.add("x", eventsNote(number));
-    const size = notes.bytes / 10;
+    const { notifications, taken } = queue();
+    for (let number = 11; number <= 20; number += 1) notifications.add("x", eventsNotification(number));
+    const size = notifications.bytes / 10;
     expect(taken(size * 4)).toHaveLength(4);
-    expect(taken(size * 4)[0]).toEqual(["x", eventsNote(15)]);
+    expect(taken(size * 4)[0]).toEqual(["x", eventsNotification(15)]);
     expect(taken()).toEqual([
-      ["x", eventsNote(19)],
-      ["x", eventsNote(20)],
+      ["x", eventsNotification(19)],
+      ["x", eventsNotification(20)],
     ]);
   });
 
   it("drops deltas first when full", () => {
-    const { notes, losses, taken } = queue(10_000);
-    notes.add("x", eventsNote(1));
-    notes.add("x", delta(0, "x".repeat(9000)));
-    notes.add("x", eventsNote(2));
-    notes.add("y", delta(0, "x".repeat(2000)));
+    const { notifications, losses, taken } = queue(10_000);
+    notifications.add("x", eventsNotification(1));
+    notifications.add("x", delta(0, "x".repeat(9000)));
+    notifications.add("x", eventsNotification(2));
+    notifications.add("y", delta(0, "x".repeat(2000)));
     expect(losses).toEqual([["deltas", 2]]);
     expect(taken()).toEqual([
-      ["x", eventsNote(1)],
-      ["x", eventsNote(2)],
+      ["x", eventsNotification(1)],
+      ["x", eventsNotification(2)],
     ]);
   });
 
   it("then replaces events with one hint for each session", () => {
-    const { notes, losses, taken } = queue(10_000);
-    notes.add("x", DELETED);
-    for (let number = 1; number <= 2; number += 1) notes.add("x", eventsNote(number, "x".repeat(3000)));
-    notes.add("y", eventsNote(9, "x".repeat(3000)));
+    const { notifications, losses, taken } = queue(10_000);
+    notifications.add("x", DELETED);
+    for (let number = 1; number <= 2; number += 1)
+      notifications.add("x", eventsNotification(number, "x".repeat(3000)));
+    notifications.add("y", eventsNotification(9, "x".repeat(3000)));
     expect(losses).toEqual([["events", 3]]);
     expect(taken()).toEqual([
       ["x", DELETED],
@@ -94,10 +95,10 @@ describe("OutgoingQueue", () => {
   });
 
   it("then drops everything", () => {
-    const { notes, losses, taken } = queue(10_000);
+    const { notifications, losses, taken } = queue(10_000);
     let lost = 0;
     for (let number = 0; lost === 0; number += 1) {
-      notes.add(`${number}`, DELETED);
+      notifications.add(`${number}`, DELETED);
       lost = losses.length;
     }
     expect(losses).toEqual([["all", Math.floor(10_000 / 200) + 1]]);
@@ -106,36 +107,36 @@ describe("OutgoingQueue", () => {
 
   it("never exceeds its bound, and keeps the order within each session", () => {
     const session = fc.constantFrom("x", "y", "z");
-    const anyNote = fc.oneof(
+    const anyNotification = fc.oneof(
       fc.record({ session, deltaOf: fc.integer({ min: 1, max: 3000 }) }),
       fc.record({ session, eventOf: fc.integer({ min: 1, max: 3000 }) }),
     );
     const run = (all: readonly { session: string; deltaOf?: number; eventOf?: number }[]): void => {
-      const { notes, taken } = queue(8000);
+      const { notifications, taken } = queue(8000);
       let number = 0;
       for (const { session: id, deltaOf, eventOf = 0 } of all) {
         number += 1;
-        notes.add(
+        notifications.add(
           id,
           deltaOf === undefined
-            ? eventsNote(number, "x".repeat(eventOf))
+            ? eventsNotification(number, "x".repeat(eventOf))
             : delta(number, "x".repeat(deltaOf)),
         );
-        expect(notes.bytes).toBeLessThanOrEqual(8000);
+        expect(notifications.bytes).toBeLessThanOrEqual(8000);
       }
-      const places = taken().map(([id, note]) => [id, placeOf(note)] as const);
+      const places = taken().map(([id, notification]) => [id, placeOf(notification)] as const);
       for (const id of ["x", "y", "z"]) {
         const own = places.filter(([of]) => of === id).map(([, place]) => place);
         expect(own).toEqual(own.toSorted((left, right) => left - right));
       }
-      expect(notes.bytes).toBe(0);
+      expect(notifications.bytes).toBe(0);
     };
-    fc.assert(fc.property(fc.array(anyNote, { maxLength: 60 }), run));
+    fc.assert(fc.property(fc.array(anyNotification, { maxLength: 60 }), run));
   });
 });
 
-function placeOf(note: SessionNote): number {
-  if (note.kind === "events") return note.events[0]?.number ?? 0;
-  if (note.kind === "moved") return note.head;
-  return note.kind === "delta" ? note.offset : 0;
+function placeOf(notification: SessionNotification): number {
+  if (notification.kind === "events") return notification.events[0]?.number ?? 0;
+  if (notification.kind === "moved") return notification.head;
+  return notification.kind === "delta" ? notification.offset : 0;
 }

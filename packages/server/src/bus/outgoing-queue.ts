@@ -1,14 +1,14 @@
 // A bounded queue of notifications to other nodes: when the bus is down, memory stays bounded and no event is
 // lost.
 
-import type { SessionNote } from "../core/ports/driven/bus.ts";
-import { toMovedHint, encodeNote } from "./note-encoding.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
+import { toMovedHint, encodeNotification } from "./notification-encoding.ts";
 import type { Packet } from "./transport.ts";
 
 interface Waiting {
   readonly sessionId: string;
-  note: SessionNote;
-  /** Encoded events, needed for their size anyway; `null` for notes that may still be joined. */
+  notification: SessionNotification;
+  /** Encoded events, needed for their size anyway; `null` for notifications that may still be joined. */
   readonly text: string | null;
   /** Approximate memory of the entry. */
   bytes: number;
@@ -18,12 +18,12 @@ interface Waiting {
  * Why notifications were not sent unchanged: the queue was full, or the connection broke while they were
  * being sent.
  */
-export type NoteLoss = "deltas" | "events" | "all" | "broken";
+export type NotificationLoss = "deltas" | "events" | "all" | "broken";
 
 export interface OutgoingQueueOptions {
   readonly maxBytes: number;
   /** Called with the number of notifications that were lost or replaced by hints. */
-  readonly onLoss: (loss: NoteLoss, notes: number) => void;
+  readonly onLoss: (loss: NotificationLoss, notifications: number) => void;
 }
 
 /** Approximate memory of an entry besides its text. */
@@ -49,8 +49,8 @@ export class OutgoingQueue {
     return this.#bytes;
   }
 
-  add(sessionId: string, note: SessionNote): void {
-    this.#keep(sessionId, note);
+  add(sessionId: string, notification: SessionNotification): void {
+    this.#keep(sessionId, notification);
     if (this.#bytes > this.#options.maxBytes) this.#shrink();
   }
 
@@ -64,8 +64,8 @@ export class OutgoingQueue {
     let bytes = 0;
     for (const waiting of this.#waiting) {
       if (bytes >= batchBytes) break;
-      const { sessionId, note, text: known } = waiting;
-      for (const text of encodeNote(note, maxBytes, known ?? JSON.stringify(note)))
+      const { sessionId, notification, text: known } = waiting;
+      for (const text of encodeNotification(notification, maxBytes, known ?? JSON.stringify(notification)))
         packets.push({ sessionId, text });
       if (this.#last.get(sessionId) === waiting) this.#last.delete(sessionId);
       bytes += waiting.bytes;
@@ -82,38 +82,48 @@ export class OutgoingQueue {
    */
   #shrink(): void {
     const enough = this.#options.maxBytes / 2;
-    this.#replace("deltas", (note) => (note.kind === "delta" ? null : note));
+    this.#replace("deltas", (notification) => (notification.kind === "delta" ? null : notification));
     if (this.#bytes > enough)
-      this.#replace("events", (note) => (note.kind === "events" ? toMovedHint(note) : note));
+      this.#replace("events", (notification) =>
+        notification.kind === "events" ? toMovedHint(notification) : notification,
+      );
     if (this.#bytes > enough) this.#replace("all", () => null);
   }
 
-  #replace(loss: NoteLoss, replacement: (note: SessionNote) => SessionNote | null): void {
+  #replace(
+    loss: NotificationLoss,
+    replacement: (notification: SessionNotification) => SessionNotification | null,
+  ): void {
     const before = this.#waiting;
     this.#waiting = [];
     this.#last.clear();
     this.#bytes = 0;
     let lost = 0;
-    for (const { sessionId, note } of before) {
-      const kept = replacement(note);
-      if (kept !== note) lost += 1;
+    for (const { sessionId, notification } of before) {
+      const kept = replacement(notification);
+      if (kept !== notification) lost += 1;
       if (kept !== null) this.#keep(sessionId, kept);
     }
     if (lost > 0) this.#options.onLoss(loss, lost);
   }
 
-  #keep(sessionId: string, note: SessionNote): void {
+  #keep(sessionId: string, notification: SessionNotification): void {
     const last = this.#last.get(sessionId);
-    const joined = last === undefined ? null : join(last.note, note);
+    const joined = last === undefined ? null : join(last.notification, notification);
     if (last !== undefined && joined !== null) {
-      const grown = Buffer.byteLength(textOf(note));
-      last.note = joined;
+      const grown = Buffer.byteLength(textOf(notification));
+      last.notification = joined;
       last.bytes += grown;
       this.#bytes += grown;
       return;
     }
-    const text = note.kind === "events" ? JSON.stringify(note) : null;
-    const kept = { sessionId, note, text, bytes: ENTRY_BYTES + Buffer.byteLength(text ?? textOf(note)) };
+    const text = notification.kind === "events" ? JSON.stringify(notification) : null;
+    const kept = {
+      sessionId,
+      notification,
+      text,
+      bytes: ENTRY_BYTES + Buffer.byteLength(text ?? textOf(notification)),
+    };
     this.#waiting.push(kept);
     this.#last.set(sessionId, kept);
     this.#bytes += kept.bytes;
@@ -121,7 +131,7 @@ export class OutgoingQueue {
 }
 
 /** Returns both notifications as one, or `null` if they must be sent separately. */
-function join(first: SessionNote, second: SessionNote): SessionNote | null {
+function join(first: SessionNotification, second: SessionNotification): SessionNotification | null {
   if (first.life !== second.life) return null;
   if (first.kind === "moved" && second.kind === "moved") return second;
   if (first.kind !== "delta" || second.kind !== "delta") return null;
@@ -132,6 +142,6 @@ function join(first: SessionNote, second: SessionNote): SessionNote | null {
   return follows ? { ...first, text: first.text + second.text } : null;
 }
 
-function textOf(note: SessionNote): string {
-  return note.kind === "delta" ? note.text : "";
+function textOf(notification: SessionNotification): string {
+  return notification.kind === "delta" ? notification.text : "";
 }

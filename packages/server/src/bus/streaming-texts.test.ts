@@ -1,6 +1,6 @@
 import type { Message } from "@colloquy/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import { StreamingTexts, type ReadText } from "./streaming-texts.ts";
 
 const ID = "session";
@@ -20,17 +20,17 @@ const readText = (id: string, text: string, epoch: number): ReadText => ({
   epoch,
 });
 
-const note = (
+const notification = (
   type: "message_created" | "message_updated" | "message_completed",
   shown: Message,
-): SessionNote => ({
+): SessionNotification => ({
   kind: "events",
   life: "a",
   epoch: 1,
   events: [{ number: 1, event: { type, message: shown } }],
 });
 
-const delta = (messageId: string, offset: number, text: string, epoch = 1): SessionNote => ({
+const delta = (messageId: string, offset: number, text: string, epoch = 1): SessionNotification => ({
   kind: "delta",
   life: "a",
   epoch,
@@ -39,13 +39,13 @@ const delta = (messageId: string, offset: number, text: string, epoch = 1): Sess
   text,
 });
 
-function textsAfter(...notes: readonly SessionNote[]) {
+function textsAfter(...notifications: readonly SessionNotification[]) {
   const texts = new StreamingTexts();
-  for (const one of notes) texts.take(ID, one);
+  for (const one of notifications) texts.take(ID, one);
   return texts.get(ID, "a");
 }
 
-const BEGUN = note("message_created", message("m1", "", "streaming"));
+const BEGUN = notification("message_created", message("m1", "", "streaming"));
 
 describe("streaming text of a session", () => {
   it("grows with each delta", () => {
@@ -57,15 +57,17 @@ describe("streaming text of a session", () => {
   });
 
   it("is overwritten at an earlier offset, and rejects gaps and deltas of other messages", () => {
-    const notes = [BEGUN, delta("m1", 0, "one two")];
-    expect(textsAfter(...notes, delta("m1", 4, "2"))).toMatchObject({ text: "one 2" });
-    expect(textsAfter(...notes, delta("m1", 8, "gap"))).toMatchObject({ text: "one two" });
-    expect(textsAfter(...notes, delta("m2", 7, "other"))).toMatchObject({ text: "one two" });
+    const notifications = [BEGUN, delta("m1", 0, "one two")];
+    expect(textsAfter(...notifications, delta("m1", 4, "2"))).toMatchObject({ text: "one 2" });
+    expect(textsAfter(...notifications, delta("m1", 8, "gap"))).toMatchObject({ text: "one two" });
+    expect(textsAfter(...notifications, delta("m2", 7, "other"))).toMatchObject({ text: "one two" });
   });
 
   it("is the committed text when a step ends or a turn is retried", () => {
-    const notes = [BEGUN, delta("m1", 0, "lost")];
-    expect(textsAfter(...notes, note("message_updated", message("m1", "kept", "streaming")))).toMatchObject({
+    const notifications = [BEGUN, delta("m1", 0, "lost")];
+    expect(
+      textsAfter(...notifications, notification("message_updated", message("m1", "kept", "streaming"))),
+    ).toMatchObject({
       text: "kept",
     });
   });
@@ -85,7 +87,9 @@ describe("streaming text of a session", () => {
   });
 
   it("is null once the message is complete or the session deleted", () => {
-    expect(textsAfter(BEGUN, note("message_completed", message("m1", "done", "complete")))).toBeNull();
+    expect(
+      textsAfter(BEGUN, notification("message_completed", message("m1", "done", "complete"))),
+    ).toBeNull();
     expect(textsAfter(BEGUN, { kind: "deleted", life: "a" })).toBeNull();
     expect(textsAfter(BEGUN, { kind: "deleted", life: "an older one" })).not.toBeNull();
   });
@@ -94,26 +98,29 @@ describe("streaming text of a session", () => {
     const texts = new StreamingTexts();
     texts.take(ID, BEGUN);
     texts.release(ID);
-    texts.take(ID, note("message_updated", message("m1", "so far", "streaming")));
+    texts.take(ID, notification("message_updated", message("m1", "so far", "streaming")));
     texts.take(ID, delta("m1", 6, " lost"));
     expect(texts.size).toBe(0);
     expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(true);
-    texts.take(ID, note("message_updated", message("m1", "so far so good", "streaming")));
+    texts.take(ID, notification("message_updated", message("m1", "so far so good", "streaming")));
     expect(texts.get(ID, "a")?.text).toBe("so far so good");
   });
 
   it("is not ended by other messages", () => {
     const user = { ...message("m2", "hello", "complete"), sender: "user" } as const;
-    expect(textsAfter(BEGUN, note("message_created", user))).toMatchObject({ messageId: "m1" });
-    expect(textsAfter(BEGUN, note("message_completed", message("m0", "", "complete")))).toMatchObject({
-      messageId: "m1",
-    });
+    expect(textsAfter(BEGUN, notification("message_created", user))).toMatchObject({ messageId: "m1" });
+    expect(textsAfter(BEGUN, notification("message_completed", message("m0", "", "complete")))).toMatchObject(
+      {
+        messageId: "m1",
+      },
+    );
   });
 });
 
 describe("text that another node streams", () => {
   let texts: StreamingTexts;
-  const take = (...notes: readonly SessionNote[]) => notes.map((one) => texts.take(ID, one));
+  const take = (...notifications: readonly SessionNotification[]) =>
+    notifications.map((one) => texts.take(ID, one));
   const read = (text: string, epoch = 1) => texts.merge(ID, "a", readText("m1", text, epoch));
   beforeEach(() => {
     texts = new StreamingTexts();
@@ -144,7 +151,10 @@ describe("text that another node streams", () => {
 
   it("ignores epochs older than the newest one announced or read", () => {
     take(delta("m1", 0, "one"));
-    texts.take(ID, { ...note("message_updated", message("m1", "", "streaming")), epoch: 2 } as SessionNote);
+    texts.take(ID, {
+      ...notification("message_updated", message("m1", "", "streaming")),
+      epoch: 2,
+    } as SessionNotification);
     expect(take(delta("m1", 0, "old", 1))).toEqual(["old"]);
     expect(texts.get(ID, "a")?.text).toBe("");
     read("new", 5);

@@ -1,8 +1,8 @@
 import type { PlacedMessage } from "../core/message.ts";
-import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
-type Delta = Extract<SessionNote, { kind: "delta" }>;
+type Delta = Extract<SessionNotification, { kind: "delta" }>;
 
 /** A text read from the store, with the session's epoch at that time. */
 export interface ReadText extends StreamingText {
@@ -100,24 +100,24 @@ export class StreamingTexts {
     this.#bySession.delete(sessionId);
   }
 
-  take(sessionId: string, note: SessionNote): DeltaOutcome {
+  take(sessionId: string, notification: SessionNotification): DeltaOutcome {
     const streaming = this.#bySession.get(sessionId);
-    if (note.kind === "delta") return applyDelta(streaming, note);
-    if (note.kind === "deleted") {
-      if (streaming?.life === note.life) this.#bySession.delete(sessionId);
+    if (notification.kind === "delta") return applyDelta(streaming, notification);
+    if (notification.kind === "deleted") {
+      if (streaming?.life === notification.life) this.#bySession.delete(sessionId);
       return "taken";
     }
-    if (streaming?.life === note.life && streaming.epoch < note.epoch) {
-      streaming.epoch = note.epoch;
+    if (streaming?.life === notification.life && streaming.epoch < notification.epoch) {
+      streaming.epoch = notification.epoch;
       // The hint does not contain the events.
-      if (note.kind === "moved") streaming.isComplete = false;
+      if (notification.kind === "moved") streaming.isComplete = false;
     }
-    if (note.kind === "moved") return "taken";
-    for (const { event } of note.events) {
+    if (notification.kind === "moved") return "taken";
+    for (const { event } of notification.events) {
       if (event.type === "system_notice" || !("message" in event)) continue;
       // A released answer may change while its turn waits; the turn's next owner loads and recovers it.
       if (event.type === "message_updated" && !this.#bySession.has(sessionId)) continue;
-      this.#follow(sessionId, note, { message: event.message, index: event.index });
+      this.#follow(sessionId, notification, { message: event.message, index: event.index });
     }
     return "taken";
   }

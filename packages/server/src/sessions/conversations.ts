@@ -1,6 +1,7 @@
 // The use cases of one conversation: chat, state, interrupt, and making a session exist.
 
-import type { ChatOutcome } from "../core/commands/chat.ts";
+import { createHash, randomUUID } from "node:crypto";
+import type { ChatInput, ChatOutcome } from "../core/commands/chat.ts";
 import type { PartialText } from "../core/commands/command.ts";
 import { AppGone } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
@@ -13,10 +14,8 @@ import type {
 } from "../core/ports/driving/services.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import type { Dispatcher } from "../turns/dispatcher.ts";
-import { finishReservation, type Reservation } from "../turns/reservation.ts";
+import { type Dispatcher, finishReservation, type Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
-import { chatInputOf, type SessionLimits } from "./chat-input.ts";
 import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
 import { otherApp } from "./other-app.ts";
 import type { SessionRegistry } from "./session-registry.ts";
@@ -31,7 +30,8 @@ export interface ConversationsOptions extends SettledAnswersOptions {
   readonly running: RunningTurns;
   readonly titles: Titles;
   readonly apps: AppCatalog;
-  readonly limits: SessionLimits;
+  /** Checked for every chat. */
+  readonly limits: Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
 }
 
 /** Where a session stands for whoever reads its events. */
@@ -203,4 +203,25 @@ function positionOf({
   pendingActions,
 }: Session): SessionPosition {
   return { spelling, life, head, app, epoch, streaming, pendingActions };
+}
+
+/** Returns the part of a chat's input that its request, its App and the limits determine. */
+function chatInputOf(
+  { idempotencyKey: key, message, publicKey, userState, clientId }: ChatRequest,
+  app: AppDefinition,
+  limits: ConversationsOptions["limits"],
+): Omit<ChatInput, "streamed" | "claim" | "fullProviders"> {
+  return {
+    app: app.name,
+    messageId: randomUUID(),
+    text: message,
+    publicKey,
+    userState,
+    clientId,
+    onBusy: app.onBusy,
+    ...limits,
+    models: app.models,
+    idempotency:
+      key === null ? null : { key, digest: createHash("sha256").update(message).digest("base64url") },
+  };
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { until } from "../../test/service.ts";
-import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { HubListener } from "../core/ports/driven/event-hub.ts";
 import type { EventPage } from "../core/ports/driven/event-store.ts";
 import type { SessionVersion, StreamedText } from "../core/ports/driven/session-store.ts";
@@ -339,7 +339,7 @@ function listening() {
       },
     },
     registry: {
-      applyRemote: (id, note) => void done.push(`apply ${id} ${note.kind}`),
+      applyRemote: (id, notification) => void done.push(`apply ${id} ${notification.kind}`),
       end: (id, life) => void done.push(`end ${id} ${life}`),
       incarnationsOf: () => ["a"],
     },
@@ -351,13 +351,13 @@ function listening() {
   });
   return {
     done,
-    notify: (...args: Parameters<HubListener["onNote"]>) => listener?.onNote(...args),
+    notify: (...args: Parameters<HubListener["onNotification"]>) => listener?.onNotification(...args),
     incarnations: () => listener?.incarnationsOf?.("x"),
     work: () => listener?.onWork?.(),
   };
 }
 
-const EVENTS: SessionNote = { kind: "events", life: "a", epoch: 3, events: [] };
+const EVENTS: SessionNotification = { kind: "events", life: "a", epoch: 3, events: [] };
 
 describe("followOtherNodes", () => {
   it("stops turns of older epochs before it applies the change", () => {

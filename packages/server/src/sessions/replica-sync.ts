@@ -1,7 +1,7 @@
 // Keeps the sessions in memory in step with other processes on the same store: notifications say what changed, and the version in the
 // store says whether memory is current. A process that is alone needs none of it.
 
-import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { EventStore } from "../core/ports/driven/event-store.ts";
 import type { SessionStore, SessionVersion } from "../core/ports/driven/session-store.ts";
@@ -139,12 +139,12 @@ export class VersionReads {
   }
 }
 
-type RemoteChange = Exclude<SessionNote, { kind: "delta" }>;
+type RemoteChange = Exclude<SessionNotification, { kind: "delta" }>;
 
 export interface OtherNodesParts {
   readonly hub: Pick<EventHub, "listen">;
   readonly registry: {
-    applyRemote(sessionId: string, note: Exclude<RemoteChange, { kind: "deleted" }>): void;
+    applyRemote(sessionId: string, notification: Exclude<RemoteChange, { kind: "deleted" }>): void;
     end(sessionId: string, life: string): void;
     incarnationsOf(sessionId: string): readonly string[];
   };
@@ -154,20 +154,20 @@ export interface OtherNodesParts {
 
 /** Applies notifications of other nodes for as long as the hub is open, and stops turns that lost their right to run. */
 export function followOtherNodes({ hub, registry, running, dispatcher }: OtherNodesParts): void {
-  const take = (sessionId: string, note: RemoteChange): void => {
-    if (note.kind === "deleted") {
-      registry.end(sessionId, note.life);
-      dispatcher.abandon(sessionId, note.life);
+  const take = (sessionId: string, notification: RemoteChange): void => {
+    if (notification.kind === "deleted") {
+      registry.end(sessionId, notification.life);
+      dispatcher.abandon(sessionId, notification.life);
       return;
     }
     // First the turn: it must not add text behind the events of a newer epoch.
-    running.abort(sessionId, note.life, note.epoch);
-    registry.applyRemote(sessionId, note);
+    running.abort(sessionId, notification.life, notification.epoch);
+    registry.applyRemote(sessionId, notification);
   };
   hub.listen({
-    onNote(sessionId, note, origin) {
+    onNotification(sessionId, notification, origin) {
       // Snapshots read text that streams elsewhere from the store; subscribers get it from the feed.
-      if (origin === "elsewhere" && note.kind !== "delta") take(sessionId, note);
+      if (origin === "elsewhere" && notification.kind !== "delta") take(sessionId, notification);
     },
     onWork: () => dispatcher.claimAnnounced(),
     incarnationsOf: (sessionId) => registry.incarnationsOf(sessionId),

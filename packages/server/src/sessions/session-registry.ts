@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { OutcomeUnknown, Unavailable } from "../core/errors.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
-import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type {
@@ -182,15 +182,18 @@ export class SessionRegistry {
   }
 
   /** Applies a notification of another process. Events that come too early wait; gaps are read from the store. */
-  applyRemote(id: string, note: Extract<SessionNote, { kind: "events" | "moved" }>): void {
-    const session = this.ofIncarnation(id, note.life);
+  applyRemote(id: string, notification: Extract<SessionNotification, { kind: "events" | "moved" }>): void {
+    const session = this.ofIncarnation(id, notification.life);
     if (session === null) return;
-    session.noteEpoch(note.epoch);
-    if (note.kind === "events") {
-      session.apply(note.events);
+    session.noteEpoch(notification.epoch);
+    if (notification.kind === "events") {
+      session.apply(notification.events);
       this.#options.cache.weigh(session);
     }
-    this.#catchUpLater(session, note.kind === "moved" ? note.head : (note.events.at(-1)?.number ?? 0));
+    this.#catchUpLater(
+      session,
+      notification.kind === "moved" ? notification.head : (notification.events.at(-1)?.number ?? 0),
+    );
   }
 
   /** Makes the next caller load the session again, because memory may lack a commit. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId, parse, until } from "../../test/service.ts";
 import { call, step } from "../core/commands/testing/decided-session.ts";
-import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import { failing, fullDisk, JournaledTurn } from "./testing/journaled-turn.ts";
 
 let one: JournaledTurn;
@@ -122,7 +122,8 @@ describe("text that streams", () => {
   it("is announced with its place in the message, a step's first text apart from the steps before", async () => {
     const deltas: unknown[] = [];
     one.service.hub.listen({
-      onNote: (_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]),
+      onNotification: (_id, notification) =>
+        notification.kind === "delta" && deltas.push([notification.offset, notification.text]),
     });
     one.journal.say("one");
     one.journal.say(" step");
@@ -138,7 +139,8 @@ describe("text that streams", () => {
   it("goes on at its place when its session was loaded again in the middle of it", async () => {
     const deltas: unknown[] = [];
     one.service.hub.listen({
-      onNote: (_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]),
+      onNotification: (_id, notification) =>
+        notification.kind === "delta" && deltas.push([notification.offset, notification.text]),
     });
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     one.journal.say("on disk,");
@@ -181,9 +183,9 @@ describe("what a turn writes", () => {
     const numbers: number[] = [];
     const heads: number[] = [];
     one.service.hub.listen({
-      onNote: (_id, note: SessionNote) => {
-        if (note.kind !== "events") return;
-        numbers.push(...note.events.map(({ number }) => number));
+      onNotification: (_id, notification: SessionNotification) => {
+        if (notification.kind !== "events") return;
+        numbers.push(...notification.events.map(({ number }) => number));
         heads.push(one.service.registry.inMemory(one.id)!.head);
       },
     });

@@ -13,11 +13,17 @@ import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { PastTurn, TurnStore } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
 import type { TurnJournal, TurnJournals, WorkQueue } from "../turns/journal.ts";
-import { checkpointAfter } from "./checkpoint-pace.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 const FIRST_RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
+
+/** Streamed text is durable within this time (contract section 3). */
+const DURABLE_WITHIN_MS = 250;
+/** A checkpoint starts sooner if the last one was slow, but a store that cannot keep up is not asked ever more often. */
+const MAX_WAIT_MS = 200;
+const MIN_WAIT_MS = 100;
+const SPARE_MS = 10;
 
 export interface JournalsOptions {
   readonly store: TurnStore;
@@ -261,4 +267,9 @@ function pastOfBeginning({
 }: StartedTurn): readonly PastTurn[] | null {
   if (turn > 1 || stepsDone > 0) return null;
   return [{ number: turn, state: "running", userMessage: { content: userText }, agentMessage, steps: [] }];
+}
+
+/** Returns the milliseconds until the next checkpoint, after one that took `tookMs`. */
+function checkpointAfter(tookMs: number): number {
+  return Math.max(MIN_WAIT_MS, Math.min(MAX_WAIT_MS, DURABLE_WITHIN_MS - SPARE_MS - tookMs));
 }

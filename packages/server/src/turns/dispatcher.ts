@@ -3,12 +3,11 @@
 // nothing polls.
 
 import { randomUUID } from "node:crypto";
-import type { Timer } from "../core/ports/driven/clock.ts";
+import type { Timer, Clock } from "../core/ports/driven/clock.ts";
 import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { StartedTurn } from "../core/turn.ts";
-import type { DispatcherOptions, Reservation } from "./reservation.ts";
 import { handBack, HOLD_MS } from "./leases.ts";
-import type { RunningTurn } from "./running-turns.ts";
+import type { RunningTurn, RunningTurns } from "./running-turns.ts";
 import {
   Backlog,
   nextDispatcherState,
@@ -16,11 +15,54 @@ import {
   type DispatcherTrigger,
 } from "./dispatcher-state.ts";
 import { WaitingCount } from "./waiting-count.ts";
+import type { ChatOutcome } from "../core/commands/chat.ts";
+import type { TurnClaim } from "../core/commands/turns.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { EventHub } from "../core/ports/driven/event-hub.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { TurnStore } from "../core/ports/driven/turn-store.ts";
+import type { TurnRunner } from "./turn-runner.ts";
 
 const CLAIM_AT_ONCE = 64;
 const RETRY_CLAIM_MS = 1_000;
 /** Maximum time for aborted turns to end. They end at once unless there is a defect. */
 const STOPPING_MS = 5_000;
+
+/** What an accepted turn waits for: a free slot, or the session's previous turn. */
+export type WaitingFor = "slot" | "session";
+
+/** A slot for a chat's turn, or the reason why the turn must wait. */
+export interface Reservation {
+  /** `null` if the turn must wait in the store. */
+  readonly claim: TurnClaim | null;
+  readonly fullProviders: readonly string[];
+  /** Must be called with the transaction's outcome; `waitingFor` is `null` if it left no waiting turn. */
+  complete(started: StartedTurn | null, waitingFor: WaitingFor | null): void;
+}
+
+/** Starts a chat's turn in its slot, or returns the slot; `outcome` is `null` if the transaction failed. */
+export function finishReservation({ complete }: Reservation, outcome: ChatOutcome | null): void {
+  if (outcome?.kind !== "accepted") complete(null, null);
+  else if (outcome.started !== null) complete(outcome.started, null);
+  else complete(null, outcome.runnable ? "slot" : "session");
+}
+
+export interface DispatcherOptions {
+  readonly store: TurnStore;
+  readonly running: RunningTurns;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly logger: Logger;
+  readonly runner: Pick<TurnRunner, "run">;
+  readonly apps: AppCatalog;
+  /** Applies and publishes the commit of a claim. */
+  readonly registry: { apply(committed: Committed<StartedTurn | null>): unknown };
+  readonly hub: Pick<EventHub, "notifyWork">;
+  /** True if no other process takes or adds turns in the store. */
+  readonly isAlone: boolean;
+  /** Maximum turns waiting in the store; further chats are rejected. */
+  readonly maxWaiting: number;
+}
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;

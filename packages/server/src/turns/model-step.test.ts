@@ -1,9 +1,14 @@
-import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { NoContentGeneratedError } from "@ai-sdk/provider";
+import fc from "fast-check";
+import {
+  type LanguageModelV4,
+  type LanguageModelV4StreamPart,
+  NoContentGeneratedError,
+} from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { ScriptedModel } from "../../test/scripted-model.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
-import { ModelCaller, type ModelStep } from "./model-step.ts";
+import { ModelCaller, type ModelStep, StreamedText } from "./model-step.ts";
+import { cleanText } from "../core/text.ts";
 
 const caller = new ModelCaller();
 const calculator: Tool = {
@@ -467,3 +472,17 @@ async function passMoments(count: number): Promise<void> {
 function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+const unit = fc.constantFrom("a", "\0", "\ud83d", "\ude00", "é", "\ufffd");
+
+it("yields the same clean text however it is split, in clean pieces", () => {
+  fc.assert(
+    fc.property(fc.array(fc.array(unit, { maxLength: 4 })), (pieces) => {
+      const streamed = new StreamedText();
+      const texts = pieces.map((units) => units.join(""));
+      const out = [...texts.map((text) => streamed.push(text)), streamed.end()];
+      expect(out.every((text) => text === cleanText(text))).toBe(true);
+      expect(out.join("")).toBe(cleanText(texts.join("")));
+    }),
+  );
+});

@@ -1,15 +1,14 @@
 // One model call: streams text while it arrives, and returns the outcome as a value, including failures. This
 // is the only file that uses the SDK to call a model (docs/adr/0004 explains why not `streamText`).
 
-import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
 import type * as Sdk from "ai";
+import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelMessage, ToolSet } from "ai";
 import type { ToolDefinition } from "../core/ports/driven/tool.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
-import type { TokenUsage } from "../core/turn.ts";
-import { NO_USAGE } from "../core/turn.ts";
+import { type TokenUsage, NO_USAGE } from "../core/turn.ts";
 import { StepContent, type RequestedCall } from "./step-content.ts";
-import { StreamedText } from "./streamed-text.ts";
+import { cleanText } from "../core/text.ts";
 
 /** The SDK's finish reasons for an answer that the provider broke off. */
 const BROKEN_OFF: ReadonlySet<string> = new Set(["error", "interrupted"]);
@@ -206,4 +205,30 @@ function toUsage(usage: SdkUsage | undefined): TokenUsage {
     reasoningTokens: usage.outputTokenDetails?.reasoningTokens ?? 0,
     cachedInputTokens: usage.inputTokenDetails?.cacheReadTokens ?? 0,
   };
+}
+
+/**
+ * Cleans streamed text: joins a surrogate pair that was split between pieces, then replaces lone surrogates.
+ */
+export class StreamedText {
+  #held = "";
+
+  /**
+   * Returns the clean text so far; holds back a trailing high surrogate until the next piece, ignoring NULs
+   * between.
+   */
+  push(piece: string): string {
+    const text = this.#held + piece.replaceAll("\0", "");
+    const last = text.charCodeAt(text.length - 1);
+    const cut = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
+    this.#held = text.slice(cut);
+    return cleanText(text.slice(0, cut));
+  }
+
+  /** Returns the text held back at the end of the stream. */
+  end(): string {
+    const rest = cleanText(this.#held);
+    this.#held = "";
+    return rest;
+  }
 }

@@ -4,10 +4,9 @@ import type { ToolCallRecord } from "../core/message.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { OutputBudget } from "./answer-outputs.ts";
-import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
-import { assignSlots, runToolCalls } from "./tool-calls.ts";
+import { assignSlots, runToolCalls, callKey } from "./tool-calls.ts";
 
 const TIMEOUT_MS = 60_000;
 /** Concurrent calls of one step. */
@@ -207,5 +206,25 @@ describe("calls of a new step", () => {
       "allowed",
       undefined,
     ]);
+  });
+});
+
+describe("callKey", () => {
+  it("stays the same when the call runs again", () => {
+    const again = startedTurn({ attempt: 2, epoch: 7, sessionKey: 9 });
+    expect(callKey(again, "call_0")).toBe(callKey(startedTurn(), "call_0"));
+  });
+
+  it.each([
+    ["another session", { sessionId: "00000000-0000-4000-8000-000000000002" }, "call_0"],
+    ["another incarnation of the session", { life: "other" }, "call_0"],
+    ["another turn", { turn: 2 }, "call_0"],
+    ["another call", {}, "call_1"],
+  ])("differs for %s", (_case, turn, id) => {
+    expect(callKey(startedTurn(turn), id)).not.toBe(callKey(startedTurn(), "call_0"));
+  });
+
+  it("is a valid header value for any model's call id", () => {
+    expect(callKey(startedTurn(), `\u2603 \n${"x".repeat(10_000)}`)).toMatch(/^[0-9a-f]{64}$/);
   });
 });

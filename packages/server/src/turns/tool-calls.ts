@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import type { JsonValue } from "../core/json.ts";
 import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message.ts";
@@ -5,7 +6,6 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { TurnTools } from "../core/ports/driven/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import type { OutputBudget } from "./answer-outputs.ts";
-import { callKey } from "./call-key.ts";
 import type { TurnJournal } from "./journal.ts";
 
 /** Maximum concurrent calls of one step: each may hold a connection or a process. */
@@ -131,4 +131,14 @@ class StepCalls {
     const durationMs = Math.round(clock.monotonic() - began);
     return { callId: call.id, output, isError, durationMs, ...more };
   }
+}
+
+/**
+ * Returns a globally unique key of a call that stays the same when the call runs again after a crash. A
+ * model's own id is neither long nor random (some count from 0 in every answer): as an idempotency key, it
+ * could return one user the result of another. Hexadecimal, so that it is valid in a header.
+ */
+export function callKey(turn: Pick<StartedTurn, "sessionId" | "life" | "turn">, id: string): string {
+  const parts = [turn.sessionId, turn.life, turn.turn, id];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }

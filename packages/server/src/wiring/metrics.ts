@@ -58,11 +58,13 @@ export function createTurnMetrics(register: Registry): TurnMetrics {
   };
 }
 
-/** How notes for other nodes did not get out as they were (docs/adr/0017). */
+/** How notifications for other nodes did not get out as they were (docs/adr/0017). */
 const LOSSES = ["deltas", "events", "all", "broken"] as const;
 
-/** Registers what the bus says of itself. Answers who counts notes that did not get out as they were. */
-export function createBusMetrics(register: Registry): (loss: (typeof LOSSES)[number], notes: number) => void {
+/** Registers what the bus says of itself. Answers who counts notifications that did not get out as they were. */
+export function createBusMetrics(
+  register: Registry,
+): (loss: (typeof LOSSES)[number], notifications: number) => void {
   const lost = new Counter({
     name: "colloquy_bus_notes_lost_total",
     help: "Notes for other nodes that did not get out as they were; what they said is in the store",
@@ -71,7 +73,7 @@ export function createBusMetrics(register: Registry): (loss: (typeof LOSSES)[num
   });
   // Shown from the start, so that the first loss is a change.
   for (const loss of LOSSES) lost.inc({ loss }, 0);
-  return (loss, notes) => lost.inc({ loss }, notes);
+  return (loss, notifications) => lost.inc({ loss }, notifications);
 }
 
 /** Registers what is known of the log: how many of its lines could not be written, since the process began. */

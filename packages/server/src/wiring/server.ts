@@ -62,11 +62,11 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const clock = overrides.clock ?? createSystemClock();
   const { logger, onFatal, processId } = overrides;
   const register = new MetricsRegister();
-  const onNotesLost = createBusMetrics(register);
+  const onNotificationsLost = createBusMetrics(register);
   if (overrides.logLinesLeftOut !== undefined) createLogMetrics(register, overrides.logLinesLeftOut);
   const storage =
     overrides.store === undefined
-      ? await openStorage(config, { clock, logger, onFatal, processId, onNotesLost })
+      ? await openStorage(config, { clock, logger, onFatal, processId, onNotificationsLost })
       : aloneWith(overrides.store, logger);
   const { store, rateCounters } = storage;
   const vault = openVault(masterKeySettings(config), store.secrets, logger);

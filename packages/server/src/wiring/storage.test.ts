@@ -37,7 +37,13 @@ async function open(environment: Record<string, string>): Promise<Storage> {
     throw error;
   };
   const clock = "COLLOQUY_DATABASE_URL" in environment ? createSystemClock() : new ManualClock();
-  const shared = { clock, logger: SILENT, onFatal, processId: undefined, onNotesLost: () => undefined };
+  const shared = {
+    clock,
+    logger: SILENT,
+    onFatal,
+    processId: undefined,
+    onNotificationsLost: () => undefined,
+  };
   const storage = await openStorage(loaded.config, shared);
   opened.push(storage);
   return storage;
@@ -71,7 +77,7 @@ describe("storage", () => {
       expect((await other.store.sessions.find(id))?.life).toBe("a");
       const heard: string[] = [];
       other.bus.listen({
-        onNote: (sessionId, { kind }, origin) => heard.push(`${sessionId} ${kind} ${origin}`),
+        onNotification: (sessionId, { kind }, origin) => heard.push(`${sessionId} ${kind} ${origin}`),
       });
       await other.bus.follow(id).ready;
       one.bus.publish(id, { kind: "deleted", life: "a" });

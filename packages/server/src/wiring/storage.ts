@@ -1,5 +1,5 @@
 // What a node keeps its data in, and how it hears of other nodes: SQLite and this process alone, or one PostgreSQL database that any
-// number of nodes have in common, with the database or NATS to carry their notes.
+// number of nodes have in common, with the database or NATS to carry their notifications.
 
 import { randomUUID } from "node:crypto";
 import { ClusterBus, type ClusterBusOptions } from "../bus/cluster-bus.ts";
@@ -32,8 +32,8 @@ export interface StorageOptions {
   readonly onFatal: (error: Error) => void;
   /** Named to a second server that is refused on the same data directory. */
   readonly processId: number | undefined;
-  /** Is told how many notes for other nodes did not get out as they were, and why. */
-  readonly onNotesLost: NonNullable<ClusterBusOptions["onLoss"]>;
+  /** Is told how many notifications for other nodes did not get out as they were, and why. */
+  readonly onNotificationsLost: NonNullable<ClusterBusOptions["onLoss"]>;
 }
 
 type Place = Pick<Config, "adminKey" | "databaseUrl" | "natsUrl" | "server">;
@@ -70,7 +70,7 @@ export function aloneWith(store: Store, logger: Logger): Storage {
 async function openShared(
   url: string,
   { adminKey, natsUrl, server }: Place,
-  { clock, logger, onNotesLost }: StorageOptions,
+  { clock, logger, onNotificationsLost }: StorageOptions,
 ): Promise<Storage> {
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
     import("../store/postgres/open.ts"),
@@ -79,7 +79,7 @@ async function openShared(
   const store = await refusingToStart(() => openPostgresStore({ url }));
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
   const node = randomUUID();
-  const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotesLost });
+  const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotificationsLost });
   const { openRateCounters } = await import("../store/postgres/rate-counters.ts");
   // Where only this machine can come nothing is limited but wrong admin keys (contract section 6).
   const isLimited = isPublic(server) || adminKey !== null;

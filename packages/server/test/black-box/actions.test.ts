@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Action, type Snapshot } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { callKey } from "../../src/turns/call-key.ts";
+import { callKey } from "../../src/turns/tool-calls.ts";
 import { chat, expectProblem, newSession, send, whenIdle, state } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
 import { fold } from "./reference-fold.ts";

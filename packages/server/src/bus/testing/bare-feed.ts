@@ -1,6 +1,6 @@
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { RecordingSink } from "../../../test/service.ts";
-import type { SessionNote } from "../../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../../core/ports/driven/bus.ts";
 import { ProcessEventHub } from "../event-hub.ts";
 import { Feed } from "../feed.ts";
 import { FakeEventLog, titled } from "./fake-event-log.ts";
@@ -56,7 +56,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   const commit = (sessionId: string, life: string, first: number, last: number) => {
     Object.assign(log, { life, head: last });
     const numbers = Array.from({ length: last - first + 1 }, (_, index) => titled(first + index));
-    bus.publish(sessionId, { kind: "events", life, epoch: 1, events: numbers } satisfies SessionNote);
+    bus.publish(sessionId, { kind: "events", life, epoch: 1, events: numbers } satisfies SessionNotification);
   };
   return { bus, clock, touched, log, position, where, feed, read, commit };
 }

@@ -1,24 +1,24 @@
 // Notifications and a recording listener for tests of the bus.
 
-import type { Bus, Origin, SessionNote } from "../../core/ports/driven/bus.ts";
+import type { Bus, Origin, SessionNotification } from "../../core/ports/driven/bus.ts";
 
-export interface ReceivedNote {
+export interface ReceivedNotification {
   readonly sessionId: string;
-  readonly note: SessionNote;
+  readonly notification: SessionNotification;
   readonly origin: Origin;
 }
 
 /** Records the notifications of a bus. */
 export class RecordingListener {
-  readonly notes: ReceivedNote[] = [];
+  readonly notifications: ReceivedNotification[] = [];
   rings = 0;
   resumed = 0;
   readonly #waiting = new Set<() => void>();
 
   constructor(bus: Bus) {
     bus.listen({
-      onNote: (sessionId, note, origin) => {
-        this.notes.push({ sessionId, note, origin });
+      onNotification: (sessionId, notification, origin) => {
+        this.notifications.push({ sessionId, notification, origin });
         this.#notifyWaiters();
       },
       onWork: () => {
@@ -48,8 +48,9 @@ export class RecordingListener {
   /** Joins the consecutive deltas from this offset on. */
   text(offset: number): string {
     let text = "";
-    for (const { note } of this.notes) {
-      if (note.kind === "delta" && note.offset === offset + text.length) text += note.text;
+    for (const { notification } of this.notifications) {
+      if (notification.kind === "delta" && notification.offset === offset + text.length)
+        text += notification.text;
     }
     return text;
   }
@@ -59,10 +60,10 @@ export class RecordingListener {
   }
 }
 
-export function eventsNote(
+export function eventsNotification(
   number: number,
   title = "A title",
-): Extract<SessionNote, { readonly kind: "events" }> {
+): Extract<SessionNotification, { readonly kind: "events" }> {
   return {
     kind: "events",
     life: "a",
@@ -71,6 +72,9 @@ export function eventsNote(
   };
 }
 
-export function delta(offset: number, text: string): Extract<SessionNote, { readonly kind: "delta" }> {
+export function delta(
+  offset: number,
+  text: string,
+): Extract<SessionNotification, { readonly kind: "delta" }> {
   return { kind: "delta", life: "a", epoch: 1, messageId: "m", offset, text };
 }

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../core/json.ts";
 import type { Tool } from "../../core/ports/driven/tool.ts";
-import { callKey } from "../call-key.ts";
+import { callKey } from "../tool-calls.ts";
 import { startedTurn } from "./started-turn.ts";
 
 /** A tool whose calls the test ends. */

@@ -6,7 +6,7 @@ import { providerOf, type StartedTurn } from "../../core/turn.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import { newSession } from "../../core/session.ts";
-import type { Reservation } from "../reservation.ts";
+import type { Reservation } from "../dispatcher.ts";
 import { startedTurn } from "./started-turn.ts";
 
 export interface QueuedTurn {

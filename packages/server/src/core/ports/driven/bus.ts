@@ -1,9 +1,9 @@
-// How the parts of a service hear of what was committed, in this process and in the others. The bus only hints: a note that is lost costs
+// How the parts of a service hear of what was committed, in this process and in the others. The bus only hints: a notification that is lost costs
 // time, never an event, because readers mend gaps from the store.
 
 import type { NumberedEvent } from "../../session-event.ts";
 
-export type SessionNote =
+export type SessionNotification =
   | {
       readonly kind: "events";
       readonly life: string;
@@ -11,7 +11,7 @@ export type SessionNote =
       readonly epoch: number;
       readonly events: readonly NumberedEvent[];
     }
-  /** Events were committed that do not fit into a note: the last one has the number `head`. */
+  /** Events were committed that do not fit into a notification: the last one has the number `head`. */
   | { readonly kind: "moved"; readonly life: string; readonly epoch: number; readonly head: number }
   | {
       readonly kind: "delta";
@@ -25,18 +25,18 @@ export type SessionNote =
     }
   | { readonly kind: "deleted"; readonly life: string };
 
-/** Whether a note was published by this process or by another one. */
+/** Whether a notification was published by this process or by another one. */
 export type Origin = "here" | "elsewhere";
 
 export interface BusListener {
-  onNote(sessionId: string, note: SessionNote, origin: Origin): void;
+  onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void;
   /** Another process has turns for which no slot is free there. */
   onWork?(): void;
   /** Notes of other processes may have been lost until now: what is followed has to be looked up in the store. */
   onResumed?(): void;
 }
 
-/** Keeps the notes of a session coming from the other processes. */
+/** Keeps the notifications of a session coming from the other processes. */
 export interface Following {
   /** Resolves when they come; also when it cannot be said whether they do, because the bus is away. */
   readonly ready: Promise<void>;
@@ -45,11 +45,11 @@ export interface Following {
 
 export interface Bus {
   /** Tells every listener of this process before it returns, and those of the other processes that follow the session soon. Never throws. */
-  publish(sessionId: string, note: SessionNote): void;
+  publish(sessionId: string, notification: SessionNotification): void;
   /** Notifies the other processes of turns for which no slot is free here. Never throws. */
   notifyWork(): void;
   /**
-   * Calls the listener for each note: of this process all of them, of the others those of sessions that are followed here; in the order in
+   * Calls the listener for each notification: of this process all of them, of the others those of sessions that are followed here; in the order in
    * which one process published them. Answers how to stop.
    */
   listen(listener: BusListener): () => void;
@@ -57,7 +57,7 @@ export interface Bus {
   close(): Promise<void>;
 }
 
-/** What carries notes between processes. */
+/** What carries notifications between processes. */
 export interface BusServer {
   readonly kind: "in-process" | "postgresql" | "nats";
   /** Resolves when it has answered; rejects, in a bounded time, when it does not. `null` where there is no server. */

@@ -1,23 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { delta, eventsNote } from "./testing/recording-listener.ts";
-import { encodeNote, parseNote } from "./note-encoding.ts";
+import { delta, eventsNotification } from "./testing/recording-listener.ts";
+import { encodeNotification, parseNotification } from "./notification-encoding.ts";
 
 const LIFE = { life: "a", epoch: 1 };
 
-function texts(note: Parameters<typeof encodeNote>[0], maxBytes: number): readonly string[] {
-  return encodeNote(note, maxBytes, JSON.stringify(note));
+function texts(notification: Parameters<typeof encodeNotification>[0], maxBytes: number): readonly string[] {
+  return encodeNotification(notification, maxBytes, JSON.stringify(notification));
 }
 
 describe("encoded notification", () => {
   it("round-trips", () => {
-    for (const note of [
-      eventsNote(3),
+    for (const notification of [
+      eventsNotification(3),
       delta(7, "text"),
       { kind: "moved", ...LIFE, head: 9 } as const,
       { kind: "deleted", life: "a" } as const,
     ]) {
-      expect(texts(note, 8000).map(parseNote)).toEqual([note]);
+      expect(texts(notification, 8000).map(parseNotification)).toEqual([notification]);
     }
   });
 
@@ -32,11 +32,11 @@ describe("encoded notification", () => {
       let joined = "";
       for (const part of texts(delta(offset, written), maxBytes)) {
         expect(Buffer.byteLength(part)).toBeLessThanOrEqual(maxBytes);
-        const note = parseNote(part);
-        if (note?.kind !== "delta") throw new Error("a delta was expected");
-        expect(note.offset).toBe(offset + joined.length);
-        if (written.isWellFormed()) expect(note.text.isWellFormed()).toBe(true);
-        joined += note.text;
+        const notification = parseNotification(part);
+        if (notification?.kind !== "delta") throw new Error("a delta was expected");
+        expect(notification.offset).toBe(offset + joined.length);
+        if (written.isWellFormed()) expect(notification.text.isWellFormed()).toBe(true);
+        joined += notification.text;
       }
       expect(joined).toBe(written);
     };
@@ -53,7 +53,7 @@ describe("encoded notification", () => {
   });
 
   it("replaces events that do not fit with a hint, and nothing if there are none", () => {
-    expect(texts(eventsNote(12, "x".repeat(1000)), 500).map(parseNote)).toEqual([
+    expect(texts(eventsNotification(12, "x".repeat(1000)), 500).map(parseNotification)).toEqual([
       { kind: "moved", ...LIFE, head: 12 },
     ]);
     expect(texts({ kind: "events", ...LIFE, events: [] }, 10)).toEqual([]);
@@ -72,6 +72,6 @@ describe("encoded notification", () => {
     '{"kind":"deleted"}',
     '{"kind":"delta","life":"a","epoch":1,"messageId":"m","offset":"0","text":"x"}',
   ])("parses as null: %s", (text) => {
-    expect(parseNote(text)).toBeNull();
+    expect(parseNotification(text)).toBeNull();
   });
 });

@@ -1,21 +1,27 @@
 // Encodes notifications for transport between nodes: JSON, cut to the size that the transport carries.
 
-import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
 
-type Delta = Extract<SessionNote, { readonly kind: "delta" }>;
+type Delta = Extract<SessionNotification, { readonly kind: "delta" }>;
 
 /**
  * Encodes a notification as texts of at most `maxBytes` UTF-8 bytes each. Events that do not fit become a
  * `moved` hint with the new head; a delta is split between characters. `text` is the whole notification as
  * JSON.
  */
-export function encodeNote(note: SessionNote, maxBytes: number, text: string): readonly string[] {
+export function encodeNotification(
+  notification: SessionNotification,
+  maxBytes: number,
+  text: string,
+): readonly string[] {
   if (Buffer.byteLength(text) <= maxBytes) return [text];
-  if (note.kind === "events") {
-    const hint = toMovedHint(note);
+  if (notification.kind === "events") {
+    const hint = toMovedHint(notification);
     return hint === null ? [] : [JSON.stringify(hint)];
   }
-  return note.kind === "delta" ? cutDelta(note, maxBytes).map((part) => JSON.stringify(part)) : [];
+  return notification.kind === "delta"
+    ? cutDelta(notification, maxBytes).map((part) => JSON.stringify(part))
+    : [];
 }
 
 /** Returns the hint that replaces events too large to send, or `null` if there are none. */
@@ -23,20 +29,20 @@ export function toMovedHint({
   life,
   epoch,
   events,
-}: Extract<SessionNote, { readonly kind: "events" }>): SessionNote | null {
+}: Extract<SessionNotification, { readonly kind: "events" }>): SessionNotification | null {
   const head = events.at(-1)?.number;
   return head === undefined ? null : { kind: "moved", life, epoch, head };
 }
 
 /** Parses a notification. Returns `null` if the text is malformed or its kind is unknown to this version. */
-export function parseNote(text: string): SessionNote | null {
-  let note: unknown;
+export function parseNotification(text: string): SessionNotification | null {
+  let notification: unknown;
   try {
-    note = JSON.parse(text);
+    notification = JSON.parse(text);
   } catch {
     return null;
   }
-  return isNote(note) ? note : null;
+  return isNotification(notification) ? notification : null;
 }
 
 function cutDelta(delta: Delta, maxBytes: number): readonly Delta[] {
@@ -73,9 +79,9 @@ function jsonBytes(character: string): number {
 }
 
 /** Checks the outermost shape only: the sender is always a node, but a later version may add fields. */
-function isNote(note: unknown): note is SessionNote {
-  if (typeof note !== "object" || note === null) return false;
-  const { kind, life, epoch, events, head, messageId, offset, text } = note as Readonly<
+function isNotification(notification: unknown): notification is SessionNotification {
+  if (typeof notification !== "object" || notification === null) return false;
+  const { kind, life, epoch, events, head, messageId, offset, text } = notification as Readonly<
     Record<string, unknown>
   >;
   if (typeof life !== "string") return false;
