@@ -1,4 +1,4 @@
-// SIGHUP: the process reads its configuration file again, and goes on whatever is in it.
+// SIGHUP reloads the configuration file; the process keeps running whatever the file contains.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const WRONG_PLACEHOLDER = {
   apps: { default: { mcp: { maps: { url: "https://x.test", headers: { A: "{{env.toString}}" } } } } },
 };
 
-/** A service that the tests of a group have in common, on a directory that has this configuration file. */
+/** A service shared by a group of tests, with this configuration file. */
 function useListening(file: string, text: string, environment: (path: string) => Record<string, string>) {
   let place = "";
   let started: Started | null = null;
@@ -48,7 +48,7 @@ describe("the first SIGHUP", () => {
     () => ({}),
   );
 
-  it("when the file has gone leaves the old configuration in force, and the next file is read", async () => {
+  it("keeps the old configuration if the file is gone, and reads the next file", async () => {
     await remove();
     const find = hangUp();
     await find(/"source":"colloquy.config.json","location":"","msg":"no longer exists/);
@@ -74,7 +74,7 @@ describe("SIGHUP", () => {
     await hangUp()(/"msg":"the configuration was taken over"/);
   };
 
-  it("has the file read again, and a stream that is open stays open", async () => {
+  it("reloads the file and keeps open streams", async () => {
     const { address } = running();
     await takenOver({ default: { models: ["demo/assistant"] } });
     const headers = { "X-Session-Id": SESSION, Accept: "text/event-stream" };
@@ -98,7 +98,7 @@ describe("SIGHUP", () => {
     expect(seen).toContain("hello");
   });
 
-  it("leaves the old configuration in force when the new one is wrong, and says every problem", async () => {
+  it("keeps the old configuration if the new one is wrong, and logs every problem", async () => {
     await takenOver({ default: { instructions: "one" } });
     await write(text({ default: { models: ["gone/x"], colour: "blue" } }));
     const find = hangUp();
@@ -150,7 +150,7 @@ describe("SIGHUP with a file that never comes", () => {
     COLLOQUY_CONFIG: path,
   }));
 
-  it("ends in order on SIGTERM while a file is read, which is not blamed for it", async () => {
+  it("ends in order on SIGTERM during a reload, without blaming the file", async () => {
     const { child, errors, exited, find } = running();
     await write('console.log("is read"); await new Promise(() => {}); export default {};');
     await hangUp()(/is read/);

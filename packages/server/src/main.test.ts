@@ -1,4 +1,4 @@
-// The process as an operator sees it: arguments, exit codes, signals, what it prints.
+// The process as an operator sees it: arguments, exit codes, signals and output.
 
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -42,14 +42,14 @@ function startListening(environment?: Readonly<Record<string, string>>) {
   return listening(start(environment));
 }
 
-/** A file that holds a timer: it keeps no process that has nothing to serve. */
+/** A file with a timer, which must not keep a command alive. */
 function configureWithTimer(config: object): Promise<void> {
   const text = `setInterval(() => {}, 1_000); export default ${JSON.stringify(config)};`;
   return writeFile(join(directory, "colloquy.config.js"), text);
 }
 
 describe("starting", () => {
-  it("ends in a line that says where the service listens, whatever the log level, and keeps others off its data", async () => {
+  it("prints the address at any log level, and locks its data", async () => {
     const { address, child, find } = await startListening({ COLLOQUY_LOG_LEVEL: "silent" });
     expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     await find(/"msg":"listening"/);
@@ -62,7 +62,7 @@ describe("starting", () => {
     expect((await fetch(`${address}/healthz`)).status).toBe(200);
   });
 
-  it("takes variables from .env, behind those that are set; on SIGINT it ends in order and exits with 0", async () => {
+  it("reads .env after set variables, and exits with 0 on SIGINT", async () => {
     await writeFile(join(directory, ".env"), "PORT=1\nCOLLOQUY_DATA_DIR=elsewhere\nCOLLOQUY_TYPO=1\n");
     const { address, child, errors, exited, find, output } = await startListening();
     expect(output()).toContain("COLLOQUY_TYPO is set, but nothing reads it.");
@@ -74,7 +74,7 @@ describe("starting", () => {
     expect(errors()).toBe("");
   });
 
-  it("leaves out a .env that is no file, and says so", async () => {
+  it("ignores a .env that is not a file, with a message", async () => {
     await mkdir(join(directory, ".env"));
     const { errors, exited } = start({}, "check");
     expect(await exited()).toEqual({ code: 0, signal: null });
@@ -83,7 +83,7 @@ describe("starting", () => {
     );
   });
 
-  it("with a wrong configuration tells every problem without a stack, and exits with 2", async () => {
+  it("reports every configuration problem without a stack, and exits with 2", async () => {
     await configureWithTimer({ limits: { maxSteps: "many" } });
     const { exited, errors, output } = start({ PORT: "x", COLLOQUY_NATS_URL: "nats://x" });
     expect(await exited()).toEqual({ code: 2, signal: null });
@@ -98,7 +98,7 @@ describe("starting", () => {
   });
 
   it.each(["check", "serve"])(
-    "with OpenAPI documents that cannot be used tells every problem with its place, and exits with 2: %s",
+    "reports every problem of OpenAPI documents with its path, and exits with 2: %s",
     async (command) => {
       const paths = { "/pets": { get: { operationId: "pets" } } };
       const sound = { openapi: "3.1.0", servers: [{ url: "http://127.0.0.1:9" }], paths };
@@ -128,7 +128,7 @@ describe("starting", () => {
     },
   );
 
-  it("on a port that is taken says so and exits with 1", async () => {
+  it("reports a used port and exits with 1", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
@@ -170,15 +170,12 @@ describe("starting", () => {
   it.each([
     ["serve", /^Colloquy cannot start: The data directory \S*file\/data cannot be used: it, or something on/],
     ["keys list", /^Colloquy: The data directory \S*file\/data cannot be used: it, or something on/],
-  ])(
-    "on a data directory that cannot be used says what is wrong, and exits with 1: %s",
-    async (command, told) => {
-      await writeFile(join(directory, "file"), "");
-      await expectRefusal("file/data", command, told);
-    },
-  );
+  ])("reports an unusable data directory and exits with 1: %s", async (command, told) => {
+    await writeFile(join(directory, "file"), "");
+    await expectRefusal("file/data", command, told);
+  });
 
-  it("says of every data directory that cannot be used what is wrong with it, and what to do", async () => {
+  it("says what is wrong with each unusable data directory, and what to do", async () => {
     await writeFile(join(directory, "file"), "");
     await mkdir(join(directory, "damaged"));
     await writeFile(join(directory, "damaged", "colloquy.db"), "This is no database.".repeat(100));
@@ -198,7 +195,7 @@ describe("starting", () => {
   });
 
   it.each(["serve", "keys list", "migrate --from sqlite:. --to postgres://127.0.0.1:1/x"])(
-    "on a database that cannot be reached says what to do, and exits with 1: %s",
+    "reports an unreachable database and exits with 1: %s",
     async (command) => {
       await writeFile(join(directory, "colloquy.db"), "");
       const environment = { COLLOQUY_DATABASE_URL: "postgres://127.0.0.1:1/x" };
@@ -237,7 +234,7 @@ describe("a configuration that holds a timer", () => {
 });
 
 describe("a configuration that ends the process", () => {
-  it.each(["check", "check --json", "serve"])("is told, and the exit code is 2: %s", async (parameters) => {
+  it.each(["check", "check --json", "serve"])("is reported with exit code 2: %s", async (parameters) => {
     await writeFile(join(directory, "colloquy.config.js"), "process.exit(0);");
     const { exited, output, errors } = start({}, ...parameters.split(" "));
     expect(await exited()).toEqual({ code: 2, signal: null });
@@ -263,7 +260,7 @@ describe("a defect", () => {
 });
 
 describe("stopping", () => {
-  it("on two signals at once, as under npm, ends in order all the same", async () => {
+  it("ends in order on two signals at once, as under npm", async () => {
     const { child, exited, find } = await startListening();
     // Of two that are the same, the system may deliver one.
     child.kill("SIGINT");
@@ -272,7 +269,7 @@ describe("stopping", () => {
     await find(/"msg":"stopped"/);
   });
 
-  it("on a second signal does not wait for the turns that run", async () => {
+  it("does not wait for running turns after a second signal", async () => {
     const { address, child, exited, find } = await startListening();
     const chat = await fetch(`${address}/api/chat?message=count%20to%2010000`, {
       method: "POST",

@@ -1,5 +1,5 @@
 // The edge of the process: arguments, configuration, signals, exit codes. Everything else is built in wiring/.
-// 0: stopped when asked to. 1: could not start, or had to end. 2: wrong arguments or configuration.
+// Exit codes: 0 stopped on request, 1 could not start or had to end, 2 wrong arguments or configuration.
 
 import { readFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
@@ -14,19 +14,19 @@ import { clearEnvironmentBlock } from "./wiring/environment-block.ts";
 import { hasTerminal, welcome } from "./wiring/start-terminal.ts";
 import { codeOf, explainLeftOut, explainStartFailure, isDefect } from "./wiring/start-failure.ts";
 
-// Before anything else is imported: it saves half of the time to start. What only some commands need is imported by them.
+// Before any other import: halves the start time. Code that only some commands need is imported by them.
 enableCompileCache();
 const { default: packageFile } = await import("../package.json", { with: { type: "json" } });
 
-/** How long turns that run may take to end when the process is asked to stop, in milliseconds (contract section 7). */
+/** Grace period for running turns in milliseconds (contract section 7). */
 const GRACE_MS = 20_000;
-/** npm passes on a signal that a terminal has sent to both of us; only one that comes later than this is a second one. */
+/** npm forwards a signal that the terminal sent to both processes; only a later one counts as the second. */
 const SAME_SIGNAL_MS = 100;
 const LAST_LINE_MS = 1_000;
 const BLOCK_STAYS =
   "The environment of this process can be read in /proc by the MCP servers that it starts, because /proc/self/mem cannot be written here. Give it secrets in files: COLLOQUY_ADMIN_KEY_FILE and so on.";
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
-/** How often the file was read again, and its name, `null` where there is none. */
+/** Number of reloads, and the name of the configuration file, or `null`. */
 type InForce = { reading: number; source: string | null };
 type Starting = Promise<{ readonly server: ColloquyServer }>;
 
@@ -58,24 +58,24 @@ async function readConfig(reading = 0, sourceInForce: string | null = null): Pro
     import("./config/load-config.ts"),
     import("./wiring/inspections.ts"),
   ]);
-  process.on("exit", tellWhoEnded);
+  process.on("exit", reportExitDuringRead);
   try {
     const [environment, workingDirectory] = [process.env, process.cwd()];
     return await loadConfig({ environment, workingDirectory, reading, sourceInForce, inspections });
   } finally {
-    process.off("exit", tellWhoEnded);
+    process.off("exit", reportExitDuringRead);
   }
 }
 
-/** For a configuration file that calls process.exit: whatever comes to an end while it is read, ends by it. */
-function tellWhoEnded(): void {
+/** Reports a configuration file that calls process.exit. */
+function reportExitDuringRead(): void {
   process.exitCode = 2;
   console.error(
     "Colloquy: The configuration file ended the process while it was read. Take process.exit out of it, and out of what it imports.",
   );
 }
 
-/** Needs no configuration file: a key can be revoked whatever is wrong with that. */
+/** Reads no configuration file, so that a key can be revoked whatever is wrong with the file. */
 async function openAdministration(need: DatabaseNeed): Promise<Administration> {
   const [{ readEnvironment }, { formatProblems }, { CommandFailure }, { openAdministration: open }] =
     await Promise.all([
@@ -89,7 +89,7 @@ async function openAdministration(need: DatabaseNeed): Promise<Administration> {
   return open({ ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null }, need);
 }
 
-/** Answers when the service takes requests; it then goes on until a signal ends the process. */
+/** Resolves when the service accepts requests; it then runs until a signal. */
 async function serve(): Promise<ExitCode> {
   const [loaded, { formatProblems }, { createLog }, { buildServer: build }] = await Promise.all([
     readConfig(),
@@ -112,17 +112,17 @@ async function serve(): Promise<ExitCode> {
   stopOnSignals(started, log);
   reloadOnHangUp(started, log, loaded.source);
   const { url } = await started;
-  // Whatever the level: with PORT=0 there is no other way to learn the address.
+  // At any level: with PORT=0 nothing else shows the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
   log.logger.child({}, { level: "info" }).info(announcement, "listening");
   if (isTerminal) console.log(welcome(url, config));
   return 0;
 }
 
-/** Variables of a file .env in the working directory stand behind those that are set. */
+/** Reads .env in the working directory; variables that are set take precedence. */
 function readEnvironmentFile(): void {
   try {
-    // Of what cannot be read, Node's own reader says less.
+    // Gives a better error than loadEnvFile.
     readFileSync(".env");
     process.loadEnvFile();
   } catch (error) {
@@ -131,7 +131,7 @@ function readEnvironmentFile(): void {
   }
 }
 
-/** A process that has met a defect is in a state that nobody knows. It ends; its work is in the store. */
+/** Ends the process on a defect, because its state is unknown; its work is in the store. */
 function endOnDefects(log: Log): void {
   process.on("uncaughtException", (error, origin) => {
     log.logger.fatal({ err: error, origin }, "The process ends because of a defect");
@@ -166,7 +166,7 @@ function stopOnSignals(started: Starting, log: Log): void {
     const { server } = await started;
     await server.stop({ graceMs: GRACE_MS });
     log.logger.info({}, "stopped");
-    // Not longer than this for a log whose reader takes nothing.
+    // Bounded, because the reader of the log may be stuck.
     await Promise.race([log.drained(), new Promise((resolve) => setTimeout(resolve, LAST_LINE_MS))]);
     return end(log, 0);
   };
@@ -183,13 +183,12 @@ function stopOnSignals(started: Starting, log: Log): void {
 }
 
 /**
- * SIGHUP makes the service read its configuration file again. It is also what a terminal sends that is closed: the service then ends
- * at once, as it would without this. There is nobody left to read its log, and what it was doing is in the store.
+ * Reloads the configuration on SIGHUP. A closing terminal also sends SIGHUP; the service then ends at once, as it would without a handler.
  */
 function reloadOnHangUp(started: Starting, log: Log, source: string | null): void {
   const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
   const inForce: InForce = { reading: 0, source };
-  // One after the other, so that the last file that was written is the one in force.
+  // In sequence, so that the last version of the file wins.
   let last = Promise.resolve();
   process.on("SIGHUP", () => {
     if (hadTerminal && !hasTerminal()) {
@@ -225,20 +224,20 @@ async function reload(started: Starting, log: Log, inForce: InForce): Promise<vo
 }
 
 function end(log: Log, code: number): never {
-  process.off("exit", tellWhoEnded);
-  // Where a write of the log hangs in the system (a terminal that was stopped), the exit would wait for it, for ever.
+  process.off("exit", reportExitDuringRead);
+  // A log write that hangs (a stopped terminal) would block the exit for ever.
   if (!log.flush()) process.kill(process.pid, "SIGKILL");
   process.exit(code);
 }
 
-/** Whoever reads the output may have read enough (colloquy export … | head); anything else is a failure. */
+/** EPIPE is fine: the reader has read enough (colloquy export … | head). Anything else is a failure. */
 function endWithOutput({ code, message }: NodeJS.ErrnoException): never {
   if (code === "EPIPE") process.exit(0);
   console.error(`Colloquy: The output cannot be written: ${message}`);
   return process.exit(1);
 }
 
-/** Ends the process though the configuration file may hold a timer or a connection. */
+/** Ends the process even if the configuration file left a timer or a connection open. */
 async function endWhenWritten(): Promise<never> {
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise((resolve) => stream.write("", resolve));

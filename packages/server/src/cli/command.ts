@@ -29,7 +29,7 @@ export interface HostProcess {
 export interface LocalService {
   readonly url: string;
   /** True if it runs in this process. */
-  readonly isInside: boolean;
+  readonly isInProcess: boolean;
   stop(): Promise<void>;
 }
 

@@ -52,8 +52,8 @@ async function waiting(count: number): Promise<string[]> {
   return ids;
 }
 
-describe("the expiry of actions", () => {
-  it("ends all that are due, however many, in portions, and their turns go on", async () => {
+describe("ActionExpiry", () => {
+  it("expires all due actions in batches, and their turns go on", async () => {
     const ids = await waiting(150);
     await service.pass(5_000);
     await until(() => calls.filter((method) => method === "actions.expire").length === 3);
@@ -64,7 +64,7 @@ describe("the expiry of actions", () => {
     expect(await service.store.actions.isAnyDue()).toBe(false);
   });
 
-  it("tries again when the store fails, which it says once", async () => {
+  it("retries after store failures, and logs them once", async () => {
     failures = 2;
     await waiting(1);
     await service.pass(5_000);
@@ -72,10 +72,10 @@ describe("the expiry of actions", () => {
     (await service.model.next()).say("Too late.").finish();
     expect(calls.filter((method) => method === "actions.expire")).toHaveLength(3);
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toContain("trying again");
+    expect(warnings[0]).toContain("retrying");
   });
 
-  it("lets turns go on of which it never heard that they may, and shows nothing that is over", async () => {
+  it("claims turns and reloads sessions after an expiry whose result was lost", async () => {
     const [id = ""] = await waiting(1);
     failures = 1;
     isLost = true;
@@ -88,7 +88,7 @@ describe("the expiry of actions", () => {
     await until(async () => !(await service.snapshot(id)).is_processing);
   });
 
-  it("does nothing any more when it was stopped", async () => {
+  it("does nothing after a stop", async () => {
     await waiting(1);
     await service.actionExpiry.stop();
     calls = [];

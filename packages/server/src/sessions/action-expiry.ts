@@ -1,5 +1,5 @@
-// Actions that nobody decides in time count as denied, and their turns go on. Looks every second, by the store's clock, and writes only
-// when there is something to write.
+// Denies actions that expired without a decision, so that their turns go on. Checks every second, by the store's clock, and writes only if
+// an action is due.
 
 import type { ActionStore } from "../core/ports/driven/action-store.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -8,7 +8,7 @@ import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 const EVERY_MS = 1_000;
-/** Sessions of one transaction: more of them wait for the next one, so that it never holds up those who talk. */
+/** Maximum sessions of one transaction, so that it never delays chats. */
 const PORTION = 64;
 
 export interface ActionExpiryOptions {
@@ -24,7 +24,7 @@ export class ActionExpiry {
   #timer: Timer | null = null;
   #running: Promise<void> | null = null;
   #stopped = false;
-  /** Whether the last look has failed. */
+  /** True if the last check failed. */
   #isFailing = false;
 
   constructor(options: ActionExpiryOptions) {
@@ -41,7 +41,7 @@ export class ActionExpiry {
     await this.#running;
   }
 
-  /** Looks now, or waits for the look that is under way. Never rejects. */
+  /** Checks now, or joins the check in progress. Never rejects. */
   async sweep(): Promise<void> {
     this.#running ??= this.#expire().finally(() => {
       this.#running = null;
@@ -56,14 +56,13 @@ export class ActionExpiry {
       while (more && !this.#stopped) more = (await this.#expireSome()) === PORTION;
       if (this.#isFailing) this.#makeUp();
     } catch (error) {
-      // It is tried again every second, and a full disk would be full of this line otherwise.
-      if (!this.#isFailing)
-        logger.warn({ err: error }, "actions that nobody decided in time could not be ended; trying again");
+      // Logged once: it is retried every second.
+      if (!this.#isFailing) logger.warn({ err: error }, "could not expire actions; retrying");
       this.#isFailing = true;
     }
   }
 
-  /** Nobody knows whether what failed was stored: if it was, memory lacks it, and nobody has rung for the turns. */
+  /** A failed transaction may have been stored: then memory lacks it, and its turns are not yet announced. */
   #makeUp(): void {
     this.#isFailing = false;
     this.#options.registry.invalidateWaiting();

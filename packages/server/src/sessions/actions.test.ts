@@ -1,4 +1,4 @@
-// Actions that wait for a person, through the whole service: what people see, what is held meanwhile, what survives.
+// Pending actions through the whole service: what clients see, what is held meanwhile, what survives.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,11 +16,11 @@ const MINUTE = 60_000;
 let directory: string;
 let clock: ManualClock;
 let service: TestService;
-/** Inputs with which the tool with effects was run. */
+/** Inputs of the runs of the tool with side effects. */
 let charged: unknown[];
-/** What the tool with effects waits for, and the slow one. */
+/** Gates of the tool with side effects and of the slow tool. */
 let gate: Promise<unknown>;
-/** Calls of the store. */
+/** Names of store calls. */
 let calls: string[];
 let id: string;
 let lost: BeforeCall;
@@ -56,7 +56,7 @@ async function start(limits: Partial<Config["limits"]> = {}): Promise<void> {
   });
 }
 
-/** An App with a tool that has effects, which asks for approval like the calculator, and a slow one that asks nobody. */
+/** An App with a tool with side effects and the calculator, which need approval, and a slow tool without it. */
 function withTools(app: Config["apps"][string]): Config["apps"][string] {
   const charge = {
     description: "Charges a card",
@@ -91,7 +91,7 @@ const decide = async (decision: "approve" | "deny", result = null): Promise<unkn
   await service.actions.decide(id, (await pending())[0]!.id, { decision, result });
 const pending = async () => (await snapshot()).pending_actions;
 
-/** The turn has called the tool and waits. */
+/** Starts a turn that calls the tool and waits. */
 async function waiting(input: object = { amount: 7 }): Promise<void> {
   await service.say(id, "charge me");
   (await service.model.next()).say("Let me see.").callTool("charge", input, "c1").finish("tool-calls");
@@ -102,7 +102,7 @@ async function waiting(input: object = { amount: 7 }): Promise<void> {
   await service.store.probe();
 }
 
-/** What the model is told as the result of the call. */
+/** Returns the result of the call as the model sees it. */
 async function resultTold(): Promise<string> {
   const call = await service.model.next();
   const told = call.prompt.at(-1) ?? "";
@@ -112,7 +112,7 @@ async function resultTold(): Promise<string> {
 }
 
 describe("a turn that asks for approval", () => {
-  it("shows what it asks, runs the tool with that input when it is approved, and goes on", async () => {
+  it("shows the request, and runs the tool with that input after the approval", async () => {
     const reader = new FoldingReader(service, id);
     await reader.connect();
     await waiting();
@@ -146,14 +146,14 @@ describe("a turn that asks for approval", () => {
     expect(reader.faults).toEqual([]);
   });
 
-  it("tells the model when it is denied, and does not run the tool", async () => {
+  it("tells the model about a denial, and does not run the tool", async () => {
     await waiting();
     await decide("deny");
     expect(await resultTold()).toContain("The user denied this call.");
     expect(charged).toEqual([]);
   });
 
-  it("counts as denied when nobody decides in time: to the second, without a write before", async () => {
+  it("is denied at its expiry, without a write before", async () => {
     await waiting();
     await service.pass(10 * MINUTE - 1_000);
     expect(await pending()).toHaveLength(1);
@@ -188,8 +188,8 @@ describe("a turn that asks for approval", () => {
   });
 });
 
-describe("a decision whose answer is lost after it was stored", () => {
-  it("lets its turn go on, is shown, and can be sent again", async () => {
+describe("a decision whose result is lost after the commit", () => {
+  it("resumes its turn, is shown, and can be repeated", async () => {
     await waiting();
     const [action] = await pending();
     lost = losingAnswerOf("actions.decide", service.store);
@@ -203,8 +203,8 @@ describe("a decision whose answer is lost after it was stored", () => {
   });
 });
 
-describe("while a turn waits for a person", () => {
-  it("nothing is held: no lease, no place, no memory; and nobody can tell", async () => {
+describe("a turn that waits for a person", () => {
+  it("holds no lease, slot or memory, without a visible difference", async () => {
     await service.close();
     await start({ maxRunning: 1 });
     await waiting();
@@ -226,7 +226,7 @@ describe("while a turn waits for a person", () => {
     expect(await resultTold()).toContain('"charged":7');
   });
 
-  it("the session leaves memory when nobody looks at it", async () => {
+  it("evicts the session if it is not used", async () => {
     await service.close();
     await start({ actionMs: 120 * MINUTE });
     await waiting();
@@ -235,7 +235,7 @@ describe("while a turn waits for a person", () => {
     expect(await pending()).toHaveLength(1);
   });
 
-  it("the feed holds no text of a session that has left, and goes on with it for who reads", async () => {
+  it("drops the feed's text of an evicted session, and restores it for subscribers", async () => {
     await service.close();
     await start({ actionMs: 120 * MINUTE });
     const reader = new FoldingReader(service, id);
@@ -264,7 +264,7 @@ describe("while a turn waits for a person", () => {
     expect(reader.faults).toEqual([]);
   });
 
-  it("the feed holds no text of a session that does not even fit into memory", async () => {
+  it("drops the feed's text of a session that does not fit into memory", async () => {
     await waiting();
     await restart({ memoryBytes: 0 });
     expect(await pending()).toHaveLength(1);
@@ -272,7 +272,7 @@ describe("while a turn waits for a person", () => {
     expect(service.feed.heldTexts).toBe(0);
   });
 
-  it("no limit of time counts, and what it crashed before is forgotten", async () => {
+  it("counts towards no time limit, and resets the attempts", async () => {
     const limits = { turnMs: 5_000, idleMs: 3_000, actionMs: MINUTE };
     await service.close();
     await start(limits);
@@ -293,7 +293,7 @@ describe("while a turn waits for a person", () => {
     expect(charged).toHaveLength(1);
   });
 
-  it("the time that it ran itself adds up, over what it asks and what it crashes, and ends it", async () => {
+  it("adds up the running time over approvals and crashes, and enforces the limit", async () => {
     const limits = { turnMs: 5_000, idleMs: 60_000, actionMs: MINUTE };
     await service.close();
     await start(limits);
@@ -322,7 +322,7 @@ describe("while a turn waits for a person", () => {
     expect(charged).toEqual([{ amount: 1 }, { amount: 2 }]);
   });
 
-  it("an interrupt cancels what is asked", async () => {
+  it("cancels the action on an interrupt", async () => {
     await waiting();
     const [action] = await pending();
     const sealed = parse(await service.conversations.interrupt(id, null));
@@ -340,7 +340,7 @@ describe("while a turn waits for a person", () => {
     expect(await snapshot()).toEqual(sealed);
   });
 
-  it("a delete removes it with everything, and the next life knows nothing", async () => {
+  it("removes the action with the session, and nothing of it reaches the next incarnation", async () => {
     await waiting();
     const [action] = await pending();
     await service.threads.remove(id);
@@ -357,7 +357,7 @@ describe("while a turn waits for a person", () => {
     expect(service.model.waitingCalls).toBe(0);
   });
 
-  it("messages behind it are in nobody's way, until it goes on", async () => {
+  it("does not count messages behind it as waiting, until it goes on", async () => {
     await service.close();
     await start({ maxRunning: 1, maxWaiting: 4 });
     await waiting();
@@ -376,7 +376,7 @@ describe("while a turn waits for a person", () => {
     await expect(service.say(other, "again")).rejects.toMatchObject({ code: "too_many_waiting" });
   });
 
-  it("messages queue up behind it", async () => {
+  it("queues messages behind it", async () => {
     await waiting();
     await service.say(id, "and then?");
     expect(lines((await snapshot()).messages)).toEqual([
@@ -394,7 +394,7 @@ describe("while a turn waits for a person", () => {
     ]);
   });
 
-  it("who waits for the session to stop processing goes on waiting", async () => {
+  it("keeps requests waiting for the session to stop processing", async () => {
     await waiting();
     const request = { sessionId: id, userState: null, waitMs: MINUTE, signal: new AbortController().signal };
     const answer = Promise.resolve(service.conversations.state(request, null)).then(parse);
@@ -406,7 +406,7 @@ describe("while a turn waits for a person", () => {
 });
 
 describe("a crash", () => {
-  it("after the decision and before anybody went on costs nothing: the tool runs once", async () => {
+  it("between the decision and the claim loses nothing: the tool runs once", async () => {
     await waiting();
     await restart({ maxRunning: 0 });
     await decide("approve");
@@ -415,7 +415,7 @@ describe("a crash", () => {
     expect(charged).toEqual([{ amount: 7 }]);
   });
 
-  it("while an approved tool runs that has effects does not run it again", async () => {
+  it("does not repeat an approved tool with side effects", async () => {
     gate = new Promise(() => undefined);
     await waiting();
     await decide("approve");
@@ -426,7 +426,7 @@ describe("a crash", () => {
     expect(charged).toHaveLength(1);
   });
 
-  it("while the other calls of the step run loses nothing of what is asked", async () => {
+  it("keeps the action while other calls of the step run", async () => {
     gate = new Promise(() => undefined);
     await service.say(id, "go");
     (await service.model.next())
@@ -443,8 +443,8 @@ describe("a crash", () => {
   });
 });
 
-describe("an answer to what is asked", () => {
-  it("is refused where it does not fit, and leaves everything as it is", async () => {
+describe("a decision", () => {
+  it("is rejected if its result does not fit, and changes nothing", async () => {
     await waiting();
     const before = await snapshot();
     const [action] = await pending();
@@ -462,7 +462,7 @@ describe("an answer to what is asked", () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  it("counts once, however many arrive at the same time", async () => {
+  it("counts once among concurrent decisions", async () => {
     await waiting();
     const [action] = await pending();
     const answers = await Promise.allSettled(
@@ -477,7 +477,7 @@ describe("an answer to what is asked", () => {
     expect(charged).toHaveLength(1);
   });
 
-  it("that comes too late is told so, before and after anybody has noticed", async () => {
+  it("after the expiry is rejected, before and after the check", async () => {
     await service.close();
     await start({ maxRunning: 1 });
     await waiting();

@@ -1,4 +1,4 @@
-// The use cases of actions that wait for a person: list them, decide one.
+// The use cases of pending actions: list them, decide one.
 
 import type { Action } from "@colloquy/protocol";
 import { toWireAction } from "../core/action.ts";
@@ -10,7 +10,7 @@ import type { Dispatcher } from "../turns/dispatcher.ts";
 import { otherApp } from "./other-app.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** Decided actions that a list holds beside those that are pending. */
+/** Maximum decided actions in a list, beside the pending ones. */
 const LISTED = 100;
 
 export interface ActionsOptions {
@@ -44,7 +44,7 @@ export class Actions implements ActionService {
       sessionId,
       store.decide(sessionId, actionId, answer, apps),
     );
-    // Perhaps it was stored: its turn, if it may go on, must not wait for somebody else to ring.
+    // It may have been stored: then its turn may be claimable.
     decision.catch(() => dispatcher.workArrived());
     const committed = await decision;
     if (committed === null) throw refusal({ kind: "unknown" });

@@ -1,19 +1,19 @@
-// The text of the answer that streams in a session: that of its finished steps, which is committed, and what follows of the current one.
+// The text of the streaming answer of a session: the committed text of its finished steps, then that of the current step.
 
 import { joinStepText } from "../core/message.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** Text that was added to a message, `offset` characters behind its beginning. */
+/** Text added to a message at `offset`. */
 export type Growth = Pick<StreamingText, "messageId" | "text"> & { readonly offset: number };
 
 export class AnswerText {
   readonly #snapshot: Snapshot;
-  /** Text of the running turn's finished steps; what streams now follows it. */
+  /** Text of the running turn's finished steps. */
   #committed = "";
-  /** Characters that the running turn had said of its step when that grew here last; `null` before it did. */
+  /** Length of the current step when it grew last; `null` before that. */
   #said: number | null = null;
-  /** Which of the store's texts is shown of a step that streams elsewhere; `null` before one was read. */
+  /** Mark of the text that was read from the store for a turn in another process; `null` before a read. */
   #mark: string | null = null;
 
   constructor(snapshot: Snapshot) {
@@ -24,32 +24,32 @@ export class AnswerText {
     return this.#mark;
   }
 
-  /** The agent message that streams now, with its whole text. */
+  /** The streaming agent message with its whole text. */
   get streaming(): StreamingText | null {
     const answer = this.#snapshot.streaming();
     return answer === null ? null : { messageId: answer.message.id, text: answer.message.content, answer };
   }
 
-  /** A step has ended, or an answer has begun, with this text. */
+  /** Sets the text of the finished steps. */
   commit(text: string): void {
     this.#committed = text;
-    // The next step may be as long as the one before was, and its text must not be taken for that one's.
+    // The next step may have the same length as this one, and thus the same mark.
     this.#mark = null;
   }
 
   /**
-   * Text that the model adds to `before`, which it has said of the current step of this message so far. Answers what readers are to be
-   * sent: where something else was shown, because the session was loaded in the middle of the step, that is all of the step's text.
+   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers: the whole text of the step if the
+   * session was loaded in the middle of it. Returns `null` if the message does not stream.
    */
   grow(messageId: string, before: string, delta: string): Growth | null {
     const message = this.#snapshot.streamingMessage();
-    // Whoever still speaks of an answer that is over must not be heard in the next one.
+    // Ignore deltas of an earlier answer.
     if (message?.id !== messageId) return null;
     const goesOn = this.#said === before.length;
     const shown = goesOn ? message.content : this.#committed;
     const added = goesOn ? delta : before + delta;
     const offset = shown.length;
-    // The step's first text is set apart from that of the steps before.
+    // A blank line separates the steps.
     const text =
       offset === this.#committed.length ? joinStepText(this.#committed, added).slice(offset) : added;
     this.#snapshot.replaceMessage({ ...message, content: shown + text });
@@ -57,12 +57,12 @@ export class AnswerText {
     return { messageId: message.id, offset, text };
   }
 
-  /** Where the next text belongs is not known yet: when it is, all of the step's text is shown. */
+  /** Makes the next `grow` show the whole text of the step, because its offset is unknown until then. */
   interrupt(): void {
     this.#said = null;
   }
 
-  /** The store has this text of the current step, under this mark: it is shown in place of what was. */
+  /** Replaces the text of the current step with one from the store. */
   show(text: string, mark: string): void {
     this.#mark = mark;
     this.#said = null;
@@ -71,7 +71,7 @@ export class AnswerText {
     this.#snapshot.replaceMessage({ ...message, content: joinStepText(this.#committed, text) });
   }
 
-  /** The session was loaded: an answer shows what the store has of it beyond its finished steps, until its turn goes on. */
+  /** Shows the checkpointed text of a loaded session until its turn goes on. */
   resume(checkpointed: string): void {
     const message = this.#snapshot.streamingMessage();
     if (message === null) return;

@@ -1,7 +1,7 @@
 import type { ChatRejection } from "../core/commands/chat.ts";
 import { Conflict, InvalidRequest, ServiceError, Unavailable } from "../core/errors.ts";
 
-/** What a client is told of a chat that was not taken, and what to do about it. */
+/** Returns the error for a rejected chat. */
 export function chatRejection(reason: ChatRejection): ServiceError {
   switch (reason) {
     case "app_mismatch":
@@ -41,7 +41,7 @@ export function chatRejection(reason: ChatRejection): ServiceError {
   }
 }
 
-/** As many turns wait in the store as may (contract section 3). */
+/** Returns the error for a chat when the maximum number of turns waits (contract section 3). */
 export function tooManyWaiting(): ServiceError {
   const detail = "Too many messages wait for the assistant at the moment. Send this one again later.";
   return new Unavailable(503, "too_many_waiting", detail, 5);

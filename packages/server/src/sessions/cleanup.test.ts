@@ -10,7 +10,7 @@ import { Cleanup } from "./cleanup.ts";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Shorter than in life, so that no test has to live through thirty days. */
+/** Shorter than the default, so that tests need not pass thirty days. */
 const UNBOUND = 3 * HOUR;
 
 let service: TestService;
@@ -31,7 +31,7 @@ beforeEach(async () => {
       retention: { events: 10, eventMs: 24 * HOUR },
     }),
   });
-  // Nothing runs here for long, and their timers are many.
+  // Their many timers would slow down the clock.
   service.leases.stop();
   id = newId();
 });
@@ -47,16 +47,16 @@ async function talk(publicKey: string | null = null): Promise<void> {
   await until(async () => !(await service.snapshot(id)).is_processing);
 }
 
-/** Lets time pass and cleans up, as the service does by itself every five minutes. */
+/** Lets time pass and cleans up, as the service does every five minutes. */
 async function later(ms: number): Promise<void> {
   await service.clock.advance(ms);
-  // The one that a timer has begun may have asked at an earlier time.
+  // A cleanup started by a timer may have used an earlier time.
   await service.cleanup.run();
   await service.cleanup.run();
 }
 
 describe("expiry", () => {
-  it("takes an empty session an hour after its last use, and not before", async () => {
+  it("removes an empty session one hour after its last use", async () => {
     await service.snapshot(id);
     await later(HOUR);
     expect(await exists()).toBe(true);
@@ -65,7 +65,7 @@ describe("expiry", () => {
     expect((await service.snapshot(id)).messages).toEqual([]);
   });
 
-  it("takes a session with a message when it was not used for long, and one with a wallet never", async () => {
+  it("removes an unused session with a message, but never one with a wallet", async () => {
     await talk();
     await later(UNBOUND);
     expect(await exists()).toBe(true);
@@ -77,7 +77,7 @@ describe("expiry", () => {
     expect(await exists()).toBe(true);
   });
 
-  it("goes by the App of a session, and by the configuration that is in force", async () => {
+  it("uses the current expiry of the session's App", async () => {
     const { config } = service;
     const settings = config.apps["default"]!;
     const brief = { ...settings, expiry: { emptyMs: HOUR, unboundMs: HOUR } };
@@ -96,53 +96,47 @@ describe("expiry", () => {
   it.each([
     ["get session", () => service.threads.get(id)],
     ["list messages", () => service.threads.messages(id, null, 10)],
-  ])(
-    "counts %s as use, in memory and out of it, and notes it every five minutes at most",
-    async (_what, ask) => {
-      await service.snapshot(id);
-      await service.clock.advance(25 * MINUTE);
-      await ask();
-      // Half an hour and more without use.
-      await service.evict();
-      expect(service.registry.inMemory(id)).toBeNull();
-      await ask();
-      await later(HOUR - 1);
-      expect(await exists()).toBe(true);
-      await service.snapshot(id);
-      const noted = count("sessions.touch");
-      await ask();
-      expect(count("sessions.touch")).toBe(noted);
-    },
-  );
+  ])("counts %s as use, in memory or not, recorded at most every five minutes", async (_what, ask) => {
+    await service.snapshot(id);
+    await service.clock.advance(25 * MINUTE);
+    await ask();
+    // Half an hour and more without use.
+    await service.evict();
+    expect(service.registry.inMemory(id)).toBeNull();
+    await ask();
+    await later(HOUR - 1);
+    expect(await exists()).toBe(true);
+    await service.snapshot(id);
+    const noted = count("sessions.touch");
+    await ask();
+    expect(count("sessions.touch")).toBe(noted);
+  });
 
   it.each([
     ["get session", () => service.threads.get(id), "sessions.find"],
     ["list messages", () => service.threads.messages(id, null, 10), "sessions.messagePage"],
-  ])(
-    "answers %s with one read and no write if the store has its use noted lately",
-    async (_what, ask, read) => {
-      await service.snapshot(id);
-      await service.evict();
-      await ask();
-      // The cleanup asks the store at the same time.
-      const asked: string[] = [];
-      before = (method, parameters) => {
-        if (JSON.stringify(parameters).includes(id)) asked.push(method);
-        return undefined;
-      };
-      await service.clock.advance(5 * MINUTE - 1);
-      await ask();
-      await ask();
-      expect(asked).toEqual([read, read]);
-      await service.clock.advance(1);
-      await ask();
-      await ask();
-      expect(asked.slice(2)).toEqual([read, "sessions.touch", read]);
-      expect(service.registry.inMemory(id)).toBeNull();
-    },
-  );
+  ])("answers %s with one read and no write if its use was recorded lately", async (_what, ask, read) => {
+    await service.snapshot(id);
+    await service.evict();
+    await ask();
+    // The cleanup asks the store at the same time.
+    const asked: string[] = [];
+    before = (method, parameters) => {
+      if (JSON.stringify(parameters).includes(id)) asked.push(method);
+      return undefined;
+    };
+    await service.clock.advance(5 * MINUTE - 1);
+    await ask();
+    await ask();
+    expect(asked).toEqual([read, read]);
+    await service.clock.advance(1);
+    await ask();
+    await ask();
+    expect(asked.slice(2)).toEqual([read, "sessions.touch", read]);
+    expect(service.registry.inMemory(id)).toBeNull();
+  });
 
-  it("never takes a session that was used within its time, though the use is noted late", async () => {
+  it("never removes a session in use, although use is recorded late", async () => {
     await service.snapshot(id);
     const noted = service.clock.now();
     await service.clock.advance(5 * MINUTE - 1);
@@ -154,7 +148,7 @@ describe("expiry", () => {
     expect(await exists()).toBe(true);
   });
 
-  it("forgets what memory holds of the life, and the id begins a new one", async () => {
+  it("drops the incarnation from memory, and the id starts a new one", async () => {
     await talk();
     const { last_event_id: old } = await service.snapshot(id);
     await later(UNBOUND + 6 * MINUTE);
@@ -164,7 +158,7 @@ describe("expiry", () => {
     expect(fresh.last_event_id.split("-")[0]).not.toBe(old.split("-")[0]);
   });
 
-  it("takes no session that works, however long it takes", async () => {
+  it("never removes a processing session", async () => {
     await service.say(id, "hello");
     await service.model.next();
     await service.clock.advance(4 * MINUTE);
@@ -174,7 +168,7 @@ describe("expiry", () => {
     );
   });
 
-  it("takes no session whose events somebody reads, and takes it when nobody does any more", async () => {
+  it("removes a session only after its last event stream was closed", async () => {
     const sink = new RecordingSink();
     const stream = await service.feed.open(
       { sessionId: id, access: FOR_ANYBODY, include: new Set(), lastEventId: null },
@@ -190,8 +184,8 @@ describe("expiry", () => {
   });
 });
 
-describe("the cleanup", () => {
-  it("goes in portions, and others get their turn between them", async () => {
+describe("Cleanup", () => {
+  it("works in batches, and other requests run in between", async () => {
     const ids = Array.from({ length: 450 }, newId);
     await Promise.all(ids.map((one) => service.snapshot(one)));
     await later(HOUR + 5 * MINUTE);
@@ -210,7 +204,7 @@ describe("the cleanup", () => {
     expect(await exists()).toBe(true);
   });
 
-  it("keeps the last events of a session, or those of 24 hours, whichever is more", async () => {
+  it("keeps the last events of a session or those of 24 hours, whichever is more", async () => {
     await service.threads.create(id, "0xa", null);
     for (let n = 1; n <= 30; n += 1) await service.threads.rename(id, `title ${n}`);
     const floor = async () => (await service.store.events.after(id, 0, 1))?.floor;
@@ -222,7 +216,7 @@ describe("the cleanup", () => {
     expect(page?.events.map(({ number }) => number)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
   });
 
-  it("forgets idempotency keys after 24 hours", async () => {
+  it("removes idempotency keys after 24 hours", async () => {
     await service.say(id, "hello", { idempotencyKey: "k", publicKey: "0xa" });
     (await service.model.next()).finish();
     await later(24 * HOUR - MINUTE);
@@ -232,7 +226,7 @@ describe("the cleanup", () => {
     expect((await service.say(id, "hello", { idempotencyKey: "k" })).messages).toHaveLength(3);
   });
 
-  it("counts the sizes of sessions of an older version, in portions of 50", async () => {
+  it("counts the sizes of sessions of an older version, 50 at a time", async () => {
     const limits: unknown[] = [];
     before = (method, parameters) => {
       if (method === "sessions.countSizes") limits.push(...parameters);
@@ -242,12 +236,12 @@ describe("the cleanup", () => {
     expect(limits).toEqual([50]);
   });
 
-  it("runs once however often it is asked for at a time", async () => {
+  it("runs once for concurrent calls", async () => {
     await Promise.all([service.cleanup.run(), service.cleanup.run(), service.cleanup.run()]);
     expect(count("sessions.expire")).toBe(1);
   });
 
-  it("runs in one of several processes on a store, and in another when that one is gone", async () => {
+  it("runs in one of several processes, and in another one when that is gone", async () => {
     const { store, registry, dispatcher, clock, apps } = service;
     const events = { keepCount: 10, keepMs: HOUR };
     const other = new Cleanup({ store, registry, dispatcher, clock, logger: SILENT, apps, events });
@@ -264,7 +258,7 @@ describe("the cleanup", () => {
     await other.stop();
   });
 
-  it("goes by the store's clock, however wrong that of its own machine is", async () => {
+  it("uses the store's clock, not its own", async () => {
     await service.snapshot(id);
     for (let n = 1; n <= 30; n += 1) await service.threads.rename(id, `title ${n}`);
     const { store, registry, dispatcher, apps } = service;
@@ -278,7 +272,7 @@ describe("the cleanup", () => {
     await ahead.stop();
   });
 
-  it("is put off, and fails nobody, when the store cannot do it", async () => {
+  it("is retried later when the store fails, and fails no request", async () => {
     await service.snapshot(id);
     before = (method) =>
       method === "sessions.expire"
@@ -291,7 +285,7 @@ describe("the cleanup", () => {
     await until(async () => !(await exists()));
   });
 
-  it("ends with the portion that runs when the service stops", async () => {
+  it("ends after the current batch when the service stops", async () => {
     const gate = Promise.withResolvers<void>();
     before = (method) => (method === "sessions.expire" ? gate.promise : undefined);
     void service.cleanup.run();

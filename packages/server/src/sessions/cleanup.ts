@@ -1,5 +1,5 @@
-// The periodic cleanup removes expired sessions, events and idempotency keys, and counts the sizes of sessions of older versions. It works in
-// small portions, so that it never holds up requests.
+// The periodic cleanup removes expired sessions, events and idempotency keys, and counts the sizes of sessions of older versions. It works
+// in small batches, so that it never delays requests.
 
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -11,11 +11,11 @@ import { USE_NOTED_MS } from "./session.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 const EVERY_MS = 5 * 60_000;
-/** Of several processes on one store, one cleans up: less than the time between two looks, so that one alone does it at each of them. */
+/** How long one process holds the duty. Shorter than the interval, so that exactly one process cleans up in each interval. */
 const HELD_MS = EVERY_MS - 30_000;
 const DUTY = "cleanup";
 const PORTION = 200;
-/** Sessions whose rows are all read to count them: fewer at a time. */
+/** Smaller, because counting reads all rows of a session. */
 const COUNTED_PORTION = 50;
 
 export interface CleanupOptions {
@@ -24,7 +24,7 @@ export interface CleanupOptions {
   readonly dispatcher: Dispatcher;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Each says how long its sessions are kept; `default` also for those of Apps that are gone. */
+  /** Each App has its expiry; that of `default` also applies to sessions of removed Apps. */
   readonly apps: AppCatalog;
   readonly events: { readonly keepCount: number; readonly keepMs: number };
 }
@@ -48,15 +48,15 @@ export class Cleanup {
       if (this.#stopped) return;
       at = await store.jobs.takeDuty(DUTY, HELD_MS);
     } catch (error) {
-      logger.warn({ err: error }, "the cleanup could not be begun; it is tried again in five minutes");
+      logger.warn({ err: error }, "could not start the cleanup; retrying in five minutes");
       return;
     }
     if (at !== null) await this.run(at);
   }
 
   /**
-   * Runs a cleanup now, or waits for the one that runs. `at` is the store's time where others use it too: a machine whose clock is wrong
-   * must not end the sessions of all. Never rejects.
+   * Runs a cleanup now, or joins the one in progress. `at` is the store's time if other processes use it: a node with a wrong clock must
+   * not expire sessions. Never rejects.
    */
   async run(at = this.#options.clock.now()): Promise<void> {
     this.#running ??= this.#clean(at).finally(() => {
@@ -84,11 +84,11 @@ export class Cleanup {
       const done = { sessions, trimmed, keys, counted };
       if (Object.values(done).some((count) => count > 0)) logger.info(done, "cleaned up");
     } catch (error) {
-      logger.warn({ err: error }, "the cleanup was broken off; it runs again in five minutes");
+      logger.warn({ err: error }, "the cleanup failed; it runs again in five minutes");
     }
   }
 
-  /** Repeats a portion until there is less than one left. */
+  /** Repeats a batch until one is not full. */
   async #inPortions(portion: () => Promise<number>, size = PORTION): Promise<number> {
     let total = 0;
     for (let done = size; done >= size && !this.#stopped; ) {
@@ -100,7 +100,7 @@ export class Cleanup {
 
   async #expireSome(at: number): Promise<number> {
     const { store, registry, dispatcher, apps } = this.#options;
-    // Use is noted up to USE_NOTED_MS late, so a session that was used within its time is never among these.
+    // Use is recorded up to USE_NOTED_MS late, so a session in use never counts as expired.
     const now = at - USE_NOTED_MS;
     const times = apps.names().flatMap((name) => {
       const expiry = apps.get(name)?.expiry;

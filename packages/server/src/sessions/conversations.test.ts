@@ -12,7 +12,7 @@ afterEach(() => service.close());
 const idle = async (sessionId = id): Promise<boolean> => !(await service.snapshot(sessionId)).is_processing;
 
 describe("a user state", () => {
-  it("is stored after a change was admitted, and not at all when the session has it already", async () => {
+  it("is stored after an admitted change, and not if the session has it already", async () => {
     const calls: string[] = [];
     await service.close();
     service = await startService({ beforeCall: (method) => void calls.push(method) });
@@ -39,7 +39,7 @@ describe("a user state", () => {
     expect(await service.snapshot(id)).toMatchObject({ user_state: { evm: { chain_id: 2 } } });
   });
 
-  it("is not stored when its change is refused", async () => {
+  it("is not stored if its change is rejected", async () => {
     const refused = new Error("Too many changes");
     const request = {
       sessionId: id,
@@ -54,7 +54,7 @@ describe("a user state", () => {
 });
 
 describe("a chat", () => {
-  it("answers at once, shows the text while it streams, and ends idle", async () => {
+  it("returns at once, shows streaming text, and ends idle", async () => {
     const first = await service.say(id, "hello");
     expect(first).toMatchObject({ is_processing: true, status: "processing", title: "New Chat" });
     expect(lines(first.messages)).toEqual(["user complete: hello"]);
@@ -70,7 +70,7 @@ describe("a chat", () => {
     expect(last).toMatchObject({ status: "idle", title: "hello" });
   });
 
-  it("waits behind the running turn, and its answer comes at the end", async () => {
+  it("waits behind the running turn, and its answer comes last", async () => {
     await service.say(id, "one");
     const first = await service.model.next();
     const busy = await service.say(id, "two");
@@ -88,14 +88,14 @@ describe("a chat", () => {
     ]);
   });
 
-  it("is refused with 429 when ten wait already, and nothing of it is kept", async () => {
+  it("is rejected with 429 if ten are waiting, and stores nothing", async () => {
     await service.say(id, "running");
     for (let n = 1; n <= 10; n += 1) await service.say(id, `waiting ${n}`);
     await expect(service.say(id, "too many")).rejects.toMatchObject({ status: 429, code: "queue_full" });
     expect((await service.snapshot(id)).messages).toHaveLength(11);
   });
 
-  it("is refused with 409 when its session is full, and another session takes it", async () => {
+  it("is rejected with 409 if its session is full, and accepted by another session", async () => {
     await service.close();
     service = await startService({
       adjust: (config) => ({ ...config, limits: { ...config.limits, sessionBytes: 1000 } }),
@@ -112,14 +112,14 @@ describe("a chat", () => {
     expect((await service.say(newId(), "hello")).is_processing).toBe(true);
   });
 
-  it("under the same idempotency key answers with the same turn, and with another message is a conflict", async () => {
+  it("with a used idempotency key returns the same turn, and conflicts with another message", async () => {
     await service.say(id, "hello", { idempotencyKey: "k" });
     const again = await service.say(id, "hello", { idempotencyKey: "k" });
     expect(lines(again.messages)).toEqual(["user complete: hello"]);
     await expect(service.say(id, "other", { idempotencyKey: "k" })).rejects.toMatchObject({ status: 409 });
   });
 
-  it("that was accepted before is answered also when as many wait for the assistant as may", async () => {
+  it("that was accepted before is answered even if the maximum number of turns waits", async () => {
     await service.close();
     service = await startService({
       adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 1, maxWaiting: 1 } }),
@@ -136,7 +136,7 @@ describe("a chat", () => {
     await expect(service.say(id, "another", { idempotencyKey: "k" })).rejects.toMatchObject(reused);
   });
 
-  it("waits for the end when asked to, and no longer than asked", async () => {
+  it("waits for the end on request, up to the given time", async () => {
     const answered = service.say(id, "hello", { waitMs: 5_000 });
     (await service.model.next()).say("done").finish();
     expect(lines((await answered).messages)[1]).toBe("agent complete: done");
@@ -147,7 +147,7 @@ describe("a chat", () => {
     expect((await late).is_processing).toBe(true);
   });
 
-  it("under another wallet goes on under the first, with a notice", async () => {
+  it("with another wallet keeps the first one, with a notice", async () => {
     await service.say(id, "hello", { publicKey: "first" });
     const snapshot = await service.say(id, "again", { publicKey: "second" });
     expect(snapshot.system_events.map(({ payload }) => payload["code"])).toEqual(["wallet_differs"]);
@@ -162,7 +162,7 @@ describe("a chat", () => {
 });
 
 describe("an interrupt", () => {
-  it("keeps what was said, drops what waits, and nothing of the turn changes afterwards", async () => {
+  it("keeps the text so far, drops waiting messages, and ends all changes of the turn", async () => {
     await service.say(id, "one");
     const call = await service.model.next();
     await service.say(id, "two");
@@ -181,7 +181,7 @@ describe("an interrupt", () => {
     expect(parse(await service.conversations.interrupt(id, null))).toEqual(sealed);
   });
 
-  it("is followed by a chat that the model is told without what was dropped", async () => {
+  it("hides dropped messages from the model in the next chat", async () => {
     await service.say(id, "one");
     (await service.model.next()).say("part");
     await service.say(id, "dropped");
@@ -193,14 +193,14 @@ describe("an interrupt", () => {
     expect(prompt.join()).not.toContain("dropped");
   });
 
-  it("on a session that does nothing changes nothing, not even its version", async () => {
+  it("changes nothing in an idle session, not even its version", async () => {
     const before = await service.snapshot(id);
     expect(parse(await service.conversations.interrupt(id, null))).toEqual(before);
   });
 });
 
 describe("tools", () => {
-  it("run between two steps, each call with exactly one result", async () => {
+  it("run between two steps, with exactly one result for each call", async () => {
     await service.say(id, "what is 12 * 7?");
     const first = await service.model.next();
     first.say("Let me see.").callTool("calculator", { expression: "12 * 7" }, "c1").finish("tool-calls");
@@ -214,7 +214,7 @@ describe("tools", () => {
     expect(message.tool_results).toMatchObject([{ call_id: "c1", is_error: false }]);
   });
 
-  it("that the model made up are answered with an error that it can read", async () => {
+  it("that do not exist return an error to the model", async () => {
     await service.say(id, "go");
     (await service.model.next()).callTool("no_such_tool", {}).finish("tool-calls");
     const second = await service.model.next();
@@ -226,7 +226,7 @@ describe("tools", () => {
 });
 
 describe("a model that fails", () => {
-  it("fails the turn, tells why without secrets, and leaves the session idle", async () => {
+  it("fails the turn, shows the cause without secrets, and leaves the session idle", async () => {
     await service.say(id, "hello");
     (await service.model.next()).fail(new Error("socket 10.0.0.1 broke, key sk-123"));
     await until(idle);
@@ -236,14 +236,14 @@ describe("a model that fails", () => {
     expect(JSON.stringify(snapshot)).not.toContain("sk-123");
   });
 
-  it("keeps what was said when its answer breaks off", async () => {
+  it("keeps the text so far when its answer breaks off", async () => {
     await service.say(id, "hello");
     (await service.model.next()).say("half an ans").breakOff();
     await until(idle);
     expect(lines((await service.snapshot(id)).messages)[1]).toBe("agent failed: half an ans");
   });
 
-  it("that makes no progress is stopped after five minutes", async () => {
+  it("is stopped after five minutes without progress", async () => {
     await service.say(id, "hello");
     const call = await service.model.next();
     await service.pass(301_000);
@@ -255,7 +255,7 @@ describe("a model that fails", () => {
 });
 
 describe("deleting", () => {
-  it("stops the turn, and the same id begins a new life with nothing of the old one", async () => {
+  it("stops the turn, and the id starts a new incarnation without any old data", async () => {
     const before = await service.say(id, "secret");
     const call = await service.model.next();
     call.say("streaming");
@@ -268,7 +268,7 @@ describe("deleting", () => {
     expect(await service.snapshot(id)).toEqual(fresh);
   });
 
-  it("makes those who wait for the session hear that it is gone", async () => {
+  it("ends requests that wait for the session with 404", async () => {
     const waiting = service.say(id, "hello", { waitMs: 60_000 });
     await service.model.next();
     await service.threads.remove(id);

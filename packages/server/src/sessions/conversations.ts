@@ -1,4 +1,4 @@
-// The use cases of one conversation: chat, state, interrupt, and making a session exist.
+// The use cases of one conversation: chat, state, interrupt, and creating a session.
 
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatInput, ChatOutcome } from "../core/commands/chat.ts";
@@ -34,7 +34,7 @@ export interface ConversationsOptions extends SettledAnswersOptions {
   readonly limits: Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
 }
 
-/** Where a session stands for whoever reads its events. */
+/** The position of a session's event log. */
 type SessionPosition = Pick<
   Session,
   "spelling" | "life" | "head" | "app" | "epoch" | "streaming" | "pendingActions"
@@ -120,7 +120,7 @@ export class Conversations implements ConversationService {
     return store.sessions.find(sessionId).then((record) => ({ app: record?.app ?? DEFAULT_APP, seen: null }));
   }
 
-  /** From here on nobody waits for a session to stop processing: the service ends. */
+  /** Ends all waits for sessions to stop processing; the service is stopping. */
   stopWaiting(): void {
     this.#answers.stopWaiting();
   }
@@ -128,7 +128,7 @@ export class Conversations implements ConversationService {
   async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
     const { sessionId, userState, waitMs, seen = null } = request;
     const { registry, store } = this.#options;
-    // A poll that repeats the user state of a session in memory changes nothing, and is answered as one without it.
+    // Repeating the user state of a session in memory changes nothing, so it is only a read.
     const isRead = userState === null || registry.inMemory(sessionId) !== null;
     const session = isRead ? await registry.get(sessionId, admit, seen) : null;
     if (session !== null && (userState === null || session.has(userState))) {
@@ -146,7 +146,7 @@ export class Conversations implements ConversationService {
   async #accept(
     request: ChatRequest,
     app: AppDefinition,
-    place: Reservation,
+    slot: Reservation,
     admit: AdmitNewSession,
   ): Promise<Session | null> {
     const { registry, store, titles } = this.#options;
@@ -155,10 +155,10 @@ export class Conversations implements ConversationService {
       const settled = await registry.commit(request.sessionId, admit, (target) =>
         store.turns.chat(target, {
           ...chatInputOf(request, app, this.#options.limits),
-          // Only an interrupt needs the text, and it may be long.
+          // Only an interrupt needs the text, which may be long.
           streamed: app.onBusy === "interrupt" ? this.#streamed(request.sessionId) : null,
-          claim: place.claim,
-          fullProviders: place.fullProviders,
+          claim: slot.claim,
+          fullProviders: slot.fullProviders,
         }),
       );
       outcome = settled.outcome;
@@ -169,15 +169,15 @@ export class Conversations implements ConversationService {
       }
       return settled.session;
     } catch (error) {
-      // Nobody knows whether the turn was stored: if it waits, it must not wait for somebody else to ring.
+      // The turn may have been stored: then it may be claimable.
       if (outcome === null) this.#options.dispatcher.workArrived();
       throw error;
     } finally {
-      finishReservation(place, outcome);
+      finishReservation(slot, outcome);
     }
   }
 
-  /** What this process has of the text that streams in the session, committed or not. */
+  /** Returns the text that this process has of the session's running turn, committed or not. */
   #streamed(sessionId: string): PartialText | null {
     const session = this.#options.registry.inMemory(sessionId);
     const running = session === null ? null : this.#options.running.ofSession(session.key);
@@ -185,7 +185,7 @@ export class Conversations implements ConversationService {
     return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
   }
 
-  /** The route has let the request through; the configuration may have been replaced since. */
+  /** Throws `AppGone` if the configuration was replaced since the route checked access. */
   #app(name: string): AppDefinition {
     const app = this.#options.apps.get(name);
     if (app === null) throw new AppGone();

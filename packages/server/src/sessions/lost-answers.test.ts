@@ -1,4 +1,4 @@
-// Commits whose answer is lost: nobody knows whether they happened, and what is shown must be what is stored.
+// Commits with an unknown outcome: the service must show what is stored.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { losingAnswerOf, type BeforeCall } from "../../test/intercepted-store.ts";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** A session with an answered message, and a title that nobody makes any more. */
+/** A session with an answered message, without a title job. */
 async function talk(): Promise<void> {
   await service.say(id, "hello");
   (await service.model.next()).say("hi").finish();
@@ -45,8 +45,8 @@ const CHANGES: readonly (readonly [string, string, () => Promise<unknown>])[] = 
   ],
 ];
 
-describe("a session in memory, when the answer of the store is lost after the commit", () => {
-  it.each(CHANGES)("shows what is stored: %s", async (_what, method, change) => {
+describe("a session in memory, when the result of a commit is lost", () => {
+  it.each(CHANGES)("shows the stored state: %s", async (_what, method, change) => {
     await talk();
     const shown = await service.snapshot(id);
     before = losingAnswerOf(method, service.store);
@@ -60,7 +60,7 @@ describe("a session in memory, when the answer of the store is lost after the co
     expect(await service.snapshot(id)).toMatchObject({ title: after.title, user_state: after.user_state });
   });
 
-  it("shows that it was interrupted, and what ran for it stops", async () => {
+  it("shows the interrupt, and stops its turn", async () => {
     await service.say(id, "hello");
     const { options } = await service.model.next();
     before = losingAnswerOf("turns.interrupt", service.store);
@@ -69,14 +69,14 @@ describe("a session in memory, when the answer of the store is lost after the co
     expect(options.abortSignal?.aborted).toBe(true);
   });
 
-  it("shows a title that was made for it", async () => {
+  it("shows its generated title", async () => {
     before = losingAnswerOf("jobs.finishTitle", service.store);
     await service.say(id, "hello");
     await until(() => service.registry.inMemory(id) === null);
     expect((await service.snapshot(id)).title).toBe("hello");
   });
 
-  it("stays where it is when nothing was changed: without the store it is all there is to show", async () => {
+  it("stays in memory if nothing was changed", async () => {
     await talk();
     before = () => Promise.reject(new Unavailable(503, "store_unavailable", "Nothing was changed.", 1));
     await expect(service.threads.rename(id, "Mine")).rejects.toMatchObject({ status: 503 });
@@ -84,14 +84,14 @@ describe("a session in memory, when the answer of the store is lost after the co
   });
 });
 
-describe("a turn, when the answer of the store is lost after one of its commits", () => {
+describe("a turn, when the result of one of its commits is lost", () => {
   let one: JournaledTurn;
   beforeEach(async () => {
     one = await JournaledTurn.start();
   });
   afterEach(() => one.close());
 
-  it("is shown with what was stored, and its text goes on streaming", async () => {
+  it("shows the stored state, and its text goes on streaming", async () => {
     await one.journal.stepWithCalls(step(1, "first"), [call("a")], []);
     one.before = losingAnswerOf("turns.toolResult", one.service.store);
     const result = one.journal.toolResult({ callId: "a", output: 1, isError: false, durationMs: 1 });
@@ -116,7 +116,7 @@ describe("a turn, when the answer of the store is lost after one of its commits"
     expect(await one.journal.complete(step(2, "second"))).toBe(true);
   });
 
-  it("rings for the next one when it was its end that was stored", async () => {
+  it("triggers the next turn if its end was stored", async () => {
     await one.service.say(one.id, "next");
     one.before = losingAnswerOf("turns.complete", one.service.store);
     const ended = one.journal.complete(step(1, "done"));

@@ -14,7 +14,7 @@ const choose = (rig: string, utilityModel: string | null = null) =>
   service.models.setModel({ ...NO_APP_NAMED, sessionId: id, rig, utilityModel }, null);
 
 describe("setting the model", () => {
-  it("answers what is now in force, and whether it has created the session", async () => {
+  it("returns the models in force, and whether it created the session", async () => {
     expect(await choose("demo/assistant")).toEqual({
       success: true,
       rig: "demo/assistant",
@@ -25,7 +25,7 @@ describe("setting the model", () => {
     expect(await choose(MODEL)).toMatchObject({ baml: MODEL });
   });
 
-  it("is kept, also out of memory, and decides who answers", async () => {
+  it("survives an eviction, and selects the model of the next turn", async () => {
     await choose("demo/assistant");
     await service.evict();
     expect((await service.snapshot(id)).model).toBe("demo/assistant");
@@ -38,7 +38,7 @@ describe("setting the model", () => {
     ["rig", "other/model", null],
     ["baml", MODEL, "other/model"],
   ])(
-    "refuses a %s that the App does not offer, and creates nothing",
+    "rejects a %s that the App does not offer, and creates nothing",
     async (parameter, rig, utilityModel) => {
       await expect(choose(rig, utilityModel)).rejects.toMatchObject({
         status: 400,
@@ -49,7 +49,7 @@ describe("setting the model", () => {
     },
   );
 
-  it("is a conflict in a session of another App", async () => {
+  it("conflicts in a session of another App", async () => {
     await service.close();
     service = await startService({ adjust: withApps("defi") });
     await service.say(id, "hello", { app: "defi" });
@@ -62,7 +62,7 @@ describe("setting the model", () => {
 });
 
 describe("the list of models", () => {
-  it("is the default App's where nothing says otherwise, and creates the session that is named", async () => {
+  it("is that of the default App, and creates the named session", async () => {
     const models = [MODEL, "demo/assistant"];
     for (const sessionId of [null, id]) {
       expect(await service.models.listModels({ ...NO_APP_NAMED, sessionId }, null)).toEqual(models);
@@ -70,7 +70,7 @@ describe("the list of models", () => {
     expect(await service.store.sessions.find(id)).toMatchObject({ app: null });
   });
 
-  it("creates no session that is not admitted", async () => {
+  it("creates no session without admission", async () => {
     const refused = new Error("too many");
     const admit = { spelling: id, admit: () => Promise.reject(refused) };
     const request = { ...NO_APP_NAMED, sessionId: id };
@@ -79,7 +79,7 @@ describe("the list of models", () => {
   });
 });
 
-describe("the App that a request about models is for", () => {
+describe("the App of a request about models", () => {
   let apps: TestService;
   beforeEach(async () => {
     apps = await startService({ adjust: withApps("defi", "games") });
@@ -99,7 +99,7 @@ describe("the App that a request about models is for", () => {
     ["else the one that the key opens", null, "games", "games"],
     ["else the default one", null, null, "default"],
   ])(
-    "is %s for a session that belongs to none, and is asked about before anything is created",
+    "is %s for a session without an App, and is authorized before anything is created",
     async (_, app, keyApp, expected) => {
       asked.length = 0;
       await apps.models.listModels({ ...wanted(app, keyApp), sessionId: null }, null);
@@ -123,7 +123,7 @@ describe("the App that a request about models is for", () => {
     },
   );
 
-  it("is the session's once it belongs to one, also where it was only opened before", async () => {
+  it("is that of the session once it has one", async () => {
     await apps.threads.create(id, null, null);
     expect(await apps.conversations.appOf(id)).toBe("default");
     await apps.say(id, "hello", { app: "defi" });
@@ -140,7 +140,7 @@ describe("the App that a request about models is for", () => {
     }
   });
 
-  it("is asked about where it is another one than the session's, before the conflict is told", async () => {
+  it("is authorized before a conflict with the session's App is reported", async () => {
     await apps.say(id, "hello", { app: "defi" });
     const forbidden = new Error("not for you");
     const authorize = (name: string) => {
@@ -150,7 +150,7 @@ describe("the App that a request about models is for", () => {
     await expect(apps.models.listModels(request, null)).rejects.toBe(forbidden);
   });
 
-  it("may still be another one for the first chat, which drops the models that were chosen", async () => {
+  it("may differ in the first chat, which drops the chosen models", async () => {
     const chosen = { rig: "demo/assistant", utilityModel: MODEL };
     await apps.models.setModel({ ...wanted("default", null), ...chosen, sessionId: id }, null);
     expect(await apps.conversations.appOf(id)).toBe("default");
@@ -163,7 +163,7 @@ describe("the App that a request about models is for", () => {
 });
 
 describe("the App of a session", () => {
-  it("is known at once in memory, and also out of it", async () => {
+  it("is known synchronously in memory, and read otherwise", async () => {
     const apps = await startService({ adjust: withApps("defi") });
     expect(await apps.conversations.appOf(id)).toMatchObject({ app: "default" });
     await apps.say(id, "hello", { app: "defi" });

@@ -12,7 +12,7 @@ import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** Which model a session talks to, and which ones there are (contract section 4). */
+/** Sets and lists the models of a session (contract section 4). */
 export class ModelChoices implements ModelService {
   readonly #store: Store;
   readonly #registry: SessionRegistry;
@@ -37,7 +37,7 @@ export class ModelChoices implements ModelService {
     return { success: true, rig: record.model, baml: record.utilityModel ?? app.utilityModel, created };
   }
 
-  /** Makes the session exist, where one is named; the models are those of its App, else of the one that the request comes to. */
+  /** Creates the session if one is named. Returns the models of its App, or of the App that the request resolves to. */
   async listModels(request: ListModelsRequest, admit: AdmitNewSession): Promise<readonly string[]> {
     const { sessionId, app, keyApp } = request;
     const belongsTo = sessionId === null ? null : await this.#appOfSession(sessionId);
@@ -50,7 +50,7 @@ export class ModelChoices implements ModelService {
     return models;
   }
 
-  /** The App that the session belongs to, `null` while it belongs to none. */
+  /** Returns the App of the session, or `null` before its first chat. */
   async #appOfSession(sessionId: string): Promise<string | null> {
     return (await this.#store.sessions.find(sessionId))?.app ?? null;
   }
@@ -58,7 +58,7 @@ export class ModelChoices implements ModelService {
   #allowed(name: string, { authorize }: WantedApp): AppDefinition {
     authorize(name);
     const app = this.#apps.get(name);
-    // It may have left the configuration since. No other one stands in: nothing of one App reaches another.
+    // It may have been removed from the configuration. No other App replaces it.
     if (app === null) throw new AppGone();
     return app;
   }

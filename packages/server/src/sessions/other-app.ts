@@ -2,7 +2,7 @@ import { OtherApp } from "../core/errors.ts";
 import { countsAs } from "../core/session.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** The refusal of what was asked under `apps`. Whoever looks again must not be told the same by a memory that is behind. */
+/** Returns the error for a session of another App. Invalidates the session if memory says otherwise, so that a retry sees its App. */
 export function otherApp(
   registry: Pick<SessionRegistry, "resident" | "invalidate">,
   sessionId: string,

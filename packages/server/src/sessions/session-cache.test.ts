@@ -170,7 +170,7 @@ function given() {
   return { subject, memory, begun, kinds };
 }
 
-/** Lets everything go on that does not depend on a load. */
+/** Lets everything continue that does not depend on a load. */
 async function drainMicrotasks(): Promise<void> {
   for (let turns = 0; turns < 200; turns += 1) await Promise.resolve();
 }
@@ -197,7 +197,7 @@ describe("SessionLoads", () => {
     const [old, fresh] = [loadedSession("old"), loadedSession("fresh")];
     (await begun(1)).answer(old);
     expect(await first).toBe(old);
-    // What the first one has loaded is not right any more: nothing in memory is.
+    // The first result is outdated, and memory has no current session.
     const load = await begun(2);
     const third = subject.load(ID, admits, true);
     load.answer(fresh);
@@ -223,13 +223,13 @@ describe("SessionLoads", () => {
     const opener = subject.load(ID, null, false);
     const made = loadedSession("made");
     (await begun(1)).answer(null);
-    // The load of all those who came meanwhile, so that nobody of them needs one more.
+    // The load that all callers of the meantime share.
     const second = await begun(2);
     expect(second.kind).toBe("open");
     second.answer(made);
     expect(await opener).toBe(made);
     expect(await Promise.all(finders.slice(1))).toEqual([made, made]);
-    // The first one has seen that it is not there, and asks whether he may create it.
+    // The first caller found nothing, and creates it after its admission.
     (await begun(3)).answer(made);
     expect(await finders[0]).toBe(made);
     expect(kinds()).toEqual(["find", "open", "open"]);

@@ -25,7 +25,7 @@ import { openSqliteStore } from "../store/sqlite/open.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 const MINUTE = 60_000;
-/** Read only where a session is created. */
+/** Used only when a session is created. */
 const SPELLING = "as-spelled";
 const admitted = (admit: Admit) => ({ spelling: id, admit });
 const ANYBODY = { spelling: SPELLING, admit: () => undefined };
@@ -55,7 +55,7 @@ afterEach(() => service.close());
 
 const count = (method: string): number => calls.filter((call) => call === method).length;
 
-/** A service that is not alone with its store, whose clock is so far ahead. */
+/** A service that shares its store, whose clock is ahead by this time. */
 function ofSeveral(aheadMs: number): Promise<TestService> {
   return startService({
     shared: async (clock) => ({
@@ -89,8 +89,8 @@ async function talk(): Promise<void> {
   await until(async () => !(await service.snapshot(id)).is_processing);
 }
 
-describe("finding a session", () => {
-  it("loads it once however many ask, and all of them get the same", async () => {
+describe("SessionRegistry", () => {
+  it("loads a session once for concurrent callers", async () => {
     await talk();
     await service.evict();
     calls = [];
@@ -100,7 +100,7 @@ describe("finding a session", () => {
     expect(lines(parse(found[0]!.view()).messages)).toEqual(["user complete: hello", "agent complete: hi"]);
   });
 
-  it("asks again after a load that failed", async () => {
+  it("loads again after a failure", async () => {
     before = () => Promise.reject(new Error("broken"));
     const both = await Promise.allSettled([service.registry.get(id, null), service.registry.get(id, null)]);
     expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
@@ -108,19 +108,19 @@ describe("finding a session", () => {
     expect((await service.registry.get(id, null)).id).toBe(id);
   });
 
-  it("never creates one when it only looks", async () => {
+  it("creates no session in find", async () => {
     expect(await service.registry.find(id)).toBeNull();
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
-  it("refuses those who may not create it, and only those", async () => {
+  it("rejects only callers that may not create the session", async () => {
     const asked = [NOBODY, ANYBODY, NOBODY, ANYBODY].map((admit) => service.registry.get(id, admit));
     const answers = await Promise.allSettled(asked);
-    // Nobody has to be asked for a session that is there by then.
+    // An existing session needs no admission.
     expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled", "fulfilled"]);
   });
 
-  it("asks once, however many want the same new one at the same time", async () => {
+  it("asks for admission once for concurrent callers", async () => {
     let asked = 0;
     const admit = admitted(async () => {
       await service.store.probe();
@@ -133,7 +133,7 @@ describe("finding a session", () => {
     expect((await service.snapshot(id)).messages).toHaveLength(10);
   });
 
-  it("waits for whoever has to be asked first, and creates nothing for who is refused then", async () => {
+  it("waits for the admission, and creates nothing after a refusal", async () => {
     const gate = Promise.withResolvers<void>();
     const getting = service.registry.get(
       id,
@@ -146,7 +146,7 @@ describe("finding a session", () => {
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
-  it("creates nothing for who is refused, and asks nobody about one that exists", async () => {
+  it("creates nothing after a refusal, and needs no admission for an existing session", async () => {
     await expect(service.registry.get(id, NOBODY)).rejects.toMatchObject({ status: 429 });
     await expect(service.conversations.chat(chatOf(id), NOBODY)).rejects.toMatchObject({ status: 429 });
     expect(await service.store.sessions.find(id)).toBeNull();
@@ -157,8 +157,8 @@ describe("finding a session", () => {
   });
 });
 
-describe("the use of a session", () => {
-  it("is noted again, before the answer, when it was noted five minutes ago", async () => {
+describe("recorded use", () => {
+  it("is renewed before the response after five minutes", async () => {
     await service.snapshot(id);
     await service.clock.advance(5 * MINUTE - 1);
     calls = [];
@@ -170,7 +170,7 @@ describe("the use of a session", () => {
     expect(count("sessions.touch")).toBe(1);
   });
 
-  it("counts from when it was asked to be noted, not from when the store has answered", async () => {
+  it("counts from the request to the store, not from its answer", async () => {
     await service.snapshot(id);
     await service.clock.advance(5 * MINUTE);
     const gate = Promise.withResolvers<void>();
@@ -186,7 +186,7 @@ describe("the use of a session", () => {
     expect(count("sessions.touch")).toBe(1);
   });
 
-  it("is noted by whatever changes the session", async () => {
+  it("is renewed by every change of the session", async () => {
     await service.snapshot(id);
     await service.clock.advance(4 * MINUTE);
     await service.threads.rename(id, "Mine");
@@ -197,7 +197,7 @@ describe("the use of a session", () => {
   });
 
   it.each([20, -20])(
-    "is noted every five minutes, whatever the store's clock says: %i minutes",
+    "is renewed every five minutes, whatever the store's clock says: %i minutes",
     async (minutes) => {
       await service.close();
       service = await ofSeveral(minutes * MINUTE);
@@ -211,7 +211,7 @@ describe("the use of a session", () => {
     },
   );
 
-  it("is not noted by a chat that was refused, although it brought the session into memory", async () => {
+  it("is not renewed by a rejected chat that loaded the session", async () => {
     await talk();
     await service.evict();
     const userState = { big: "x".repeat(9_000) } as never;
@@ -222,13 +222,13 @@ describe("the use of a session", () => {
   });
 });
 
-describe("a store that others change too", () => {
+describe("a store that other processes change", () => {
   beforeEach(async () => {
     await service.close();
     service = await ofSeveral(0);
   });
 
-  it("is asked whether a session exists only where it is not in memory", async () => {
+  it("is read for existence only if the session is not in memory", async () => {
     await talk();
     calls = [];
     await service.conversations.chat(chatOf(id), NOBODY);
@@ -241,7 +241,7 @@ describe("a store that others change too", () => {
     expect(count("sessions.find")).toBe(1);
   });
 
-  it("has somebody asked before a session that was deleted elsewhere is created again", async () => {
+  it("requires an admission before a session deleted elsewhere is created again", async () => {
     await talk();
     await service.store.sessions.remove(id);
     await expect(service.conversations.chat(chatOf(id), NOBODY)).rejects.toMatchObject({ status: 429 });
@@ -255,7 +255,7 @@ describe("a store that others change too", () => {
     expect(asked).toBe(1);
   });
 
-  it("is asked where a session stands once for a request that has asked it already", async () => {
+  it("is not read again for a version that the request has already read", async () => {
     await talk();
     const found = await service.conversations.appOf(id);
     const seen = typeof found === "string" ? null : found.seen;
@@ -271,7 +271,7 @@ describe("a store that others change too", () => {
     expect(await state(null)).toEqual([2, 1, 0]);
     await service.evict();
     await service.evict();
-    // It exists: nobody has to be asked.
+    // An existing session needs no admission.
     expect(await state(seen)).toEqual([2, 0, 0]);
   });
 });
@@ -292,14 +292,14 @@ describe("a session that was seen before it was deleted", () => {
     await talk();
   });
 
-  it("is not created again without asking who may", async () => {
+  it("is not created again without admission", async () => {
     const seen = await seenNow();
     await service.threads.remove(id);
     await expect(stateOf(seen)).rejects.toMatchObject({ status: 429 });
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
-  it("ends nothing of the life that has followed it", async () => {
+  it("does not affect the next incarnation", async () => {
     const seen = await seenNow();
     await service.threads.remove(id);
     await service.say(id, "two");
@@ -313,8 +313,8 @@ describe("a session that was seen before it was deleted", () => {
   });
 });
 
-describe("a life that is over", () => {
-  it("is noticed when its use is noted: who asks gets the next life, who reads hears that it is gone", async () => {
+describe("a deleted incarnation", () => {
+  it("is noticed when its use is recorded: callers get the next incarnation, and streams end", async () => {
     await talk();
     const old = await service.snapshot(id);
     const sink = new RecordingSink();
@@ -323,7 +323,7 @@ describe("a life that is over", () => {
       sink,
       null,
     );
-    // Another process deletes it, and nobody here is told.
+    // Another process deletes it without a notification.
     await service.store.sessions.remove(id);
     expect(await service.snapshot(id)).toEqual(old);
     await service.clock.advance(5 * MINUTE);
@@ -344,7 +344,7 @@ describe("a life that is over", () => {
 });
 
 describe("a session in memory that fell behind", () => {
-  it("is loaded again, and who waits goes on waiting for what is true", async () => {
+  it("is loaded again, and waiting requests continue on the new object", async () => {
     const answer = service.say(id, "hello", { waitMs: 60_000 });
     const call = await service.model.next();
     const session = service.registry.inMemory(id)!;

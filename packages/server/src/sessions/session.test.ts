@@ -31,8 +31,8 @@ const status = (number: number, next: "idle" | "processing"): NumberedEvent => (
 
 const shown = (session: Session) => parse(session.view());
 
-describe("a live session", () => {
-  it("takes each event once, whatever comes twice", () => {
+describe("Session", () => {
+  it("applies each event once", () => {
     const session = new Session(stored());
     const created: NumberedEvent = { number: 1, event: { type: "message_created", message: agent("W") } };
     session.apply([created, titled(2)]);
@@ -41,7 +41,7 @@ describe("a live session", () => {
     expect(shown(session).messages).toHaveLength(1);
   });
 
-  it("lets an event that comes too early wait for the ones before it", () => {
+  it("buffers an early event until the ones before it arrive", () => {
     const session = new Session(stored());
     expect(session.apply([titled(3)])).toBe(true);
     expect(shown(session)).toMatchObject({ title: "New Chat", last_event_id: "abc-0" });
@@ -50,7 +50,7 @@ describe("a live session", () => {
     expect(shown(session)).toMatchObject({ title: "title 3", last_event_id: "abc-3" });
   });
 
-  it("gives up when too much came too early, or a message is to change that it does not have", () => {
+  it("fails on too many early events, and on a change of an unknown message", () => {
     const waiting = Array.from({ length: 1001 }, (_, index) => titled(index + 2));
     expect(new Session(stored()).apply(waiting)).toBe(false);
     expect(new Session(stored()).apply(waiting.slice(1))).toBe(true);
@@ -58,7 +58,7 @@ describe("a live session", () => {
     expect(new Session(stored()).apply([updated])).toBe(false);
   });
 
-  it("sets the first text of a step apart from the steps before, and tells readers where it goes", () => {
+  it("separates the text of steps, and returns its offset", () => {
     const session = new Session(stored({ status: "processing" }));
     expect(session.grow("m1", "", "nobody streams")).toBeNull();
     session.apply([{ number: 1, event: { type: "message_created", message: agent("") } }]);
@@ -72,7 +72,7 @@ describe("a live session", () => {
     expect(shown(session).messages[0]?.content).toBe("one step\n\ntwo!");
   });
 
-  it("goes back to its finished steps when the turn is run again", () => {
+  it("drops the text of an unfinished step when the turn runs again", () => {
     const session = new Session(stored({ status: "processing" }));
     session.apply([{ number: 1, event: { type: "message_created", message: agent("done") } }]);
     session.grow("m1", "", "lost");
@@ -81,7 +81,7 @@ describe("a live session", () => {
     expect(session.grow("m1", "", "again")).toMatchObject({ offset: 4, text: "\n\nagain" });
   });
 
-  describe("that is loaded in the middle of an answer", () => {
+  describe("loaded in the middle of an answer", () => {
     const answer = (content: string): StoredSession["messages"][number] => ({
       position: 1,
       id: "m1",
@@ -96,7 +96,7 @@ describe("a live session", () => {
     const loaded = (content: string, checkpointed: string): Session =>
       new Session({ ...stored({ status: "processing" }), messages: [answer(content)], checkpointed });
 
-    it("shows what was checkpointed after the finished steps, until its turn is run again", () => {
+    it("shows the checkpointed text until its turn runs again", () => {
       expect(loaded("", "").streaming).toMatchObject({ messageId: "m1", text: "" });
       expect(loaded("", "so far").streaming?.text).toBe("so far");
       const session = loaded("done", "so far");
@@ -106,7 +106,7 @@ describe("a live session", () => {
       expect(session.grow("m1", "", "again")).toEqual({ messageId: "m1", offset: 4, text: "\n\nagain" });
     });
 
-    it("shows what its turn says from the beginning of a step in place of what was checkpointed", () => {
+    it("replaces the checkpointed text when its turn starts the step again", () => {
       const anew = { messageId: "m1", offset: 4, text: "\n\nanew" };
       expect(loaded("done", "so far").grow("m1", "", "anew")).toEqual(anew);
     });
@@ -117,7 +117,7 @@ describe("a live session", () => {
       ["all of it", "so far"],
     ])("goes on with what its turn has said, where the store has %s", (_what, checkpointed) => {
       const session = loaded("done", checkpointed);
-      // Readers may have been sent any part of it: all of the step's text mends that.
+      // Subscribers may have received any part, so they get the whole step.
       expect(session.grow("m1", "so far", " so")).toEqual({
         messageId: "m1",
         offset: 4,
@@ -167,7 +167,7 @@ describe("waiting for a session", () => {
   };
   const round = () => new Promise((resolve) => setImmediate(resolve));
 
-  it("is over at once when it does not work", async () => {
+  it("resolves at once if the session is idle", async () => {
     await expect(new Session(stored()).settled(NEVER)).resolves.toBeUndefined();
   });
 
@@ -188,7 +188,7 @@ describe("waiting for a session", () => {
     await session.settled(NEVER);
   });
 
-  it("leaves nothing behind when who waits has enough", async () => {
+  it("leaves no waiter behind after an abort", async () => {
     const session = new Session(stored({ status: "processing" }));
     const enough = new AbortController();
     const waiter = waiting(session, enough.signal);

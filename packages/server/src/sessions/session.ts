@@ -1,4 +1,4 @@
-// The one live object of a session: the fold of its committed events, and the text that streams at this moment.
+// A session in memory: the fold of its committed events, and its streaming text.
 
 import type { PendingAction, ResolvedAction, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction } from "../core/action.ts";
@@ -40,18 +40,18 @@ export class Session {
   /** As in `SessionRecord`. */
   readonly spelling: string;
   readonly life: string;
-  /** The store's key of this life. */
+  /** The store's key of this incarnation. */
   readonly key: number;
   readonly #snapshot: Snapshot;
   readonly #answer: AnswerText;
-  /** Events that arrived before the ones that come first. */
+  /** Events that arrived before earlier ones, by number. */
   readonly #early = new Map<number, NumberedEvent>();
   readonly #settledWaiters = new Set<() => void>();
   #ended = false;
   #replaced = false;
   #useNotedAt: Moment | null = null;
   #epoch: number;
-  /** Whether nothing but the session itself exists: such sessions leave memory first. */
+  /** True if the session has no messages; such sessions are evicted first. */
   isEmpty: boolean;
 
   constructor(stored: StoredSession) {
@@ -101,12 +101,12 @@ export class Session {
     return mergeUserState(known, userState) === known;
   }
 
-  /** Whether this life of the session is over. */
+  /** True if this incarnation was deleted. */
   get isGone(): boolean {
     return this.#ended;
   }
 
-  /** Whether this object fell behind what was committed and is no longer the live one. */
+  /** True if this object fell behind its log and another one replaces it. */
   get isReplaced(): boolean {
     return this.#replaced;
   }
@@ -124,7 +124,7 @@ export class Session {
       this.#useNotedAt = askedAt;
   }
 
-  /** The newest epoch of the session that was heard of: what an older run says does not count. */
+  /** The newest known epoch; deltas of older ones are ignored. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -133,17 +133,16 @@ export class Session {
     this.#epoch = Math.max(this.#epoch, epoch);
   }
 
-  /** Whether an agent message grows here. */
+  /** True if an agent message streams. */
   get isStreaming(): boolean {
     return this.#snapshot.streamingMessage() !== null;
   }
 
-  /** What a person is asked, oldest first. */
+  /** Oldest first. */
   get pendingActions(): readonly PendingAction[] {
     return this.#snapshot.pendingActions;
   }
 
-  /** Whether a person is asked something. */
   get hasPendingActions(): boolean {
     return this.#snapshot.hasPendingActions;
   }
@@ -160,7 +159,7 @@ export class Session {
     return this.#snapshot.view();
   }
 
-  /** The agent message that streams now, with its whole text. */
+  /** The streaming agent message with its whole text. */
   get streaming(): StreamingText | null {
     return this.#answer.streaming;
   }
@@ -169,24 +168,24 @@ export class Session {
     return this.streaming?.text ?? "";
   }
 
-  /** Which of the store's texts is shown of an answer that streams elsewhere; `null` before one was read. */
+  /** Mark of the text that was read from the store for a turn in another process; `null` before a read. */
   get textMark(): string | null {
     return this.#answer.mark;
   }
 
-  /** Whether events are known that come after others which are not. */
+  /** True if events are buffered behind missing ones. */
   get isBehind(): boolean {
     return this.#early.size > 0;
   }
 
-  /** As in `AnswerText`. */
+  /** See `AnswerText.show`. */
   showStreamed(text: string, mark: string): void {
     this.#answer.show(text, mark);
   }
 
   /**
-   * Applies committed events in order; those it has already are passed over, those that come too early wait for the ones before them.
-   * Answers `false`, with this object void, when they do not fit: the session must be loaded again.
+   * Applies committed events in order; skips known ones and buffers early ones. Returns false if they do not fit: this object is then
+   * invalid, and the session must be loaded again.
    */
   apply(events: readonly NumberedEvent[]): boolean {
     for (const event of events) if (event.number > this.head) this.#early.set(event.number, event);
@@ -199,26 +198,26 @@ export class Session {
     return true;
   }
 
-  /** As in `AnswerText`; `null` also while events are missing that tell where the text belongs. */
+  /** See `AnswerText.grow`. Also returns `null` while events before the text are missing. */
   grow(messageId: string, before: string, delta: string): Growth | null {
     if (!this.isBehind) return this.#answer.grow(messageId, before, delta);
     this.#answer.interrupt();
     return null;
   }
 
-  /** The session was deleted: nobody waits for it any longer. */
+  /** Ends a deleted incarnation and all waits for it. */
   end(): void {
     this.#ended = true;
     this.#releaseWaiters();
   }
 
-  /** Another object takes this one's place: whoever waits here has to look for that one. */
+  /** Marks this object as replaced and ends all waits, which continue on the new object. */
   replace(): void {
     this.#replaced = true;
     this.#releaseWaiters();
   }
 
-  /** Resolves when the session is not processing, is gone or replaced, or when the signal is aborted. Never rejects. */
+  /** Resolves when the session stops processing, is deleted or replaced, or when the signal is aborted. Never rejects. */
   async settled(signal: AbortSignal): Promise<void> {
     if (!this.isProcessing || this.#ended || this.#replaced || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -268,7 +267,7 @@ export class Session {
   }
 
   #followAction({ type, payload }: SystemEvent): void {
-    // The payloads are what `SessionDraft` puts into events of these types.
+    // `SessionDraft` creates the payloads of these events.
     if (type === "action_requested") this.#snapshot.addPendingAction(payload as PendingAction);
     if (type === "action_resolved") this.#snapshot.removePendingAction((payload as ResolvedAction).id);
   }

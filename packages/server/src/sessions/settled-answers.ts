@@ -1,4 +1,4 @@
-// Snapshots for whoever asked for one, or waits for a session to stop processing (`Prefer: wait`).
+// Returns snapshots, at once or when the session stops processing (`Prefer: wait`).
 
 import { NotFound, throwAfterCommit } from "../core/errors.ts";
 import type { Following } from "../core/ports/driven/bus.ts";
@@ -15,7 +15,7 @@ export interface SettledAnswersOptions {
   readonly running: Pick<RunningTurns, "isRunning">;
   readonly clock: Clock;
   readonly hub: Pick<EventHub, "follow">;
-  /** Where sessions stand that other processes change too; `null` where there are none. */
+  /** `null` if no other process changes the store. */
   readonly versions: Pick<VersionReads, "of"> | null;
 }
 
@@ -23,7 +23,7 @@ interface Asked {
   readonly sessionId: string;
   /** Milliseconds. */
   readonly waitMs: number;
-  /** Aborted when nobody waits any longer. */
+  /** Aborted when the client is gone. */
   readonly signal: AbortSignal;
 }
 
@@ -35,17 +35,17 @@ export class SettledAnswers {
     this.#options = options;
   }
 
-  /** From here on nobody waits: the service ends. */
+  /** Ends all waits; the service is stopping. */
   stopWaiting(): void {
     this.#noWaiting.abort();
   }
 
-  /** As `answer`, of a request that has changed something: that it failed must not be said. */
+  /** Like `answer`, after a commit: its errors must not say that nothing was changed. */
   async afterChange(live: Session | null, asked: Asked): Promise<SnapshotView> {
     return await this.answer(live, asked).catch(throwAfterCommit);
   }
 
-  /** The snapshot, when the session has stopped processing or `waitMs` are over; `live` is it as the caller has it, if he does. */
+  /** Returns the snapshot when the session stops processing or after `waitMs`. `live` is the session if the caller has it. */
   async answer(live: Session | null, { sessionId, waitMs, signal }: Asked): Promise<SnapshotView> {
     let session = await this.#present(live, sessionId);
     if (waitMs === 0 || !session.isProcessing) return (await this.#withText(session)).view();
@@ -67,8 +67,8 @@ export class SettledAnswers {
   }
 
   /**
-   * The session with its text as the store has it now, where that streams elsewhere: memory may be behind by more than a checkpoint. What was
-   * done is not undone where the store cannot say.
+   * Reads the text of a session whose turn runs in another process, because memory may be older than the last checkpoint. Falls back to
+   * memory if the store fails.
    */
   async #withText(session: Session): Promise<Session> {
     const { versions, running, registry } = this.#options;
@@ -76,7 +76,7 @@ export class SettledAnswers {
     return (await registry.find(session.id).catch(() => null)) ?? session;
   }
 
-  /** What others have committed before they were followed is looked up: nobody told of it here. */
+  /** Reads commits of other processes from before this process followed the session. */
   async #followed({ ready }: Following, session: Session): Promise<Session> {
     if (this.#options.versions === null) return session;
     await ready;
@@ -84,7 +84,7 @@ export class SettledAnswers {
     return await this.#present(found, session.id);
   }
 
-  /** A session that was just committed or waited for; another request may have deleted it since. */
+  /** Returns the current object of the session. Throws `NotFound` if another request deleted it. */
   async #present(live: Session | null, sessionId: string): Promise<Session> {
     const isLive = live !== null && !live.isReplaced;
     const session = isLive ? live : await this.#options.registry.find(sessionId);

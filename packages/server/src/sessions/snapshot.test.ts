@@ -20,8 +20,8 @@ function message(n: number, status: Message["status"], content = `message ${n} â
   return { sender: "user", content, id: `id-${n}`, created_at: "2026-01-01T00:00:00.000Z", status };
 }
 
-describe("the bytes of a snapshot", () => {
-  it("are the same JSON whether it grew message by message or was made at once", () => {
+describe("snapshot bytes", () => {
+  it("are the same JSON whether messages were added one by one or loaded at once", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom("add", "settle", "view"), { maxLength: 300 }), (steps) => {
         const grown = new Snapshot(FIELDS);
@@ -49,7 +49,7 @@ describe("the bytes of a snapshot", () => {
     );
   });
 
-  it.each([1, 100])("hold no memory beside themselves (%i messages)", (count) => {
+  it.each([1, 100])("hold no other memory (%i messages)", (count) => {
     const snapshot = new Snapshot(FIELDS);
     for (let n = 0; n < count; n += 1) snapshot.addMessage(message(n, "complete", "x".repeat(200)));
     const { parts } = snapshot.view();
@@ -59,7 +59,7 @@ describe("the bytes of a snapshot", () => {
     }
   });
 
-  it("leave out an answer that has not begun, however many messages are before it", () => {
+  it("omit an empty streaming answer after any number of messages", () => {
     for (const count of [1, 31, 32, 33, 64, 65]) {
       const snapshot = new Snapshot(FIELDS);
       const before = Array.from({ length: count }, (_, n) => message(n, "complete"));
@@ -80,14 +80,14 @@ describe("the bytes of a snapshot", () => {
     }
   });
 
-  it("have an entity tag that is a digest of them", () => {
+  it("have their digest as entity tag", () => {
     const snapshot = new Snapshot(FIELDS);
     for (let n = 0; n < 100; n += 1) snapshot.addMessage(message(n, "complete"));
     const digest = createHash("sha256").update(text(snapshot)).digest("base64url").slice(0, 27);
     expect(snapshot.view().etag).toBe(`"${digest}"`);
   });
 
-  it("are kept until something changes, and are then made of the same settled parts", () => {
+  it("are reused until a change, and share the chunks after it", () => {
     const snapshot = new Snapshot(FIELDS);
     for (let n = 0; n < 200; n += 1) snapshot.addMessage(message(n, "complete", "x".repeat(500)));
     const before = snapshot.view();
@@ -111,14 +111,14 @@ describe("the bytes of a snapshot", () => {
     expect(shown.map(({ id }) => id)).toEqual(Array.from({ length: 100 }, (_, index) => `abc-${index + 31}`));
   });
 
-  it("cannot change a message that has settled into a chunk", () => {
+  it("reject a change of a message in a chunk", () => {
     const snapshot = new Snapshot(FIELDS);
     for (let n = 0; n < 100; n += 1) snapshot.addMessage(message(n, "complete"));
     snapshot.view();
     expect(snapshot.replaceMessage(message(0, "complete", "other"))).toBe(false);
   });
 
-  it("weigh about what they take, tools and all, settled or not", () => {
+  it("weigh about what they take, with tools, in chunks or not", () => {
     const output = "x".repeat(50_000);
     const calls = [{ id: "c", name: "n", arguments: { input: output }, status: "complete" as const }];
     const results = [{ call_id: "c", name: "n", output, is_error: false, duration_ms: 1 }];
@@ -137,7 +137,7 @@ describe("the bytes of a snapshot", () => {
     expect(snapshot.weight - before).toBeGreaterThan(150_000);
   });
 
-  it("shows what a person is asked, oldest first, until it is decided, and counts what it weighs", () => {
+  it("shows pending actions, oldest first, and counts their weight", () => {
     const snapshot = new Snapshot(FIELDS);
     const before = snapshot.weight;
     const ask = (id: string): PendingAction => ({

@@ -1,5 +1,5 @@
-// The snapshot of one live session, kept as text that is ready to be sent. Messages that will not change any more are joined into chunks,
-// so that a poll costs a copy of what changed and not of the whole conversation.
+// The snapshot of a session in memory, as bytes that are ready to send. Messages that can no longer change are joined into chunks, so that
+// a poll copies only what changed.
 
 import { createHash, type Hash } from "node:crypto";
 import type { Message, PendingAction, SessionStatus, SystemEvent } from "@colloquy/protocol";
@@ -8,14 +8,14 @@ import { formatEventId, SYSTEM_EVENTS_SHOWN } from "../core/session-event.ts";
 import { isHidden, type PlacedMessage } from "../core/message.ts";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
 
-/** Settled messages are joined this many at a time. */
+/** Number of final messages in a chunk. */
 const CHUNK_MESSAGES = 32;
 const LOOSE_OVERHEAD = 512;
-/** Shorter snapshots are joined: one write of a copy costs less than several without. */
+/** Shorter snapshots are joined: copying costs less than several writes. */
 const SHORT_BYTES = 16_384;
 const OPENING = Buffer.from('{"messages":[');
 
-/** The parts of a snapshot that are not messages or system events. */
+/** The fields of a snapshot other than messages and system events. */
 export interface SnapshotFields {
   readonly sessionId: string;
   readonly life: string;
@@ -30,20 +30,20 @@ export interface SnapshotFields {
 interface LooseMessage {
   message: Message;
   json: string | null;
-  /** Characters that its tools' calls and results take as JSON; `null` until somebody asks. */
+  /** Characters of its tool calls and results as JSON; computed on demand. */
   toolCharacters: number | null;
 }
 
 export class Snapshot {
-  /** Chunks of settled messages, oldest first, commas between and after them included. */
+  /** Chunks of final messages, oldest first, with the comma after each message. */
   readonly #chunks: Buffer[] = [OPENING];
   #chunkBytes = OPENING.length;
-  /** Digest of all chunks, copied for each view; `null` while there are none but the opening. */
+  /** Digest of all chunks, copied for each view; `null` if there is only the opening. */
   #digest: Hash | null = null;
   /** Messages after the chunks, in the order of arrival. */
   readonly #loose: LooseMessage[] = [];
   readonly #systemEvents: string[] = [];
-  /** Actions that nobody has decided yet, oldest first, by their ids. */
+  /** Pending actions by id, oldest first. */
   readonly #pendingActions = new Map<string, string>();
   #fields: SnapshotFields;
   #view: SnapshotView | null = null;
@@ -56,7 +56,7 @@ export class Snapshot {
     return this.#fields;
   }
 
-  /** Bytes that this snapshot holds in memory, roughly: what the memory budget counts. Loose messages are held as text and as bytes. */
+  /** Approximate bytes in memory, for the memory budget. Messages outside chunks are kept as text and as bytes. */
   get weight(): number {
     let loose = 0;
     for (const one of this.#loose) {
@@ -81,11 +81,11 @@ export class Snapshot {
     this.#view = null;
   }
 
-  /** Replaces a message; answers `false` when it is settled and cannot change. */
+  /** Replaces a message. Returns false if it is in a chunk and cannot change. */
   replaceMessage(message: Message): boolean {
     const loose = this.#findLoose(message.id);
     if (loose === undefined) return false;
-    // Text that streams leaves the tools as they are, and must not make them cost again.
+    // Streaming text does not change the tool calls, so their size need not be computed again.
     if (
       message.tool_calls !== loose.message.tool_calls ||
       message.tool_results !== loose.message.tool_results
@@ -97,12 +97,12 @@ export class Snapshot {
     return true;
   }
 
-  /** The agent message that streams now, as shown so far. */
+  /** Returns the streaming agent message. */
   streamingMessage(): Message | null {
     return this.#loose.findLast(({ message }) => message.status === "streaming")?.message ?? null;
   }
 
-  /** As `streamingMessage`, with its place. */
+  /** Returns the streaming agent message with its index. */
   streaming(): PlacedMessage | null {
     const at = this.#loose.findLastIndex(({ message }) => message.status === "streaming");
     const message = this.#loose[at]?.message;
@@ -116,7 +116,7 @@ export class Snapshot {
     this.#view = null;
   }
 
-  /** What nobody has decided yet, oldest first. */
+  /** Pending actions, oldest first. */
   get pendingActions(): readonly PendingAction[] {
     return [...this.#pendingActions.values()].map((json) => JSON.parse(json) as PendingAction);
   }
@@ -130,7 +130,7 @@ export class Snapshot {
     this.#view = null;
   }
 
-  /** The action has been decided, one way or another. */
+  /** Removes an action that is no longer pending. */
   removePendingAction(id: string): void {
     this.#pendingActions.delete(id);
     this.#view = null;
@@ -145,7 +145,7 @@ export class Snapshot {
     this.#settle();
     const text = this.#tailText();
     const digest = this.#digest?.copy() ?? null;
-    // Copies, because the view outlives what is settled later.
+    // Copies, because the view outlives later chunks.
     if (this.#chunkBytes + Buffer.byteLength(text) < SHORT_BYTES) {
       const joined = keptBytes(text, this.#chunks);
       return new TaggedView([joined], joined.length, digest, joined.subarray(this.#chunkBytes));
@@ -159,7 +159,7 @@ export class Snapshot {
       const unsettled = this.#loose.findIndex(({ message }) => !isSettled(message));
       const settled = unsettled < 0 ? this.#loose.length : unsettled;
       const shown = this.#loose.filter(({ message }) => !isHidden(message)).length;
-      // The last message that is shown stays loose: after it the list may end, and a chunk carries the comma behind each of its messages.
+      // The last visible message stays outside: a chunk ends each message with a comma, and the list may end here.
       if (Math.min(settled, shown - 1) < CHUNK_MESSAGES) return;
       const chunk = this.#loose.splice(0, CHUNK_MESSAGES).map((loose) => `${messageJson(loose)},`);
       const bytes = keptBytes(chunk.join(""));
@@ -194,7 +194,7 @@ export class Snapshot {
   }
 }
 
-/** The entity tag is made when somebody asks for it: whoever chats is sent none. */
+/** Computes the entity tag on demand: responses to chats have none. */
 class TaggedView implements SnapshotView {
   readonly parts: readonly Uint8Array[];
   readonly length: number;
@@ -202,7 +202,7 @@ class TaggedView implements SnapshotView {
   readonly #tail: Buffer;
   #etag: string | null = null;
 
-  /** `settled` is the digest of all before `tail`, `null` when that is the opening alone. */
+  /** `settled` is the digest of everything before `tail`; `null` if that is only the opening. */
   constructor(parts: readonly Uint8Array[], length: number, settled: Hash | null, tail: Buffer) {
     this.parts = parts;
     this.length = length;

@@ -32,7 +32,7 @@ const list = (limit: number, cursor: string | null = null) =>
 const idsOf = (page: Awaited<ReturnType<typeof list>>) => page.threads.map(({ session_id }) => session_id);
 
 describe("creating a session", () => {
-  it("answers the same for one that exists, and binds the first wallet", async () => {
+  it("returns the same for an existing session, and binds the first wallet", async () => {
     const first = await service.threads.create(id, null, null);
     expect(first).toMatchObject({ session_id: id, title: "New Chat", app: "default" });
     expect(Thread.strict().parse(first)).toEqual(first);
@@ -42,7 +42,7 @@ describe("creating a session", () => {
     expect(await service.threads.create(id, WALLET, null)).toMatchObject({ session_id: id });
   });
 
-  it("under another wallet than the bound one is a conflict that changes nothing", async () => {
+  it("conflicts with another wallet than the bound one, and changes nothing", async () => {
     await service.threads.create(id, WALLET, null);
     const before = await service.snapshot(id);
     await expect(service.threads.create(id, "0xb", null)).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe("creating a session", () => {
 });
 
 describe("the list of threads", () => {
-  it("has the newest activity first, of this wallet alone", async () => {
+  it("contains the threads of the wallet, newest activity first", async () => {
     const [first, second, third] = await threadsOf(3);
     await threadsOf(1, "0xb");
     expect(idsOf(await list(10))).toEqual([third, second, first]);
@@ -70,7 +70,7 @@ describe("the list of threads", () => {
     expect(idsOf(await list(10))).toEqual([first, third, second]);
   });
 
-  it("comes in pages that hold every thread once, also those of one millisecond", async () => {
+  it("comes in pages that contain every thread once, even those of one millisecond", async () => {
     const ids = await threadsOf(4);
     for (const one of [newId(), newId(), newId()]) {
       await service.threads.create(one, WALLET, null);
@@ -88,7 +88,7 @@ describe("the list of threads", () => {
     expect(pages.flat()).toEqual(idsOf(await list(100)));
   });
 
-  it("has no next page when it ends with this one", async () => {
+  it("has no next page after the last one", async () => {
     await threadsOf(3);
     expect((await list(3)).next).toBeNull();
     expect((await list(2)).next).not.toBeNull();
@@ -102,7 +102,7 @@ describe("the list of threads", () => {
     },
   );
 
-  it("is closed where the configuration says so", async () => {
+  it("is rejected if the configuration disables it", async () => {
     const closed = await startService({
       adjust: (config) => ({ ...config, server: { ...config.server, walletListing: "off" } }),
     });
@@ -113,7 +113,7 @@ describe("the list of threads", () => {
 });
 
 describe("a thread", () => {
-  it("is told by its id, and is never created by asking", async () => {
+  it("is returned by id, and never created by a read", async () => {
     await expect(service.threads.get(id)).rejects.toMatchObject({ status: 404 });
     await expect(service.threads.rename(id, "x")).rejects.toMatchObject({ status: 404 });
     await expect(service.threads.remove(id)).rejects.toMatchObject({ status: 404 });
@@ -121,7 +121,7 @@ describe("a thread", () => {
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
-  it("is renamed whether it is in memory or not", async () => {
+  it("is renamed in memory or not", async () => {
     await service.snapshot(id);
     expect(await service.threads.rename(id, "One")).toMatchObject({ title: "One" });
     expect((await service.snapshot(id)).title).toBe("One");
@@ -131,7 +131,7 @@ describe("a thread", () => {
     expect((await service.snapshot(id)).title).toBe("Two");
   });
 
-  it("has its records in the order of arrival, after any of them", async () => {
+  it("returns its records in the order of arrival, after any of them", async () => {
     await service.say(id, "one");
     (await service.model.next()).say("1").finish();
     await until(async () => !(await service.snapshot(id)).is_processing);
@@ -145,7 +145,7 @@ describe("a thread", () => {
 });
 
 describe("a page of records", () => {
-  /** Messages of 98,304 bytes each, which no model answers. */
+  /** Unanswered messages of 98,304 bytes each. */
   const fill = async (count: number): Promise<void> => {
     const { turns } = service.store;
     const birth = { life: "life", model: "demo/assistant" };
@@ -157,14 +157,14 @@ describe("a page of records", () => {
     }
   };
 
-  it("ends with the record that brings it to 1 MiB, and says what comes after it", async () => {
+  it("ends with the record that reaches 1 MiB, and returns the next cursor", async () => {
     await fill(25);
     const pages: number[] = [];
     const seen = new Set<string>();
     for (let after: string | null = null; ; ) {
       const { records, next } = await service.threads.messages(id, after, 1000);
       const portions = await Array.fromAsync(records);
-      // What is in memory at a time: at most 32 KiB, and the record that goes beyond them.
+      // Memory holds at most 32 KiB, and the record that exceeds them.
       expect(Math.max(...portions.map(({ length }) => length))).toBe(1);
       for (const record of portions.flat()) seen.add(record.id);
       pages.push(portions.flat().length);
@@ -175,7 +175,7 @@ describe("a page of records", () => {
     expect(seen.size).toBe(25);
   });
 
-  it("is read from the store no faster than its reader goes on", async () => {
+  it("is read from the store at the pace of its reader", async () => {
     await fill(4);
     const reads: string[] = [];
     before = (method) => void reads.push(method);
@@ -194,7 +194,7 @@ describe("the list of all threads", () => {
   const all = async (cursor: string | null = null): Promise<readonly (readonly Thread[])[]> =>
     Array.fromAsync(await service.threads.listAll({ publicKey: WALLET, opened: [], cursor }));
 
-  it("has every thread, in portions, in the order of pages", async () => {
+  it("contains every thread, in batches, in the order of pages", async () => {
     const birth = { life: "life", model: "demo/assistant" };
     const ids = Array.from({ length: 2050 }, newId);
     const bound = { userState: null, publicKey: WALLET };
@@ -212,7 +212,7 @@ describe("the list of all threads", () => {
     expect((await all(page.next)).flat()).toEqual(portions.flat().slice(200));
   });
 
-  it("begins with the pinned ones, in pages and from their cursors on", async () => {
+  it("starts with pinned threads, in pages and after their cursors", async () => {
     const ids = await threadsOf(5);
     for (const one of [ids[0]!, ids[2]!]) await service.threads.pin(one, true);
     expect(await service.threads.get(ids[0]!)).toMatchObject({ pinned: true });
@@ -230,7 +230,7 @@ describe("the list of all threads", () => {
     await expect(service.threads.pin(newId(), true)).rejects.toMatchObject({ status: 404 });
   });
 
-  it("loses none that moves to the front while it is read, and shows none of another App", async () => {
+  it("keeps threads that move to the front meanwhile, and hides those of other Apps", async () => {
     const ids = await threadsOf(150);
     const portions = (await service.threads.listAll({ publicKey: WALLET, opened: [], cursor: null }))[
       Symbol.asyncIterator
@@ -246,7 +246,7 @@ describe("the list of all threads", () => {
   });
 });
 
-describe("what is asked of a session under the App that was looked at", () => {
+describe("a request with the App that access was decided for", () => {
   const RENAMED = "Renamed by somebody else";
   const CASES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
     ["a look", "sessions.find", () => service.threads.get(id, ["default"])],
@@ -259,7 +259,7 @@ describe("what is asked of a session under the App that was looked at", () => {
   ];
 
   it.each(CASES)(
-    "is not done to a session that comes to another App just before: %s",
+    "is rejected if the session joins another App before it: %s",
     async (_what, method, ask) => {
       let isFirst = true;
       before = (called) => {
@@ -277,16 +277,16 @@ describe("what is asked of a session under the App that was looked at", () => {
     },
   );
 
-  it.each(CASES)("has memory look again when it was behind: %s", async (_what, _method, ask) => {
+  it.each(CASES)("invalidates memory that was behind: %s", async (_what, _method, ask) => {
     await service.snapshot(id);
-    // Another process makes it a session of the App, and nobody here is told.
+    // Another process binds it to the App without a notification.
     await bindTo(service.store, id, "defi");
     expect(await service.conversations.appOf(id)).toBe("default");
     await expect(ask()).rejects.toMatchObject({ code: "app_changed" });
     expect(await service.conversations.appOf(id)).toMatchObject({ app: "defi" });
   });
 
-  it("is done where the App is the same, or none was named", async () => {
+  it("succeeds if the App is the same, or none was named", async () => {
     await bindTo(service.store, id, "defi");
     expect(await recordsOf(service, id, null, 10, ["defi"])).toHaveLength(1);
     expect(await service.threads.rename(id, "Mine", ["defi"])).toMatchObject({ title: "Mine" });

@@ -18,9 +18,9 @@ import type { SessionRegistry } from "./session-registry.ts";
 
 /** Bytes of stored text that end a page of messages. */
 const PAGE_BYTES = 1024 * 1024;
-/** Messages that are read at once at most, however small they are. */
+/** Maximum messages of one read. */
 const PORTION_LIMIT = 100;
-/** Threads that are read at once. */
+/** Threads of one read. */
 const THREAD_PORTION = 100;
 
 interface ThreadSearch {
@@ -33,7 +33,7 @@ export interface ThreadsOptions {
   readonly store: Store;
   readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
-  /** Whether threads may be listed by wallet address, which is no secret. */
+  /** True if threads may be listed by wallet address, which is no secret. */
   readonly walletListing: boolean;
 }
 
@@ -73,7 +73,7 @@ export class Threads implements ThreadService {
 
   async list(query: ThreadSearch & { readonly limit: number }): Promise<ThreadPage> {
     const { limit } = query;
-    // One more than asked for tells whether there is a next page.
+    // One more than requested shows whether there is a next page.
     const records = await this.#options.store.sessions.list({ ...this.#query(query), limit: limit + 1 });
     const shown = records.slice(0, limit);
     const last = shown.at(-1);
@@ -82,8 +82,7 @@ export class Threads implements ThreadService {
   }
 
   /**
-   * Which threads are listed, and their order, is read at once: 8 bytes each. A cursor would lose threads that move to the front while
-   * the client reads.
+   * Reads the keys of all threads at once, 8 bytes each. A cursor would miss threads that move to the front while the client reads.
    */
   async listAll(query: ThreadSearch): Promise<AsyncIterable<readonly Thread[]>> {
     const { sessions } = this.#options.store;
@@ -166,7 +165,7 @@ export class Threads implements ThreadService {
     };
   }
 
-  /** The records after the one with id `after`, up to and with the one with id `last`. */
+  /** Yields the records after id `after`, up to and including id `last`. */
   async *#recordsUpTo(
     { id, spelling }: { readonly id: string; readonly spelling: string },
     after: string | null,
@@ -175,7 +174,7 @@ export class Threads implements ThreadService {
   ): AsyncGenerator<readonly PersistedMessage[]> {
     for (let place = after; place !== last && last !== null; ) {
       const messages = await this.#options.store.sessions.messages(id, place, PORTION_LIMIT, apps);
-      // The session was deleted, or has come to another App, while the client was reading.
+      // The session was deleted, or joined another App, while the client was reading.
       if (messages === null || messages === "other_app" || messages.length === 0) throw unknownMessages();
       const end = messages.findIndex((message) => message.id === last);
       const shown = end < 0 ? messages : messages.slice(0, end + 1);
@@ -196,10 +195,10 @@ function toThread(record: SessionRecord): Thread {
   };
 }
 
-/** Where a page ended: the last one's time of activity and key, both in base 36, and whether it is pinned. */
+/** Encodes the end of a page: the last thread's activity time and key, in base 36, and whether it is pinned. */
 function formatCursor(record: SessionRecord): string {
-  const place = `${record.updatedAt.toString(36)}-${record.key.toString(36)}`;
-  return record.pinned ? `${place}-pinned` : place;
+  const position = `${record.updatedAt.toString(36)}-${record.key.toString(36)}`;
+  return record.pinned ? `${position}-pinned` : position;
 }
 
 function parseCursor(cursor: string): ThreadQuery["after"] {

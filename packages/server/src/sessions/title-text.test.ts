@@ -5,17 +5,17 @@ import { cleanTitle, plainTitle } from "./title-text.ts";
 
 const FAMILY = "👨‍👩‍👧‍👦";
 
-describe("a title made from a message", () => {
-  it("is its first line that shows something, with single spaces", () => {
+describe("a plain title", () => {
+  it("is the first visible line, with single spaces", () => {
     expect(plainTitle("  How do I\tbridge  USDC?\nMore.")).toBe("How do I bridge USDC?");
     expect(plainTitle("\u0001\u0002\n \r\nHello")).toBe("Hello");
   });
 
-  it("is the placeholder when no line shows anything", () => {
+  it("is the placeholder without a visible line", () => {
     expect(plainTitle("\u0001\n\u0002")).toBe("New Chat");
   });
 
-  it("is as it is up to 60 characters, and is cut at a word beyond", () => {
+  it("is kept up to 60 characters, and cut at a word beyond", () => {
     expect(plainTitle("x".repeat(60))).toBe("x".repeat(60));
     const words = "word ".repeat(20).trim();
     expect(plainTitle(words)).toBe(`${"word ".repeat(12).trim()}…`);
@@ -23,17 +23,17 @@ describe("a title made from a message", () => {
     expect(plainTitle(`short ${"x".repeat(100)}`)).toBe(`short ${"x".repeat(54)}…`);
   });
 
-  it("is never cut through a character as people see it", () => {
+  it("is never cut within a grapheme cluster", () => {
     expect(plainTitle(`a${"👍".repeat(60)}`)).toBe(`a${"👍".repeat(29)}…`);
     expect(plainTitle(`${"x".repeat(55)}${FAMILY}`)).toBe(`${"x".repeat(55)}…`);
     expect(plainTitle("e\u0301".repeat(40))).toBe(`${"e\u0301".repeat(30)}…`);
   });
 
-  it("takes whole code points of a character that is too long by itself", () => {
+  it("keeps whole code points of a single long cluster", () => {
     expect(plainTitle(`a${"\u{e0100}".repeat(60)}`)).toSatisfy(isCleanText);
   });
 
-  it("is clean, short, one line and never empty, whatever the message", () => {
+  it("is clean, short, one line and never empty for any message", () => {
     const piece = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.constantFrom("👍", FAMILY, " ", "\n", "word", "漢字"),
@@ -50,7 +50,7 @@ describe("a title made from a message", () => {
   });
 });
 
-describe("a title that a model gave", () => {
+describe("a generated title", () => {
   it.each([
     ['"Bridging USDC"', "Bridging USDC"],
     ["**Bridging USDC.**\nBecause…", "Bridging USDC"],
@@ -59,11 +59,11 @@ describe("a title that a model gave", () => {
     ["Brid\0ging \ud83d", "Bridging \ufffd"],
   ])("%j is %j", (answer, title) => expect(cleanTitle(answer)).toBe(title));
 
-  it("is none when nothing is left of it", () => {
+  it("is null when nothing is left", () => {
     for (const answer of ["", "  \n ", '""', "...", "\u0001"]) expect(cleanTitle(answer)).toBeNull();
   });
 
-  it("is cut like any other", () => {
+  it("is cut like a plain one", () => {
     expect(cleanTitle("word ".repeat(20))).toHaveLength(60);
   });
 });

@@ -1,27 +1,27 @@
 import { PLACEHOLDER_TITLE } from "../core/session.ts";
 import { cleanText } from "../core/text.ts";
 
-/** Characters (UTF-16 units) of a title that is made here, before the ellipsis. */
+/** Maximum UTF-16 units of a plain title, without the ellipsis. */
 const MAX_MADE = 60;
-/** Characters of a model's answer that are looked at. */
+/** Maximum characters read of a model's answer. */
 const MAX_ANSWER = 400;
-/** Characters as people see them: a family emoji is one, and a cut must not go through it. Made when a title is long: it takes a while. */
+/** Splits into grapheme clusters, so that a cut never splits an emoji. Created on demand, because that is slow. */
 let characters: Intl.Segmenter | null = null;
 
-/** A title made from the first message itself: its first line that shows anything, cut at a word. Clean text, never empty. */
+/** Returns the first visible line of the message, cut at a word. Clean text, never empty. */
 export function plainTitle(message: string): string {
   const line = firstLine(message);
   if (line === "") return PLACEHOLDER_TITLE;
   if (line.length <= MAX_MADE) return line;
   const start = wholeCharacters(line);
   const space = line.charAt(start.length) === " " ? start.length : start.lastIndexOf(" ");
-  // Without a word's end in its second half (one long word, Chinese) the title ends between two characters.
+  // Without a word boundary in the second half (one long word, Chinese), cut between two characters.
   return `${(space < MAX_MADE / 2 ? start : start.slice(0, space)).trimEnd()}…`;
 }
 
-/** What a model answered as a title: one line without quotes and final full stop; `null` when nothing is left of it. */
+/** Cleans a model's title: one line without quotes and final full stop. Returns `null` if nothing is left. */
 export function cleanTitle(answer: string): string | null {
-  // Cut first: the pattern takes time that grows with the square of what it is given.
+  // Cut first: the pattern takes quadratic time.
   const line = firstLine(cleanText(answer.slice(0, MAX_ANSWER)));
   const bare = line.replace(/^["'“”«*#\s]+|["'“”»*.\s]+$/gu, "");
   return bare === "" ? null : plainTitle(bare);
@@ -35,7 +35,7 @@ function firstLine(text: string): string {
   return "";
 }
 
-/** As many whole characters of the text's beginning as fit; of one that is too long by itself, its whole code points. */
+/** Returns as many whole characters as fit; if the first one is too long, its whole code points. */
 function wholeCharacters(text: string): string {
   let end = 0;
   characters ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });

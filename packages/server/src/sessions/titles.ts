@@ -1,5 +1,5 @@
-// Titles, generated from a session's first message beside its turn. The job is in the store since the chat's own transaction, so that
-// a crash costs a title some seconds, not for good.
+// Generates titles from a session's first message, in parallel to its turn. The chat's transaction stores the job, so that a crash only
+// delays a title.
 
 import { TITLE_LEASE_MS } from "../core/commands/finish-title.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
@@ -10,15 +10,15 @@ import type { SessionRegistry } from "./session-registry.ts";
 import { cleanTitle, plainTitle } from "./title-text.ts";
 
 /**
- * From the chat on, or from when a job was taken from the store: then the plain fallback is the title, whether the model takes long or could not
- * be asked yet because others keep it busy. What is left of the time that a job belongs to one process is for storing it.
+ * Time from the chat, or from the claim of a job, until the plain fallback becomes the title, even if no model was free. The rest of the
+ * job's lease is for storing the title.
  */
 const MODEL_MS = 15_000;
 const LOOK_EVERY_MS = 10_000;
-/** Models that are asked, and plain titles that are stored, at the same time. */
+/** Maximum concurrent model calls, and maximum concurrent writes of plain titles. */
 const MAX_AT_ONCE = 8;
 const CLAIM_AT_ONCE = 100;
-/** Jobs beyond this stay in the store until they are due again. */
+/** Further jobs stay in the store until they are due again. */
 const MAX_PENDING = 1_000;
 
 export interface TitlesOptions {
@@ -27,31 +27,31 @@ export interface TitlesOptions {
   readonly apps: AppCatalog;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Asks a utility model for a title; rejects when it fails or the signal is aborted. */
+  /** Generates a title with a utility model. Rejects if it fails or the signal is aborted. */
   readonly generate: (rig: string, message: string, signal: AbortSignal) => Promise<string>;
-  /** A stable word for what `generate` rejected with: the error itself may hold the message and is never logged. */
+  /** Returns a stable code for an error of `generate`. The error may contain the message and is never logged. */
   readonly failureCode: (error: unknown) => string;
 }
 
-/** A title that this process owes. */
+/** A title that this process generates. */
 interface Owed {
   readonly job: TitleJob;
-  /** Aborted when the model's time is over. */
+  /** Aborted when the model's time has passed. */
   readonly enough: AbortController;
   readonly timer: Timer;
 }
 
 export class Titles {
   readonly #options: TitlesOptions;
-  /** Those that a model is still to be asked for. */
+  /** Jobs that wait for a model. */
   readonly #pending: Owed[] = [];
-  /** Those that are made of the message. */
+  /** Jobs that get the plain title. */
   readonly #plain: TitleJob[] = [];
   #storing = 0;
-  /** Lives whose title is pending or at work here: a job that falls due meanwhile must not be done twice. */
+  /** Incarnations with a title in progress here, so that a job that becomes due meanwhile is not done twice. */
   readonly #lives = new Set<string>();
   readonly #timer: Timer;
-  /** Those that a model is asked for. */
+  /** Jobs with a model call in progress. */
   readonly #atWork = new Set<Owed>();
   #stopped = false;
 
@@ -60,7 +60,7 @@ export class Titles {
     this.#timer = options.clock.every(LOOK_EVERY_MS, () => void this.lookForDue());
   }
 
-  /** Takes a job that a chat of this process has just created. */
+  /** Starts a job that a chat of this process created. */
   start(job: TitleJob): void {
     const waiting = this.#pending.length + this.#plain.length;
     if (this.#stopped || waiting >= MAX_PENDING || this.#lives.has(lifeOf(job))) return;
@@ -75,18 +75,18 @@ export class Titles {
     this.#askModels();
   }
 
-  /** Takes jobs that nobody has finished in time, after a crash for example. */
+  /** Claims jobs that are overdue, for example after a crash. */
   async lookForDue(): Promise<void> {
     if (this.#stopped || this.#pending.length + this.#plain.length > 0) return;
     try {
       const due = await this.#options.jobs.claimTitles(CLAIM_AT_ONCE, TITLE_LEASE_MS);
       for (const job of due) this.start(job);
     } catch (error) {
-      this.#options.logger.warn({ err: error }, "titles that are due could not be looked for");
+      this.#options.logger.warn({ err: error }, "could not claim title jobs");
     }
   }
 
-  /** Begins no more titles and generates none to its end; those that are not finished stay owed. */
+  /** Starts no more titles and cancels those in progress; their jobs stay in the store. */
   stop(): void {
     this.#stopped = true;
     this.#timer.stop();
@@ -96,10 +96,10 @@ export class Titles {
     }
   }
 
-  /** The utility model that makes a title; `null` where none has anything to add to the message (contract section 4). */
+  /** Returns the utility model for a title; `null` for the plain title (contract section 4). */
   #rigFor({ app: name, utilityModel: chosen }: TitleJob): string | null {
     const app = this.#options.apps.get(name);
-    // What was said to an App that is gone goes to no model of another one.
+    // Messages to a removed App go to no model of another App.
     if (app === null) return null;
     const rig = chosen !== null && app.models.includes(chosen) ? chosen : app.utilityModel;
     return rig.startsWith("demo/") ? null : rig;
@@ -123,7 +123,7 @@ export class Titles {
     }
   }
 
-  /** Stores one, then those that wait behind it. */
+  /** Stores this title, then the waiting ones. */
   async #storePlain(first: TitleJob): Promise<void> {
     let job: TitleJob | undefined = first;
     while (job !== undefined && !this.#stopped) {
@@ -148,14 +148,14 @@ export class Titles {
 
   async #generate({ job, enough }: Owed): Promise<void> {
     const title = await this.#ask(job, enough.signal);
-    // The fallback is for a model that gives none, not for one that was not let.
+    // The fallback is for a model that fails, not for one that was cancelled by the stop.
     if (!this.#stopped) await this.#finish(job, title ?? plainTitle(job.text));
   }
 
-  /** What the model says, `null` where that is no title. */
+  /** Returns the model's title, or `null` if it gave none. */
   async #ask(job: TitleJob, signal: AbortSignal): Promise<string | null> {
     const { generate, logger, failureCode } = this.#options;
-    // The App may be another one since the job came.
+    // The configuration may have changed since the job started.
     const rig = this.#rigFor(job);
     if (rig === null) return null;
     const tooLong = Promise.withResolvers<never>();
@@ -166,7 +166,7 @@ export class Titles {
     } catch (error) {
       if (!this.#stopped) {
         const code = failureCode(error);
-        logger.info({ code, rig }, "a title is made from the message, because the model gave none");
+        logger.info({ code, rig }, "the model gave no title; using the beginning of the message");
       }
       return null;
     } finally {
@@ -184,7 +184,7 @@ export class Titles {
       );
       if (committed !== null) registry.apply(committed);
     } catch (error) {
-      this.#options.logger.warn({ err: error }, "a title was not stored; it will be tried again");
+      this.#options.logger.warn({ err: error }, "could not store a title; retrying later");
     } finally {
       this.#lives.delete(lifeOf(job));
     }

@@ -10,8 +10,8 @@ beforeEach(async () => {
 });
 afterEach(() => one.close());
 
-describe("a store that fails for a while", () => {
-  it("holds the turn up and does not end it", async () => {
+describe("a temporary store failure", () => {
+  it("delays the turn and does not end it", async () => {
     one.before = failing("turns.complete", 3);
     const done = one.journal.complete(step(1, "done"));
     await one.service.clock.advance(199);
@@ -22,7 +22,7 @@ describe("a store that fails for a while", () => {
     expect(one.warnings).toEqual(Array.from({ length: 3 }, () => "a turn waits for the store"));
   });
 
-  it("holds it up at its beginning too, until its session is in memory", async () => {
+  it("delays its start too, until its session is in memory", async () => {
     const other = newId();
     await one.service.say(other, "hello");
     const started = (await one.service.store.turns.claim("me", [newId()], [], {}))[0]!.outcome!;
@@ -36,7 +36,7 @@ describe("a store that fails for a while", () => {
     expect(one.service.registry.inMemory(other)).not.toBeNull();
   });
 
-  it("never holds it up longer than five seconds at a time, nor after it was stopped", async () => {
+  it("is retried at least every five seconds, and not after a stop", async () => {
     one.before = failing("turns.toolResult", 1_000);
     const written = one.journal.toolResult({ callId: "a", output: 1, isError: false, durationMs: 1 });
     await one.service.clock.advance(60_000);
@@ -49,7 +49,7 @@ describe("a store that fails for a while", () => {
     expect(times()).toEqual(tried);
   });
 
-  it("rings for a turn that may have been given up before the store failed", async () => {
+  it("triggers a claim for a turn that may have been released before the failure", async () => {
     one.before = (method, parameters) => {
       if (method !== "turns.wait") return undefined;
       one.before = () => undefined;
@@ -65,12 +65,12 @@ describe("a store that fails for a while", () => {
     expect(one.more).toBe(1);
   });
 
-  it("is not waited for when it is a defect that fails", async () => {
+  it("is not retried for a defect", async () => {
     one.before = failing("turns.complete", 1, () => new Error("defect"));
     await expect(one.journal.complete(step(1, "x"))).rejects.toThrow("defect");
   });
 
-  it("does not fail a turn for a tool's progress", async () => {
+  it("drops a tool's progress instead of failing the turn", async () => {
     await one.journal.stepWithCalls(step(1, ""), [call("a")], []);
     one.before = failing("turns.toolProgress", 1);
     one.journal.toolProgress("a", 1);

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => one.close());
 
-/** Holds the first checkpoint until it is resolved. */
+/** Gate of the first checkpoint. */
 function slowFirstCheckpoint(): PromiseWithResolvers<void> {
   const slow = Promise.withResolvers<void>();
   one.before = (method) =>
@@ -18,8 +18,8 @@ function slowFirstCheckpoint(): PromiseWithResolvers<void> {
   return slow;
 }
 
-describe("text that streams", () => {
-  it("is shown at once, and on disk within 250 ms", async () => {
+describe("streaming text", () => {
+  it("is shown at once, and durable within 250 ms", async () => {
     one.journal.say("one ");
     expect(parse(one.service.registry.inMemory(one.id)!.view()).messages[1]?.content).toBe("one ");
     await one.service.clock.advance(100);
@@ -35,7 +35,7 @@ describe("text that streams", () => {
     expect(one.saved()).toHaveLength(2);
   });
 
-  it("is nobody's any longer when the turn was told to stop", async () => {
+  it("is dropped after the turn was told to stop", async () => {
     one.journal.say("one");
     one.stop.abort();
     one.journal.say(" two");
@@ -44,7 +44,7 @@ describe("text that streams", () => {
     expect(one.saved()).toEqual([]);
   });
 
-  it("goes to the disk as soon as the disk is free, when it became due while the disk was slow", async () => {
+  it("is checkpointed right after a slow checkpoint if it became due meanwhile", async () => {
     const slow = slowFirstCheckpoint();
     one.journal.say("one");
     await one.service.clock.advance(210);
@@ -62,7 +62,7 @@ describe("text that streams", () => {
     [90, 150],
     [400, 100],
   ])(
-    "goes to the disk the sooner the longer the disk took before: %d ms, %d ms after it was said",
+    "is checkpointed sooner after a slower checkpoint: one of %d ms, the next after %d ms",
     async (took, after) => {
       const slow = slowFirstCheckpoint();
       one.journal.say("one");
@@ -78,7 +78,7 @@ describe("text that streams", () => {
     },
   );
 
-  it("that the store did not take is tried again with what was said since, at its place", async () => {
+  it("is checkpointed again after a failure, with later text, at its offset", async () => {
     one.before = failing("turns.checkpoint", 2);
     one.journal.say("ab");
     await one.service.clock.advance(200);
@@ -99,7 +99,7 @@ describe("text that streams", () => {
     expect(one.warnings).toHaveLength(1);
   });
 
-  it("is not tried again when its step has ended meanwhile", async () => {
+  it("is not checkpointed again after its step ended", async () => {
     const gate = Promise.withResolvers<void>();
     one.before = (method) =>
       method === "turns.checkpoint" && one.callsOf("turns.checkpoint").length === 1
@@ -119,7 +119,7 @@ describe("text that streams", () => {
     expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe("one\n\ntwo");
   });
 
-  it("is announced with its place in the message, a step's first text apart from the steps before", async () => {
+  it("is published with its offset, and a blank line between steps", async () => {
     const deltas: unknown[] = [];
     one.service.hub.listen({
       onNotification: (_id, notification) =>
@@ -136,7 +136,7 @@ describe("text that streams", () => {
     ]);
   });
 
-  it("goes on at its place when its session was loaded again in the middle of it", async () => {
+  it("continues at its offset after its session was loaded again", async () => {
     const deltas: unknown[] = [];
     one.service.hub.listen({
       onNotification: (_id, notification) =>
@@ -162,7 +162,7 @@ describe("text that streams", () => {
     ]);
   });
 
-  it("is no longer kept when the turn was stopped or is over", async () => {
+  it("is not checkpointed after the turn was stopped or ended", async () => {
     one.journal.say("lost");
     one.stop.abort();
     await one.service.clock.advance(1_000);
@@ -177,8 +177,8 @@ describe("text that streams", () => {
   });
 });
 
-describe("what a turn writes", () => {
-  it("is announced in the order in which it was committed, whoever else writes", async () => {
+describe("a write", () => {
+  it("is published in commit order among other writers", async () => {
     await one.journal.stepWithCalls(step(1, ""), [call("a"), call("b")], []);
     const numbers: number[] = [];
     const heads: number[] = [];
@@ -201,12 +201,12 @@ describe("what a turn writes", () => {
       one.service.threads.rename(one.id, "Yours"),
     ]);
     expect(numbers).toEqual(numbers.map((_, index) => first + index));
-    // What is announced has been applied.
+    // Published events are already applied.
     expect(heads.at(-1)).toBe(numbers.at(-1));
     expect(heads).toEqual(heads.toSorted((left, right) => left - right));
   });
 
-  it("rings for the turn that waits behind it, and only then", async () => {
+  it("triggers the next turn only if one waits", async () => {
     await one.service.say(one.id, "two");
     await one.journal.complete(step(1, "done"));
     expect(one.more).toBe(1);
@@ -215,7 +215,7 @@ describe("what a turn writes", () => {
     expect(one.more).toBe(1);
   });
 
-  it("gives the turn up while a person is asked, and rings when nobody is any more", async () => {
+  it("releases the turn while an action is pending, and triggers a claim otherwise", async () => {
     const approval = { kind: "approval", request: { tool: "tool_a", input: {} } } as const;
     const asked = { id: newId(), callId: "a", asked: approval, validMs: 60_000 };
     await one.journal.stepWithCalls(step(1, "one"), [call("a")], [asked]);
@@ -227,7 +227,7 @@ describe("what a turn writes", () => {
     await one.service.actions.decide(one.id, asked.id, { decision: "approve", result: null });
     await one.next();
     expect(one.turn.openCalls).toMatchObject([{ id: "a" }]);
-    // Of this one a person has decided before the turn could wait.
+    // The action was decided before the turn could wait.
     const early = { ...asked, id: newId(), callId: "b" };
     await one.journal.stepWithCalls(step(2, "two"), [call("b")], [early]);
     await one.service.actions.decide(one.id, early.id, { decision: "deny", result: null });
@@ -235,7 +235,7 @@ describe("what a turn writes", () => {
     expect(one.more).toBe(1);
   });
 
-  it("is refused once the turn was interrupted, its session deleted, or somebody else has taken it over", async () => {
+  it("is rejected after an interrupt, a deletion, or a takeover", async () => {
     await one.service.conversations.interrupt(one.id, null);
     expect(await one.journal.stepWithCalls(step(1, "x"), [], [])).toBe(false);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
@@ -246,7 +246,7 @@ describe("what a turn writes", () => {
     expect(await one.service.store.sessions.find(one.id)).toBeNull();
   });
 
-  it("says nothing into the next life of its session", async () => {
+  it("does not reach the next incarnation of its session", async () => {
     await one.service.threads.remove(one.id);
     const fresh = await one.service.snapshot(one.id);
     one.journal.say("from the dead");
@@ -255,14 +255,14 @@ describe("what a turn writes", () => {
     expect(await one.stored()).toBe("");
   });
 
-  it("keeps what was said when it fails, on disk or not", async () => {
+  it("keeps the text so far on a failure, checkpointed or not", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     one.journal.say("tw");
     expect(await one.journal.fail({ code: "model_error", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
   });
 
-  it("keeps what was said when it fails, in memory or not", async () => {
+  it("keeps the text so far on a failure, in memory or not", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     one.journal.say("tw");
     await one.fallBehind();
@@ -270,7 +270,7 @@ describe("what a turn writes", () => {
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
   });
 
-  it("keeps the steps that an earlier run has finished when it fails", async () => {
+  it("keeps the finished steps of an earlier run on a failure", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     await one.service.store.turns.releaseDeadLeases("nobody");
     await one.next();
@@ -280,8 +280,8 @@ describe("what a turn writes", () => {
   });
 });
 
-describe("the past of a turn", () => {
-  it("is not asked of the store where the turn is its session's first and has finished no step", async () => {
+describe("history", () => {
+  it("is not read for a session's first turn before its first step ends", async () => {
     const past = await one.journal.history(1_000);
     expect(one.callsOf("turns.history")).toEqual([]);
     const stored = await one.service.store.turns.history(one.turn, 1_000);
@@ -289,7 +289,7 @@ describe("the past of a turn", () => {
     expect(past).toMatchObject([{ userMessage: { content: "hello" } }]);
   });
 
-  it("is asked of the store behind a finished step, and in every other turn", async () => {
+  it("is read after a finished step, and for every other turn", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [call("a")], []);
     expect(await one.journalOf({ ...one.turn, stepsDone: 1 }).history(1_000)).toMatchObject([
       { steps: [{ number: 1 }] },

@@ -1,5 +1,5 @@
-// The journal of one running turn: its writes go to the store under the turn's identity, then to the live session and the bus like every
-// other commit; its text is shown at once and checkpointed soon after.
+// The journal of a running turn. Its writes go to the store under the turn's identity, then through the registry like every other commit.
+// Its text is published at once and checkpointed soon after.
 
 import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
@@ -55,20 +55,20 @@ interface JournalOptions extends JournalsOptions {
 export class StoredTurnJournal implements TurnJournal {
   readonly #turn: StartedTurn;
   readonly #options: JournalOptions;
-  /** Text of the steps that have ended, committed or about to be, and of the current one. */
+  /** Text of the finished steps (committed or being committed), and of the current step. */
   #finished: string;
   #said = "";
-  /** Text of the current step that is not checkpointed, and the characters of the step before it. */
+  /** Text of the current step without a checkpoint, and the number of characters before it. */
   #unsaved = "";
   #saved = 0;
   #step = 0;
   #timer: Timer | null = null;
   #saving = false;
-  /** Milliseconds that the last checkpoint took. */
+  /** Duration of the last checkpoint in milliseconds. */
   #tookMs = 0;
-  /** Whether text has become due while other text was on its way to the disk. */
+  /** True if text became due while a checkpoint was in progress. */
   #isLate = false;
-  /** Whether the last checkpoint has failed. */
+  /** True if the last checkpoint failed. */
   #isFailing = false;
 
   constructor(turn: StartedTurn, options: JournalOptions) {
@@ -78,8 +78,8 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   /**
-   * Brings the session into memory, where what streams is shown; while it works it does not leave. A session that is gone is no
-   * failure: the next write answers that the turn may no longer write.
+   * Loads the session, which shows streaming text; it is not evicted while the turn runs. Does not fail if the session was deleted: the
+   * next write returns false.
    */
   async open(): Promise<void> {
     const { registry } = this.#options;
@@ -103,7 +103,7 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   say(text: string): void {
-    // What a turn says that has lost its right to run is nobody's any longer.
+    // A superseded turn must publish nothing.
     if (this.#options.signal.aborted) return;
     const { sessionId, life, epoch, agentMessage } = this.#turn;
     const session = this.#options.registry.ofIncarnation(sessionId, life);
@@ -136,7 +136,7 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   toolProgress(callId: string, progress: JsonValue): void {
-    // Progress is worth telling, not worth failing a turn for: what the store does not take is left out.
+    // Progress that cannot be stored is dropped: it must not fail the turn.
     const { store, registry } = this.#options;
     registry
       .invalidateOnUnknownOutcome(this.#turn.sessionId, store.toolProgress(this.#turn, callId, progress))
@@ -165,7 +165,7 @@ export class StoredTurnJournal implements TurnJournal {
     return await this.#end(() => this.#options.store.fail(this.#turn, text, failure));
   }
 
-  /** Nothing more is written; call it when the run is over, however it ended. */
+  /** Stops writing. Must be called when the run has ended, however it ended. */
   close(): void {
     this.#endStep("");
   }
@@ -184,8 +184,8 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   /**
-   * A store that fails for a while (a full disk) holds the turn up, and does not end it. `take` gets what was committed at once, so
-   * that commits are announced in their order. Answers `null` when the turn is superseded or was stopped meanwhile.
+   * Retries while the store fails (a full disk), because that must not end the turn. Calls `take` in the same tick as the commit, so that
+   * commits are published in order. Returns `null` if the turn was superseded or stopped meanwhile.
    */
   async #persist<T, R>(operation: () => Promise<T | null>, take: (committed: T) => R): Promise<R | null> {
     const { clock, signal, logger, registry, queue } = this.#options;
@@ -193,7 +193,7 @@ export class StoredTurnJournal implements TurnJournal {
     let hasFailed = false;
     for (let delay = FIRST_RETRY_MS; !signal.aborted; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
       try {
-        // It may have been reloaded, and what streams is shown by a session in memory.
+        // The session may have been invalidated; only one in memory shows streaming text.
         if (hasFailed) await registry.find(sessionId);
         const committed = await registry.invalidateOnUnknownOutcome(sessionId, operation());
         if (committed === null) break;
@@ -205,7 +205,7 @@ export class StoredTurnJournal implements TurnJournal {
         await clock.sleep(delay, signal).catch(() => undefined);
       }
     }
-    // The attempt before may have been stored, and then this turn or the next one may be claimed already.
+    // A failed attempt may have been stored; then this turn or the next one may be claimable.
     if (hasFailed) queue.workArrived(0);
     return null;
   }
@@ -230,7 +230,7 @@ export class StoredTurnJournal implements TurnJournal {
         this.#unsaved = text + this.#unsaved;
         this.#saved = offset;
       }
-      // It is tried again five times a second, and a full disk would be full of this line otherwise.
+      // Logged once: it is retried five times a second.
       if (!this.#isFailing) this.#options.logger.warn({ err: error }, "streaming text is not checkpointed");
       this.#isFailing = true;
     } finally {
@@ -246,7 +246,7 @@ export class StoredTurnJournal implements TurnJournal {
     this.#timer ??= this.#options.clock.after(checkpointAfter(this.#tookMs), () => void this.#checkpoint());
   }
 
-  /** The step's text is being committed as a whole. */
+  /** Starts a new step: the text of this one is being committed as a whole. */
   #endStep(text: string): void {
     this.#timer?.stop();
     this.#timer = null;
@@ -258,7 +258,7 @@ export class StoredTurnJournal implements TurnJournal {
   }
 }
 
-/** What the store would answer of a session's first turn that has finished no step; `null` of any other, of which the store has to be asked. */
+/** Returns the history of a session's first turn before its first step ends; `null` for other turns, whose history is in the store. */
 function pastOfBeginning({
   turn,
   stepsDone,

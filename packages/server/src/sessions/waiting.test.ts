@@ -1,4 +1,4 @@
-// `Prefer: wait`, and what a request leaves behind that was refused.
+// `Prefer: wait`, and the effects of rejected requests.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
@@ -26,7 +26,7 @@ async function state(more: { waitMs?: number; userState?: JsonObject; signal?: A
 }
 
 describe("a client that waits", () => {
-  it("is answered when the session stops working, also on an interrupt", async () => {
+  it("is answered when the session stops processing, also by an interrupt", async () => {
     await service.say(id, "hello");
     await service.model.next();
     const waiting = [state({ waitMs: 60_000 }), state({ waitMs: 60_000, userState: { a: 1 } })];
@@ -36,7 +36,7 @@ describe("a client that waits", () => {
     expect(answers.map(({ status }) => status)).toEqual(["interrupted", "interrupted"]);
   });
 
-  it("is answered at once when nothing works, and without waiting when it is gone", async () => {
+  it("is answered at once if the session is idle or the client is gone", async () => {
     expect((await state({ waitMs: 60_000 })).status).toBe("idle");
     await service.say(id, "hello");
     const gone = new AbortController();
@@ -45,7 +45,7 @@ describe("a client that waits", () => {
     expect((await answer).is_processing).toBe(true);
   });
 
-  it("leaves nothing behind when its time is over", async () => {
+  it("leaves nothing behind after its time", async () => {
     await service.say(id, "hello");
     await service.model.next();
     const session = service.registry.inMemory(id)!;
@@ -58,7 +58,7 @@ describe("a client that waits", () => {
     expect(service.clock.timers).toBe(timers);
   });
 
-  it("keeps its session in memory, and sees the end of a turn that other turns have held up", async () => {
+  it("keeps its session in memory, and sees the end of a turn that waited for others", async () => {
     const other = newId();
     await service.say(other, "runs");
     const first = await service.model.next();
@@ -69,7 +69,7 @@ describe("a client that waits", () => {
     expect(lines((await answer).messages)).toEqual(["user complete: waits", "agent complete: at last"]);
   });
 
-  it("hears that its session was deleted, also when the id lives again at once", async () => {
+  it("gets 404 when its session is deleted, even if the id is created again at once", async () => {
     await service.say(id, "hello");
     const waiting = state({ waitMs: 60_000 });
     await until(() => service.registry.inMemory(id)?.hasWaiters === true);
@@ -81,10 +81,10 @@ describe("a client that waits", () => {
   });
 });
 
-describe("a request that is refused", () => {
+describe("a rejected request", () => {
   const tooLarge = { big: "x".repeat(9_000) };
 
-  it("creates no session: a state, and a chat, with a user state that is too large", async () => {
+  it("creates no session if its user state is too large", async () => {
     await expect(state({ userState: tooLarge })).rejects.toMatchObject({ status: 400 });
     await expect(service.say(id, "hello", { userState: tooLarge as never })).rejects.toMatchObject({
       status: 400,
@@ -93,7 +93,7 @@ describe("a request that is refused", () => {
     expect(service.registry.inMemory(id)).toBeNull();
   });
 
-  it("changes nothing in a session that exists, and takes no place away", async () => {
+  it("changes nothing in an existing session, and returns its slot", async () => {
     const before = await state({ userState: { a: 1 } });
     await expect(state({ userState: tooLarge })).rejects.toMatchObject({ status: 400 });
     await expect(service.say(id, "hello", { userState: tooLarge as never })).rejects.toMatchObject({
@@ -102,13 +102,13 @@ describe("a request that is refused", () => {
     const nowhere = { app: "nowhere" } as object;
     await expect(service.say(id, "hello", nowhere)).rejects.toMatchObject({ status: 401 });
     expect(await state()).toEqual(before);
-    // The only place that there is.
+    // The only slot.
     expect(lines((await service.say(id, "hello")).messages)).toEqual(["user complete: hello"]);
   });
 });
 
-describe("an interrupt of a turn that nobody has looked at for long", () => {
-  it("keeps what was said last, on disk or not", async () => {
+describe("an interrupt of a turn whose session was evicted", () => {
+  it("keeps the latest text, checkpointed or not", async () => {
     await service.say(id, "hello");
     const call = await service.model.next();
     for (let minute = 0; minute < 7; minute += 1) {

@@ -1,4 +1,4 @@
-// Administration of a running service, where there is a key for it.
+// Builds the administration of a running service if an admin key is configured.
 
 import { createAdministration } from "../admin/administration.ts";
 import manifest from "../../package.json" with { type: "json" };
@@ -47,7 +47,7 @@ export function buildAdmin(
   return { key, service };
 }
 
-/** The Apps are those of the configuration that is in force at that moment. */
+/** Uses the Apps of the current configuration in each call. */
 function keysOf({ storage, service, clock }: AdminFoundations): KeyService {
   const now = () => new KeyAdministration({ store: storage.store.keys, clock, apps: service.apps.names() });
   return {

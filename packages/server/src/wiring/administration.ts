@@ -1,5 +1,4 @@
-// The store of the configured data directory, opened beside a running server or without one (contract section 7), for the commands
-// that administer.
+// Opens the configured store for administrative commands, beside a running server or without one (contract section 7).
 
 import { KeyAdministration } from "../apps/keys/key-administration.ts";
 import type { Rotation } from "../apps/secrets/rotation.ts";
@@ -17,31 +16,30 @@ import { rotateMaster } from "./master-keys.ts";
 export interface AdministrationSettings {
   /** Absolute path. */
   readonly dataDirectory: string;
-  /** `COLLOQUY_SECRET_KEY`, `null` when it is not set. */
+  /** `COLLOQUY_SECRET_KEY`, or `null` if it is not set. */
   readonly secretKey: Hidden<string> | null;
   /** `COLLOQUY_DATABASE_URL`, `null` or absent for SQLite in the data directory. */
   readonly databaseUrl?: string | null;
 }
 
-/** `existing`: a command that changes nothing unless there is something, and makes no database. */
+/** `existing`: the command creates no database. */
 export type DatabaseNeed = "existing" | "made when absent";
 
 export interface Administration {
   readonly store: Store;
   readonly settings: AdministrationSettings;
-  /** What an operator does with App keys; `apps` are the names of the configured Apps, which matter to `create` alone. */
+  /** Manages App keys; `apps` are the configured Apps, which only `create` needs. */
   keys(apps: readonly string[]): KeyAdministration;
-  /** Seals all secrets with a new master key. `discardUnreadable`: removes those that no key opens. */
+  /** Seals all secrets with a new master key. `discardUnreadable` removes secrets that no key opens. */
   rotateMaster(discardUnreadable: boolean): Promise<Rotation>;
   /** Runs `work` on the tables of the same database. */
   withTables<Result>(access: TableAccess, work: (store: TableStore) => Promise<Result>): Promise<Result>;
-  /** Finishes what was begun and closes. */
+  /** Closes the store after the calls in progress. */
   close(): Promise<void>;
 }
 
 /**
- * Rejects with an Error that says what to do when the data directory cannot be used, with `NoDatabase` when an existing one is needed.
- * A call that a lying disk fails rejects by itself.
+ * Rejects with a user-facing message if the data directory cannot be used, and with `NoDatabase` if an existing database is needed.
  */
 export async function openAdministration(
   settings: AdministrationSettings,

@@ -1,4 +1,4 @@
-// What the assistant of each App works with, made from the configuration: models and tools.
+// Creates the models and tools of each App from the configuration.
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Config } from "../config/config.ts";
@@ -16,7 +16,7 @@ import { fixedSource } from "../tools/tool-source.ts";
 import { createWalletTools } from "../tools/wallet/wallet-tools.ts";
 import { planOwnTools } from "../tools/own/own-tool.ts";
 
-/** Models by rig; `extraModels` stand beside and before the configured ones. */
+/** Creates the models by rig; `extraModels` override the configured ones. */
 export function createModels(
   config: Config,
   clock: Clock,
@@ -25,7 +25,7 @@ export function createModels(
   return createModelCatalog({ providers: providersOf(config), clock, extraModels });
 }
 
-/** What the catalog of models is made from. */
+/** Returns the providers of the model catalog. */
 export function providersOf(config: Config): ModelCatalogOptions["providers"] {
   const providers = Object.entries(config.providers).map(([name, { kind, baseURL, contextWindow }]) => {
     const { apiKey, headers } = config.secrets.provider(name);
@@ -47,7 +47,7 @@ export interface ToolFoundations {
   readonly vault: SecretVault | null;
 }
 
-/** The tools of each App. Of two of one name the operator's own wins, then one that comes with the service, then the servers' in their order. */
+/** Creates the tools of each App. For duplicate names, own tools win over built-in ones, and those over servers in their order. */
 export function createTools(config: Config, { clock, logger, vault }: ToolFoundations): AppTools {
   const builtIn: Readonly<Record<string, Tool>> = builtInTools(clock);
   const outbound = createOutbound({ clock });

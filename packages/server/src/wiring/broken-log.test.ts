@@ -1,4 +1,4 @@
-// The process when its log cannot be written: it goes on, and ends when it is asked to.
+// A process whose log cannot be written keeps running, and stops on request.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -31,7 +31,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** A service whose log goes to this descriptor, and that answers. */
+/** Starts a service with its log on this descriptor. */
 async function startWithLog(log: number) {
   const port = await findFreePort();
   const started = spawn(process.execPath, [MAIN], {
@@ -58,7 +58,7 @@ async function startWithLog(log: number) {
   return { get, chat, stop };
 }
 
-/** The end to write of a pipe that is full, and that nobody reads while it is open here. */
+/** Opens the writing end of a full pipe without a reader. */
 function fullPipe(): number {
   const pipe = join(directory, "pipe");
   spawnSync("mkfifo", [pipe]);
@@ -78,7 +78,7 @@ function fullPipe(): number {
 
 describe("a log that cannot be written", () => {
   it.skipIf(!existsSync("/dev/full"))(
-    "because its disk is full is counted, and the service goes on and ends with 0",
+    "on a full disk counts lost lines; the service keeps running and exits with 0",
     async () => {
       const log = openSync("/dev/full", "w");
       open = [log];
@@ -91,7 +91,7 @@ describe("a log that cannot be written", () => {
   );
 
   it.skipIf(process.platform === "win32")(
-    "because its reader has stopped holds up neither the service nor its end",
+    "with a stopped reader delays neither the service nor its exit",
     async () => {
       const { chat, stop } = await startWithLog(fullPipe());
       expect(await chat()).toBe(200);

@@ -6,7 +6,7 @@ describe("the system clock", () => {
   beforeEach(() => vi.useFakeTimers());
   afterEach(() => vi.useRealTimers());
 
-  it("tells the time of the machine", () => {
+  it("returns the time of the machine", () => {
     vi.setSystemTime(1234);
     expect(clock.now()).toBe(1234);
     const before = clock.monotonic();
@@ -14,7 +14,7 @@ describe("the system clock", () => {
     expect(clock.monotonic() - before).toBe(50);
   });
 
-  it("calls once after a time, unless it was stopped", () => {
+  it("calls back once after a delay, unless stopped", () => {
     const called = vi.fn<() => void>();
     clock.after(10, called);
     clock.after(10, called).stop();
@@ -24,7 +24,7 @@ describe("the system clock", () => {
     expect(called).toHaveBeenCalledOnce();
   });
 
-  it("calls again and again until it is stopped", () => {
+  it("calls back repeatedly until stopped", () => {
     const called = vi.fn<() => void>();
     const timer = clock.every(10, called);
     vi.advanceTimersByTime(35);
@@ -33,7 +33,7 @@ describe("the system clock", () => {
     expect(called).toHaveBeenCalledTimes(3);
   });
 
-  it("sleeps, and is woken with the signal's reason", async () => {
+  it("sleeps, and rejects with the signal's reason", async () => {
     const rested = clock.sleep(10);
     const controller = new AbortController();
     const woken = clock.sleep(10, controller.signal);
@@ -46,7 +46,7 @@ describe("the system clock", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("keeps no process alive", () => {
+  it("does not keep the process alive", () => {
     vi.useRealTimers();
     const before = process.getActiveResourcesInfo();
     const timers = [clock.after(60_000, () => undefined), clock.every(60_000, () => undefined)];

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 
-/** The clock of the machine. */
+/** Creates the clock of the machine. */
 export function createSystemClock(): Clock {
   return {
     now: () => Date.now(),

@@ -1,5 +1,5 @@
-// What is wrong with OpenAPI documents that are files, and with own tools, told before the service starts. It stands here because neither
-// the configuration nor the tools may know the other. What reads them is loaded by those alone who have some.
+// Checks OpenAPI documents in files, and own tools, before the service starts. Stands in wiring because config and tools may not import each
+// other. Loads the readers only if they are needed.
 
 import type { Inspected, Inspections } from "../config/apps.ts";
 import type { OpenApiSettings } from "../core/app-settings.ts";
@@ -22,7 +22,7 @@ export const inspections: Inspections = {
     const known = new Set(writtenOperations(document.content, () => undefined).map(({ id }) => id));
     const unknown = unknownOperations(service, known);
     try {
-      // One that is configured has been checked where it stands.
+      // A configured URL was checked with the configuration.
       if (service.baseURL === null) baseUrl(null, document);
     } catch (error) {
       return [{ path: ["baseURL"], message: reasonOf(error), isWarning: false }, ...unknown];
@@ -45,7 +45,7 @@ export const inspections: Inspections = {
   },
 };
 
-/** Operations that are wanted and are not there. */
+/** Returns problems for configured operations that the document does not have. */
 function unknownOperations(
   { document: path, operations }: OpenApiSettings,
   known: ReadonlySet<string>,
@@ -58,7 +58,7 @@ function unknownOperations(
   }));
 }
 
-/** What cannot be offered of operations that are there: a problem for one that is named, which would never be a tool. */
+/** Returns what cannot be offered of existing operations: problems for configured ones, warnings for the others. */
 async function inspectTools(
   document: OpenApiDocument,
   service: OpenApiSettings,
@@ -88,7 +88,7 @@ async function inspectTools(
   return found;
 }
 
-/** Some of the ids, for whoever has mistyped one. */
+/** Lists some ids, in case one was mistyped. */
 function offer(known: readonly string[]): string {
   if (known.length === 0) return "It has none at all.";
   const shown = known.slice(0, 10).join(", ");

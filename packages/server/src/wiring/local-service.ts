@@ -1,37 +1,36 @@
-// The service that the configuration here describes, for commands that talk to it: the one that runs, else one in this process.
+// Finds the service of the local configuration for commands that talk to it, or starts one in this process.
 
 import type { Config } from "../config/config.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import { localAddress } from "./local-address.ts";
-import { buildServer } from "./server.ts";
+import { buildServer, localAddress } from "./server.ts";
 import { explainStartFailure } from "./start-failure.ts";
 import { isServed } from "../store/sqlite/inspection.ts";
 import { readAddress } from "../store/sqlite/served-address.ts";
 
 export interface LocalService {
   readonly url: string;
-  /** Whether it runs in this process, and ends with `stop`. */
-  readonly isInside: boolean;
-  /** Lets go of it; one inside finishes what it can, and what it cannot goes on with the next start. */
+  /** True if it runs in this process, and ends with `stop`. */
+  readonly isInProcess: boolean;
+  /** Stops a service in this process, whose unfinished turns go on at the next start; otherwise does nothing. */
   stop(): Promise<void>;
 }
 
-export interface InsideOptions {
-  /** The service inside cannot go on; nothing more is answered. */
+export interface InProcessOptions {
+  /** Called when the service in this process cannot continue; it answers nothing more. */
   readonly onFatal: (error: Error) => void;
   readonly processId: number;
 }
 
-/** Milliseconds that a server has to say that it is alive. */
+/** Time-out of the liveness probe in milliseconds. */
 const ANSWER_MS = 3_000;
-/** Milliseconds that turns of a service inside get to end. */
+/** Grace period of a service in this process in milliseconds. */
 const GRACE_MS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Where the server of this configuration answers; `null` when none runs. With SQLite it is the one that has the data directory, wherever it
- * has said there that it listens; with PostgreSQL whatever Colloquy answers at the configured address. Rejects with an Error that says what
- * to do when one has the data directory and does not answer: whoever goes on without it would change what it has in memory.
+ * Returns the URL of the running server of this configuration, or `null` if none runs. With SQLite, that is the server that uses the data
+ * directory, at the address it noted there; with PostgreSQL, any Colloquy at the configured address. Rejects with a user-facing message if a
+ * server uses the data directory and does not answer, because changes beside it would bypass its memory.
  */
 export async function findRunning({ server, databaseUrl }: Config): Promise<string | null> {
   if (databaseUrl !== null) {
@@ -40,7 +39,7 @@ export async function findRunning({ server, databaseUrl }: Config): Promise<stri
   }
   const { dataDirectory } = server;
   if (!isServed(dataDirectory)) return null;
-  // Another service may answer where this one would by its configuration: it must not be given what is meant for this one.
+  // Another service may listen at the configured address, so only the noted one counts.
   const url = readAddress(dataDirectory);
   if (url !== null && (await answers(url))) return url;
   const place = url === null ? "it has not said where it is" : `nothing answers at ${url}`;
@@ -49,10 +48,10 @@ export async function findRunning({ server, databaseUrl }: Config): Promise<stri
   );
 }
 
-/** The running server, or one that is started in this process on a free loopback port; its log goes nowhere. */
-export async function openLocalService(config: Config, options: InsideOptions): Promise<LocalService> {
+/** Returns the running server, or starts one in this process on a free loopback port, without a log. */
+export async function openLocalService(config: Config, options: InProcessOptions): Promise<LocalService> {
   const running = await findRunning(config);
-  if (running !== null) return { url: running, isInside: false, stop: () => Promise.resolve() };
+  if (running !== null) return { url: running, isInProcess: false, stop: () => Promise.resolve() };
   const inside: Config = {
     ...config,
     server: { ...config.server, host: "127.0.0.1", loopback: true, trustedProxies: [], port: 0 },
@@ -60,7 +59,7 @@ export async function openLocalService(config: Config, options: InsideOptions): 
   try {
     const server = await buildServer(inside, { logger: SILENT, isHidden: true, ...options });
     const { url } = await server.listen();
-    return { url, isInside: true, stop: () => server.stop({ graceMs: GRACE_MS }) };
+    return { url, isInProcess: true, stop: () => server.stop({ graceMs: GRACE_MS }) };
   } catch (error) {
     throw new Error(`The service cannot start: ${explainStartFailure(error, inside)}`, { cause: error });
   }

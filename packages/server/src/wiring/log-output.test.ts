@@ -8,7 +8,7 @@ import { LogOutput } from "./log-output.ts";
 const describeLoss = (lines: number): string => `${lines} left out\n`;
 
 describe.skipIf(!existsSync("/dev/full"))("lines for a disk that is full", () => {
-  it("are left out and counted, and nothing waits for them", async () => {
+  it("are dropped and counted without a delay", async () => {
     const destination = openSync("/dev/full", "w");
     const output = new LogOutput({ destination, describeLoss });
     for (let i = 0; i < 10; i++) output.write(`${i}\n`);
@@ -20,7 +20,7 @@ describe.skipIf(!existsSync("/dev/full"))("lines for a disk that is full", () =>
   });
 });
 
-/** A pipe of which the test has both ends. */
+/** A pipe with both ends in the test. */
 describe.skipIf(process.platform === "win32")("a reader", () => {
   let directory: string;
   let reading: number;
@@ -40,7 +40,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     rmSync(directory, { recursive: true });
   });
 
-  /** What is in the pipe now. */
+  /** Returns the content of the pipe. */
   function take(): string {
     const buffer = Buffer.alloc(1024 * 1024);
     let text = "";
@@ -55,7 +55,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     }
   }
 
-  /** Reads until all that waits has come. */
+  /** Reads until every queued line has arrived. */
   async function takeAll(): Promise<string> {
     let text = "";
     const drained = output.drained();
@@ -66,7 +66,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     return text;
   }
 
-  it("that takes nothing for a while gets every line whole and in order", async () => {
+  it("that pauses gets every line whole and in order", async () => {
     const lines = Array.from({ length: 5000 }, (_, i) => `${i} ${"é".repeat(50)}\n`);
     for (const line of lines) output.write(line);
     expect(await takeAll()).toBe(lines.join(""));
@@ -74,7 +74,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that takes nothing for long costs no more memory, and is told how many lines are missing", async () => {
+  it("that pauses for long uses bounded memory, and gets the number of missing lines", async () => {
     const line = `${"x".repeat(1024 * 1024 - 1)}\n`;
     for (let i = 0; i < 40; i++) output.write(line);
     expect(output.leftOut).toBeGreaterThan(20);
@@ -86,7 +86,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that takes nothing does not hold up the end of the process", () => {
+  it("that is stuck does not delay the exit", () => {
     for (let i = 0; i < 1000; i++) output.write(`${"x".repeat(1000)}\n`);
     const before = performance.now();
     expect(output.flush(100)).toBe(true);
@@ -94,8 +94,8 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that is gone, and comes back, finds the rest of the line and how many it has missed", async () => {
-    // More than fits into a pipe: a part of it is there when the reader goes.
+  it("that comes back gets the rest of the line and the number of missed ones", async () => {
+    // More than fits into a pipe, so that a part is written when the reader closes.
     const first = `${"a".repeat(100_000)}\n`;
     output.write(first);
     while (take() === "") await new Promise(setImmediate);

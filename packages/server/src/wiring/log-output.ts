@@ -1,35 +1,35 @@
-// Where the lines of the log go. Nothing that happens there (a full disk, a reader that has stopped or gone) may hold up the service or end it:
-// lines that cannot be written are left out and counted, and the next ones that can be begin with a line that says how many.
+// Writes the lines of the log. A full disk, or a reader that stopped or is gone, must not delay or end the service: lines that cannot be
+// written are dropped and counted, and the next written line is preceded by a notice with their number.
 
 import { write, writeSync } from "node:fs";
 
-/** Lines beyond this many bytes are left out while nobody reads the log, instead of filling the memory. */
+/** Maximum bytes of queued lines; further lines are dropped. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-/** As much is written at once, or one line. */
+/** Maximum bytes of one write, unless a single line is longer. */
 const BATCH_BYTES = 64 * 1024;
-/** How long a reader that takes nothing at the moment is left alone. */
+/** Delay before a write to a busy reader is retried. */
 const BUSY_MS = 100;
-/** A flush tries a busy reader again after this. */
+/** The same during a flush. */
 const FLUSH_BUSY_MS = 20;
-/** A write that has not come back for so long may never do so. */
+/** A write that takes longer may never return. */
 const STUCK_MS = 500;
 
 export interface LogOutputOptions {
   /** File descriptor to write to. */
   readonly destination: number;
-  /** The line that says how many were left out. */
+  /** Returns the notice about dropped lines. */
   readonly describeLoss: (lines: number) => string;
 }
 
-/** What is being written. */
+/** A write in progress. */
 interface Batch {
-  /** What is left of it. */
+  /** The bytes that are not written yet. */
   bytes: Buffer;
-  /** Whether that begins in the middle of a line. */
+  /** True if they begin in the middle of a line. */
   begun: boolean;
-  /** How many lines its notice says were left out; 0 where it has none. */
+  /** Number of dropped lines in its notice; 0 without a notice. */
   readonly told: number;
-  /** Bytes behind that notice. */
+  /** Number of bytes after the notice. */
   readonly behindNotice: number;
 }
 
@@ -41,13 +41,13 @@ export class LogOutput {
   readonly #lines: string[] = [];
   #waitingBytes = 0;
   #batch: Batch | null = null;
-  /** Monotonic milliseconds since when the system has a write, `null` when it has none. */
+  /** Monotonic start time of the write in the system; `null` if there is none. */
   #givenAt: number | null = null;
-  /** The end of a line whose beginning is written: whatever comes next stands behind it. */
+  /** The rest of a partly written line, which must come first. */
   #rest: Buffer = NOTHING;
   #retry: NodeJS.Timeout | null = null;
   #leftOut = 0;
-  /** Lines that were left out since that was told. */
+  /** Lines dropped since the last notice. */
   #untold = 0;
   readonly #whenDrained: (() => void)[] = [];
 
@@ -55,12 +55,12 @@ export class LogOutput {
     this.#options = options;
   }
 
-  /** Lines that were left out since the process began. */
+  /** Lines dropped since the start of the process. */
   get leftOut(): number {
     return this.#leftOut;
   }
 
-  /** A whole line, with its end. */
+  /** Writes a whole line with its line break. */
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
     if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
@@ -72,15 +72,15 @@ export class LogOutput {
     if (this.#batch === null) this.#writeNext();
   }
 
-  /** Resolves when nothing waits any more, be it written or left out. */
+  /** Resolves when every queued line is written or dropped. */
   drained(): Promise<void> {
     if (this.#batch === null) return Promise.resolve();
     return new Promise((resolve) => void this.#whenDrained.push(resolve));
   }
 
   /**
-   * Writes what waits, at once, for the moment before the process ends; a reader that takes nothing gets `ms` milliseconds. What the system
-   * has already is not waited for. Answers `false` where that may never come back: it would hold up the end of the process, too.
+   * Writes the queued lines synchronously before the process ends, for up to `ms` milliseconds. Does not wait for a write in progress;
+   * returns false if that may never return, because it would block the exit.
    */
   flush(ms: number): boolean {
     if (this.#givenAt !== null && performance.now() - this.#givenAt > STUCK_MS) return false;
@@ -110,7 +110,7 @@ export class LogOutput {
     for (const resolve of this.#whenDrained.splice(0)) resolve();
   }
 
-  /** The next lines, as many as fit into so many bytes, at least one. */
+  /** Takes as many lines as fit, at least one. */
   #nextBatch(atMostBytes: number): Batch {
     let count = 0;
     let size = 0;
@@ -177,7 +177,7 @@ function countLines(bytes: Buffer): number {
   return count;
 }
 
-/** Whoever reads has no room at the moment. */
+/** True if the reader is busy. */
 function isBusy(error: unknown): boolean {
   const { code } = Object(error) as { readonly code?: unknown };
   return code === "EAGAIN" || code === "EBUSY";

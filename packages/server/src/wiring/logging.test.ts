@@ -39,7 +39,7 @@ describe("a line", () => {
     expect(await written((logger) => logger.debug({}, "x"), { level: "debug" })).not.toBe("");
   });
 
-  it("has eight characters of a session id, whatever it is called", async () => {
+  it("has eight characters of a session id, whatever its field", async () => {
     const found = await line((logger) =>
       logger.info({ session: SESSION, sessionId: SESSION, session_id: SESSION }, "x"),
     );
@@ -57,7 +57,7 @@ describe("a line", () => {
     expect(await written((logger) => logger.info(fields, "x"))).not.toContain("hidden");
   });
 
-  it("for people is one readable line", async () => {
+  it("is one readable line for a terminal", async () => {
     const text = await written(
       (logger) => logger.warn({ address: "http://127.0.0.1:1", turns: 2 }, "listening"),
       {
@@ -69,7 +69,7 @@ describe("a line", () => {
 });
 
 describe("an error in the log", () => {
-  it("is told by type, message, code, place and causes", async () => {
+  it("has its type, message, code, stack and causes", async () => {
     const cause = Object.assign(new TypeError("no route"), { code: "ENETUNREACH" });
     const { err } = await line((logger) => logger.error({ err: new Error("failed", { cause }) }, "x"));
     expect(err).toMatchObject({
@@ -80,7 +80,7 @@ describe("an error in the log", () => {
     });
   });
 
-  it("holds nothing of the request that a provider refused", async () => {
+  it("contains nothing of a rejected provider request", async () => {
     const error = new APICallError({
       message: "Incorrect API key provided: sk-proj-abcdefgh12345678",
       url: "https://api.example.test/v1",
@@ -94,14 +94,14 @@ describe("an error in the log", () => {
     expect(text).not.toContain("sk-proj");
   });
 
-  it("quotes no whole session id, in its message, stack or causes", async () => {
+  it("contains no whole session id in message, stack or causes", async () => {
     const error = new Error(`no session ${SESSION}`, { cause: new Error(SESSION) });
     const text = await written((logger) => logger.error({ err: error }, "x"));
     expect(text).toContain("no session 0a1b2c3d…");
     expect(text).not.toContain(SESSION);
   });
 
-  it("may be anything that was thrown, and may be its own cause", async () => {
+  it("may be any thrown value, and its own cause", async () => {
     expect((await line((logger) => logger.error({ err: "text" }, "x")))["err"]).toEqual({
       type: "string",
       message: "text",
@@ -112,7 +112,7 @@ describe("an error in the log", () => {
   });
 });
 
-it("what was logged before the process ends is written, in order", async () => {
+it("writes everything logged before the exit, in order", async () => {
   const program = `
     import { createLog } from ${JSON.stringify(import.meta.resolve("./logging.ts"))};
     const { logger, flush } = createLog({ level: "info", destination: 1, readable: false });

@@ -1,6 +1,6 @@
-// The log: JSON lines, or readable ones for a person at a terminal. Writes are asynchronous, so that a slow reader of the
-// log never holds up a request; what waits is written when the process exits. What must not be in a log (message text,
-// keys, whole session ids) is taken out here once more, as far as fields of a line itself go, whoever logs it.
+// The log: JSON lines, or readable ones for a terminal. Writes are asynchronous, so that a slow reader never delays a request; queued lines
+// are written when the process exits. As a second line of defense, message text, keys and whole session ids are removed from the fields of
+// each line.
 
 import { pino, type Logger as PinoLogger } from "pino";
 import type { LogLevel } from "../config/config.ts";
@@ -8,14 +8,14 @@ import { LogOutput } from "./log-output.ts";
 
 export interface Log {
   readonly logger: PinoLogger;
-  /** Lines that could not be written since the process began. */
+  /** Returns the number of lines that could not be written since the start of the process. */
   readonly linesLeftOut: () => number;
   /**
-   * Writes what waits, at once, as far as that takes no longer than half a second. For the moment before the process ends. Answers `false`
-   * where a write hangs in the system, which then keeps the process from ending by itself.
+   * Writes queued lines synchronously before the process ends, for up to half a second. Returns false if a write hangs in the system, which
+   * would block the exit.
    */
   flush(): boolean;
-  /** Resolves when all that was logged is written or left out. */
+  /** Resolves when every line is written or dropped. */
   drained(): Promise<void>;
 }
 
@@ -23,11 +23,11 @@ export interface LogOptions {
   readonly level: LogLevel;
   /** File descriptor to write to; 1 is the standard output. */
   readonly destination: number;
-  /** Lines for people instead of JSON. */
+  /** True for readable lines instead of JSON. */
   readonly readable: boolean;
 }
 
-/** The most that the end of the process waits for a reader that takes nothing, in milliseconds. */
+/** Maximum time that the exit waits for a busy reader, in milliseconds. */
 const FLUSH_MS = 500;
 
 const SESSION_KEYS = ["session", "sessionId", "session_id"];
@@ -74,7 +74,7 @@ function createLogger(level: LogLevel, write: (line: string) => void): PinoLogge
   return pino(options, { write });
 }
 
-/** What a log may say of a session: enough to find its lines, too little to open it. */
+/** Shortens a session id: enough to find its lines, too little to open it. */
 function shortSession(id: string): string {
   return id.slice(0, 8);
 }
@@ -93,8 +93,7 @@ interface DescribedError {
 }
 
 /**
- * An error by its known fields alone: those of the SDK carry whole requests and answers in others. Session ids and keys
- * that a text quotes are cut.
+ * Describes an error by known fields only, because SDK errors carry whole requests and responses. Redacts quoted session ids and keys.
  */
 function describeError(error: unknown, depth = 0): DescribedError {
   if (!(error instanceof Error)) return { type: typeof error, message: cut(String(error)) };
@@ -108,7 +107,7 @@ function describeError(error: unknown, depth = 0): DescribedError {
   };
 }
 
-/** Where it was thrown, without the message that a stack begins with. */
+/** Returns the frames of a stack without the message before them. */
 function stackLines(stack: string): string {
   return stack
     .split("\n")

@@ -1,5 +1,4 @@
-// Where the master key is that seals the secrets of Apps (contract section 4): what the environment gives, else a file in the data
-// directory.
+// Finds the master key that seals the secrets of Apps (contract section 4): in the environment, else in a file of the data directory.
 
 import { join } from "node:path";
 import { createKeyFile, type KeyFile } from "../apps/secrets/key-file.ts";
@@ -14,20 +13,20 @@ import type { SecretStore } from "../core/ports/driven/secret-store.ts";
 import { lockFile } from "../store/sqlite/lock.ts";
 
 export interface MasterKeySettings {
-  /** Whether nodes on other machines have the secrets too: then a key in a file of this one would open nothing there. No when absent. */
+  /** True if other nodes share the secrets, which a key file of this machine would not open there. `false` by default. */
   readonly isShared?: boolean;
   /** Absolute path. */
   readonly dataDirectory: string;
-  /** `COLLOQUY_SECRET_KEY`, `null` when it is not set. */
+  /** `COLLOQUY_SECRET_KEY`, or `null` if it is not set. */
   readonly secretKey: Hidden<string> | null;
 }
 
-/** @throws Error with a sentence when the given key is none */
+/** Throws a user-facing Error if the given key is invalid. */
 export function openVault(settings: MasterKeySettings, store: SecretStore, logger: Logger): Vault {
   return new Vault({ store, ring: keyRingOf(settings), logger });
 }
 
-/** `null` where a key has to be given, and is not. Throws as `openVault` does. */
+/** Returns `null` if a key is required and not set. Throws like `openVault`. */
 export function keyRingOf(settings: MasterKeySettings): KeyRing | null {
   const given = givenIn(settings);
   if (given !== null) return givenKeys(given, "COLLOQUY_SECRET_KEY");
@@ -45,7 +44,7 @@ export function masterKeySettings({
 const GIVEN_TO_NODES =
   "Nodes that share a database are given their master keys. Set COLLOQUY_SECRET_KEY to the new key, a comma, and the old ones.";
 
-/** Seals all secrets with a new key; see `Rotation`. Rejects with a sentence. */
+/** Seals all secrets with a new key; see `Rotation`. Rejects with a user-facing Error. */
 export async function rotateMaster(
   settings: MasterKeySettings,
   store: SecretStore,
@@ -54,7 +53,7 @@ export async function rotateMaster(
   const options = { store, discardUnreadable };
   const given = givenIn(settings);
   if (settings.isShared === true) {
-    // A lock on this machine would not keep away a rotation on another one: of two at once the store tells one so.
+    // A lock on this machine would not prevent a rotation on another one; the store detects concurrent rotations.
     if (given === null) throw new Error(GIVEN_TO_NODES);
     return await rotateGivenKeys(given, options);
   }

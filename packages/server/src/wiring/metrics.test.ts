@@ -20,7 +20,7 @@ async function values(): Promise<Record<string, number>> {
 }
 
 describe("the metrics of the service", () => {
-  it("tell what runs, what is in memory and who reads, when they are asked", async () => {
+  it("show running turns, sessions in memory and streams at each scrape", async () => {
     const id = newId();
     const include = new Set<never>();
     const stream = await service.feed.open(
@@ -47,7 +47,7 @@ describe("the metrics of the service", () => {
     expect(await values()).toMatchObject({ colloquy_sessions_live: 0, colloquy_snapshot_bytes: 0 });
   });
 
-  it("count how turns ended, and the tokens that providers reported", async () => {
+  it("count ended turns by outcome, and reported tokens", async () => {
     const id = newId();
     await service.say(id, "one");
     (await service.model.next()).say("1").finish();
@@ -67,7 +67,7 @@ describe("the metrics of the service", () => {
     });
   });
 
-  it("never name a session, an App or a wallet", async () => {
+  it("never contain a session, an App or a wallet", async () => {
     const id = newId();
     await service.say(id, "secret words", { publicKey: "0xsecret" });
     (await service.model.next()).finish();
@@ -75,7 +75,7 @@ describe("the metrics of the service", () => {
     for (const name of [id, "0xsecret", "secret words", "default"]) expect(text).not.toContain(name);
   });
 
-  it("register themselves in the register that they are given", () => {
+  it("are registered in the given register", () => {
     const register = new Registry();
     const read = () => 1;
     createTurnMetrics(register);

@@ -1,4 +1,4 @@
-// What the service tells Prometheus about turns, sessions and streams. Never a name of an App, a wallet or a session.
+// Prometheus metrics of turns, sessions and streams. They never contain an App, a wallet or a session id.
 
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { TokenUsage } from "../core/turn.ts";
@@ -16,7 +16,7 @@ interface TurnMetrics {
   tokensUsed(usage: TokenUsage): void;
 }
 
-/** Registers gauges, which are read when they are scraped. */
+/** Registers gauges, which are read at each scrape. */
 export function registerGauges(register: Registry, gauges: ServiceGauges): void {
   gauge(register, "colloquy_turns_running", "Turns that run in this process", gauges.runningTurns);
   gauge(
@@ -58,10 +58,10 @@ export function createTurnMetrics(register: Registry): TurnMetrics {
   };
 }
 
-/** How notifications for other nodes did not get out as they were (docs/adr/0017). */
+/** Why notifications to other nodes were not sent unchanged (docs/adr/0017). */
 const LOSSES = ["deltas", "events", "all", "broken"] as const;
 
-/** Registers what the bus says of itself. Answers who counts notifications that did not get out as they were. */
+/** Registers the metrics of the bus. Returns a function that counts notifications that were not sent unchanged. */
 export function createBusMetrics(
   register: Registry,
 ): (loss: (typeof LOSSES)[number], notifications: number) => void {
@@ -71,12 +71,12 @@ export function createBusMetrics(
     labelNames: ["loss"],
     registers: [register],
   });
-  // Shown from the start, so that the first loss is a change.
+  // Start at 0, so that the first loss is a change.
   for (const loss of LOSSES) lost.inc({ loss }, 0);
   return (loss, notifications) => lost.inc({ loss }, notifications);
 }
 
-/** Registers what is known of the log: how many of its lines could not be written, since the process began. */
+/** Registers the number of log lines that could not be written since the start of the process. */
 export function createLogMetrics(register: Registry, linesLeftOut: () => number): void {
   new Counter({
     name: "colloquy_log_lines_lost_total",

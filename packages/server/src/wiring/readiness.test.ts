@@ -3,7 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { Unavailable } from "../core/errors.ts";
 import { createReadiness } from "./readiness.ts";
 
-/** Readiness of a store that counts its probes and answers what it is told to. */
+/** Readiness with a store that counts its probes. */
 function givenReadiness(isAlone = true) {
   const clock = new ManualClock();
   const state = { probes: 0, fails: false, gate: Promise.resolve() };
@@ -16,7 +16,7 @@ function givenReadiness(isAlone = true) {
 }
 
 describe("readiness", () => {
-  it("holds while the store takes writes", async () => {
+  it("holds while the store accepts writes", async () => {
     const { clock, state, readiness } = givenReadiness();
     expect(await readiness.problems()).toEqual([]);
     state.fails = true;
@@ -29,7 +29,7 @@ describe("readiness", () => {
     expect(await readiness.problems()).toEqual([]);
   });
 
-  it("probes the store once a second, however often it is asked", async () => {
+  it("probes the store at most once a second", async () => {
     const { clock, state, readiness } = givenReadiness();
     await Promise.all(Array.from({ length: 50 }, () => readiness.problems()));
     await clock.advance(999);
@@ -41,7 +41,7 @@ describe("readiness", () => {
     expect(state.probes).toBe(2);
   });
 
-  it("starts no second probe while the store hangs, and keeps the outcome for a second", async () => {
+  it("starts no second probe while the store hangs, and caches the result for a second", async () => {
     const { clock, state, readiness } = givenReadiness();
     const gate = Promise.withResolvers<void>();
     state.gate = gate.promise;
@@ -55,7 +55,7 @@ describe("readiness", () => {
     expect(state.probes).toBe(1);
   });
 
-  it("ends when the service is told to stop, and asks the store no more", async () => {
+  it("ends when the service stops, without further probes", async () => {
     const { state, readiness } = givenReadiness();
     expect(readiness.stopping).toBe(false);
     readiness.stop();
@@ -64,7 +64,7 @@ describe("readiness", () => {
     expect(state.probes).toBe(0);
   });
 
-  it("refuses work from then on where nobody else would go on with it", () => {
+  it("refuses work after a stop if no other process continues it", () => {
     const [alone, among] = [true, false].map((isAlone) => givenReadiness(isAlone).readiness);
     const refusals = () => [alone!.refusesWork, among!.refusesWork];
     expect(refusals()).toEqual([false, false]);

@@ -2,17 +2,17 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Readiness } from "../core/ports/driving/services.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 
-/** Milliseconds that the outcome of a probe is good for: a probe commits, and anybody may ask. */
+/** Milliseconds for which a probe is cached: a probe commits, and anyone may request it. */
 const PROBED_MS = 1_000;
 
 export interface ReadinessOptions {
   readonly store: Pick<Store, "probe">;
-  /** Whether no other process serves the same store. */
+  /** True if no other process uses the store. */
   readonly isAlone: boolean;
   readonly clock: Pick<Clock, "monotonic">;
 }
 
-/** Ready while the store takes writes and nobody has told the service to stop. */
+/** Ready while the store accepts writes and the service was not told to stop. */
 export function createReadiness(options: ReadinessOptions): Readiness & { stop(): void } {
   const probe = cachedProbe(options);
   let stopping = false;
@@ -32,12 +32,12 @@ export function createReadiness(options: ReadinessOptions): Readiness & { stop()
   };
 }
 
-/** Concurrent callers share one probe; later ones get its outcome until that is `PROBED_MS` old. */
+/** Concurrent callers share one probe; later ones get its result for `PROBED_MS`. */
 function cachedProbe({ store, clock }: ReadinessOptions): () => Promise<readonly string[]> {
   let last: Promise<readonly string[]> | null = null;
   let goodUntil = 0;
   const probe = async (): Promise<readonly string[]> => {
-    // While it is under way it is shared however long it takes: a store that hangs is not asked once more each second.
+    // Shared for as long as it takes: a hanging store must not receive another probe each second.
     goodUntil = Infinity;
     try {
       await store.probe();

@@ -1,4 +1,4 @@
-// The composition root: opens what the service stands on, builds it, and gives it its life from listening to stopping.
+// Opens the foundations of the service, builds it, and starts and stops it.
 
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
@@ -16,48 +16,47 @@ import { buildAdmin } from "./admin-parts.ts";
 import { createSystemClock } from "./clock.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createBusMetrics, createLogMetrics } from "./metrics.ts";
-import { localAddress } from "./local-address.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildService, type Service } from "./service.ts";
 import { aloneWith, openStorage } from "./storage.ts";
 
 export interface ServerOverrides {
   readonly logger: Logger;
-  /** Lines of the log that could not be written so far; absent where nobody counts them. */
+  /** Returns the number of log lines that could not be written; absent if they are not counted. */
   readonly logLinesLeftOut?: () => number;
-  /** Called when the process must end at once, because its store can no longer be trusted. */
+  /** Called when the process must end at once because its store can no longer be trusted. */
   readonly onFatal: (error: Error) => void;
   readonly clock?: Clock;
-  /** Id of this process, named to a second server that is refused on the same data directory. */
+  /** Id of this process, shown to a second server on the same data directory. */
   readonly processId?: number;
-  /** Whether it is for this process alone: nothing beside its data says where it listens. `false` when absent. */
+  /** True for a private server, which does not note its address beside its data. `false` by default. */
   readonly isHidden?: boolean;
   /** Models by rig, beside the configured ones. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
-  /** A store that is open already and used by nobody else, instead of the configured one; the server closes it. */
+  /** An open, otherwise unused store instead of the configured one; the server closes it. */
   readonly store?: Store;
 }
 
 export interface ColloquyServer {
-  /** Takes up what a crash has left, then takes requests. */
+  /** Recovers from a crash, then accepts requests. */
   listen(): Promise<{ readonly url: string }>;
-  /** Stops gracefully: turns that run get `graceMs` milliseconds to end. */
+  /** Stops gracefully: running turns get `graceMs` milliseconds to end. */
   stop(options: { readonly graceMs: number }): Promise<void>;
   /** Runs the periodic cleanup now. */
   cleanUp(): Promise<void>;
   /**
-   * Takes over Apps, models, tools and providers of a configuration that was read again, without dropping a session, a stream or a turn
-   * that runs. Answers warnings about what it cannot take over while it runs.
+   * Replaces Apps, models, tools and providers without interrupting sessions, streams or turns. Returns warnings about changes that need a
+   * restart.
    */
   reload(config: Config): readonly string[];
 }
 
-/** Milliseconds that answers which are on their way get when everything else has stopped. */
+/** Time for responses in progress after everything else has stopped, in milliseconds. */
 const CLOSING_MS = 2_000;
-/** Where the build of the package beside this one leaves the console. */
+/** Output directory of the console build. */
 const CONSOLE_DIRECTORY = join(import.meta.dirname, "../../../console/dist");
 
-/** Builds the service. Rejects with an Error that says what to do when the data directory cannot be used. */
+/** Builds the service. Rejects with a user-facing Error if the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
   const clock = overrides.clock ?? createSystemClock();
   const { logger, onFatal, processId } = overrides;
@@ -98,7 +97,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   return {
     async listen() {
       await vault.check();
-      // First the port: a start that fails on it must not have taken up turns, which would count as one of their attempts.
+      // First the port: a start that fails on it must not claim turns, which would count as one of their attempts.
       const url = await place.listen(http);
       service.leases.start();
       service.actionExpiry.start();
@@ -119,7 +118,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   };
 }
 
-/** Where it listens, said beside the data for commands on the same machine, while the port is its own. */
+/** Notes the address beside the data, for commands on the same machine, while the server owns the port. */
 function servedPlace({ server, databaseUrl }: Config, { store, isHidden = false }: ServerOverrides) {
   const isNoted = databaseUrl === null && store === undefined && !isHidden;
   const { host, port, dataDirectory } = server;
@@ -137,7 +136,14 @@ function servedPlace({ server, databaseUrl }: Config, { store, isHidden = false 
   };
 }
 
-/** Ends what works, then what it works with; requests are still answered. */
+/** Returns the URL of a server for clients on the same machine. */
+export function localAddress({ host, port }: { readonly host: string; readonly port: number }): string {
+  const everywhere: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
+  const name = everywhere[host] ?? (host.includes(":") ? `[${host}]` : host);
+  return `http://${name}:${port}`;
+}
+
+/** Stops the workers, then what they use. Requests are still answered. */
 async function stopService(service: Service, graceMs: number): Promise<void> {
   service.titles.stop();
   service.feed.stop();
@@ -152,8 +158,7 @@ async function stopService(service: Service, graceMs: number): Promise<void> {
 }
 
 /**
- * Closes the server when clients have taken the answers that are on their way. A client that sends half a request, or takes nothing of an
- * answer, does not hold up the end of the process.
+ * Closes the server when responses in progress are sent. Clients that send half a request, or read nothing, cannot delay the exit.
  */
 async function closeWithin(
   ms: number,

@@ -1,9 +1,9 @@
-// Why the service could not start, told to the person who started it.
+// User-facing messages for failures at the start.
 
 import type { Config } from "../config/config.ts";
 import { describeFileError } from "../core/file-error.ts";
 
-/** A sentence, with what to do. */
+/** Returns what is wrong and what to do. */
 export function explainStartFailure(error: unknown, { server }: Pick<Config, "server">): string {
   const { host, port } = server;
   switch (codeOf(error)) {
@@ -20,13 +20,13 @@ export function explainStartFailure(error: unknown, { server }: Pick<Config, "se
   }
 }
 
-/** Sentences about a file that the start does without. */
+/** Returns the message for a file that is ignored. */
 export function explainLeftOut(path: string, error: unknown): string {
   const advice = "It is left out: remove it, or put a file there that the user of the service may read.";
   return describeFileError(path, error, advice);
 }
 
-/** Not one of the sentences that the parts of the service refuse to start with. */
+/** True for errors other than user-facing refusals to start. */
 export function isDefect(error: unknown): boolean {
   return !(error instanceof Error) || (error.name !== "Error" && codeOf(error) === null);
 }

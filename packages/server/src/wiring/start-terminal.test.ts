@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { loadConfig } from "../config/load-config.ts";
 import { welcome } from "./start-terminal.ts";
 
-it("whoever starts the service in a terminal is told where to talk to it, in a browser too, and its models", async () => {
+it("shows the URL and the models in the terminal", async () => {
   const loaded = await loadConfig({ environment: {}, workingDirectory: import.meta.dirname });
   if (!loaded.ok) throw new Error("The configuration has problems");
   const text = welcome("http://127.0.0.1:8080", loaded.config);

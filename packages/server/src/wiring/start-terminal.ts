@@ -1,9 +1,9 @@
-// The terminal that the service was started from, if it was one.
+// The terminal that started the service, if any.
 
 import { closeSync, openSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 
-/** Whether the terminal that the process was started from is still there. */
+/** True if the controlling terminal still exists. */
 export function hasTerminal(): boolean {
   try {
     closeSync(openSync("/dev/tty", "r"));
@@ -13,7 +13,7 @@ export function hasTerminal(): boolean {
   }
 }
 
-/** What is said to the person there. */
+/** Returns the welcome text. */
 export function welcome(url: string, config: Config): string {
   const models = config.apps["default"]?.models.join(", ");
   return `

@@ -50,7 +50,7 @@ async function open(environment: Record<string, string>): Promise<Storage> {
 }
 
 describe("storage", () => {
-  it("of a node without a database is its own, and a second one is refused", async () => {
+  it("of a node without a database is exclusive", async () => {
     const { isAlone, rateCounters, store } = await open({});
     expect([isAlone, rateCounters]).toEqual([true, null]);
     expect(await store.sessions.find(newId())).toBeNull();
@@ -60,7 +60,7 @@ describe("storage", () => {
   describe.skipIf(isWithout)("of nodes with a database", () => {
     const server = usePostgres();
 
-    it("is the same for all, they hear of each other, and count together beyond a loopback bind, and behind a proxy", async () => {
+    it("is shared, with notifications, and with rate counters beyond loopback or behind a proxy", async () => {
       const environment = { COLLOQUY_DATABASE_URL: server.url(await server.createDatabase()) };
       const [one, other] = [
         await open(environment),

@@ -1,5 +1,5 @@
-// What a node keeps its data in, and how it hears of other nodes: SQLite and this process alone, or one PostgreSQL database that any
-// number of nodes have in common, with the database or NATS to carry their notifications.
+// Opens the store and the bus of a node: SQLite without other nodes, or a PostgreSQL database shared by any number of nodes, with the database
+// or NATS as transport of their notifications.
 
 import { randomUUID } from "node:crypto";
 import { ClusterBus, type ClusterBusOptions } from "../bus/cluster-bus.ts";
@@ -19,26 +19,26 @@ export interface Storage {
   readonly store: Store;
   readonly bus: Bus;
   readonly busServer: BusServer;
-  /** Whether no other process uses the store. */
+  /** True if no other process uses the store. */
   readonly isAlone: boolean;
-  /** `null` where this process counts alone, or nothing limits how often clients ask and there is no admin key. */
+  /** `null` if this process counts alone, or if there are neither rate limits nor an admin key. */
   readonly rateCounters: RateCounters | null;
 }
 
 export interface StorageOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called when the process must end at once, because its store can no longer be trusted. */
+  /** Called when the process must end at once because its store can no longer be trusted. */
   readonly onFatal: (error: Error) => void;
-  /** Named to a second server that is refused on the same data directory. */
+  /** Shown to a second server on the same data directory. */
   readonly processId: number | undefined;
-  /** Is told how many notifications for other nodes did not get out as they were, and why. */
+  /** Called with the number of notifications that were not sent unchanged, and the reason. */
   readonly onNotificationsLost: NonNullable<ClusterBusOptions["onLoss"]>;
 }
 
 type Place = Pick<Config, "adminKey" | "databaseUrl" | "natsUrl" | "server">;
 
-/** Rejects with an Error that says what to do when the place cannot be used. */
+/** Rejects with a user-facing Error if the store cannot be used. */
 export async function openStorage(place: Place, options: StorageOptions): Promise<Storage> {
   const { clock, logger, onFatal, processId } = options;
   const url = place.databaseUrl?.reveal();
@@ -66,7 +66,7 @@ export function aloneWith(store: Store, logger: Logger): Storage {
   return { store, bus: new InProcessBus(logger), busServer, isAlone: true, rateCounters: null };
 }
 
-/** What only nodes with a database need is loaded by them alone. */
+/** Loads code that only nodes with a PostgreSQL database need. */
 async function openShared(
   url: string,
   { adminKey, natsUrl, server }: Place,
@@ -81,7 +81,7 @@ async function openShared(
   const node = randomUUID();
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotificationsLost });
   const { openRateCounters } = await import("../store/postgres/rate-counters.ts");
-  // Where only this machine can come nothing is limited but wrong admin keys (contract section 6).
+  // On loopback, only wrong admin keys are limited (contract section 6).
   const isLimited = isPublic(server) || adminKey !== null;
   const rateCounters = isLimited ? await openRateCounters({ url, node, timers: clock, logger }) : null;
   const kind = natsUrl === null ? "postgresql" : "nats";
@@ -102,6 +102,6 @@ async function openTransport(
     import("../bus/nats-transport.ts"),
     import("../store/postgres/identity.ts"),
   ]);
-  // Clusters may share NATS servers: the database is what the nodes of one have in common.
+  // Clusters may share NATS servers; the database identifies a cluster.
   return new NatsTransport({ url: natsUrl, namespace: await databaseIdentity(databaseUrl), ...shared });
 }

@@ -83,7 +83,7 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
     };
     const session = await chosenSession(context, checked.sessionId, options.model ?? null);
     return question === null
-      ? await new Conversation(parts, context, session, service.isInside).run()
+      ? await new Conversation(parts, context, session, service.isInProcess).run()
       : await answerOnce(parts, context, session, question, options.json ?? false);
   } finally {
     await service.stop();
@@ -131,7 +131,7 @@ async function openService(
 ): Promise<{ readonly service: LocalService; readonly name: string }> {
   if (url !== undefined) {
     const address = baseUrl(url);
-    const service = { url: address, isInside: false, stop: () => Promise.resolve() };
+    const service = { url: address, isInProcess: false, stop: () => Promise.resolve() };
     return { service, name: address };
   }
   const [loaded, { openLocalService }] = await Promise.all([parts.loadConfig(), parts.localServices()]);

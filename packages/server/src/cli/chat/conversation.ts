@@ -18,7 +18,7 @@ export class Conversation {
   /** Ids in the most recently shown list; `null` if none was shown. */
   listedIds: readonly string[] | null = null;
   readonly #parts: CommandParts;
-  readonly #isInside: boolean;
+  readonly #isInProcess: boolean;
   readonly #terminal: Terminal;
   readonly #screen: Screen;
   #followed: FollowedSession;
@@ -26,10 +26,10 @@ export class Conversation {
   #ended: ExitCode | null = null;
   #remembered = "";
 
-  constructor(parts: CommandParts, context: ChatContext, session: LiveSession, isInside: boolean) {
+  constructor(parts: CommandParts, context: ChatContext, session: LiveSession, isInProcess: boolean) {
     this.#parts = parts;
     this.context = context;
-    this.#isInside = isInside;
+    this.#isInProcess = isInProcess;
     this.#screen = new Screen(parts.host.stdout);
     this.#interruption = new Interruption({
       onLeave: (code) => this.leave(code),
@@ -103,7 +103,7 @@ export class Conversation {
 
   async #greet(): Promise<void> {
     if (!(await this.#begin())) return;
-    const where = this.#isInside ? "private service" : this.context.serviceName;
+    const where = this.#isInProcess ? "private service" : this.context.serviceName;
     this.say(
       "quiet",
       `${this.session.getSnapshot()?.model ?? ""}, ${where}. Type /help for a list of commands.`,

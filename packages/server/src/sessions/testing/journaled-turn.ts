@@ -1,4 +1,4 @@
-// A running turn with its journal, whose store calls a test sees and may let fail.
+// A running turn with its journal; a test records its store calls and can make them fail.
 
 import type { BeforeCall } from "../../../test/intercepted-store.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
@@ -20,7 +20,7 @@ export class JournaledTurn {
   readonly warnings: string[] = [];
   calls: StoreCall[] = [];
   before: BeforeCall = () => undefined;
-  /** How often the journal has said that another turn may start. */
+  /** Number of notifications that another turn may be claimed. */
   more = 0;
   stop = new AbortController();
   turn!: StartedTurn;
@@ -39,7 +39,7 @@ export class JournaledTurn {
         one?.calls.push({ method, parameters, at: clock.monotonic() });
         return one?.before(method, parameters);
       },
-      // Turns wait in the store, where this takes them.
+      // Turns wait in the store until `next` claims them.
       adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 0 } }),
     });
     service.leases.stop();
@@ -51,7 +51,7 @@ export class JournaledTurn {
     return one;
   }
 
-  /** Takes the turn that may start, with a journal of its own. */
+  /** Claims the next turn and opens its journal. */
   async next(): Promise<void> {
     const [committed] = await this.service.store.turns.claim("me", [newId()], [], {});
     const started = committed === undefined ? null : this.service.registry.apply(committed).outcome;
@@ -73,22 +73,22 @@ export class JournaledTurn {
     });
   }
 
-  /** The calls of a method, in their order. */
+  /** Returns the calls of a method in order. */
   callsOf(method: string): StoreCall[] {
     return this.calls.filter((call) => call.method === method);
   }
 
-  /** Offset and text of each checkpoint that was tried. */
+  /** Returns offset and text of each attempted checkpoint. */
   saved(): unknown[] {
     return this.callsOf("turns.checkpoint").map(({ parameters: [, offset, text] }) => [offset, text]);
   }
 
-  /** Resolves when the store has answered all that was asked of it. */
+  /** Resolves when the store has answered every call so far. */
   async round(): Promise<void> {
     await this.service.store.probe();
   }
 
-  /** The live session turns out to lack a commit: it leaves memory, and is loaded again when somebody asks for it. */
+  /** Makes the session fall behind its log, so that it is loaded again. */
   async fallBehind(): Promise<void> {
     const { registry, store } = this.service;
     const [session, record] = [registry.inMemory(this.id), await store.sessions.find(this.id)];
@@ -107,7 +107,7 @@ export class JournaledTurn {
     if (registry.inMemory(this.id) !== null) throw new Error("The session was not replaced");
   }
 
-  /** What a crash would leave of the text that streams. */
+  /** Returns the text that would survive a crash. */
   async stored(): Promise<string | undefined> {
     await this.round();
     const target = { id: this.id, birth: null, load: true };
@@ -121,7 +121,7 @@ export class JournaledTurn {
   }
 }
 
-/** Lets the first calls of a method fail. */
+/** Makes the first calls of a method fail. */
 export function failing(method: string, times: number, error: () => Error = fullDisk): BeforeCall {
   let left = times;
   return (called) => (called === method && left-- > 0 ? Promise.reject(error()) : undefined);
