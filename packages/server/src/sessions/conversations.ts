@@ -20,10 +20,10 @@ import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
 import { otherApp } from "./other-app.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
-import { SettledAnswers, type SettledAnswersOptions } from "./settled-answers.ts";
+import { SnapshotAnswers, type SnapshotAnswersOptions } from "./snapshot-answers.ts";
 import type { Titles } from "./titles.ts";
 
-export interface ConversationsOptions extends SettledAnswersOptions {
+export interface ConversationsOptions extends SnapshotAnswersOptions {
   readonly store: Store;
   readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
@@ -44,11 +44,11 @@ const NEVER = new AbortController().signal;
 
 export class Conversations implements ConversationService {
   readonly #options: ConversationsOptions;
-  readonly #answers: SettledAnswers;
+  readonly #answers: SnapshotAnswers;
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
-    this.#answers = new SettledAnswers(options);
+    this.#answers = new SnapshotAnswers(options);
   }
 
   async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
@@ -152,7 +152,7 @@ export class Conversations implements ConversationService {
     const { registry, store, titles } = this.#options;
     let outcome: ChatOutcome | null = null;
     try {
-      const settled = await registry.commit(request.sessionId, admit, (target) =>
+      const applied = await registry.commit(request.sessionId, admit, (target) =>
         store.turns.chat(target, {
           ...chatInputOf(request, app, this.#options.limits),
           // Only an interrupt needs the text, which may be long.
@@ -161,13 +161,13 @@ export class Conversations implements ConversationService {
           fullProviders: slot.fullProviders,
         }),
       );
-      outcome = settled.outcome;
+      outcome = applied.outcome;
       if (outcome.kind === "rejected") throw chatRejection(outcome.reason);
       if (outcome.kind === "accepted" && outcome.wantsTitle) {
-        const { id, life, utilityModel } = settled.record;
+        const { id, life, utilityModel } = applied.record;
         titles.start({ sessionId: id, life, app: app.name, utilityModel, text: request.message });
       }
-      return settled.session;
+      return applied.session;
     } catch (error) {
       // The turn may have been stored: then it may be claimable.
       if (outcome === null) this.#options.dispatcher.workArrived();

@@ -165,8 +165,8 @@ describe("ReplicaSync", () => {
     floor = 0;
     log = Array.from({ length: 1_001 }, (_, index) => titled(index + 1));
     expect(await sync.toHead(session, 1_001)).toBe(false);
-    const settled = { type: "message_completed", message: message("x", "complete") } as const;
-    log.push({ number: 1_002, event: settled });
+    const completed = { type: "message_completed", message: message("x", "complete") } as const;
+    log.push({ number: 1_002, event: completed });
     expect(await sync.toHead(session, 1_002)).toBe(false);
   });
 

@@ -162,13 +162,13 @@ describe("Session", () => {
 describe("waiting for a session", () => {
   const waiting = (session: Session, signal = NEVER) => {
     const state = { over: false };
-    void session.settled(signal).then(() => (state.over = true));
+    void session.untilIdle(signal).then(() => (state.over = true));
     return state;
   };
   const round = () => new Promise((resolve) => setImmediate(resolve));
 
   it("resolves at once if the session is idle", async () => {
-    await expect(new Session(stored()).settled(NEVER)).resolves.toBeUndefined();
+    await expect(new Session(stored()).untilIdle(NEVER)).resolves.toBeUndefined();
   });
 
   it.each<[string, (session: Session) => unknown]>([
@@ -185,7 +185,7 @@ describe("waiting for a session", () => {
     await round();
     expect(waiters.map(({ over }) => over)).toEqual([true, true]);
     expect(session.hasWaiters).toBe(false);
-    await session.settled(NEVER);
+    await session.untilIdle(NEVER);
   });
 
   it("leaves no waiter behind after an abort", async () => {
@@ -197,6 +197,6 @@ describe("waiting for a session", () => {
     await round();
     expect(waiter.over).toBe(true);
     expect(session.hasWaiters).toBe(false);
-    await session.settled(enough.signal);
+    await session.untilIdle(enough.signal);
   });
 });

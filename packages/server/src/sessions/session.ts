@@ -46,7 +46,7 @@ export class Session {
   readonly #answer: AnswerText;
   /** Events that arrived before earlier ones, by number. */
   readonly #early = new Map<number, NumberedEvent>();
-  readonly #settledWaiters = new Set<() => void>();
+  readonly #waiters = new Set<() => void>();
   #ended = false;
   #replaced = false;
   #useNotedAt: Moment | null = null;
@@ -148,7 +148,7 @@ export class Session {
   }
 
   get hasWaiters(): boolean {
-    return this.#settledWaiters.size > 0;
+    return this.#waiters.size > 0;
   }
 
   get weight(): number {
@@ -218,13 +218,13 @@ export class Session {
   }
 
   /** Resolves when the session stops processing, is deleted or replaced, or when the signal is aborted. Never rejects. */
-  async settled(signal: AbortSignal): Promise<void> {
+  async untilIdle(signal: AbortSignal): Promise<void> {
     if (!this.isProcessing || this.#ended || this.#replaced || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#settledWaiters.add(resolve);
+    this.#waiters.add(resolve);
     signal.addEventListener("abort", () => resolve(), { once: true });
     await promise;
-    this.#settledWaiters.delete(resolve);
+    this.#waiters.delete(resolve);
   }
 
   #takeNext(): NumberedEvent | null {
@@ -273,7 +273,7 @@ export class Session {
   }
 
   #releaseWaiters(): void {
-    for (const release of this.#settledWaiters) release();
-    this.#settledWaiters.clear();
+    for (const release of this.#waiters) release();
+    this.#waiters.clear();
   }
 }

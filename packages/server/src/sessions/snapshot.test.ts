@@ -23,7 +23,7 @@ function message(n: number, status: Message["status"], content = `message ${n} â
 describe("snapshot bytes", () => {
   it("are the same JSON whether messages were added one by one or loaded at once", () => {
     fc.assert(
-      fc.property(fc.array(fc.constantFrom("add", "settle", "view"), { maxLength: 300 }), (steps) => {
+      fc.property(fc.array(fc.constantFrom("add", "finish", "view"), { maxLength: 300 }), (steps) => {
         const grown = new Snapshot(FIELDS);
         const messages: Message[] = [];
         for (const step of steps) {
@@ -34,7 +34,7 @@ describe("snapshot bytes", () => {
           } else {
             const open = messages.findIndex(({ status }) => status === "streaming");
             if (open < 0) continue;
-            messages[open] = message(open, "complete", `settled ${open}`);
+            messages[open] = message(open, "complete", `finished ${open}`);
             expect(grown.replaceMessage(messages[open])).toBe(true);
           }
         }

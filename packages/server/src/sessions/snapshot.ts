@@ -142,7 +142,7 @@ export class Snapshot {
   }
 
   #build(): SnapshotView {
-    this.#settle();
+    this.#fillChunks();
     const text = this.#tailText();
     const digest = this.#digest?.copy() ?? null;
     // Copies, because the view outlives later chunks.
@@ -154,13 +154,13 @@ export class Snapshot {
     return new TaggedView([...this.#chunks, tail], this.#chunkBytes + tail.length, digest, tail);
   }
 
-  #settle(): void {
+  #fillChunks(): void {
     for (;;) {
-      const unsettled = this.#loose.findIndex(({ message }) => !isSettled(message));
-      const settled = unsettled < 0 ? this.#loose.length : unsettled;
+      const changeable = this.#loose.findIndex(({ message }) => !isFinal(message));
+      const final = changeable < 0 ? this.#loose.length : changeable;
       const shown = this.#loose.filter(({ message }) => !isHidden(message)).length;
       // The last visible message stays outside: a chunk ends each message with a comma, and the list may end here.
-      if (Math.min(settled, shown - 1) < CHUNK_MESSAGES) return;
+      if (Math.min(final, shown - 1) < CHUNK_MESSAGES) return;
       const chunk = this.#loose.splice(0, CHUNK_MESSAGES).map((loose) => `${messageJson(loose)},`);
       const bytes = keptBytes(chunk.join(""));
       this.#chunks.push(bytes);
@@ -198,21 +198,21 @@ export class Snapshot {
 class TaggedView implements SnapshotView {
   readonly parts: readonly Uint8Array[];
   readonly length: number;
-  readonly #settled: Hash | null;
+  readonly #chunksDigest: Hash | null;
   readonly #tail: Buffer;
   #etag: string | null = null;
 
-  /** `settled` is the digest of everything before `tail`; `null` if that is only the opening. */
-  constructor(parts: readonly Uint8Array[], length: number, settled: Hash | null, tail: Buffer) {
+  /** `chunksDigest` is the digest of everything before `tail`; `null` if that is only the opening. */
+  constructor(parts: readonly Uint8Array[], length: number, chunksDigest: Hash | null, tail: Buffer) {
     this.parts = parts;
     this.length = length;
-    this.#settled = settled;
+    this.#chunksDigest = chunksDigest;
     this.#tail = tail;
   }
 
   get etag(): string {
     if (this.#etag === null) {
-      const digest = this.#settled ?? openingDigest();
+      const digest = this.#chunksDigest ?? openingDigest();
       this.#etag = `"${digest.update(this.#tail).digest("base64url").slice(0, 27)}"`;
     }
     return this.#etag;
@@ -242,7 +242,7 @@ function charactersOf(texts: Iterable<string>): number {
   return characters;
 }
 
-function isSettled(message: Message): boolean {
+function isFinal(message: Message): boolean {
   return message.status !== "queued" && message.status !== "streaming";
 }
 

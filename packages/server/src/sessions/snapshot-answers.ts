@@ -10,7 +10,7 @@ import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
 import type { VersionReads } from "./replica-sync.ts";
 
-export interface SettledAnswersOptions {
+export interface SnapshotAnswersOptions {
   readonly registry: Pick<SessionRegistry, "find">;
   readonly running: Pick<RunningTurns, "isRunning">;
   readonly clock: Clock;
@@ -27,11 +27,11 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-export class SettledAnswers {
-  readonly #options: SettledAnswersOptions;
+export class SnapshotAnswers {
+  readonly #options: SnapshotAnswersOptions;
   readonly #noWaiting = new AbortController();
 
-  constructor(options: SettledAnswersOptions) {
+  constructor(options: SnapshotAnswersOptions) {
     this.#options = options;
   }
 
@@ -56,7 +56,7 @@ export class SettledAnswers {
     try {
       session = await this.#followed(following, session);
       while (session.isProcessing && !enough.aborted) {
-        await session.settled(enough);
+        await session.untilIdle(enough);
         session = await this.#present(session, sessionId);
       }
     } finally {
