@@ -3,7 +3,6 @@
 import { randomUUID } from "node:crypto";
 import type { Message, PersistedMessage, Snapshot } from "@colloquy/protocol";
 import { Registry as MetricsRegister } from "prom-client";
-import { InProcessBus } from "../src/bus/in-process-bus.ts";
 import { loadConfig } from "../src/config/load-config.ts";
 import type { Config } from "../src/config/config.ts";
 import type { Bus } from "../src/core/ports/driven/bus.ts";
@@ -64,8 +63,8 @@ export interface TestServiceOptions {
   /** The data directory; in memory when absent. */
   readonly directory?: string;
   readonly clock?: ManualClock;
-  /** Shared with other services; SQLite and a separate bus when absent. */
-  readonly shared?: (clock: ManualClock) => Promise<{ readonly store: Store; readonly bus: Bus }>;
+  /** Shared with other services; SQLite without other nodes when absent. */
+  readonly shared?: (clock: ManualClock) => Promise<{ readonly store: Store; readonly bus: Bus | null }>;
   readonly adjust?: (config: Config) => Config;
   /** Intercepts every call of the store. */
   readonly beforeCall?: BeforeCall;
@@ -90,7 +89,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     return beforeCall?.(method, parameters);
   });
   const register = new MetricsRegister();
-  const bus = given?.bus ?? new InProcessBus(logger);
+  const bus = given?.bus ?? null;
   const extraModels = { [MODEL]: model };
   const parts = buildService({ config, clock, logger, store, bus, isAlone, register, extraModels });
   parts.leases.start();

@@ -4,6 +4,7 @@ import { until } from "../../test/service.ts";
 import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
+import { describeBus } from "./bus.suite.ts";
 import { ProcessEventHub } from "./event-hub.ts";
 
 const version = (id: string, life: string, head: number): SessionVersion => ({
@@ -83,6 +84,10 @@ afterEach(async () => {
 });
 
 const kinds = () => received.map(([id, notification]) => `${id} ${notification.kind} ${notification.life}`);
+
+describeBus("event hub without other nodes", (logger) => {
+  return new ProcessEventHub({ bus: null, clock: new ManualClock(), logger, versions: null });
+});
 
 describe("ProcessEventHub", () => {
   it("announces the heads of followed sessions and possible work every two seconds", async () => {

@@ -1,4 +1,4 @@
-// The event hub of a process, over the bus to other nodes. Where other processes change the store too, it completes the lossy bus: every
+// The event hub of a process, over the bus to other nodes if there are any. Where other processes change the store too, it completes the lossy bus: every
 // two seconds it reads the versions of the followed sessions from the store, so that changes whose notifications were lost arrive late
 // instead of never.
 
@@ -13,6 +13,9 @@ const POLL_MS = 2_000;
 /** Sessions read at once. Other reads of the store wait behind one batch, not behind all of them. */
 const BATCH = 500;
 
+/** Without other nodes, every notification arrives. */
+const FOLLOWED: Following = { ready: Promise.resolve(), stop: () => undefined };
+
 /** Reads where sessions stand in a store that other processes change too. */
 interface Versions {
   /** Returns the session's version in the store, or `null` if it does not exist. */
@@ -20,7 +23,8 @@ interface Versions {
 }
 
 export interface ProcessEventHubOptions {
-  readonly bus: Bus;
+  /** `null` if there are no other nodes. */
+  readonly bus: Bus | null;
   readonly clock: Clock;
   readonly logger: Logger;
   /** `null` if no other process changes the store: nothing is polled then. */
@@ -41,7 +45,7 @@ export class ProcessEventHub implements EventHub {
     const { bus, clock, logger, versions } = options;
     this.#options = options;
     this.#listeners = new Listeners(logger);
-    bus.listen({
+    bus?.listen({
       onNotification: (...args) => this.#listeners.notify(...args),
       onWork: () => this.#listeners.work(),
       onResumed: () => void this.poll(),
@@ -50,11 +54,13 @@ export class ProcessEventHub implements EventHub {
   }
 
   publish(sessionId: string, notification: SessionNotification): void {
-    this.#options.bus.publish(sessionId, notification);
+    const { bus } = this.#options;
+    if (bus === null) this.#listeners.notify(sessionId, notification, "here");
+    else bus.publish(sessionId, notification);
   }
 
   notifyWork(): void {
-    this.#options.bus.notifyWork();
+    this.#options.bus?.notifyWork();
   }
 
   evicted(sessionId: string): void {
@@ -70,7 +76,7 @@ export class ProcessEventHub implements EventHub {
   }
 
   follow(sessionId: string): Following {
-    const following = this.#options.bus.follow(sessionId);
+    const following = this.#options.bus?.follow(sessionId) ?? FOLLOWED;
     if (this.#timer === null) return following;
     this.#followed.set(sessionId, (this.#followed.get(sessionId) ?? 0) + 1);
     let stopped = false;
@@ -91,7 +97,7 @@ export class ProcessEventHub implements EventHub {
     this.#closed = true;
     this.#timer?.stop();
     await this.#polling;
-    await this.#options.bus.close();
+    await this.#options.bus?.close();
   }
 
   /** Polls now, or joins the poll under way. Never rejects. */

@@ -7,7 +7,7 @@ import type { StreamPosition } from "../core/ports/driven/event-hub.ts";
 
 describe("head of a session's log", () => {
   it("ignores the head of an earlier incarnation", async () => {
-    const { bus, position, where, feed, read, commit } = bareFeed();
+    const { hub, position, where, feed, read, commit } = bareFeed();
     const old = await read("s");
     commit("s", "a", 1, 50);
     // A stream opens on an incarnation that is deleted before the store answers; others already read the next
@@ -17,7 +17,7 @@ describe("head of a session's log", () => {
     const first = read("s");
     await new Promise((resolve) => setImmediate(resolve));
     position.answer = where;
-    bus.publish("s", { kind: "deleted", life: "a" });
+    hub.publish("s", { kind: "deleted", life: "a" });
     expect(old.sink.ended).toBe("finish");
     commit("s", "b", 1, 2);
     const second = await read("s");
@@ -47,7 +47,7 @@ describe("head of a session's log", () => {
   });
 
   it("shows no text of an earlier incarnation, even if a read is older than the notifications", async () => {
-    const { bus, position, feed, commit } = bareFeed();
+    const { hub, position, feed, commit } = bareFeed();
     const message = {
       id: "m",
       sender: "agent",
@@ -55,7 +55,7 @@ describe("head of a session's log", () => {
       status: "streaming",
       created_at: "2026-01-01T00:00:00.000Z",
     } as const;
-    bus.publish("s", {
+    hub.publish("s", {
       kind: "events",
       life: "a",
       epoch: 1,
@@ -89,10 +89,10 @@ describe("head of a session's log", () => {
   });
 
   it("survives a repeated deletion of an earlier incarnation", async () => {
-    const { bus, log, feed, read, commit } = bareFeed();
+    const { hub, log, feed, read, commit } = bareFeed();
     commit("s", "b", 1, 300);
     const one = await read("s", "0");
-    bus.publish("s", { kind: "deleted", life: "a" });
+    hub.publish("s", { kind: "deleted", life: "a" });
     await until(() => numbersOf(one).at(-1) === 300);
     expect(numbersOf(one)).toHaveLength(300);
     expect(log.head).toBe(300);

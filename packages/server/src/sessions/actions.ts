@@ -49,14 +49,14 @@ export class Actions implements ActionService {
     const committed = await decision;
     if (committed === null) throw refusal({ kind: "unknown" });
     const { outcome } = registry.apply(committed);
-    if (outcome.kind === "other_app") throw otherApp(registry, sessionId, apps);
+    if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
     if ("arrived" in outcome && outcome.arrived > 0) dispatcher.workArrived(outcome.arrived);
     if (outcome.kind !== "decided") throw refusal(outcome);
     return toWireAction(outcome.action);
   }
 }
 
-function refusal(outcome: Exclude<ActionOutcome, { kind: "decided" | "other_app" }>): ServiceError {
+function refusal(outcome: Exclude<ActionOutcome, { kind: "decided" }>): ServiceError {
   switch (outcome.kind) {
     case "unknown":
       return new NotFound(

@@ -9,7 +9,6 @@ import {
   until,
   type TestService,
 } from "../../test/service.ts";
-import { InProcessBus } from "../bus/in-process-bus.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
@@ -73,7 +72,7 @@ function ofSeveral(aheadMs: number): Promise<TestService> {
           throw error;
         },
       }),
-      bus: new InProcessBus({ debug() {}, info() {}, warn() {}, error() {} }),
+      bus: null,
     }),
     beforeCall: (method, parameters) => {
       calls.push(method);

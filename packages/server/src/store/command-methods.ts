@@ -1,4 +1,5 @@
-// Port methods that are commands. Callers that use `execute` need none of them: each goes with its last caller.
+// Port methods that are commands. Callers that use `execute` need none of them: each goes with its last caller. What returns a commit returns
+// the promise of `execute` itself: a further await would let a later commit of the same batch be applied first.
 
 import type { ActionStore } from "../core/ports/driven/action-store.ts";
 import type { JobStore } from "../core/ports/driven/job-store.ts";
@@ -67,24 +68,20 @@ export function turnMethods({ execute, executeEach }: CommandStore): TurnMethods
 
 export function actionMethods({ execute, executeEach }: CommandStore): ActionMethods {
   return {
-    decide: async (session, action, answer, apps) => {
-      const target = { ...existing(session), apps };
-      const committed = await execute({ kind: "resolveAction", target, input: { action, ...answer } });
-      if (committed === null) return null;
-      const { outcome, ...rest } = committed;
-      return { ...rest, outcome: outcome === "other_app" ? { kind: outcome } : outcome };
-    },
+    decide: (session, action, answer, apps) =>
+      execute({
+        kind: "resolveAction",
+        target: { ...existing(session), apps },
+        input: { action, ...answer },
+      }),
     expire: (limit) => executeEach({ kind: "expireActions", limit }),
   };
 }
 
 export function titleMethods({ execute }: CommandStore): TitleMethods {
   return {
-    finishTitle: async (session, incarnation, title) => {
-      const target = { session, incarnation };
-      const committed = await execute({ kind: "finishTitle", target, input: { title } });
-      return committed === null ? null : { ...committed, outcome: "ok" };
-    },
+    finishTitle: (session, incarnation, title) =>
+      execute({ kind: "finishTitle", target: { session, incarnation }, input: { title } }),
   };
 }
 

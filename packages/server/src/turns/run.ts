@@ -247,7 +247,7 @@ function callIdsOf({ agentMessage }: PastTurn): readonly string[] {
 /**
  * Returns the calls of a finished step to store, with their effects and the refusals of oversized arguments.
  */
-export function callsOfStep(
+function callsOfStep(
   step: Extract<ModelStep, { kind: "finished" }>,
   number: number,
   definitions: TurnTools["definitions"],
@@ -270,7 +270,7 @@ export function callsOfStep(
 /**
  * Refuses the calls beyond a step's maximum: they are stored and reported to the model, but need no decision.
  */
-export function refuseTooMany(calls: readonly StepCall[]): readonly StepCall[] {
+function refuseTooMany(calls: readonly StepCall[]): readonly StepCall[] {
   const refusal = { output: TOO_MANY_CALLS, isError: true };
   return calls.map((call) => ({ ...call, refusal }));
 }

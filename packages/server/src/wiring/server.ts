@@ -66,7 +66,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const storage =
     overrides.store === undefined
       ? await openStorage(config, { clock, logger, onFatal, processId, onNotificationsLost })
-      : aloneWith(overrides.store, logger);
+      : aloneWith(overrides.store);
   const { store, rateCounters } = storage;
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const service = buildService({

@@ -46,7 +46,8 @@ export interface Foundations {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly store: Store;
-  readonly bus: Bus;
+  /** `null` if there are no other nodes. */
+  readonly bus: Bus | null;
   readonly register: MetricsRegister;
   /** True if no other process uses the store. */
   readonly isAlone: boolean;

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const { store, bus, rateCounters } of opened.splice(0)) {
-    await bus.close();
+    await bus?.close();
     await rateCounters?.close();
     await store.close();
   }
@@ -75,14 +75,14 @@ describe("storage", () => {
       const id = newId();
       await one.store.sessions.open({ id, birth: { life: "a", model: "m/m" }, load: false }, NOTHING);
       expect((await other.store.sessions.find(id))?.life).toBe("a");
-      const heard: string[] = [];
-      other.bus.listen({
-        onNotification: (sessionId, { kind }, origin) => heard.push(`${sessionId} ${kind} ${origin}`),
+      const received: string[] = [];
+      other.bus!.listen({
+        onNotification: (sessionId, { kind }, origin) => received.push(`${sessionId} ${kind} ${origin}`),
       });
-      await other.bus.follow(id).ready;
-      one.bus.publish(id, { kind: "deleted", life: "a" });
-      await until(() => heard.length > 0);
-      expect(heard).toEqual([`${id} deleted elsewhere`]);
+      await other.bus!.follow(id).ready;
+      one.bus!.publish(id, { kind: "deleted", life: "a" });
+      await until(() => received.length > 0);
+      expect(received).toEqual([`${id} deleted elsewhere`]);
     });
   });
 });

@@ -3,7 +3,6 @@
 
 import { randomUUID } from "node:crypto";
 import { ClusterBus, type ClusterBusOptions } from "../bus/cluster-bus.ts";
-import { InProcessBus } from "../bus/in-process-bus.ts";
 import type { Transport } from "../bus/transport.ts";
 import type { Config } from "../config/config.ts";
 import { isPublic } from "../core/loopback.ts";
@@ -17,7 +16,8 @@ import { tightenData } from "../store/sqlite/private-files.ts";
 
 export interface Storage {
   readonly store: Store;
-  readonly bus: Bus;
+  /** `null` if there are no other nodes. */
+  readonly bus: Bus | null;
   readonly busServer: BusServer;
   /** True if no other process uses the store. */
   readonly isAlone: boolean;
@@ -47,7 +47,7 @@ export async function openStorage(place: Place, options: StorageOptions): Promis
   const directory = place.server.dataDirectory;
   tightenDirectory(directory, logger);
   const store = await openSqliteStore({ directory, isAlone: true, clock, onFatal, ...identity });
-  return aloneWith(store, logger);
+  return aloneWith(store);
 }
 
 function tightenDirectory(directory: string, logger: Logger): void {
@@ -61,9 +61,9 @@ function tightenDirectory(directory: string, logger: Logger): void {
   }
 }
 
-export function aloneWith(store: Store, logger: Logger): Storage {
+export function aloneWith(store: Store): Storage {
   const busServer = { kind: "in-process", check: null } as const;
-  return { store, bus: new InProcessBus(logger), busServer, isAlone: true, rateCounters: null };
+  return { store, bus: null, busServer, isAlone: true, rateCounters: null };
 }
 
 /** Loads code that only nodes with a PostgreSQL database need. */

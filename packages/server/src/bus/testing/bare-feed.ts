@@ -4,7 +4,6 @@ import type { SessionNotification } from "../../core/ports/driven/bus.ts";
 import { ProcessEventHub } from "../event-hub.ts";
 import { Feed } from "../feed.ts";
 import { FakeEventLog, titled } from "./fake-event-log.ts";
-import { InProcessBus } from "../in-process-bus.ts";
 import { FOR_ANYBODY } from "../../../test/stream-access.ts";
 import type { StreamPosition } from "../../core/ports/driven/event-hub.ts";
 
@@ -13,8 +12,7 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 /** Creates a feed whose bus, log and sessions the test controls. */
 export function bareFeed(options: { readonly max?: number | null } = {}) {
   const clock = new ManualClock();
-  const bus = new InProcessBus(SILENT);
-  const hub = new ProcessEventHub({ bus, clock, logger: SILENT, versions: null });
+  const hub = new ProcessEventHub({ bus: null, clock, logger: SILENT, versions: null });
   const touched: (readonly { readonly id: string; readonly life: string }[])[] = [];
   const log = new FakeEventLog("a");
   const where = (): Promise<StreamPosition> =>
@@ -56,9 +54,9 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   const commit = (sessionId: string, life: string, first: number, last: number) => {
     Object.assign(log, { life, head: last });
     const numbers = Array.from({ length: last - first + 1 }, (_, index) => titled(first + index));
-    bus.publish(sessionId, { kind: "events", life, epoch: 1, events: numbers } satisfies SessionNotification);
+    hub.publish(sessionId, { kind: "events", life, epoch: 1, events: numbers } satisfies SessionNotification);
   };
-  return { bus, clock, touched, log, position, where, feed, read, commit };
+  return { hub, clock, touched, log, position, where, feed, read, commit };
 }
 
 /** Returns the sequence numbers of the events in the sink. */

@@ -14,7 +14,7 @@ export interface ActionStore {
     actionId: string,
     answer: ActionAnswer,
     apps?: readonly string[],
-  ): Promise<Committed<ActionOutcome | { readonly kind: "other_app" }> | null>;
+  ): Promise<Committed<ActionOutcome | "other_app"> | null>;
   /** Whether an action is pending beyond its time. */
   isAnyDue(): Promise<boolean>;
   /** Everything counts as denied that is pending beyond its time, of up to `limit` sessions, the longest due first. */

@@ -19,7 +19,7 @@ export interface JobStore {
    */
   claimTitles(limit: number, leaseMs: number): Promise<readonly TitleJob[]>;
   /** Sets the title unless one is set, and ends the job; `null` if the incarnation is gone. */
-  finishTitle(sessionId: string, life: string, title: string): Promise<Committed<"ok"> | null>;
+  finishTitle(sessionId: string, life: string, title: string): Promise<Committed<"ok" | "has_title"> | null>;
   /** Returns true if a chat of the session was accepted under this idempotency key in the last 24 hours. */
   isKeyUsed(sessionId: string, key: string): Promise<boolean>;
   /** Removes up to `limit` idempotency keys older than 24 hours; returns how many. */
