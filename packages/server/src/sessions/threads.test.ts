@@ -258,24 +258,21 @@ describe("a request with the App that access was decided for", () => {
     ["an interrupt", "turns.interrupt", () => service.conversations.interrupt(id, null, ["default"])],
   ];
 
-  it.each(CASES)(
-    "is rejected if the session joins another App before it: %s",
-    async (_what, method, ask) => {
-      let isFirst = true;
-      before = (called) => {
-        if (called !== method || !isFirst) return undefined;
-        isFirst = false;
-        return bindTo(service.store, id, "defi");
-      };
-      await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
-      expect(isFirst).toBe(false);
-      expect(await service.threads.get(id, ["defi"])).toMatchObject({
-        title: "New Chat",
-        app: "defi",
-        pinned: false,
-      });
-    },
-  );
+  it.each(CASES)("is rejected if the session joins another App before it: %s", async (_what, method, ask) => {
+    let isFirst = true;
+    before = (called) => {
+      if (called !== method || !isFirst) return undefined;
+      isFirst = false;
+      return bindTo(service.store, id, "defi");
+    };
+    await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
+    expect(isFirst).toBe(false);
+    expect(await service.threads.get(id, ["defi"])).toMatchObject({
+      title: "New Chat",
+      app: "defi",
+      pinned: false,
+    });
+  });
 
   it.each(CASES)("invalidates memory that was behind: %s", async (_what, _method, ask) => {
     await service.snapshot(id);
