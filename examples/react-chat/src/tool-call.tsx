@@ -1,10 +1,11 @@
 import type { ToolCallMessagePartProps } from "@assistant-ui/react";
 import { visibleJson } from "@colloquy/client";
+import { useReadToEnd, type ReadToEnd } from "@colloquy/react";
 import type { ToolArtifact } from "@colloquy/react/assistant-ui";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { decideWithWallet } from "./wallet.ts";
 
-/** A tool call with its input, progress, result and pending action. */
+/** A call with its input, its progress, its result, and the decision that it waits for. */
 export function ToolCall(props: ToolCallMessagePartProps): ReactNode {
   const { toolName, argsText, result, isError } = props;
   const { status, progress } = props.artifact as ToolArtifact;
@@ -35,22 +36,38 @@ function Approval({
 }: Props & { readonly approval: Asked }): ReactNode {
   const isQuestion = approval.display !== undefined;
   const { action } = artifact as ToolArtifact;
-  // The runtime's onError reports failures.
+  const input = action?.kind === "approval" ? visibleJson(action.request.input, 2) : null;
+  const reading = useReadToEnd(input ?? "");
+  // The runtime's onError shows failures.
   const respond = (response: Parameters<Props["respondToApproval"]>[0]): void =>
     void respondToApproval(response).catch(() => undefined);
   return (
     <fieldset>
       <legend>{approval.prompt ?? `May the assistant use ${toolName}?`}</legend>
-      {action?.kind === "approval" && <pre dir="ltr">{visibleJson(action.request.input, 2)}</pre>}
+      {input !== null && <ToApprove text={input} end={reading.end} />}
       {approval.options?.map(({ id, label }) => (
         <button key={id} onClick={() => respond({ optionId: id })}>
           {label}
         </button>
       ))}
       {isQuestion && <Answer give={(text) => respond({ text, approved: true })} />}
-      {!isQuestion && <button onClick={() => respond({ approved: true })}>Approve</button>}
+      {!isQuestion && (
+        <button disabled={!reading.isDone} onClick={() => respond({ approved: true })}>
+          Approve
+        </button>
+      )}
       <button onClick={() => respond({ approved: false })}>Deny</button>
     </fieldset>
+  );
+}
+
+/** A text that scrolls. Its end must have been in sight before a person can approve it. */
+function ToApprove({ text, end }: { readonly text: string; readonly end: ReadToEnd["end"] }): ReactNode {
+  return (
+    <pre className="to-approve" dir="ltr" tabIndex={0}>
+      {text}
+      <span ref={end} />
+    </pre>
   );
 }
 
@@ -71,6 +88,8 @@ function Answer({ give }: { readonly give: (text: string) => void }): ReactNode 
 function Wallet({ artifact, resume }: Props): ReactNode {
   const [error, setError] = useState<string | null>(null);
   const { action } = artifact as ToolArtifact;
+  const request = visibleJson(action?.request, 2);
+  const reading = useReadToEnd(request);
   const approve = async (): Promise<void> => {
     try {
       if (action !== null) resume(await decideWithWallet(action));
@@ -80,9 +99,11 @@ function Wallet({ artifact, resume }: Props): ReactNode {
   };
   return (
     <fieldset>
-      <legend>Your wallet is needed</legend>
-      <pre dir="ltr">{visibleJson(action?.request, 2)}</pre>
-      <button onClick={() => void approve()}>Open the wallet</button>
+      <legend>A request for your wallet</legend>
+      <ToApprove text={request} end={reading.end} />
+      <button disabled={!reading.isDone} onClick={() => void approve()}>
+        Open the wallet
+      </button>
       <button onClick={() => resume({ decision: "deny" })}>Deny</button>
       {error !== null && <p className="error">{error}</p>}
     </fieldset>

@@ -1,4 +1,5 @@
 import { visibleJson, type Decision } from "@colloquy/client";
+import { useReadToEnd } from "@colloquy/react";
 import type { DynamicToolUIPart, UIMessage } from "ai";
 import type { ReactNode } from "react";
 import type { ActionData } from "./answer-chunks.ts";
@@ -19,17 +20,28 @@ export function Part({
 }
 
 function Call({ part, decide }: { readonly part: DynamicToolUIPart; readonly decide: Decide }): ReactNode {
+  const input = visibleJson(part.input);
+  const reading = useReadToEnd(input);
   return (
     <details open={part.state !== "output-available"}>
       <summary>
         {part.toolName} <small>{part.state}</small>
       </summary>
-      <pre dir="ltr">{visibleJson(part.input)}</pre>
+      <pre className="input" dir="ltr" tabIndex={0}>
+        {input}
+        <span ref={reading.end} />
+      </pre>
       {part.state === "output-available" && <pre>{JSON.stringify(part.output, null, 2)}</pre>}
       {part.state === "output-error" && <pre>{part.errorText}</pre>}
       {part.state === "approval-requested" && (
         <>
-          <button onClick={() => decide(part.approval.id, { decision: "approve" })}>Approve</button>
+          {/* Only who has seen the input to its end can approve it. */}
+          <button
+            disabled={!reading.isDone}
+            onClick={() => decide(part.approval.id, { decision: "approve" })}
+          >
+            Approve
+          </button>
           <button onClick={() => decide(part.approval.id, { decision: "deny" })}>Deny</button>
         </>
       )}

@@ -16,5 +16,6 @@ export {
 } from "./thread-storage.ts";
 export { useNotices, type Notice } from "./use-notices.ts";
 export { usePendingActions, type PendingActions } from "./use-pending-actions.ts";
+export { useReadToEnd, type ReadToEnd } from "./use-read-to-end.ts";
 export { useSession, useToolProgress, type SessionView } from "./use-session.ts";
 export { useThreads, type Threads } from "./use-threads.ts";

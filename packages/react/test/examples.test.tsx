@@ -1,6 +1,7 @@
 // The examples on the real service: their pages work, and they can be built.
 
 import { openPage, type Page } from "./harness.tsx";
+import { setEndsInSight } from "./page-globals.ts";
 import { cleanup, fireEvent, render } from "@testing-library/react";
 import { execFile } from "node:child_process";
 import { getEventListeners } from "node:events";
@@ -24,6 +25,7 @@ beforeEach(async () => {
   localStorage.clear();
 });
 afterEach(async () => {
+  setEndsInSight(true);
   globalThis.location.hash = "";
   await page.stop();
 });
@@ -87,6 +89,19 @@ describe.each([
     (await page.model.next()).say("It is so.").finish();
     await page.until(() => text().includes("It is so.") && text().includes('"result": 42'));
     expect(button("Approve")).toBeUndefined();
+  });
+
+  it("lets a person approve a call only when they have seen its input to the end", async () => {
+    setEndsInSight(false);
+    open();
+    await say("6 * 7?");
+    (await page.model.next()).callTool("calculator", { expression: "6 * 7" }).finish("tool-calls");
+    await page.until(() => button("Approve") !== undefined && text().includes("6 * 7"));
+    expect([button("Approve")!.disabled, button("Deny")!.disabled]).toEqual([true, false]);
+    setEndsInSight(true);
+    await click("Approve");
+    (await page.model.next()).say("It is so.").finish();
+    await page.until(() => text().includes("It is so."));
   });
 
   it("shows text before the tool call that followed it, also after a reload", async () => {

@@ -23,14 +23,45 @@ for (const name of [...Object.getOwnPropertyNames(window), ...ALWAYS]) {
 }
 // assistant-ui scrolls and measures; jsdom has no layout.
 window.Element.prototype.scrollTo = () => undefined;
-for (const name of ["ResizeObserver", "IntersectionObserver"]) {
-  Object.defineProperty(globalThis, name, {
-    value: class {
-      observe(): void {}
-      unobserve(): void {}
-      disconnect(): void {}
-    },
-    configurable: true,
-    writable: true,
-  });
+class NoObserver {
+  observe(): void {}
+  unobserve(): void {}
+  disconnect(): void {}
+}
+
+let endsInSight = true;
+const looks = new Set<() => void>();
+
+/** Says whether the ends of texts that a person must read are in sight. */
+export function setEndsInSight(inSight: boolean): void {
+  endsInSight = inSight;
+  for (const look of looks) look();
+}
+
+/** Reports for the ends of texts alone. */
+class EndObserver extends NoObserver {
+  readonly #report: (entries: readonly { readonly isIntersecting: boolean }[]) => void;
+  readonly #look = (): void => this.#report([{ isIntersecting: endsInSight }]);
+
+  constructor(report: (entries: readonly { readonly isIntersecting: boolean }[]) => void) {
+    super();
+    this.#report = report;
+  }
+
+  override observe(target?: Element): void {
+    if (target?.matches("pre > span:empty") !== true) return;
+    looks.add(this.#look);
+    queueMicrotask(() => looks.has(this.#look) && this.#look());
+  }
+
+  override disconnect(): void {
+    looks.delete(this.#look);
+  }
+}
+
+for (const [name, value] of Object.entries({
+  ResizeObserver: NoObserver,
+  IntersectionObserver: EndObserver,
+})) {
+  Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 }

@@ -16,6 +16,8 @@ import { measureJsonGuards } from "./rows/json-guards.ts";
 import { measureLongSession } from "./rows/long-session.ts";
 import { measureOfferedLoad } from "./rows/offered-load.ts";
 import { directoriesIn, type MeasureRow } from "./rows/row.ts";
+import { measureRateLimits } from "./rows/rate-limits.ts";
+import { measureScrub } from "./rows/scrub.ts";
 import { measureState } from "./rows/state.ts";
 import { measureRandomIds, measureStart } from "./rows/stored-sessions.ts";
 import { measureStreams } from "./rows/streams.ts";
@@ -53,6 +55,8 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   "random-ids": measureRandomIds,
   "long-session": measureLongSession,
   json: measureJsonGuards,
+  scrub: measureScrub,
+  limits: measureRateLimits,
 };
 
 /** Measures the rows, prints the table, and returns whether every target was met. */

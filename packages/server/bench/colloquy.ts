@@ -9,6 +9,7 @@ import { createSystemClock } from "../src/wiring/clock.ts";
 import type { Clock } from "../src/core/ports/driven/clock.ts";
 import { createLog } from "../src/wiring/logging.ts";
 import { buildServer } from "../src/wiring/server.ts";
+import type { RateLimits } from "../src/core/rate-limits.ts";
 import { listenOnFreePort } from "./controls/listen.ts";
 import { machineMs } from "./machine-clock.ts";
 import { createBenchModel, type FollowedCall } from "./models.ts";
@@ -18,6 +19,8 @@ export interface ColloquyInput {
   /** The data directory. */
   readonly directory: string;
   readonly limits?: Partial<Config["limits"]>;
+  /** True to count requests as on a public bind, with limits that are never reached. */
+  readonly isRateLimited?: boolean;
   /** Shared by several nodes; `null` or absent for SQLite. */
   readonly shared?: { readonly databaseUrl: string; readonly natsUrl: string | null } | null;
 }
@@ -31,12 +34,27 @@ export interface PacedText {
 
 const RIG = "bench/instant";
 
+const UNREACHED = 1_000_000_000;
+const NEVER_REACHED: RateLimits = {
+  chatsPerMinute: UNREACHED,
+  keyChatsPerMinute: UNREACHED,
+  newSessionsPerMinute: UNREACHED,
+  readsPerMinute: UNREACHED,
+  sessionReadsPerMinute: UNREACHED,
+  writesPerMinute: UNREACHED,
+  sessionWritesPerMinute: UNREACHED,
+  streamsPerAddress: UNREACHED,
+  streamsPerSession: UNREACHED,
+  connectionsPerAddress: UNREACHED,
+};
+
 async function build(input: ColloquyInput) {
   const environment = {
     PORT: "0",
     HOST: "127.0.0.1",
     COLLOQUY_DATA_DIR: input.directory,
     COLLOQUY_LOG_LEVEL: "warn",
+    ...(input.isRateLimited === true && { COLLOQUY_TRUSTED_PROXIES: "127.0.0.1" }),
     ...sharedEnvironment(input.shared ?? null),
   };
   const loaded = await loadConfig({ environment, workingDirectory: input.directory });
@@ -121,7 +139,12 @@ function benchConfig(config: Config, limits: Partial<Config["limits"]>): Config 
     utilityModel: "demo/assistant",
     tools: { ...byDefault.tools, builtIn: [] },
   };
-  return { ...config, apps: { default: app }, limits: { ...config.limits, ...limits } };
+  return {
+    ...config,
+    server: { ...config.server, rateLimits: NEVER_REACHED },
+    apps: { default: app },
+    limits: { ...config.limits, ...limits },
+  };
 }
 
 /** Handles requests like the control, so that only the rest differs. */

@@ -7,7 +7,7 @@ import { loadConfig } from "../src/config/load-config.ts";
 import type { Config } from "../src/config/config.ts";
 import type { Bus } from "../src/core/ports/driven/bus.ts";
 import type { Logger } from "../src/core/ports/driven/logger.ts";
-import type { SnapshotView, StreamSink } from "../src/core/ports/driving/services.ts";
+import type { RecordPage, SnapshotView, StreamSink } from "../src/core/ports/driving/services.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";
 import { buildService, type Service } from "../src/wiring/service.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
@@ -55,8 +55,16 @@ export async function recordsOf(
   { threads }: Pick<TestService, "threads">,
   ...query: Parameters<TestService["threads"]["messages"]>
 ): Promise<readonly PersistedMessage[]> {
-  const { records } = await threads.messages(...query);
-  return (await Array.fromAsync(records)).flat();
+  return (await portionsOf(await threads.messages(...query))).flat();
+}
+
+/** The records of a page, as they are read from the store. */
+export async function portionsOf({ read }: RecordPage): Promise<readonly (readonly PersistedMessage[])[]> {
+  const portions: (readonly PersistedMessage[])[] = [];
+  for (let portion = await read(null); portion.length > 0; portion = await read(portion.at(-1)!.id)) {
+    portions.push(portion);
+  }
+  return portions;
 }
 
 export interface TestServiceOptions {

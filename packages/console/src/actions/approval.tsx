@@ -16,7 +16,7 @@ export function Approval({
 }): ReactNode {
   const { tool, input } = action.request;
   const text = useMemo(() => approvedText(input), [input]);
-  const reading = useReading();
+  const reading = useReading(text);
   return (
     <>
       <h2>

@@ -1,55 +1,37 @@
-import { useEffect, useEffectEvent, useId, useRef, useState, type ReactNode } from "react";
+import { useReadToEnd, type ReadToEnd } from "@colloquy/react";
+import { useId, useRef, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { CopyButton } from "../design/copy-button.tsx";
 import { isolatedTexts } from "./approved-text.ts";
 import styles from "./action-card.module.css";
 
-/** How far a person has read the text to approve. */
-export interface Reading {
-  /** Whether the end has been in view, a precondition for approving. */
-  readonly isDone: boolean;
+/** How far a person has read what they are to approve. */
+export interface Reading extends ReadToEnd {
   /** Id of the sentence that says what is missing. */
   readonly hintId: string;
-  readonly finish: () => void;
 }
 
-export function useReading(): Reading {
-  const [isDone, setDone] = useState(false);
-  return { isDone, hintId: useId(), finish: () => setDone(true) };
+export function useReading(text: string): Reading {
+  return { ...useReadToEnd(text), hintId: useId() };
 }
 
-/**
- * Shows a text to approve in full, as formatted by `approvedText` or `visibleText`. `reading` is done once
- * its end has been scrolled into view.
- */
+/** All of a text to approve, as returned by `approvedText` or `visibleText`. */
 export function ReadThrough({
   label,
   text,
-  reading: { isDone, hintId, finish },
+  reading: { end, isDone, isLong, hintId },
 }: {
   readonly label: string;
   readonly text: string;
   readonly reading: Reading;
 }): ReactNode {
   const box = useRef<HTMLPreElement>(null);
-  const end = useRef<HTMLSpanElement>(null);
-  const [isLong, setLong] = useState(false);
-  const look = useEffectEvent((entries: readonly IntersectionObserverEntry[]) => {
-    if (entries.at(-1)?.isIntersecting === true) finish();
-    else setLong(true);
-  });
-  useEffect(() => {
-    if (isDone || end.current === null) return undefined;
-    const observer = new IntersectionObserver((entries) => look(entries), { root: box.current });
-    observer.observe(end.current);
-    return () => observer.disconnect();
-  }, [isDone, text]);
   const readOn = (): void => {
     const pre = box.current;
     if (pre === null) return;
     // Keep the last line in view as the first.
     pre.scrollBy({ top: pre.clientHeight * 0.9 });
-    // This button disappears: move the focus to the text, not to the approve button.
+    // This button goes away: keep the focus on the text, not on the button that approves.
     if (pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 1) pre.focus();
   };
   return (

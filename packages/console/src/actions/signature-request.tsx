@@ -17,7 +17,7 @@ export function SignatureRequest({
   const wallet = browserWallet();
   const { typed_data } = action.request;
   const text = useMemo(() => approvedText(typed_data), [typed_data]);
-  const reading = useReading();
+  const reading = useReading(text);
   return (
     <>
       <h2>Sign this with your wallet?</h2>

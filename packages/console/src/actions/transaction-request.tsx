@@ -21,7 +21,8 @@ export function TransactionRequest({
 }): ReactNode {
   const wallet = browserWallet();
   const { to, value, data, chain_id, currency, call = null } = action.request;
-  const reading = useReading();
+  const text = visibleText(data);
+  const reading = useReading(text);
   return (
     <>
       <h2>Send this transaction?</h2>
@@ -49,7 +50,7 @@ export function TransactionRequest({
       {data !== "0x" && (
         <>
           <CallFacts call={call} />
-          <ReadThrough label="Data" text={visibleText(data)} reading={reading} />
+          <ReadThrough label="Data" text={text} reading={reading} />
         </>
       )}
       <WalletDecision

@@ -1,30 +1,39 @@
-// Cost of validating untrusted JSON compared with JSON.parse alone. In this process, without requests.
+// Checking and parsing the JSON of a body, beside `JSON.parse` of its text. Runs in this process.
 
-import { parseJson } from "../../src/http/json-text.ts";
+import { parseJsonBytes } from "../../src/http/json-text.ts";
 import { median } from "../statistics.ts";
 import { formatMs, formatRounds, type Row } from "../table.ts";
-import type { RowContext } from "./row.ts";
+import { fastestMs, type RowContext } from "./row.ts";
 
-/** Characters of each text: the maximum body size. */
+/** Characters of each text: the largest body there is. */
 const SIZE = 256 * 1024;
-const RUNS = 20;
 
-/** Elements of the list. */
-const UNITS = ["{},", "[],", '"",', '{"a":1},', '{"a":1,"b":2},', "1,"];
+const TEXTS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ["{},", "[],", '"",', '{"a":1},', '{"a":1,"b":2},', "1,", "1234567890123456,"].map((unit) => [
+      `\`${unit}\``,
+      `[${repeated(unit)}0]`,
+    ]),
+  ),
+  "escaped quotes": messageOf(String.raw`\"`),
+  "escaped characters": messageOf(String.raw`\u00e9`),
+  backslashes: messageOf(String.raw`\\`),
+  "Chinese text": messageOf("漢字仮名交じり文。"),
+};
 
 export function measureJsonGuards({ rounds }: RowContext): Promise<readonly Row[]> {
-  return Promise.resolve(UNITS.map((unit) => measureUnit(unit, rounds)));
+  return Promise.resolve(Object.entries(TEXTS).map(([name, text]) => measureText(name, text, rounds)));
 }
 
-function measureUnit(unit: string, count: number): Row {
-  const text = `[${unit.repeat(Math.floor(SIZE / unit.length))}0]`;
+function measureText(name: string, text: string, count: number): Row {
+  const bytes = Buffer.from(text);
   const rounds = Array.from({ length: count }, () => ({
-    colloquy: fastest(() => parseJson(text)),
-    control: fastest(() => JSON.parse(text) as unknown),
+    colloquy: fastestMs(() => parseJsonBytes(bytes)),
+    control: fastestMs(() => JSON.parse(bytes.toString()) as unknown),
   }));
   const ratios = rounds.map(({ colloquy, control }) => colloquy / control);
   return {
-    name: `checking and parsing 256 KB of \`${unit}\`, against JSON.parse alone`,
+    name: `checking and parsing 256 KB of ${name}, against JSON.parse alone`,
     colloquy: formatMs(median(rounds.map(({ colloquy }) => colloquy))),
     control: formatMs(median(rounds.map(({ control }) => control))),
     ratio: formatRounds(ratios),
@@ -33,13 +42,10 @@ function measureUnit(unit: string, count: number): Row {
   };
 }
 
-/** Returns the milliseconds of the fastest run: other load only makes runs slower. */
-function fastest(run: () => unknown): number {
-  let least = Number.POSITIVE_INFINITY;
-  for (let index = 0; index < RUNS; index += 1) {
-    const begun = performance.now();
-    run();
-    least = Math.min(least, performance.now() - begun);
-  }
-  return least;
+function messageOf(unit: string): string {
+  return `{"message":"${repeated(unit)}"}`;
+}
+
+function repeated(unit: string): string {
+  return unit.repeat(Math.floor(SIZE / unit.length));
 }

@@ -6,7 +6,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
 import { describeFileError } from "../core/file-error.ts";
-import { findRepeatedNames, type RepeatedName } from "../core/repeated-names.ts";
+import { scanJson, type RepeatedName } from "../core/json-scan.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
 
 /** In order of precedence; the first that exists is used. */
@@ -107,7 +107,9 @@ async function readJson(
 ): Promise<{ readonly content: unknown; readonly repeated: readonly RepeatedName[] }> {
   const text = (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
   try {
-    return { content: JSON.parse(text) as unknown, repeated: findRepeatedNames(text) };
+    const content = JSON.parse(text) as unknown;
+    const all = Number.POSITIVE_INFINITY;
+    return { content, repeated: scanJson(text, { depth: all, repeatedNames: all }).repeatedNames };
   } catch (error) {
     const { line, column, message } = locateJsonError(text, error);
     throw new Unreadable(`line ${line}, column ${column}`, `${message}.`);

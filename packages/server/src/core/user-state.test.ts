@@ -1,7 +1,8 @@
+import { UserState } from "@colloquy/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "./json.ts";
-import { mergeUserState, USER_STATE_MAX_BYTES, userStateFits } from "./user-state.ts";
+import { mergeUserState, USER_STATE_MAX_BYTES, userStateFits, withoutWrongTypes } from "./user-state.ts";
 
 const nested = (depth: number): JsonObject => (depth === 1 ? {} : { a: nested(depth - 1) });
 const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
@@ -91,5 +92,37 @@ describe("a merge that changes nothing", () => {
     const base = { list: [{ a: 1, b: 2 }] };
     expect(mergeUserState(base, { list: [{ b: 2, a: 1 }] })).toBe(base);
     expect(mergeUserState(base, { list: [{ b: 2, a: 3 }] })).not.toBe(base);
+  });
+});
+
+describe("user state stored before its types were checked", () => {
+  it("loses the values of a wrong type, and keeps all others", () => {
+    const old = { connection: "yes", evm: { address: "0x1", chain_id: true, name: [1] }, theme: { dark: 1 } };
+    expect(withoutWrongTypes(old)).toEqual({ evm: { address: "0x1", name: [1] }, theme: { dark: 1 } });
+    expect(withoutWrongTypes({ connection: { is_connected: "no", since: 1 }, evm: [] })).toEqual({
+      connection: { since: 1 },
+    });
+  });
+
+  it("conforms to the schema of responses, and is unchanged if it did", () => {
+    const field = fc.constantFrom<JsonValue>(null, true, 1, "x", [], {});
+    const part = fc.oneof(
+      field,
+      fc.dictionary(fc.constantFrom("is_connected", "address", "chain_id", "__proto__", "more"), field, {
+        noNullPrototype: true,
+      }),
+    );
+    const stored = fc.dictionary(fc.constantFrom("connection", "evm", "__proto__", "other"), part, {
+      noNullPrototype: true,
+    });
+    fc.assert(
+      fc.property(stored, (before) => {
+        const after = withoutWrongTypes(before);
+        expect(UserState.safeParse(after).success).toBe(true);
+        if (UserState.safeParse(before).success) expect(after).toBe(before);
+        expect(Object.hasOwn(after, "__proto__")).toBe(Object.hasOwn(before, "__proto__"));
+      }),
+      { numRuns: 1000 },
+    );
   });
 });

@@ -22,6 +22,43 @@ export function userStateFits(state: JsonObject): boolean {
   );
 }
 
+type JsonType = "boolean" | "number" | "string";
+
+/** Types of the fields that the specification names, as in the schema `UserState` of the protocol; each may also be null. */
+const FIELD_TYPES: Readonly<Record<string, Readonly<Record<string, readonly JsonType[]>>>> = {
+  connection: { is_connected: ["boolean"] },
+  evm: { address: ["string"], chain_id: ["number", "string"] },
+};
+
+/** Returns the state without values of a wrong type, which older versions stored; the state itself if it has none. */
+export function withoutWrongTypes(state: JsonObject): JsonObject {
+  let kept = state;
+  for (const [name, fields] of Object.entries(FIELD_TYPES)) {
+    const part = state[name] ?? null;
+    if (part === null) continue;
+    const keptPart = isJsonObject(part) ? withoutWrongFields(part, fields) : undefined;
+    if (keptPart === undefined) kept = without(kept, name);
+    else if (keptPart !== part) kept = { ...kept, [name]: keptPart };
+  }
+  return kept;
+}
+
+function withoutWrongFields(
+  part: JsonObject,
+  fields: Readonly<Record<string, readonly JsonType[]>>,
+): JsonObject {
+  let kept = part;
+  for (const [name, types] of Object.entries(fields)) {
+    const value = part[name] ?? null;
+    if (value !== null && !types.some((type) => typeof value === type)) kept = without(kept, name);
+  }
+  return kept;
+}
+
+function without(object: JsonObject, name: string): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => key !== name));
+}
+
 function mergeObjects(base: JsonObject, patch: JsonObject): JsonObject {
   let merged: Record<string, JsonValue> | null = null;
   for (const [key, value] of Object.entries(patch)) {

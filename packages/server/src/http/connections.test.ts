@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readAnswers, type RawAnswer } from "../../fuzz/http-reader.ts";
 import { OpenConnections } from "./connections.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
 import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
 
 /** More than the buffers of both sockets hold before the client reads. */
@@ -68,7 +69,7 @@ describe("an answer whose request has an ignored body", () => {
   });
 
   it("arrives whole when the server closes", async () => {
-    const connections = new OpenConnections(edge.app.server);
+    const connections = new OpenConnections(edge.app.server, new ManualClock());
     const socket = await sendUnread(Buffer.concat([request("1.1", LENGTH), BODY]));
     connections.closeWhenIdle();
     const { answers, cutOff } = await readAll(socket);

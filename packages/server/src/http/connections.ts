@@ -58,45 +58,9 @@ export function discardInput(socket: Duplex): Duplex {
     .resume();
 }
 
-/**
- * The connections of a server, for the moment when it closes. Node's own closing of idle connections cuts off an answer that was
- * written and not yet taken by its client; this one waits for that. Until then a request costs nothing: an answer that is kept here
- * after its end is one that the garbage collector has to carry, with all that it holds, which cost a fifth of the polls.
- */
-export class OpenConnections {
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-
-  constructor(server: Server) {
-    this.#server = server;
-    server.on("connection", (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
-    });
-  }
-
-  /** From now on each connection is closed as soon as nothing is being answered on it. An answer has ended when the system has taken it all. */
-  closeWhenIdle(): void {
-    this.#server.closeIdleConnections = () => undefined;
-    for (const socket of this.#sockets) closeWhenIdle(socket);
-  }
-}
-
-/** Answers of a connection end in their order, and when one has, the next has its place. */
-function closeWhenIdle(socket: Socket): void {
-  const response = answering(socket);
-  if (response === null) closeAndLinger(socket);
-  else response.once("close", () => closeWhenIdle(socket));
-}
-
-/** The answer that is being sent on a connection. Node keeps it there, and its own `closeIdleConnections` looks there too. */
-export function answering(socket: Duplex): ServerResponse | null {
-  return (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? null;
-}
-
-const LOOK_MS = 5000;
-/** Looks without progress after the first one: 30 seconds. */
-const LOOKS = 6;
+const CHECK_MS = 5000;
+/** Checks without progress after the first one: 30 seconds. */
+const STALLED_CHECKS = 6;
 
 /** What Node keeps of a socket in the operating system; its own time-outs read these too. */
 interface Handle {
@@ -108,34 +72,45 @@ interface Handle {
 
 interface Stall {
   readonly taken: number;
-  looks: number;
+  checks: number;
 }
 
 /**
- * Closes connections whose client has taken nothing of an answer for 30 seconds, whatever the answer: what it has not read is memory.
- * Counts looks and not time, so that connections survive a pause of this process.
+ * The connections of a server. Closes those whose client has read nothing of a response for 30 seconds, because unread bytes take memory;
+ * counts checks instead of time, so that connections survive a pause of this process. When the server closes, waits for responses that
+ * clients are still reading, which Node's own closing of idle connections cuts off.
  */
-export class StalledConnections {
+export class OpenConnections {
+  readonly #server: Server;
+  // Sockets, not responses: keeping each response after its end cost a fifth of the polls in garbage collection.
   readonly #sockets = new Set<Socket>();
-  /** Connections with bytes that their client has not taken. */
+  /** Connections with bytes that their client has not read. */
   readonly #stalls = new WeakMap<Socket, Stall>();
   readonly #timer: Timer;
 
   constructor(server: Server, clock: Pick<Clock, "every">) {
+    this.#server = server;
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
     });
-    this.#timer = clock.every(LOOK_MS, () => {
-      for (const socket of this.#sockets) this.#look(socket);
+    this.#timer = clock.every(CHECK_MS, () => {
+      for (const socket of this.#sockets) this.#closeIfStalled(socket);
     });
   }
 
+  /** Closes each connection as soon as it has no response to send. A response ends when the operating system has taken all of it. */
+  closeWhenIdle(): void {
+    this.#server.closeIdleConnections = () => undefined;
+    for (const socket of this.#sockets) closeWhenIdle(socket);
+  }
+
+  /** Ends the checks for stalled connections. */
   stop(): void {
     this.#timer.stop();
   }
 
-  #look(socket: Socket): void {
+  #closeIfStalled(socket: Socket): void {
     if (socket.writableLength === 0) {
       this.#stalls.delete(socket);
       return;
@@ -143,16 +118,28 @@ export class StalledConnections {
     const taken = takenOf(socket);
     const before = this.#stalls.get(socket);
     if (before?.taken !== taken) {
-      this.#stalls.set(socket, { taken, looks: 0 });
+      this.#stalls.set(socket, { taken, checks: 0 });
       return;
     }
-    before.looks += 1;
+    before.checks += 1;
     // A reset, because a plain close leaves what is unread in the operating system's memory.
-    if (before.looks >= LOOKS) socket.resetAndDestroy();
+    if (before.checks >= STALLED_CHECKS) socket.resetAndDestroy();
   }
 }
 
-/** Bytes that the operating system has taken: grows while the client reads, also in the middle of one large write. */
+/** Responses of a connection end in order; the next one takes the place of the one that ended. */
+function closeWhenIdle(socket: Socket): void {
+  const response = answering(socket);
+  if (response === null) closeAndLinger(socket);
+  else response.once("close", () => closeWhenIdle(socket));
+}
+
+/** Returns the response that is being sent on a connection. Node keeps it there for its own `closeIdleConnections`. */
+export function answering(socket: Duplex): ServerResponse | null {
+  return (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? null;
+}
+
+/** Returns the bytes that the operating system has taken: grows while the client reads, also in the middle of one large write. */
 function takenOf(socket: Socket): number {
   const { _handle: handle } = socket as { readonly _handle?: Handle | null };
   return handle === undefined || handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize;

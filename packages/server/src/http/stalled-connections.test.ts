@@ -4,29 +4,29 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { until } from "../../test/service.ts";
-import { StalledConnections } from "./connections.ts";
+import { OpenConnections } from "./connections.ts";
 
 const ANSWER = Buffer.alloc(64 * 1024 * 1024);
 
 describe("a connection", () => {
   let clock: ManualClock;
   let server: Server;
-  let stalled: StalledConnections;
+  let connections: OpenConnections;
   let client: Socket;
   beforeEach(async () => {
     clock = new ManualClock();
     server = createServer();
-    stalled = new StalledConnections(server, clock);
+    connections = new OpenConnections(server, clock);
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
   });
   afterEach(() => {
-    stalled.stop();
+    connections.stop();
     client.destroy();
     server.close();
   });
 
-  /** Asks, and reads nothing yet. */
+  /** Sends a request, and reads nothing yet. */
   async function ask(): Promise<ServerResponse> {
     client = connect((server.address() as AddressInfo).port, "127.0.0.1");
     client.on("error", () => undefined);
@@ -38,7 +38,7 @@ describe("a connection", () => {
 
   const isOpen = (response: ServerResponse) => response.socket?.destroyed === false;
 
-  it("is closed when its client takes nothing of an answer for 30 seconds", async () => {
+  it("is closed when its client reads nothing of a response for 30 seconds", async () => {
     const response = await ask();
     response.end(ANSWER);
     await until(() => (response.socket?.writableLength ?? 0) > 0);
@@ -50,7 +50,7 @@ describe("a connection", () => {
     expect(response.writableFinished).toBe(false);
   });
 
-  it("stays while its client reads, however slowly", async () => {
+  it("stays open while its client reads, however slowly", async () => {
     const response = await ask();
     response.end(ANSWER);
     await until(() => (response.socket?.writableLength ?? 0) > 0);
@@ -69,7 +69,7 @@ describe("a connection", () => {
     expect(isOpen(response)).toBe(true);
   });
 
-  it("stays while nothing is left to take: an idle one, and a stream without events", async () => {
+  it("stays open while nothing is left to read: when idle, and on a stream without events", async () => {
     const response = await ask();
     response.write("event");
     await until(() => response.socket?.writableLength === 0);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bindTo } from "../store/contract/testing/scenario.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { plainChat } from "../core/commands/testing/plain-chat.ts";
-import { newId, recordsOf, startService, until, type TestService } from "../../test/service.ts";
+import { newId, portionsOf, recordsOf, startService, until, type TestService } from "../../test/service.ts";
 
 let service: TestService;
 let id: string;
@@ -162,14 +162,14 @@ describe("a page of records", () => {
     const pages: number[] = [];
     const seen = new Set<string>();
     for (let after: string | null = null; ; ) {
-      const { records, next } = await service.threads.messages(id, after, 1000);
-      const portions = await Array.fromAsync(records);
-      // Memory holds at most 32 KiB, and the record that exceeds them.
+      const page = await service.threads.messages(id, after, 1000);
+      const portions = await portionsOf(page);
+      // What is in memory at a time: at most 32 KiB, and the record that goes beyond them.
       expect(Math.max(...portions.map(({ length }) => length))).toBe(1);
       for (const record of portions.flat()) seen.add(record.id);
       pages.push(portions.flat().length);
-      if (next === null) break;
-      after = next;
+      if (page.next === null) break;
+      after = page.next;
     }
     expect(pages).toEqual([11, 11, 3]);
     expect(seen.size).toBe(25);
@@ -179,14 +179,13 @@ describe("a page of records", () => {
     await fill(4);
     const reads: string[] = [];
     before = (method) => void reads.push(method);
-    const { records } = await service.threads.messages(id, null, 1000);
-    const iterator = records[Symbol.asyncIterator]();
+    const { read } = await service.threads.messages(id, null, 1000);
     const messageReads = () => reads.filter((method) => method.startsWith("sessions.message"));
     expect(messageReads()).toEqual(["sessions.messagePage"]);
-    await iterator.next();
+    const [first] = await read(null);
     expect(messageReads()).toEqual(["sessions.messagePage", "sessions.messages"]);
     await service.threads.remove(id);
-    await expect(iterator.next()).rejects.toMatchObject({ code: "not_found" });
+    await expect(read(first!.id)).rejects.toMatchObject({ code: "not_found" });
   });
 });
 

@@ -159,28 +159,27 @@ export class Threads implements ThreadService {
     if (page === "other_app") throw otherApp(registry, sessionId, apps);
     if (page === null) throw unknownMessages();
     await registry.noteUse(page.session);
+    const { session, last, hasMore } = page;
     return {
-      records: this.#recordsUpTo(page.session, after, page.last, apps),
-      next: page.hasMore ? page.last : null,
+      read: async (place) =>
+        last === null || place === last ? [] : await this.#recordsUpTo(session, place ?? after, last, apps),
+      next: hasMore ? last : null,
     };
   }
 
-  /** Yields the records after id `after`, up to and including id `last`. */
-  async *#recordsUpTo(
+  /** Returns some records after the one with id `after`, none beyond the one with id `last`. */
+  async #recordsUpTo(
     { id, spelling }: { readonly id: string; readonly spelling: string },
     after: string | null,
-    last: string | null,
+    last: string,
     apps: readonly string[] | undefined,
-  ): AsyncGenerator<readonly PersistedMessage[]> {
-    for (let place = after; place !== last && last !== null; ) {
-      const messages = await this.#options.store.sessions.messages(id, place, PORTION_LIMIT, apps);
-      // The session was deleted, or joined another App, while the client was reading.
-      if (messages === null || messages === "other_app" || messages.length === 0) throw unknownMessages();
-      const end = messages.findIndex((message) => message.id === last);
-      const shown = end < 0 ? messages : messages.slice(0, end + 1);
-      yield shown.map((message) => toPersistedMessage(spelling, message));
-      place = shown.at(-1)?.id ?? null;
-    }
+  ): Promise<readonly PersistedMessage[]> {
+    const messages = await this.#options.store.sessions.messages(id, after, PORTION_LIMIT, apps);
+    // The session was deleted, or now belongs to another App, while the client was reading.
+    if (messages === null || messages === "other_app" || messages.length === 0) throw unknownMessages();
+    const end = messages.findIndex((message) => message.id === last);
+    const shown = end < 0 ? messages : messages.slice(0, end + 1);
+    return shown.map((message) => toPersistedMessage(spelling, message));
   }
 }
 

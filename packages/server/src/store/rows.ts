@@ -7,6 +7,8 @@ import type { SessionUse } from "../core/ports/driven/session-store.ts";
 import { isEmptySession, type SessionRecord } from "../core/session.ts";
 import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
 import { NO_USAGE } from "../core/turn.ts";
+import type { JsonObject } from "../core/json.ts";
+import { withoutWrongTypes } from "../core/user-state.ts";
 
 export interface SessionRow {
   readonly key: number;
@@ -122,7 +124,7 @@ export function toSession(row: SessionRow): SessionRecord {
     modelApp: row.model_app,
     utilityModel: row.utility_model,
     publicKey: row.public_key,
-    userState: row.user_state === null ? null : (JSON.parse(row.user_state) as SessionRecord["userState"]),
+    userState: row.user_state === null ? null : withoutWrongTypes(JSON.parse(row.user_state) as JsonObject),
     pinned: row.pinned === 1,
     head: row.head,
     messageCount: row.message_count,

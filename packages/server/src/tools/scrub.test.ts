@@ -113,6 +113,11 @@ describe("createScrubber", () => {
     expect(createScrubber(["aaaa"])("aaaaaaa b")).toBe("[secret] b");
   });
 
+  it("replaces each of several secrets that begin alike", () => {
+    const scrub = createScrubber(["sk-live-one", "sk-live-two", "sk-live"]);
+    expect(scrub("a sk-live-two b SK-LIVE-ONE c sk-live d")).toBe("a [secret] b [secret] c [secret] d");
+  });
+
   it("ignores white space around a value", () => {
     expect(createScrubber(["  hunter22\t"])("x hunter22 y")).toBe("x [secret] y");
   });

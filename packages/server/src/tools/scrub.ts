@@ -5,7 +5,7 @@
 // of a value is left at the end.
 
 import type { JsonValue } from "../core/json.ts";
-import { asBase64, asHex, readings, type DecodedText } from "./scrub/decoded-text.ts";
+import { readings, withoutHexSeparators, withoutWhiteSpace, type DecodedText } from "./scrub/decoded-text.ts";
 import { folded, formsOf, MINIMUM_LENGTH, type SecretForms } from "./scrub/secret-forms.ts";
 
 /** Replacements for a value. The first one is used that no value can contain or overlap. */
@@ -33,7 +33,7 @@ export function createScrubber(values: Iterable<string>): Scrubber {
   const isLong = (value: string): boolean => value.length >= MINIMUM_LENGTH;
   const short = trimmed.filter((value) => !isLong(value));
   const text = new TextScrubber({
-    forms: trimmed.filter(isLong).map(formsOf),
+    forms: formsOf(trimmed.filter(isLong)),
     short: new Set(short.map(folded)),
     shortInBase64: new Set(short.map(base64Of)),
     mark: markFor(trimmed),
@@ -73,7 +73,7 @@ function scrubObject(object: Readonly<Record<string, JsonValue>>, text: TextScru
 }
 
 interface TextScrubberOptions {
-  readonly forms: readonly SecretForms[];
+  readonly forms: SecretForms;
   /** Short values to replace as whole strings, folded; and the same in base64. */
   readonly short: ReadonlySet<string>;
   readonly shortInBase64: ReadonlySet<string>;
@@ -92,26 +92,17 @@ class TextScrubber {
     const covered = new Cover(original.length);
     for (const reading of readings(original)) {
       const plain = folded(reading.text);
-      const base64 = asBase64(reading);
-      const hex = asHex(reading);
-      const digits = hex?.text.toLowerCase() ?? "";
-      if (short.has(plain.trim()) || shortInBase64.has(withoutPadding(base64.text))) return mark;
-      for (const form of forms) {
-        for (const pattern of form.plain) {
-          const { length } = pattern.text;
-          pattern.findIn(plain, (index) => covered.add(reading, index, index + length));
-        }
-        if (hex !== null) {
-          const { length } = form.hex.text;
-          form.hex.findIn(digits, (index) => covered.add(hex, index, index + length));
-        }
-        for (const { pattern, before, after } of form.base64) {
-          const { length } = pattern.text;
-          pattern.findIn(base64.text, (index) => {
-            covered.add(base64, ...widened(base64.text, index, index + length, before, after));
-          });
-        }
+      const unbroken = withoutWhiteSpace(reading);
+      const base64 = inStandardAlphabet(unbroken.text);
+      if (short.has(plain.trim()) || shortInBase64.has(withoutPadding(base64))) return mark;
+      forms.plain.findIn(plain, (_, start, end) => covered.add(reading, start, end));
+      const hex = withoutHexSeparators(reading);
+      if (hex !== null) {
+        forms.hex.findIn(hex.text.toLowerCase(), (_, start, end) => covered.add(hex, start, end));
       }
+      forms.base64.findIn(base64, ({ before, after }, start, end) => {
+        covered.add(unbroken, ...widened(base64, start, end, before, after));
+      });
     }
     return covered.replaceIn(original, mark);
   }
@@ -143,10 +134,11 @@ class Cover {
   }
 
   /** Adds the span of the original that a span of a reading was decoded from. */
-  add({ origin }: DecodedText, start: number, end: number): void {
+  add(reading: DecodedText, start: number, end: number): void {
     this.#changes ??= new Int32Array(this.#length + 1);
-    this.#change(origin?.starts[start] ?? start, 1);
-    this.#change(origin?.ends[end - 1] ?? end, -1);
+    const [first, last] = reading.originOf(start, end);
+    this.#change(first, 1);
+    this.#change(last, -1);
   }
 
   replaceIn(original: string, mark: string): string {
@@ -181,6 +173,11 @@ function markFor(values: readonly string[]): string {
 
 function base64Of(value: string): string {
   return withoutPadding(Buffer.from(value).toString("base64"));
+}
+
+/** Maps the URL-safe alphabet to the standard one (RFC 4648 section 4). Keeps the length. */
+function inStandardAlphabet(base64: string): string {
+  return base64.replaceAll("-", "+").replaceAll("_", "/");
 }
 
 function withoutPadding(base64: string): string {

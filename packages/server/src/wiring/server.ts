@@ -10,7 +10,7 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { buildHttp } from "../http/app.ts";
 import type { HttpApp } from "../http/routes/route-parts.ts";
-import { OpenConnections, StalledConnections } from "../http/connections.ts";
+import { OpenConnections } from "../http/connections.ts";
 import { forgetAddress, noteAddress } from "../store/sqlite/served-address.ts";
 import { buildAdmin } from "./admin-parts.ts";
 import { createSystemClock } from "./clock.ts";
@@ -91,8 +91,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     admin: buildAdmin({ config, storage, service, readiness, clock }),
     consoleDirectory: CONSOLE_DIRECTORY,
   });
-  const connections = new OpenConnections(http.server);
-  const stalled = new StalledConnections(http.server, clock);
+  const connections = new OpenConnections(http.server, clock);
   const place = servedPlace(config, overrides);
   return {
     async listen() {
@@ -109,7 +108,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       await stopService(service, graceMs);
       place.forget();
       await closeWithin(CLOSING_MS, http, connections, clock);
-      stalled.stop();
+      connections.stop();
       await rateCounters?.close();
       await store.close();
     },

@@ -111,6 +111,15 @@ describe("compose.yaml", async () => {
     expect(policies).toEqual(Object.keys(services).map((name) => [name, "unless-stopped"]));
   });
 
+  it("makes the service process 1: an init would keep the secrets in its environment", async () => {
+    expect(node).not.toHaveProperty("init");
+    expect(node).not.toHaveProperty("entrypoint");
+    expect(node).not.toHaveProperty("command");
+    const last = (await readStages()).at(-1)!;
+    expect(restsOf(last, "ENTRYPOINT")).toEqual([]);
+    expect(JSON.parse(restsOf(last, "CMD").at(-1)!)).toEqual(["node", "packages/server/src/main.ts"]);
+  });
+
   it("makes only the image's data volume, owned by the image's user, and /tmp writable", async () => {
     const last = (await readStages()).at(-1)!;
     const [uid, gid] = restsOf(last, "USER")[0]!.split(":");

@@ -1,13 +1,15 @@
-// Lists that are read while the client takes them.
+// Lists that are read from the store while their client reads them.
 
+import { hash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { RecordPage } from "../../core/ports/driving/services.ts";
 
-/** Answers HEAD without reading any portion. */
+/** Bytes of records that are sent at once. A client that does not read holds two pieces in memory. */
+const PIECE_BYTES = 256 * 1024;
+
 export function sendArray(reply: FastifyReply, portions: AsyncIterable<readonly unknown[]>): FastifyReply {
-  const body = reply.request.method === "HEAD" ? emptyStream() : jsonArray(portions);
-  return reply.type("application/json; charset=utf-8").send(body);
+  return sendStream(reply, () => jsonArray(portions));
 }
 
 /** Sends a page of the records at `path`; `limit` also holds for the next one. */
@@ -15,28 +17,41 @@ export function sendRecords(
   reply: FastifyReply,
   path: string,
   limit: number,
-  { records, next }: RecordPage,
+  page: RecordPage,
 ): FastifyReply {
+  const { next } = page;
   if (next !== null) reply.header("link", nextLink(path, { after: next, limit: String(limit) }));
-  return sendArray(reply, records);
+  return sendStream(reply, () => recordArray(page));
 }
 
-/** The value of `Link` that names the next page (RFC 8288). */
+/** Answers HEAD without reading any portion. */
+function sendStream(reply: FastifyReply, streamOf: () => Readable): FastifyReply {
+  const body = reply.request.method === "HEAD" ? emptyStream() : streamOf();
+  return reply.type("application/json; charset=utf-8").send(body);
+}
+
+/** Returns the value of `Link` that names the next page (RFC 8288). */
 export function nextLink(path: string, query: Readonly<Record<string, string>>): string {
   return `<${path}?${new URLSearchParams(query).toString()}>; rel="next"`;
 }
 
-/**
- * A JSON array of all that the portions hold. The next portion is read when the client has taken the one before, so that an
- * answer of any length holds a few portions in memory.
- */
+/** Returns a JSON array of all portions. Reads the next portion when the client has taken the one before. */
 function jsonArray(portions: AsyncIterable<readonly unknown[]>): Readable {
-  return Readable.from(textOf(portions), { highWaterMark: 1 });
+  return streamOf(textOf(portions));
 }
 
-/** In place of an array for HEAD: a stream, because an answer that is streamed has no `Content-Length`. */
+/** Returns a JSON array of the records of a page, in pieces. Fails if a large record changes while the client reads it. */
+export function recordArray(page: RecordPage): Readable {
+  return streamOf(piecesOf(page));
+}
+
+/** In place of an array for HEAD: a stream, because a streamed response has no `Content-Length`. */
 function emptyStream(): Readable {
   return Readable.from([]);
+}
+
+function streamOf(pieces: AsyncIterable<string | Buffer>): Readable {
+  return Readable.from(pieces, { highWaterMark: 1 });
 }
 
 async function* textOf(portions: AsyncIterable<readonly unknown[]>): AsyncGenerator<string> {
@@ -47,4 +62,69 @@ async function* textOf(portions: AsyncIterable<readonly unknown[]>): AsyncGenera
     before = ",";
   }
   yield before === "[" ? "[]" : "]";
+}
+
+/** Where a piece starts. */
+interface Place {
+  /** Id of the record before its portion; `null` at the start of the page. */
+  readonly after: string | null;
+  /** Bytes of the portion that were sent before. */
+  readonly offset: number;
+  /** The portion, if part of it was sent. Weak, so that the rest takes no memory that is short: then it is read again. */
+  readonly portion: {
+    readonly bytes: WeakRef<Buffer>;
+    readonly digest: string;
+    readonly last: string;
+  } | null;
+}
+
+async function* piecesOf(page: RecordPage): AsyncGenerator<string | Buffer> {
+  let place: Place = { after: null, offset: 0, portion: null };
+  for (let before = "["; ; before = ",") {
+    const piece = await readPiece(page, place);
+    if (piece === null) break;
+    if (place.offset === 0) yield before;
+    yield piece.bytes;
+    place = piece.next;
+  }
+  yield place.after === null ? "[]" : "]";
+}
+
+/** A function of its own, so that nothing else refers to the portion while the client reads. */
+async function readPiece(
+  page: RecordPage,
+  place: Place,
+): Promise<{ readonly bytes: Buffer; readonly next: Place } | null> {
+  const { after, offset } = place;
+  const portion = await portionAt(page, place);
+  if (portion === null) return null;
+  const { bytes, last } = portion;
+  const done = { after: last, offset: 0, portion: null };
+  if (bytes.length <= PIECE_BYTES) return { bytes, next: done };
+  const digest = place.portion?.digest ?? hash("sha1", bytes);
+  const end = offset + PIECE_BYTES;
+  return {
+    // A copy, because a view would keep all bytes.
+    bytes: Buffer.from(bytes.subarray(offset, end)),
+    next:
+      end < bytes.length
+        ? { after, offset: end, portion: { bytes: new WeakRef(bytes), digest, last } }
+        : done,
+  };
+}
+
+async function portionAt(
+  page: RecordPage,
+  { after, portion }: Place,
+): Promise<{ readonly bytes: Buffer; readonly last: string } | null> {
+  const kept = portion?.bytes.deref();
+  if (portion !== null && kept !== undefined) return { bytes: kept, last: portion.last };
+  const records = await page.read(after);
+  const last = records.at(-1);
+  if (last === undefined) return null;
+  const bytes = Buffer.from(records.map((record) => JSON.stringify(record)).join());
+  if (portion !== null && portion.digest !== hash("sha1", bytes)) {
+    throw new Error("A record changed while a client was reading it.");
+  }
+  return { bytes, last: last.id };
 }

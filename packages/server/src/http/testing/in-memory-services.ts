@@ -184,7 +184,13 @@ export class InMemoryConversations implements ConversationService, ThreadService
     const from = after === null ? 0 : messages.findIndex((message) => message.id === after) + 1;
     const page = messages.slice(from, from + limit);
     const next = from + limit < messages.length ? (page.at(-1)?.id ?? null) : null;
-    return { records: Readable.from(page.map((message) => [message])), next };
+    return {
+      async read(place) {
+        const index = page.findIndex((message) => message.id === place) + 1;
+        return page.slice(index, index + 1);
+      },
+      next,
+    };
   }
 
   #appFor({

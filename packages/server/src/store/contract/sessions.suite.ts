@@ -25,6 +25,14 @@ export function describeSessions(openStore: OpenStore): void {
     const given = givenStore(openStore, "all");
     const newId = () => randomUUID();
 
+    it("reads user state of an older version without its values of a wrong type", async () => {
+      const id = newId();
+      const userState = { connection: true, evm: { address: "0xa", chain_id: [] }, theme: "dark" };
+      await given.store.sessions.open(target(id), { userState, publicKey: null });
+      const read = await given.store.sessions.find(id);
+      expect(read?.userState).toEqual({ evm: { address: "0xa" }, theme: "dark" });
+    });
+
     it("does what is asked under an App to a session that counts as that one, and nothing to others", async () => {
       const id = newId();
       await chat(given.store, id, "hello", { app: "defi" });

@@ -1,13 +1,4 @@
-// A decoded text with a mapping back: which part of the original each character came from.
-
-export interface DecodedText {
-  readonly text: string;
-  /**
-   * For each UTF-16 unit of `text`, the start and end of its source in the original; `null` for the original
-   * itself.
-   */
-  readonly origin: { readonly starts: Uint32Array; readonly ends: Uint32Array } | null;
-}
+// Decoded texts with a mapping back: which part of the original each character came from.
 
 /** One way to escape characters. */
 interface Encoding {
@@ -67,96 +58,99 @@ const ENCODINGS = [PERCENT, BACKSLASH, REFERENCE];
  * JSON, a URL in a URL). Any part of the characters may be escaped. Omits readings equal to the text.
  */
 export function* readings(original: string): Generator<DecodedText> {
-  const itself: DecodedText = { text: original, origin: null };
+  const itself = new DecodedText(original, null);
   yield itself;
-  for (const outer of ENCODINGS) {
-    const once = decode(itself, outer);
-    if (once === null) continue;
+  for (const { escape: outer, decode } of ENCODINGS) {
+    const once = itself.replaced(outer, decode);
+    if (once === itself) continue;
     yield once;
-    for (const inner of ENCODINGS) {
-      const twice = decode(once, inner);
-      if (twice !== null) yield twice;
+    for (const { escape: inner, decode } of ENCODINGS) {
+      const twice = once.replaced(inner, decode);
+      if (twice !== once) yield twice;
     }
   }
 }
 
-/** Returns the text as base64 in the standard alphabet (RFC 4648 section 4), without white space. */
-export function asBase64(source: DecodedText): DecodedText {
-  const text = source.text.replaceAll("-", "+").replaceAll("_", "/");
-  if (!/\s/.test(text)) return { text, origin: source.origin };
-  const builder = new Builder(source);
-  for (const { 0: word, index } of text.matchAll(/\S+/g)) builder.copy(word, index);
-  return builder.build();
+/** Returns the text without white space, which may break base64 into lines. */
+export function withoutWhiteSpace(source: DecodedText): DecodedText {
+  return source.replaced(/\s+/g, removed);
 }
 
 /** Pairs of hexadecimal digits with separators: `73 6b`, `73:6b`, `0x73, 0x6b`. */
 const SPACED_HEX = /[0-9a-f]{2}[\s:,;._-]+(?:0x)?[0-9a-f]{2}/i;
 
 /** Returns the text without separators of hexadecimal digits, or `null` if no digits are separated. */
-export function asHex(source: DecodedText): DecodedText | null {
-  const { text } = source;
-  if (!SPACED_HEX.test(text)) return null;
-  const builder = new Builder(source);
-  for (const { 0: part, index } of text.matchAll(/(?:(?!0x)[^\s:,;._-])+/gi)) {
-    // The match excludes `0x` at its start, which leaves the `x` behind.
-    const isMarked = part.length > 1 && /^x/i.test(part) && text[index - 1] === "0";
-    builder.copy(isMarked ? part.slice(1) : part, isMarked ? index + 1 : index);
-  }
-  return builder.build();
+export function withoutHexSeparators(source: DecodedText): DecodedText | null {
+  return SPACED_HEX.test(source.text) ? source.replaced(/[\s:,;._-]+|0x/gi, removed) : null;
 }
 
-function decode(source: DecodedText, { escape, decode }: Encoding): DecodedText | null {
-  const { text } = source;
-  // Fast path: most texts have nothing to decode.
-  if (text.search(escape) === -1) return null;
-  const builder = new Builder(source);
+function removed(): string {
+  return "";
+}
+
+/** A text that was made from an original by replacing parts with shorter ones. */
+export class DecodedText {
+  readonly text: string;
+  readonly #replaced: Replacement | null;
+  #spans: Spans | null = null;
+
+  /** @param replaced how the text was made, `null` for the original itself. */
+  constructor(text: string, replaced: Replacement | null) {
+    this.text = text;
+    this.#replaced = replaced;
+  }
+
+  /** Returns the text with each match of a global pattern replaced, or itself if that changes nothing. */
+  replaced(pattern: RegExp, replace: (matched: string) => string): DecodedText {
+    // A constant replacement is much faster than a function.
+    const text =
+      replace === removed ? this.text.replaceAll(pattern, "") : this.text.replaceAll(pattern, replace);
+    if (text === this.text) return this;
+    return new DecodedText(text, { source: this, pattern, replace });
+  }
+
+  /** Returns the span of the original that a span of this text was made from. */
+  originOf(start: number, end: number): readonly [start: number, end: number] {
+    if (this.#replaced === null) return [start, end];
+    // Only texts that hold a secret need the mapping.
+    this.#spans ??= spansOf(this.text.length, this.#replaced);
+    const { starts, ends } = this.#spans;
+    return this.#replaced.source.originOf(starts[start] ?? start, ends[end - 1] ?? end);
+  }
+}
+
+interface Replacement {
+  readonly source: DecodedText;
+  readonly pattern: RegExp;
+  readonly replace: (matched: string) => string;
+}
+
+/** For each UTF-16 unit of a text, the start and end of the part of its source that it was made from. */
+interface Spans {
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
+function spansOf(length: number, { source: { text }, pattern, replace }: Replacement): Spans {
+  const spans = { starts: new Uint32Array(length), ends: new Uint32Array(length) };
+  let index = 0;
   let done = 0;
-  for (const { 0: escaped, index } of text.matchAll(escape)) {
-    builder.copy(text.slice(done, index), done);
-    done = index + escaped.length;
-    builder.put(decode(escaped), index, done);
-  }
-  builder.copy(text.slice(done), done);
-  return builder.build();
-}
-
-/** Builds a text that is not longer than its source. */
-class Builder {
-  readonly #source: DecodedText;
-  readonly #starts: Uint32Array;
-  readonly #ends: Uint32Array;
-  #text = "";
-
-  constructor(source: DecodedText) {
-    this.#source = source;
-    this.#starts = new Uint32Array(source.text.length);
-    this.#ends = new Uint32Array(source.text.length);
-  }
-
-  /** Appends a part that occurs unchanged at `from` in the source. */
-  copy(part: string, from: number): void {
-    for (let index = 0; index < part.length; index += 1) {
-      this.#note(this.#text.length + index, from + index, from + index + 1);
+  const copyUntil = (end: number): void => {
+    for (; done < end; done += 1, index += 1) {
+      spans.starts[index] = done;
+      spans.ends[index] = done + 1;
     }
-    this.#text += part;
+  };
+  for (const { 0: matched, index: start } of text.matchAll(pattern)) {
+    copyUntil(start);
+    done = start + matched.length;
+    const next = index + replace(matched).length;
+    spans.starts.fill(start, index, next);
+    spans.ends.fill(done, index, next);
+    index = next;
   }
-
-  /** Appends characters that were decoded from the source between `from` and `to`. */
-  put(characters: string, from: number, to: number): void {
-    for (let index = 0; index < characters.length; index += 1)
-      this.#note(this.#text.length + index, from, to);
-    this.#text += characters;
-  }
-
-  build(): DecodedText {
-    return { text: this.#text, origin: { starts: this.#starts, ends: this.#ends } };
-  }
-
-  #note(index: number, from: number, to: number): void {
-    const { origin } = this.#source;
-    this.#starts[index] = origin?.starts[from] ?? from;
-    this.#ends[index] = origin?.ends[to - 1] ?? to;
-  }
+  copyUntil(text.length);
+  return spans;
 }
 
 function characterOf(codePoint: number): string {

@@ -1,4 +1,4 @@
-import { Pattern } from "./occurrences.ts";
+import { PatternSet } from "./occurrences.ts";
 
 /**
  * Shorter values are replaced only as whole strings: they occur in many words, and the gaps would reveal
@@ -9,33 +9,43 @@ export const MINIMUM_LENGTH = 4;
 /** Number of bytes encoded before a value, modulo 3. */
 const OFFSETS = [0, 1, 2];
 
-/** The encodings of a value to search for, after escapes are undone (`decoded-text.ts`). */
+/** The encodings of values to search for, after escapes are undone (`decoded-text.ts`). */
 export interface SecretForms {
-  /** The value and its hexadecimal digits, for folded text. */
-  readonly plain: readonly Pattern[];
+  /** The values and their hexadecimal digits, for folded text. */
+  readonly plain: PatternSet<null>;
   /** Only the hexadecimal digits. */
-  readonly hex: Pattern;
-  readonly base64: readonly Base64Form[];
+  readonly hex: PatternSet<null>;
+  readonly base64: PatternSet<Base64Edges>;
 }
 
-export interface Base64Form {
-  /** The characters that hold only bits of the value, in the standard alphabet. */
-  readonly pattern: Pattern;
-  /** Number of neighbouring characters that hold some bits of the value. */
+/** Number of neighbouring characters that hold some bits of a value. */
+export interface Base64Edges {
   readonly before: number;
   readonly after: number;
 }
 
-/** Returns the forms of a trimmed value of at least `MINIMUM_LENGTH` characters. */
-export function formsOf(value: string): SecretForms {
-  const bytes = Buffer.from(value);
-  const hex = new Pattern(bytes.toString("hex"));
-  const base64 = OFFSETS.map((offset) => base64Form(bytes, offset));
-  return {
-    plain: [new Pattern(folded(value)), hex],
-    hex,
-    base64: [...base64, ...base64.flatMap(twiceInBase64)],
+interface Base64Form extends Base64Edges {
+  /** The characters that hold only bits of the value, in the standard alphabet. */
+  readonly text: string;
+}
+
+/** Returns the forms of trimmed values of at least `MINIMUM_LENGTH` characters. */
+export function formsOf(values: readonly string[]): SecretForms {
+  const forms = {
+    plain: new PatternSet<null>(),
+    hex: new PatternSet<null>(),
+    base64: new PatternSet<Base64Edges>(),
   };
+  for (const value of values) {
+    const bytes = Buffer.from(value);
+    const hex = bytes.toString("hex");
+    forms.plain.add(folded(value), null);
+    forms.plain.add(hex, null);
+    forms.hex.add(hex, null);
+    const base64 = OFFSETS.map((offset) => base64Form(bytes, offset));
+    for (const form of [...base64, ...base64.flatMap(twiceInBase64)]) forms.base64.add(form.text, form);
+  }
+  return forms;
 }
 
 /**
@@ -50,7 +60,7 @@ export function folded(text: string): string {
 /**
  * Returns the forms of a base64 form that is itself encoded in base64; the inner one may use either alphabet.
  */
-function twiceInBase64({ pattern: { text }, before, after }: Base64Form): readonly Base64Form[] {
+function twiceInBase64({ text, before, after }: Base64Form): readonly Base64Form[] {
   const alphabets = new Set([text, text.replaceAll("+", "-").replaceAll("/", "_")]);
   return [...alphabets].flatMap((inner) =>
     OFFSETS.map((offset) => {
@@ -68,7 +78,7 @@ function base64Form(value: Buffer, offset: number): Base64Form {
   const first = Math.ceil((8 * offset) / 6);
   const end = Math.floor(bits / 6);
   return {
-    pattern: new Pattern(bytes.toString("base64").slice(first, end)),
+    text: bytes.toString("base64").slice(first, end),
     before: offset === 0 ? 0 : 1,
     after: bits % 6 === 0 ? 0 : 1,
   };

@@ -76,10 +76,11 @@ export interface ThreadPage {
   readonly next: string | null;
 }
 
-/** A page of persisted records, read as its reader goes on. Iterating rejects when the session is gone meanwhile. */
+/** A page of persisted records, read while its client takes them. */
 export interface RecordPage {
-  readonly records: AsyncIterable<readonly PersistedMessage[]>;
-  /** Id of the last record where more come after it, else `null`. */
+  /** Reads some records of the page: its first ones, or those after the one with this id; none at its end. Rejects if the session is gone. */
+  read(after: string | null): Promise<readonly PersistedMessage[]>;
+  /** Id of the last record if more follow it, else `null`. */
   readonly next: string | null;
 }
 

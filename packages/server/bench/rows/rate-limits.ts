@@ -1,0 +1,74 @@
+// What rate limits cost a request: the same server with them, behind a trusted proxy, and without, on a loopback bind.
+
+import type { ColloquyHandlers } from "../colloquy.ts";
+import { getRequest, randomSessionId, type RequestPlan } from "../load/requests.ts";
+import type { RoleProcess } from "../role.ts";
+import { median } from "../statistics.ts";
+import { formatCount, formatRounds, type Row } from "../table.ts";
+import { checkStatuses, CONNECTIONS, inTurn, startColloquyRole, stopAll, type RowContext } from "./row.ts";
+import { makeSmallSession } from "./state.ts";
+
+/** Nine requests with limits in the time of ten without: enough to notice a budget that asks a store, or copies something. */
+const LEAST = 0.9;
+
+/** New sessions take a budget of their own, and messages two. */
+const CHAT: RequestPlan = { kind: "chat", messagesPerSession: 10, prefer: null, text: "park+this+turn" };
+
+export async function measureRateLimits(context: RowContext): Promise<readonly Row[]> {
+  return [
+    await compare(context, "state of a session of 2 KB", async (port) => {
+      const sessionId = randomSessionId();
+      await makeSmallSession(context, port, sessionId);
+      return { kind: "fixed", request: getRequest("/api/state", sessionId) };
+    }),
+    await compare(context, "chat accepted and durable", () => Promise.resolve(CHAT)),
+  ];
+}
+
+async function compare(
+  context: RowContext,
+  name: string,
+  prepare: (port: number) => Promise<RequestPlan>,
+): Promise<Row> {
+  const measure = async (isLimited: boolean) => {
+    // A fresh server each round, so that none has the sessions of the round before.
+    const server = startColloquyRole(context, { maxWaiting: 10_000_000 }, undefined, isLimited);
+    try {
+      return await measureServer(context, server, prepare);
+    } finally {
+      await stopAll([server]);
+    }
+  };
+  const rounds = await inTurn(
+    context.rounds,
+    () => measure(true),
+    () => measure(false),
+  );
+  const ratios = rounds.map((round) => round.colloquy / round.control);
+  return {
+    name: `${name}, ${CONNECTIONS} connections, rate-limited, against the same without limits`,
+    colloquy: formatCount(median(rounds.map((round) => round.colloquy)), "/s"),
+    control: formatCount(median(rounds.map((round) => round.control)), "/s"),
+    ratio: formatRounds(ratios),
+    target: `at least ${LEAST}`,
+    met: median(ratios) >= LEAST,
+  };
+}
+
+async function measureServer(
+  { client, warmUpMs, measuredMs }: RowContext,
+  server: RoleProcess<ColloquyHandlers>,
+  prepare: (port: number) => Promise<RequestPlan>,
+): Promise<number> {
+  const port = await server.ask("port");
+  const plan = await prepare(port);
+  const result = await client.ask("closedLoop", {
+    port,
+    connections: CONNECTIONS,
+    plan,
+    warmUpMs,
+    measuredMs,
+  });
+  checkStatuses(result);
+  return result.perSecond;
+}
