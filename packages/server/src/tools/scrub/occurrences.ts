@@ -2,7 +2,7 @@
 // long secret at each index of a long output.
 
 /** Length of the window that selects the patterns to compare at an index. Patterns are at least as long. */
-export const WINDOW = 4;
+const WINDOW = 4;
 
 /**
  * Length of the prefix that is compared first: nearly every text does not contain it, and needs no more work.
