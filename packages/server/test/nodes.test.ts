@@ -7,7 +7,8 @@ import { FoldingReader } from "./folding-reader.ts";
 import { startNodes, type Nodes, type NodesOptions } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
-import { lines, newId, until, type TestService } from "./service.ts";
+import { lines, newId, RecordingSink, recordsOf, until, type TestService } from "./service.ts";
+import { FOR_ANYBODY } from "./stream-access.ts";
 
 const server = usePostgres();
 let cluster: Nodes;
@@ -53,6 +54,41 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       await b.say(id, "anew");
       await until(async () => (await a.snapshot(id)).title === "anew");
       expect(lines((await same()).messages)[0]).toBe("user complete: anew");
+    });
+
+    it("keep the spelling of a session id, whichever node created the session", async () => {
+      const { nodes, clock } = await started({ hasBus });
+      const [a, b] = nodes as [TestService, TestService];
+      const id = newId();
+      const spelling = id.toUpperCase();
+      await a.threads.create(id, null, { spelling, admit: null });
+      const sink = new RecordingSink();
+      const { last_event_id: lastEventId } = await b.snapshot(id);
+      const request = {
+        sessionId: id,
+        access: FOR_ANYBODY,
+        include: new Set(["messages"] as const),
+        lastEventId,
+      };
+      const stream = await b.feed.open(request, sink, null);
+      const said = [await a.say(id, "one"), await b.say(id, "two")];
+      expect(said.map(({ session_id }) => session_id)).toEqual([spelling, spelling]);
+      await until(async () => {
+        if (!hasBus) await clock.advance(1000);
+        return sink.text.includes('"two"');
+      });
+      stream.close();
+      const ids = [...sink.text.matchAll(/"session_id":"([^"]+)"/g)].map(([, found]) => found);
+      expect(new Set(ids)).toEqual(new Set([spelling]));
+      expect((await b.threads.rename(id, "from b")).session_id).toBe(spelling);
+      for (const node of [a, b]) {
+        expect((await node.snapshot(id)).session_id).toBe(spelling);
+        expect((await node.threads.get(id)).session_id).toBe(spelling);
+        const [first] = await recordsOf(node, id, null, 1);
+        expect(first?.session_id).toBe(spelling);
+      }
+      expect(await b.threads.remove(id)).toBe(spelling);
+      expect((await a.snapshot(id)).session_id).toBe(id);
     });
 
     it("show text streaming elsewhere as far as it is checkpointed", async () => {

@@ -1,5 +1,6 @@
 // Export from one store and import into another.
 
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -150,6 +151,27 @@ describe("an import", () => {
       const [action] = (await store.actions.list(filled.waiting, 10)) ?? [];
       expect(action).toMatchObject({ status: "pending" });
     });
+  });
+
+  it("keeps the spelling of a session id, also where its session replaces another one", async () => {
+    const id = randomUUID();
+    const spelling = id.toUpperCase();
+    const born = { ...target(id), birth: { ...target(id).birth, spelling } };
+    await withStore(here, (store) => store.sessions.open(born, NOTHING));
+    const lines = await session(id);
+    expect(JSON.parse(lines[1]!)).toMatchObject({ kind: "session", id, spelling });
+    const there = await empty();
+    const spellingThere = () => withStore(there, async (store) => (await record(store, id)).spelling);
+    expect(await imported(there, lines)).toMatchObject([{ id, outcome: "imported", problem: null }]);
+    expect(await spellingThere()).toBe(spelling);
+    await withStore(there, async (store) => {
+      await store.sessions.remove(id);
+      await store.sessions.open(target(id), NOTHING);
+    });
+    expect(await spellingThere()).toBe(id);
+    expect(await imported(there, lines, true)).toMatchObject([{ outcome: "replaced" }]);
+    expect(await spellingThere()).toBe(spelling);
+    expect((await exported(there, { column: "id", value: id })).slice(1)).toEqual(lines.slice(1));
   });
 
   it("accepts an export of an earlier version, which lacks newer columns", async () => {
