@@ -5,6 +5,7 @@ import type { Administration, DatabaseNeed } from "../wiring/administration.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/secret-variable.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { formatProblems } from "../config/problem.ts";
 import { readSecret } from "../config/secret-variable.ts";
 import { harmlessJson } from "./harmless-text.ts";
 
@@ -91,6 +92,13 @@ export async function administer<Result>(
   } finally {
     await administration.close();
   }
+}
+
+/** Rejects with a `CommandFailure` that lists the problems of the configuration. */
+export async function configuration(parts: Pick<CommandParts, "loadConfig">): Promise<Config> {
+  const loaded = await parts.loadConfig();
+  if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
+  return loaded.config;
 }
 
 export function printLine({ output }: CommandParts, line: string): void {

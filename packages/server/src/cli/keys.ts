@@ -1,8 +1,14 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Administration } from "../wiring/administration.ts";
-import { formatProblems } from "../config/problem.ts";
 import { InvalidRequest, NoDatabase } from "../core/errors.ts";
-import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
+import {
+  administer,
+  CommandFailure,
+  type CommandParts,
+  configuration,
+  printJson,
+  printLine,
+} from "./command.ts";
 
 type Keys = ReturnType<Administration["keys"]>;
 type IssuedKey = Awaited<ReturnType<Keys["create"]>>;
@@ -49,7 +55,7 @@ function addCreate(keys: Command, parts: CommandParts): void {
         readonly json?: boolean;
       }) => {
         const { app: apps, name = null, expires: expiresInMs = null } = options;
-        const configured = await configuredApps(parts);
+        const configured = Object.keys((await configuration(parts)).apps);
         const work = ({ keys: open }: Administration) => open(configured).create({ apps, name, expiresInMs });
         const issued = administer(parts, "made when absent", work);
         printIssued(parts, await issued.catch(asWrongArgument), options.json);
@@ -102,12 +108,6 @@ function addRevoke(keys: Command, parts: CommandParts): void {
       if (json === true) printJson(parts, asJson(revoked));
       else printLine(parts, `The key ${id} is revoked. Running servers refuse it within five seconds.`);
     });
-}
-
-async function configuredApps(parts: CommandParts): Promise<readonly string[]> {
-  const loaded = await parts.loadConfig();
-  if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
-  return Object.keys(loaded.config.apps);
 }
 
 function printIssued(parts: CommandParts, issued: IssuedKey, json = false): void {

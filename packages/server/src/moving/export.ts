@@ -1,7 +1,7 @@
 // Exports sessions as JSON Lines, with everything another store needs to continue them (docs/moving.md).
 
 import type { Table, TableReader, TableRow, TableStore, Where } from "../core/ports/driven/table-store.ts";
-import { cellOf } from "./moved-tables.ts";
+import { cellOf, readRows, tableOf } from "./moved-tables.ts";
 import {
   FORMAT,
   FORMAT_VERSION,
@@ -10,7 +10,6 @@ import {
   KINDS,
   COMPUTED_COLUMNS,
 } from "./session-format.ts";
-import { readRows } from "./verification.ts";
 
 /**
  * Writes the matching sessions from one consistent snapshot, oldest first; writes nothing if there are none. `write`
@@ -72,10 +71,4 @@ function lineOf(kind: Kind, table: Table, row: TableRow): object {
     return [[name, isJson ? (JSON.parse(String(cell)) as unknown) : cell]];
   });
   return { kind, ...(Object.fromEntries(cells) as object) };
-}
-
-export function tableOf({ tables, place }: TableStore, name: string): Table {
-  const table = tables.find((one) => one.name === name);
-  if (table === undefined) throw new Error(`${place} has no table ${name}`);
-  return table;
 }

@@ -5,8 +5,7 @@ import { wireBytesOf, type MessageRecord } from "../core/message.ts";
 import { isEmptySession } from "../core/session.ts";
 import type { Cell, Table, TableRow, TableStore, TableWriter } from "../core/ports/driven/table-store.ts";
 import { toMessage } from "../store/rows.ts";
-import { tableOf } from "./export.ts";
-import { cellOf } from "./moved-tables.ts";
+import { cellOf, tableOf } from "./moved-tables.ts";
 import {
   linesOf,
   type LineOf,

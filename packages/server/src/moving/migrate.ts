@@ -1,6 +1,7 @@
 // Copies a store from one database to another, page by page, without changing the source. Servers refuse to start on the
 // target until all rows are copied and verified.
 
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import type {
   Extract,
@@ -11,8 +12,7 @@ import type {
   TableWriter,
 } from "../core/ports/driven/table-store.ts";
 import { type DatabaseAddress, isSameDatabase, withTables } from "./database-address.ts";
-import { keyOf, movedTables, convertRow } from "./moved-tables.ts";
-import { compareTable, type ComparedTable, PAGE } from "./verification.ts";
+import { keyOf, movedTables, convertRow, PAGE, readRows } from "./moved-tables.ts";
 
 export interface MoveStep {
   readonly phase: "copy" | "verify";
@@ -268,4 +268,56 @@ async function readProgress(target: TableStore): Promise<KnownMove | null> {
 /** Runs in the transaction of `writer`. */
 function writeProgress(writer: TableWriter, progress: MoveProgress, isFinished: boolean): Promise<void> {
   return writer.noteMove({ isFinished, text: JSON.stringify(progress) });
+}
+
+/** Row count and checksum of a table on one side. */
+export interface TableSum {
+  readonly rows: number;
+  /** Hexadecimal SHA-256 of all rows in key order. */
+  readonly checksum: string;
+}
+
+export interface ComparedTable {
+  readonly table: string;
+  readonly source: TableSum;
+  readonly target: TableSum;
+  /** Key of the first row that differs; `null` if the tables are equal. */
+  readonly firstDifference: TableRow | null;
+}
+
+/** Compares the converted rows of the source with the target. Calls `onRow` after each row of the source. */
+async function compareTable(
+  table: Table,
+  source: TableReader,
+  target: TableReader,
+  onRow: () => void,
+): Promise<ComparedTable> {
+  const [sourceRows, targetRows] = [readRows(source, table), readRows(target, table)];
+  const [sourceSum, targetSum] = [createSum(), createSum()];
+  let firstDifference: TableRow | null = null;
+  for (;;) {
+    const [left, right] = [await sourceRows.next(), await targetRows.next()];
+    if (left.done === true && right.done === true) break;
+    const expected = left.done === true ? null : convertRow(table, left.value);
+    const found = right.done === true ? null : right.value;
+    const [leftText, rightText] = [sourceSum.add(expected), targetSum.add(found)];
+    if (leftText !== rightText) firstDifference ??= keyOf(table, expected ?? found ?? []);
+    if (expected !== null) onRow();
+  }
+  return { table: table.name, source: sourceSum.end(), target: targetSum.end(), firstDifference };
+}
+
+function createSum(): { add(row: TableRow | null): string | null; end(): TableSum } {
+  const hash = createHash("sha256");
+  let rows = 0;
+  return {
+    add(row) {
+      if (row === null) return null;
+      const text = JSON.stringify(row);
+      hash.update(text).update("\n");
+      rows += 1;
+      return text;
+    },
+    end: () => ({ rows, checksum: hash.digest("hex") }),
+  };
 }

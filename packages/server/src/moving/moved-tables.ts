@@ -1,6 +1,9 @@
 // Which tables are moved and how rows are converted. Tables that are not named here are copied unchanged.
 
-import type { Cell, Table, TableRow, TableStore } from "../core/ports/driven/table-store.ts";
+import type { Cell, Table, TableReader, TableRow, TableStore } from "../core/ports/driven/table-store.ts";
+
+/** Maximum rows, and approximate characters, per read. A move holds a few times this in memory. */
+export const PAGE = { rows: 1000, characters: 2_000_000 } as const;
 
 /** Tables that are not moved, with the reason. */
 export const NOT_MOVED: Readonly<Record<string, string>> = {
@@ -34,6 +37,12 @@ export function convertRow(table: Table, row: TableRow): TableRow {
     : row;
 }
 
+export function tableOf({ tables, place }: TableStore, name: string): Table {
+  const table = tables.find((one) => one.name === name);
+  if (table === undefined) throw new Error(`${place} has no table ${name}`);
+  return table;
+}
+
 export function cellOf(table: Table, row: TableRow, column: string): Cell {
   const cell = row[indexOf(table, column)];
   if (cell === undefined) throw new Error(`A row of ${table.name} is too short`);
@@ -42,6 +51,26 @@ export function cellOf(table: Table, row: TableRow, column: string): Cell {
 
 export function keyOf(table: Table, row: TableRow): TableRow {
   return table.key.map((column) => cellOf(table, row, column));
+}
+
+/** Iterates over all rows of a table, one page in memory at a time. */
+export async function* readRows(
+  reader: TableReader,
+  table: Table,
+  where?: { readonly column: string; readonly value: string | number },
+): AsyncGenerator<TableRow, undefined> {
+  let after: TableRow | null = null;
+  for (;;) {
+    const rows: readonly TableRow[] = await reader.extract(table, {
+      ...PAGE,
+      after,
+      ...(where && { where }),
+    });
+    const last = rows.at(-1);
+    if (last === undefined) return undefined;
+    yield* rows;
+    after = keyOf(table, last);
+  }
 }
 
 function withCell(table: Table, row: TableRow, column: string, cell: Cell): TableRow {

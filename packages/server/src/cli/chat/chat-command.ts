@@ -6,9 +6,15 @@ import { text } from "node:stream/consumers";
 import { type ClientOptions, createClient } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import type { Command } from "commander";
-import { formatProblems } from "../../config/problem.ts";
 import { parsePublicKey } from "../../core/wallet.ts";
-import { CommandFailure, type CommandParts, type ExitCode, readKey, type LocalService } from "../command.ts";
+import {
+  CommandFailure,
+  type CommandParts,
+  configuration,
+  type ExitCode,
+  readKey,
+  type LocalService,
+} from "../command.ts";
 import { baseUrl, describeConnectionError } from "../service-url.ts";
 import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
 import { answerOnce } from "./answer-once.ts";
@@ -134,9 +140,7 @@ async function openService(
     const service = { url: address, isInProcess: false, stop: () => Promise.resolve() };
     return { service, name: address };
   }
-  const [loaded, { openLocalService }] = await Promise.all([parts.loadConfig(), parts.localServices()]);
-  if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
-  const { config } = loaded;
+  const [config, { openLocalService }] = await Promise.all([configuration(parts), parts.localServices()]);
   const onFatal = (error: Error): never => {
     throw error;
   };

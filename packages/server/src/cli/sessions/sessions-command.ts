@@ -3,12 +3,11 @@ import { ColloquyError, createClient } from "@colloquy/client";
 import { createAdminClient } from "@colloquy/client/admin";
 import { AdminSessionStatus, parseSessionId } from "@colloquy/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { Config } from "../../config/config.ts";
-import { formatProblems } from "../../config/problem.ts";
 import {
   administer,
   CommandFailure,
   type CommandParts,
+  configuration,
   type ExitCode,
   printJson,
   printLine,
@@ -216,12 +215,6 @@ function describeAdminError(url: string, error: unknown): unknown {
 
 function adminKey(parts: CommandParts): string {
   return readKey(parts, "COLLOQUY_ADMIN_KEY");
-}
-
-async function configuration(parts: CommandParts): Promise<Config> {
-  const loaded = await parts.loadConfig();
-  if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
-  return loaded.config;
 }
 
 function notFoundMessage(id: string): string {

@@ -1,4 +1,4 @@
-// A store with something in every table, in every state that a turn and a session can be left in.
+// Fills a store: rows in every table, and every stored state of turns and sessions.
 
 import { randomUUID } from "node:crypto";
 import type { Store } from "../../core/ports/driven/store.ts";
@@ -69,7 +69,7 @@ async function fillAdministration(store: Store): Promise<void> {
   await store.secrets.put([secret]);
 }
 
-/** Somebody who takes whatever may run. */
+/** Claims all turns that may run. */
 export function claimAll(store: Store) {
   const ids = Array.from({ length: 10 }, () => claimOf().agentMessageId);
   return store.turns.claim("somebody", ids, [], { default: [MODEL] });

@@ -4,7 +4,7 @@ import { openPostgresStore } from "../../store/postgres/open.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import type { DatabaseAddress } from "../database-address.ts";
 
-/** What a server on a database would do, by this clock. */
+/** Returns a function that runs `work` with the store of a server open on the database. */
 export function serversAt(clock: Clock) {
   return async <Result>(
     address: DatabaseAddress,
