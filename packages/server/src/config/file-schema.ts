@@ -151,7 +151,7 @@ export const RateLimitsSection = z.strictObject({
   writesPerMinute: rate
     .default(RATES.writesPerMinute)
     .describe(
-      "Write requests a minute per address, without messages and secrets: create, rename, delete, interrupt, set model, decide, and changes of `user_state`.",
+      "Write requests a minute per address, without messages and secrets: create, rename, pin, delete, interrupt, set model, decide, and changes of `user_state`.",
     ),
   sessionWritesPerMinute: rate
     .default(RATES.sessionWritesPerMinute)
