@@ -2,18 +2,7 @@
 // and starts with the largest, so this starts first those that are small and take long: as the last ones they would run alone.
 
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-
-/** Small files that take more than ten seconds. */
-const LONG = [
-  "packages/server/src/store/sqlite/store.test.ts",
-  "packages/server/src/store/postgres/store.test.ts",
-  "packages/server/test/command-line/examples.test.ts",
-  "packages/server/test/black-box/restart.test.ts",
-  "packages/server/test/interleavings.test.ts",
-  "packages/server/test/nodes-interleavings.test.ts",
-  "packages/console/src/markdown/markdown-cost.test.ts",
-  "packages/console/test/previous-build.test.ts",
-];
+import { LONG } from "./test-files.ts";
 
 export class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
