@@ -2,8 +2,9 @@
 // after the turn's epoch was raised. Snapshots would not show it: a former owner's write may look like the
 // new owner's.
 
-import type { Store } from "../src/core/ports/driven/store.ts";
-import type { TurnStore } from "../src/core/ports/driven/turn-store.ts";
+import type { SessionCommand } from "../src/core/commands/index.ts";
+import type { Selection } from "../src/core/commands/selections.ts";
+import type { CommandStore, Store } from "../src/core/ports/driven/store.ts";
 import type { StartedTurn, TurnIdentity } from "../src/core/turn.ts";
 
 /** The relevant part of a result that changes a session. */
@@ -20,21 +21,22 @@ export class EpochWatch {
   readonly #started = new Set<string>();
 
   watch(store: Store): Store {
-    const turns = new Proxy(store.turns, {
-      get: (target, name: keyof TurnStore) => {
-        const method = target[name] as (...parameters: readonly unknown[]) => Promise<unknown>;
-        return async (...parameters: readonly unknown[]): Promise<unknown> => {
-          const [identity] = parameters;
-          const later = isIdentity(identity) ? (this.#epochs.get(identity.sessionKey) ?? 0) : 0;
-          const answer = await method(...parameters);
-          if (isIdentity(identity) && answer !== null && identity.epoch < later)
-            this.found.push(`${name} of epoch ${identity.epoch} was taken behind epoch ${later}`);
-          for (const one of [answer].flat()) this.#note(one ?? {});
-          return answer;
-        };
-      },
-    });
-    return { ...store, turns };
+    const execute = async (command: SessionCommand): Promise<unknown> => {
+      const identity = "turn" in command.target ? command.target.turn : null;
+      const later = identity === null ? 0 : (this.#epochs.get(identity.sessionKey) ?? 0);
+      const answer = await store.execute(command);
+      if (identity !== null && answer !== null && identity.epoch < later)
+        this.found.push(`${command.kind} of epoch ${identity.epoch} was taken behind epoch ${later}`);
+      if (answer !== null) this.#note(answer as Answered);
+      return answer;
+    };
+    const executeEach = async (selection: Selection): Promise<unknown> => {
+      const answers = await store.executeEach(selection);
+      for (const answer of answers) this.#note(answer as Answered);
+      return answers;
+    };
+    const commands = { execute, executeEach } as unknown as CommandStore;
+    return { ...store, ...commands };
   }
 
   #note({ session, outcome }: Answered): void {

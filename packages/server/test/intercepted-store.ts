@@ -1,5 +1,7 @@
 // A store whose calls a test intercepts, to count, delay or fail them.
 
+import type { SessionCommand } from "../src/core/commands/index.ts";
+import type { Selection } from "../src/core/commands/selections.ts";
 import { OutcomeUnknown } from "../src/core/errors.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";
 
@@ -46,12 +48,13 @@ function interceptedCall<Answer>(
   }
 }
 
-/** Loses the answer of the next call of a method: it is committed, and the caller gets `outcome_unknown`. */
+/** Loses the answer of the next command or selection of this kind: it is committed, and the caller gets `OutcomeUnknown`. */
 export function losingAnswerOf(method: string, store: Store): BeforeCall {
   let isLost = false;
   const answered = async (parameters: readonly unknown[]): Promise<void> => {
-    const [aggregate, name] = method.split(".") as ["sessions", "rename"];
-    await (store[aggregate][name] as (...given: readonly unknown[]) => Promise<unknown>)(...parameters);
+    const [command] = parameters;
+    if (method === "claimTurns" || method === "expireActions") await store.executeEach(command as Selection);
+    else await store.execute(command as SessionCommand);
     throw new OutcomeUnknown(503, "outcome_unknown", "Look at what arrived.", 1);
   };
   return (called, parameters) => {

@@ -133,7 +133,7 @@ export class Interleaving {
       directory,
       clock: this.#clock,
       beforeCall: (method) =>
-        this.#isFull && method === "turns.claim" ? Promise.reject(fullDisk()) : undefined,
+        this.#isFull && method === "claimTurns" ? Promise.reject(fullDisk()) : undefined,
       adjust: (config) => ({
         ...config,
         limits: { ...config.limits, memoryBytes, maxRunning, actionMs: ACTION_MS },

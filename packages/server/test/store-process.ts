@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import type { ServiceError } from "../src/core/errors.ts";
 import { createSystemClock } from "../src/wiring/clock.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
-import { NOTHING, chat, existing } from "../src/store/contract/testing/scenario.ts";
+import { NOTHING, chat, existing, touch } from "../src/store/contract/testing/scenario.ts";
 
 const [directory = "", task = "hold"] = process.argv.slice(2);
 
@@ -43,10 +43,10 @@ async function fill(): Promise<void> {
   await chat(store, first, "the first one");
   const refused = await fillUp();
   say(`refused_with ${refused.status} ${refused.code} ${refused.headers["retry-after"]}`);
-  const opened = await store.sessions.open(existing(first, true), NOTHING);
+  const opened = await store.execute({ kind: "open", target: existing(first, true), input: NOTHING });
   const page = await store.events.after(first, 0, 10);
   const found = await store.sessions.find(first);
-  const gone = await store.sessions.touch([{ id: first, life: found?.life ?? "" }]);
+  const gone = await touch(store, [{ id: first, life: found?.life ?? "" }]);
   say(`read ${opened?.loaded?.messages.length} ${page?.events.length} ${found?.id === first} ${gone.length}`);
 }
 

@@ -9,7 +9,7 @@ import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
 import { newId } from "./service.ts";
 
-const READS = ["sessions.versions", "sessions.open", "sessions.find", "events.after"];
+const READS = ["sessions.versions", "open", "sessions.find", "events.after"];
 
 const server = usePostgres();
 let cluster: Nodes;
@@ -25,7 +25,7 @@ describe.skipIf(await isWithoutPostgres())("a chat stored before the database fa
       beforeCall: (method) => {
         if (isAway && READS.includes(method)) throw storeUnavailable(new Error("away"));
         // Everything after the chat's own transaction fails.
-        if (method === "turns.chat") isAway = true;
+        if (method === "chat") isAway = true;
         return undefined;
       },
     });

@@ -42,12 +42,16 @@ async function storeFullSession(): Promise<string> {
   };
   const clock = new ManualClock(Date.now());
   const store = await openSqliteStore({ directory: join(directory, "data"), isAlone: true, clock, onFatal });
-  const target = { id, birth: { life: "life", model: "demo/assistant" }, load: false };
+  const target = { session: id, birth: { life: "life", model: "demo/assistant" }, load: false };
   const input = plainChat("x".repeat(32_768), ["demo/assistant"]);
   for (let index = 0; index < MESSAGES; index += 1) {
-    await store.turns.chat(target, { ...input, messageId: randomUUID(), maxQueued: MESSAGES });
+    await store.execute({
+      kind: "chat",
+      target,
+      input: { ...input, messageId: randomUUID(), maxQueued: MESSAGES },
+    });
   }
-  await store.turns.interrupt(target, null);
+  await store.execute({ kind: "interrupt", target, input: { streamed: null } });
   await store.close();
   return id;
 }

@@ -42,9 +42,15 @@ describe("an operator's interrupt", () => {
     async (isResident) => {
       const deleted = Promise.withResolvers<void>();
       before = (method) => {
-        if (method !== "turns.interrupt") return undefined;
+        if (method !== "interrupt") return undefined;
         before = () => undefined;
-        const removed = isResident ? service.store.sessions.remove(id) : service.threads.remove(id);
+        const removed = isResident
+          ? service.store.execute({
+              kind: "delete",
+              target: { session: id, birth: null, load: false },
+              input: null,
+            })
+          : service.threads.remove(id);
         void removed.then(() => deleted.resolve());
         return deleted.promise;
       };

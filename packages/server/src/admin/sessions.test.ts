@@ -56,7 +56,11 @@ async function openAll(): Promise<Record<string, string>> {
   await next("idle", async (id) => complete(store, await startTurn(store, id, "one"), "done"));
   await next("failed", async (id) => {
     const turn = await startTurn(store, id, "one");
-    await store.turns.fail(identityOf(turn), "", { code: "model_timeout", message: "Too slow." });
+    await store.execute({
+      kind: "fail",
+      target: { turn: identityOf(turn) },
+      input: { text: "", failure: { code: "model_timeout", message: "Too slow." } },
+    });
   });
   await next("processing", (id) => startTurn(store, id, "one"));
   return named;
@@ -78,10 +82,22 @@ describe("sessions", () => {
 
   it("are found by part of the title, ignoring case, and by id or wallet", async () => {
     const [one, two] = [randomUUID(), randomUUID()];
-    await store.sessions.open(target(one), { userState: null, publicKey: "0xabc" });
-    await store.sessions.open(target(two), NOTHING);
-    await store.sessions.rename(one, "Über Brücken");
-    await store.sessions.rename(two, "100%_sure");
+    await store.execute({
+      kind: "open",
+      target: target(one),
+      input: { userState: null, publicKey: "0xabc" },
+    });
+    await store.execute({ kind: "open", target: target(two), input: NOTHING });
+    await store.execute({
+      kind: "rename",
+      target: { session: one, birth: null, load: false },
+      input: { title: "Über Brücken" },
+    });
+    await store.execute({
+      kind: "rename",
+      target: { session: two, birth: null, load: false },
+      input: { title: "100%_sure" },
+    });
     expect(await idsOf({ search: "BRÜCK" })).toEqual([one]);
     expect(await idsOf({ search: "%_" })).toEqual([two]);
     expect(await idsOf({ search: "_%" })).toEqual([]);

@@ -93,7 +93,7 @@ describe("stream being opened", () => {
   });
 
   it("leaves nothing behind when its session cannot be opened", async () => {
-    before = (method) => (method === "sessions.open" ? Promise.reject(new Error("broken")) : undefined);
+    before = (method) => (method === "open" ? Promise.reject(new Error("broken")) : undefined);
     await expect(open()).rejects.toThrow("broken");
     before = () => undefined;
     const { sink } = await open();
@@ -102,7 +102,7 @@ describe("stream being opened", () => {
   });
 
   it("ends at once when the service stops meanwhile", async () => {
-    const letGo = hold("sessions.open");
+    const letGo = hold("open");
     const sink = new RecordingSink();
     const opening = service.feed.open(
       { sessionId: id, access: FOR_ANYBODY, include: EVERYTHING, lastEventId: null },

@@ -11,7 +11,7 @@ import type {
   StreamPosition,
 } from "../core/ports/driven/event-hub.ts";
 import type { EventStore } from "../core/ports/driven/event-store.ts";
-import type { SessionStore } from "../core/ports/driven/session-store.ts";
+import type { CommandStore } from "../core/ports/driven/store.ts";
 import type {
   AdmitNewSession,
   OpenStream,
@@ -47,7 +47,7 @@ interface Positions {
 export interface FeedOptions {
   readonly hub: EventHub;
   readonly events: EventStore;
-  readonly sessions: Pick<SessionStore, "touch">;
+  readonly store: Pick<CommandStore, "execute">;
   readonly clock: Clock;
   readonly positions: Positions;
   /** The sessions in memory. */
@@ -67,14 +67,14 @@ export class Feed implements UpdateService {
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    const { clock, hub, sessions } = options;
+    const { clock, hub, store } = options;
     this.#stopListening = hub.listen({
       onNotification: (...args) => this.#take(...args),
       onEvicted: (sessionId) => this.#texts.release(sessionId),
       onAnswerLoaded: (...args) => this.#recover(...args),
       incarnationsOf: (sessionId) => this.#incarnationsOf(sessionId),
     });
-    this.#maintenance = new StreamMaintenance({ channels: this.#channels, clock, sessions });
+    this.#maintenance = new StreamMaintenance({ channels: this.#channels, clock, store });
     const isBroken = (id: string): boolean => this.#channels.has(id) && this.#texts.hasGap(id);
     this.#repair = new TextRepair({ clock, read: (id) => this.#refresh(id), isBroken });
   }

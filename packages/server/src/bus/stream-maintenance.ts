@@ -1,7 +1,7 @@
 // Periodic work on open streams: heartbeats, recording their use, and checking their keys.
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
-import type { SessionStore } from "../core/ports/driven/session-store.ts";
+import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { FeedChannel } from "./feed-channel.ts";
 
 const HEARTBEAT_MS = 15_000;
@@ -26,7 +26,7 @@ const NOTE_USE_BATCH = 500;
 export interface StreamMaintenanceOptions {
   readonly channels: ReadonlyMap<string, FeedChannel>;
   readonly clock: Clock;
-  readonly sessions: Pick<SessionStore, "touch">;
+  readonly store: Pick<CommandStore, "execute">;
 }
 
 export class StreamMaintenance {
@@ -62,7 +62,13 @@ export class StreamMaintenance {
       if (subscribers.size > 0) used.push({ id, life });
     }
     for (let from = 0; from < used.length && !this.#stopped; from += NOTE_USE_BATCH) {
-      await this.#options.sessions.touch(used.slice(from, from + NOTE_USE_BATCH)).catch(() => undefined);
+      const batch = used.slice(from, from + NOTE_USE_BATCH);
+      await Promise.allSettled(
+        batch.map(({ id, life }) => {
+          const target = { session: id, incarnation: life };
+          return this.#options.store.execute({ kind: "noteUse", target, input: null });
+        }),
+      );
     }
   }
 

@@ -145,11 +145,19 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   it("refuses a target with data, and one that was used after a move", async () => {
     const [from, to, other] = [sqlite("from"), await postgres(), sqlite("other")];
     const { done } = await withStore(from, (store) => fillStore(store));
-    await withStore(other, (store) => store.sessions.open(target(randomUUID()), NOTHING));
+    await withStore(other, (store) =>
+      store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING }),
+    );
     await expect(run(from, other)).rejects.toThrow(/not empty: its table sessions has rows/);
     await expect(run(from, other, { restart: true })).rejects.toThrow(/not empty/);
     await run(from, to);
-    await withStore(to, (store) => store.sessions.rename(done, "Used"));
+    await withStore(to, (store) =>
+      store.execute({
+        kind: "rename",
+        target: { session: done, birth: null, load: false },
+        input: { title: "Used" },
+      }),
+    );
     await expect(run(from, to)).rejects.toThrow(
       /An earlier move was complete, and one of the databases has been used since/,
     );

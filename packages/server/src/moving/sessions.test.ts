@@ -157,7 +157,7 @@ describe("an import", () => {
     const id = randomUUID();
     const spelling = id.toUpperCase();
     const born = { ...target(id), birth: { ...target(id).birth, spelling } };
-    await withStore(here, (store) => store.sessions.open(born, NOTHING));
+    await withStore(here, (store) => store.execute({ kind: "open", target: born, input: NOTHING }));
     const lines = await session(id);
     expect(JSON.parse(lines[1]!)).toMatchObject({ kind: "session", id, spelling });
     const there = await empty();
@@ -165,8 +165,8 @@ describe("an import", () => {
     expect(await imported(there, lines)).toMatchObject([{ id, outcome: "imported", problem: null }]);
     expect(await spellingThere()).toBe(spelling);
     await withStore(there, async (store) => {
-      await store.sessions.remove(id);
-      await store.sessions.open(target(id), NOTHING);
+      await store.execute({ kind: "delete", target: existing(id), input: null });
+      await store.execute({ kind: "open", target: target(id), input: NOTHING });
     });
     expect(await spellingThere()).toBe(id);
     expect(await imported(there, lines, true)).toMatchObject([{ outcome: "replaced" }]);
@@ -197,7 +197,9 @@ describe("an import", () => {
 
   it("refuses a session that exists, and leaves it as it is, unless it is to be replaced", async () => {
     const lines = await session(filled.done);
-    await withStore(here, (store) => store.sessions.rename(filled.done, "Renamed"));
+    await withStore(here, (store) =>
+      store.execute({ kind: "rename", target: existing(filled.done), input: { title: "Renamed" } }),
+    );
     expect(await imported(here, lines)).toMatchObject([
       { outcome: "refused", problem: expect.stringContaining("--replace") as string },
     ]);
@@ -352,9 +354,13 @@ describe("an import", () => {
     const lines = await session(filled.done);
     await withStore(there, async (store) => {
       await imported(there, lines);
-      const opened = await store.sessions.open(existing(filled.done, true), NOTHING);
+      const opened = await store.execute({
+        kind: "open",
+        target: existing(filled.done, true),
+        input: NOTHING,
+      });
       expect(opened?.loaded?.messages.length).toBeGreaterThan(1);
-      await store.sessions.open(target(crypto.randomUUID()), NOTHING);
+      await store.execute({ kind: "open", target: target(crypto.randomUUID()), input: NOTHING });
     });
   });
 });

@@ -20,12 +20,14 @@ beforeEach(async () => {
   service = await startService({
     beforeCall: (method) => {
       calls.push(method);
-      if (method !== "actions.expire" || failures === 0) return undefined;
+      if (method !== "expireActions" || failures === 0) return undefined;
       failures -= 1;
       const fail = (): never => {
         throw new Unavailable(507, "insufficient_storage", "The disk is full.", 30);
       };
-      return isLost ? service.store.actions.expire(64).then(fail) : Promise.resolve().then(fail);
+      return isLost
+        ? service.store.executeEach({ kind: "expireActions", limit: 64 }).then(fail)
+        : Promise.resolve().then(fail);
     },
     logger: { debug() {}, info() {}, warn, error() {} },
     adjust: (config) => {
@@ -47,7 +49,7 @@ async function waiting(count: number): Promise<string[]> {
   await Promise.all(ids.map((id) => service.say(id, "go")));
   for (let n = 0; n < count; n += 1)
     (await service.model.next()).callTool("current_time", {}).finish("tool-calls");
-  await until(() => calls.filter((method) => method === "turns.wait").length === count);
+  await until(() => calls.filter((method) => method === "wait").length === count);
   await service.store.probe();
   return ids;
 }
@@ -56,7 +58,7 @@ describe("ActionExpiry", () => {
   it("expires all due actions in batches, and their turns go on", async () => {
     const ids = await waiting(150);
     await service.pass(5_000);
-    await until(() => calls.filter((method) => method === "actions.expire").length === 3);
+    await until(() => calls.filter((method) => method === "expireActions").length === 3);
     for (let n = 0; n < ids.length; n += 1) (await service.model.next()).say("Too late.").finish();
     await until(async () =>
       (await Promise.all(ids.map((id) => service.snapshot(id)))).every(({ is_processing }) => !is_processing),
@@ -70,7 +72,7 @@ describe("ActionExpiry", () => {
     await service.pass(5_000);
     await service.pass(2_000);
     (await service.model.next()).say("Too late.").finish();
-    expect(calls.filter((method) => method === "actions.expire")).toHaveLength(3);
+    expect(calls.filter((method) => method === "expireActions")).toHaveLength(3);
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain("retrying");
   });
@@ -93,6 +95,6 @@ describe("ActionExpiry", () => {
     await service.actionExpiry.stop();
     calls = [];
     await service.pass(10_000);
-    expect(calls.filter((method) => method.startsWith("actions."))).toEqual([]);
+    expect(calls.filter((method) => method.startsWith("actions.") || method === "expireActions")).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 // Denies actions that expired without a decision, so that their turns go on. Checks every second, by the store's clock, and writes only if
 // an action is due.
 
-import type { ActionStore } from "../core/ports/driven/action-store.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -12,7 +12,7 @@ const EVERY_MS = 1_000;
 const PORTION = 64;
 
 export interface ActionExpiryOptions {
-  readonly store: ActionStore;
+  readonly store: Pick<Store, "executeEach" | "actions">;
   readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
   readonly clock: Clock;
@@ -52,7 +52,7 @@ export class ActionExpiry {
   async #expire(): Promise<void> {
     const { store, logger } = this.#options;
     try {
-      let more = await store.isAnyDue();
+      let more = await store.actions.isAnyDue();
       while (more && !this.#stopped) more = (await this.#expireSome()) === PORTION;
       if (this.#isFailing) this.#makeUp();
     } catch (error) {
@@ -71,7 +71,7 @@ export class ActionExpiry {
 
   async #expireSome(): Promise<number> {
     const { store, registry, dispatcher } = this.#options;
-    const expired = await store.expire(PORTION);
+    const expired = await store.executeEach({ kind: "expireActions", limit: PORTION });
     for (const committed of expired) registry.apply(committed);
     const arrived = expired.reduce((sum, { outcome }) => sum + outcome.arrived, 0);
     if (arrived > 0) dispatcher.workArrived(arrived);

@@ -95,7 +95,7 @@ const pending = async () => (await snapshot()).pending_actions;
 async function waiting(input: object = { amount: 7 }): Promise<void> {
   await service.say(id, "charge me");
   (await service.model.next()).say("Let me see.").callTool("charge", input, "c1").finish("tool-calls");
-  await until(() => calls.includes("turns.wait"));
+  await until(() => calls.includes("wait"));
   await until(
     () => service.registry.inMemory(id) === null || service.registry.inMemory(id)!.hasPendingActions,
   );
@@ -158,7 +158,7 @@ describe("a turn that asks for approval", () => {
     await service.pass(10 * MINUTE - 1_000);
     expect(await pending()).toHaveLength(1);
     expect(calls).toContain("actions.isAnyDue");
-    expect(calls).not.toContain("actions.expire");
+    expect(calls).not.toContain("expireActions");
     await service.pass(1_000);
     expect(await resultTold()).toContain("did not answer in time");
     expect(charged).toEqual([]);
@@ -192,7 +192,7 @@ describe("a decision whose result is lost after the commit", () => {
   it("resumes its turn, is shown, and can be repeated", async () => {
     await waiting();
     const [action] = await pending();
-    lost = losingAnswerOf("actions.decide", service.store);
+    lost = losingAnswerOf("resolveAction", service.store);
     const approve = { decision: "approve", result: null } as const;
     const answer = service.actions.decide(id, action!.id, approve);
     await expect(answer).rejects.toMatchObject({ code: "outcome_unknown" });
@@ -244,7 +244,7 @@ describe("a turn that waits for a person", () => {
     const call = await service.model.next();
     call.say("Let me see.").callTool("charge", { amount: 7 }, "c1").callTool("charge", { amount: 8 }, "c2");
     call.finish("tool-calls");
-    await until(() => calls.includes("turns.wait"));
+    await until(() => calls.includes("wait"));
     await service.store.probe();
     const [first, second] = await pending();
     expect(service.feed.heldTexts).toBe(1);
@@ -303,7 +303,7 @@ describe("a turn that waits for a person", () => {
       await service.pass(1_000);
       call.callTool("charge", { amount: asked }, `c${asked}`).finish("tool-calls");
       await until(async () => (await pending()).length === 1);
-      await until(() => calls.includes("turns.wait"));
+      await until(() => calls.includes("wait"));
       calls = [];
       await service.pass(30_000);
       await decide("approve");

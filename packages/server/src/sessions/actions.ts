@@ -4,7 +4,7 @@ import type { Action } from "@colloquy/protocol";
 import { toWireAction } from "../core/action.ts";
 import type { ActionAnswer, ActionOutcome } from "../core/commands/resolve-action.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
-import type { ActionStore } from "../core/ports/driven/action-store.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import type { ActionService, AdmitNewSession } from "../core/ports/driving/services.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { otherApp } from "./other-app.ts";
@@ -14,7 +14,7 @@ import type { SessionRegistry } from "./session-registry.ts";
 const LISTED = 100;
 
 export interface ActionsOptions {
-  readonly store: ActionStore;
+  readonly store: Pick<Store, "execute" | "actions">;
   readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
 }
@@ -29,7 +29,7 @@ export class Actions implements ActionService {
   async list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]> {
     const { store, registry } = this.#options;
     await registry.get(sessionId, admit);
-    const actions = await store.list(sessionId, LISTED);
+    const actions = await store.actions.list(sessionId, LISTED);
     return (actions ?? []).map(toWireAction);
   }
 
@@ -42,7 +42,11 @@ export class Actions implements ActionService {
     const { store, registry, dispatcher } = this.#options;
     const decision = registry.invalidateOnUnknownOutcome(
       sessionId,
-      store.decide(sessionId, actionId, answer, apps),
+      store.execute({
+        kind: "resolveAction",
+        target: { session: sessionId, birth: null, load: false, apps },
+        input: { action: actionId, ...answer },
+      }),
     );
     // It may have been stored: then its turn may be claimable.
     decision.catch(() => dispatcher.workArrived());

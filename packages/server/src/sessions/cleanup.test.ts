@@ -107,9 +107,9 @@ describe("expiry", () => {
     await later(HOUR - 1);
     expect(await exists()).toBe(true);
     await service.snapshot(id);
-    const noted = count("sessions.touch");
+    const noted = count("noteUse");
     await ask();
-    expect(count("sessions.touch")).toBe(noted);
+    expect(count("noteUse")).toBe(noted);
   });
 
   it.each([
@@ -132,7 +132,7 @@ describe("expiry", () => {
     await service.clock.advance(1);
     await ask();
     await ask();
-    expect(asked.slice(2)).toEqual([read, "sessions.touch", read]);
+    expect(asked.slice(2)).toEqual([read, "noteUse", read]);
     expect(service.registry.inMemory(id)).toBeNull();
   });
 
@@ -141,7 +141,7 @@ describe("expiry", () => {
     const noted = service.clock.now();
     await service.clock.advance(5 * MINUTE - 1);
     await service.snapshot(id);
-    expect(count("sessions.touch")).toBe(0);
+    expect(count("noteUse")).toBe(0);
     await service.clock.advance(HOUR);
     expect(service.clock.now() - noted).toBeGreaterThan(HOUR);
     await service.cleanup.run();

@@ -35,7 +35,7 @@ describe("a user state", () => {
     for (let poll = 0; poll < 5; poll += 1) await send(1);
     expect([admitted, calls]).toEqual([1, []]);
     await send(2);
-    expect([admitted, calls]).toEqual([2, ["sessions.open"]]);
+    expect([admitted, calls]).toEqual([2, ["open"]]);
     expect(await service.snapshot(id)).toMatchObject({ user_state: { evm: { chain_id: 2 } } });
   });
 

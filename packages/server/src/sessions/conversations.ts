@@ -81,7 +81,11 @@ export class Conversations implements ConversationService {
   ): Promise<SnapshotView> {
     const { registry, store } = this.#options;
     const { outcome, session } = await registry.commit(sessionId, admit, (target) =>
-      store.turns.interrupt(target, this.#streamed(sessionId), apps),
+      store.execute({
+        kind: "interrupt",
+        target: { ...target, apps },
+        input: { streamed: this.#streamed(sessionId) },
+      }),
     );
     if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
     return await this.#answers.afterChange(session, { sessionId, waitMs: 0, signal: NEVER });
@@ -90,8 +94,9 @@ export class Conversations implements ConversationService {
   async interruptExisting(sessionId: string): Promise<void> {
     const { registry, store } = this.#options;
     const askedAt = registry.moment();
-    const target = { id: sessionId, birth: null, load: false };
-    const stopped = store.turns.interrupt(target, this.#streamed(sessionId));
+    const target = { session: sessionId, birth: null, load: false };
+    const input = { streamed: this.#streamed(sessionId) };
+    const stopped = store.execute({ kind: "interrupt", target, input });
     const committed = await registry.invalidateOnUnknownOutcome(sessionId, stopped);
     if (committed !== null) registry.apply(committed, askedAt);
   }
@@ -137,7 +142,7 @@ export class Conversations implements ConversationService {
     }
     await request.admitChange?.();
     const merged = await registry.commit(sessionId, admit, (target) =>
-      store.sessions.open(target, { userState, publicKey: null }),
+      store.execute({ kind: "open", target, input: { userState, publicKey: null } }),
     );
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
     return await this.#answers.afterChange(merged.session, request);
@@ -153,12 +158,16 @@ export class Conversations implements ConversationService {
     let outcome: ChatOutcome | null = null;
     try {
       const applied = await registry.commit(request.sessionId, admit, (target) =>
-        store.turns.chat(target, {
-          ...chatInputOf(request, app, this.#options.limits),
-          // Only an interrupt needs the text, which may be long.
-          streamed: app.onBusy === "interrupt" ? this.#streamed(request.sessionId) : null,
-          claim: slot.claim,
-          fullProviders: slot.fullProviders,
+        store.execute({
+          kind: "chat",
+          target,
+          input: {
+            ...chatInputOf(request, app, this.#options.limits),
+            // Only an interrupt needs the text, which may be long.
+            streamed: app.onBusy === "interrupt" ? this.#streamed(request.sessionId) : null,
+            claim: slot.claim,
+            fullProviders: slot.fullProviders,
+          },
         }),
       );
       outcome = applied.outcome;

@@ -34,13 +34,13 @@ const mergeState = (): Promise<unknown> => {
 };
 
 const CHANGES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
-  ["a message", "turns.chat", () => service.say(id, "again")],
-  ["a name", "sessions.rename", () => service.threads.rename(id, "Mine")],
-  ["user state", "sessions.open", mergeState],
-  ["a deletion", "sessions.remove", () => service.threads.remove(id)],
+  ["a message", "chat", () => service.say(id, "again")],
+  ["a name", "rename", () => service.threads.rename(id, "Mine")],
+  ["user state", "open", mergeState],
+  ["a deletion", "delete", () => service.threads.remove(id)],
   [
     "a model",
-    "sessions.setModel",
+    "setModel",
     () => service.models.setModel({ ...WANTED, sessionId: id, rig: "demo/assistant" }, null),
   ],
 ];
@@ -63,14 +63,14 @@ describe("a session in memory, when the result of a commit is lost", () => {
   it("shows the interrupt, and stops its turn", async () => {
     await service.say(id, "hello");
     const { options } = await service.model.next();
-    before = losingAnswerOf("turns.interrupt", service.store);
+    before = losingAnswerOf("interrupt", service.store);
     await expect(service.conversations.interrupt(id, null)).rejects.toMatchObject({ status: 503 });
     expect(await service.snapshot(id)).toMatchObject({ status: "interrupted", is_processing: false });
     expect(options.abortSignal?.aborted).toBe(true);
   });
 
   it("shows its generated title", async () => {
-    before = losingAnswerOf("jobs.finishTitle", service.store);
+    before = losingAnswerOf("finishTitle", service.store);
     await service.say(id, "hello");
     await until(() => service.registry.inMemory(id) === null);
     expect((await service.snapshot(id)).title).toBe("hello");
@@ -93,7 +93,7 @@ describe("a turn, when the result of one of its commits is lost", () => {
 
   it("shows the stored state, and its text goes on streaming", async () => {
     await one.journal.stepWithCalls(step(1, "first"), [call("a")], []);
-    one.before = losingAnswerOf("turns.toolResult", one.service.store);
+    one.before = losingAnswerOf("toolResult", one.service.store);
     const result = one.journal.toolResult({ callId: "a", output: 1, isError: false, durationMs: 1 });
     await until(() => one.warnings.length > 0);
     expect(one.service.registry.inMemory(one.id)).toBeNull();
@@ -106,7 +106,7 @@ describe("a turn, when the result of one of its commits is lost", () => {
   });
 
   it("has each step and its calls once", async () => {
-    one.before = losingAnswerOf("turns.stepWithCalls", one.service.store);
+    one.before = losingAnswerOf("stepWithCalls", one.service.store);
     const stored = one.journal.stepWithCalls(step(1, "first"), [call("a")], []);
     await until(() => one.warnings.length > 0);
     await one.service.clock.advance(200);
@@ -118,7 +118,7 @@ describe("a turn, when the result of one of its commits is lost", () => {
 
   it("triggers the next turn if its end was stored", async () => {
     await one.service.say(one.id, "next");
-    one.before = losingAnswerOf("turns.complete", one.service.store);
+    one.before = losingAnswerOf("complete", one.service.store);
     const ended = one.journal.complete(step(1, "done"));
     await until(() => one.warnings.length > 0);
     await one.service.clock.advance(200);

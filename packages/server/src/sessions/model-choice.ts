@@ -31,7 +31,7 @@ export class ModelChoices implements ModelService {
     mustOffer(app, "rig", rig);
     if (utilityModel !== null && utilityModel !== app.utilityModel) mustOffer(app, "baml", utilityModel);
     const { outcome, record, created } = await this.#registry.commit(sessionId, admit, (target) =>
-      this.#store.sessions.setModel(target, { app: app.name, rig, utilityModel }),
+      this.#store.execute({ kind: "setModel", target, input: { app: app.name, rig, utilityModel } }),
     );
     if (outcome === "app_mismatch") throw appMismatch();
     return { success: true, rig: record.model, baml: record.utilityModel ?? app.utilityModel, created };

@@ -1,3 +1,4 @@
+import type { Store } from "../core/ports/driven/store.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import {
@@ -13,7 +14,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Admit } from "../core/ports/driving/services.ts";
-import type { SessionStore, SessionVersion } from "../core/ports/driven/session-store.ts";
+import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { newSession } from "../core/session.ts";
 import type { SyncResult } from "./replica-sync.ts";
@@ -94,7 +95,7 @@ describe("SessionRegistry", () => {
     await service.evict();
     calls = [];
     const found = await Promise.all(Array.from({ length: 20 }, () => service.registry.get(id, null)));
-    expect(count("sessions.open")).toBe(1);
+    expect(count("open")).toBe(1);
     expect(new Set(found).size).toBe(1);
     expect(lines(parse(found[0]!.view()).messages)).toEqual(["user complete: hello", "agent complete: hi"]);
   });
@@ -162,18 +163,18 @@ describe("recorded use", () => {
     await service.clock.advance(5 * MINUTE - 1);
     calls = [];
     await service.snapshot(id);
-    expect(count("sessions.touch")).toBe(0);
+    expect(count("noteUse")).toBe(0);
     await service.clock.advance(1);
     await service.snapshot(id);
     await service.snapshot(id);
-    expect(count("sessions.touch")).toBe(1);
+    expect(count("noteUse")).toBe(1);
   });
 
   it("counts from the request to the store, not from its answer", async () => {
     await service.snapshot(id);
     await service.clock.advance(5 * MINUTE);
     const gate = Promise.withResolvers<void>();
-    before = (method) => (method === "sessions.touch" ? gate.promise : undefined);
+    before = (method) => (method === "noteUse" ? gate.promise : undefined);
     const answer = service.snapshot(id);
     await service.clock.advance(2 * MINUTE);
     gate.resolve();
@@ -182,7 +183,7 @@ describe("recorded use", () => {
     await service.clock.advance(3 * MINUTE);
     calls = [];
     await service.snapshot(id);
-    expect(count("sessions.touch")).toBe(1);
+    expect(count("noteUse")).toBe(1);
   });
 
   it("is renewed by every change of the session", async () => {
@@ -192,7 +193,7 @@ describe("recorded use", () => {
     await service.clock.advance(4 * MINUTE);
     calls = [];
     await service.snapshot(id);
-    expect(count("sessions.touch")).toBe(0);
+    expect(count("noteUse")).toBe(0);
   });
 
   it.each([20, -20])(
@@ -206,7 +207,7 @@ describe("recorded use", () => {
         await service.clock.advance(MINUTE);
         await service.snapshot(id);
       }
-      expect(count("sessions.touch")).toBe(2);
+      expect(count("noteUse")).toBe(2);
     },
   );
 
@@ -217,7 +218,7 @@ describe("recorded use", () => {
     await expect(service.say(id, "again", { userState })).rejects.toMatchObject({ status: 400 });
     calls = [];
     await service.snapshot(id);
-    expect(calls).toContain("sessions.touch");
+    expect(calls).toContain("noteUse");
   });
 });
 
@@ -232,7 +233,7 @@ describe("a store that other processes change", () => {
     calls = [];
     await service.conversations.chat(chatOf(id), NOBODY);
     await service.conversations.interrupt(id, NOBODY);
-    expect([count("sessions.find"), count("turns.chat"), count("turns.interrupt")]).toEqual([0, 1, 1]);
+    expect([count("sessions.find"), count("chat"), count("interrupt")]).toEqual([0, 1, 1]);
     await service.evict();
     await service.evict();
     calls = [];
@@ -242,7 +243,11 @@ describe("a store that other processes change", () => {
 
   it("requires an admission before a session deleted elsewhere is created again", async () => {
     await talk();
-    await service.store.sessions.remove(id);
+    await service.store.execute({
+      kind: "delete",
+      target: { session: id, birth: null, load: false },
+      input: null,
+    });
     await expect(service.conversations.chat(chatOf(id), NOBODY)).rejects.toMatchObject({ status: 429 });
     expect(await service.store.sessions.find(id)).toBeNull();
     let asked = 0;
@@ -323,7 +328,11 @@ describe("a deleted incarnation", () => {
       null,
     );
     // Another process deletes it without a notification.
-    await service.store.sessions.remove(id);
+    await service.store.execute({
+      kind: "delete",
+      target: { session: id, birth: null, load: false },
+      input: null,
+    });
     expect(await service.snapshot(id)).toEqual(old);
     await service.clock.advance(5 * MINUTE);
     const fresh = await service.snapshot(id);
@@ -335,7 +344,11 @@ describe("a deleted incarnation", () => {
 
   it("is noticed by a commit of the next one", async () => {
     await talk();
-    await service.store.sessions.remove(id);
+    await service.store.execute({
+      kind: "delete",
+      target: { session: id, birth: null, load: false },
+      input: null,
+    });
     const snapshot = await service.say(id, "new life");
     expect(lines(snapshot.messages)).toEqual(["user complete: new life"]);
     expect(lines((await service.snapshot(id)).messages)).toEqual(lines(snapshot.messages));
@@ -405,10 +418,10 @@ describe("memory that other processes have outdated", () => {
         return result === "current";
       },
     };
-    const store: Partial<SessionStore> = { open: async () => null };
+    const store: { execute: () => Promise<unknown> } = { execute: async () => null };
     const apps = { get: () => ({ models: ["m/m"] }) as unknown as AppDefinition };
     const registry = new SessionRegistry({
-      store: store as SessionStore,
+      store: store as unknown as Store,
       hub,
       clock,
       cache,
@@ -418,7 +431,7 @@ describe("memory that other processes have outdated", () => {
     });
     const session = emptySession(1, "a");
     cache.put(session);
-    return { registry, cache, session, store: store as { open: SessionStore["open"] }, during };
+    return { registry, cache, session, store, during };
   }
 
   it("is returned only after it has caught up", async () => {
@@ -466,7 +479,7 @@ describe("memory that other processes have outdated", () => {
     const { registry, cache, store } = given("lost");
     cache.delete(ID);
     let loads = 0;
-    store.open = async () => {
+    store.execute = async () => {
       loads += 1;
       if (loads === 4) return null;
       const session = newSession(1, ID, { life: "a", model: "m/m" }, 0);

@@ -2,6 +2,7 @@
 // published, in the order of the commits.
 
 import { randomUUID } from "node:crypto";
+import type { SessionTarget } from "../core/commands/command.ts";
 import { OutcomeUnknown, Unavailable } from "../core/errors.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
@@ -10,10 +11,10 @@ import type { EventHub, StreamingText } from "../core/ports/driven/event-hub.ts"
 import type {
   Committed,
   SessionStore,
-  SessionTarget,
   SessionUse,
   SessionVersion,
 } from "../core/ports/driven/session-store.ts";
+import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { AdmitNewSession } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP, type SessionBirth, type SessionRecord } from "../core/session.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
@@ -26,7 +27,7 @@ const MAX_LOADS = 3;
 const NO_CHANGE = { userState: null, publicKey: null };
 
 export interface SessionRegistryOptions {
-  readonly store: SessionStore;
+  readonly store: CommandStore & { readonly sessions: Pick<SessionStore, "find"> };
   readonly hub: Pick<EventHub, "publish" | "answerLoaded">;
   readonly clock: Clock;
   readonly cache: SessionCache;
@@ -55,7 +56,7 @@ export class SessionRegistry {
 
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
-    this.#creations = new SessionCreations(async (id) => (await options.store.find(id)) !== null);
+    this.#creations = new SessionCreations(async (id) => (await options.store.sessions.find(id)) !== null);
     this.#loads = new SessionLoads({
       creations: this.#creations,
       current: (id) => this.#current(id),
@@ -248,10 +249,11 @@ export class SessionRegistry {
   /** Records the use of an incarnation. Returns false, and drops it, if it was deleted. */
   async #touch({ id, life }: { readonly id: string; readonly life: string }): Promise<boolean> {
     const askedAt = this.moment();
-    const gone = await this.#options.store.touch([{ id, life }]);
-    if (gone.length > 0) this.remove(id, life);
+    const target = { session: id, incarnation: life };
+    const noted = await this.#options.store.execute({ kind: "noteUse", target, input: null });
+    if (noted === null) this.remove(id, life);
     else this.ofIncarnation(id, life)?.noteUse(askedAt);
-    return gone.length === 0;
+    return noted !== null;
   }
 
   async #commit<Outcome>(
@@ -261,7 +263,7 @@ export class SessionRegistry {
   ): Promise<Applied<Outcome> | null> {
     const askedAt = this.moment();
     const load = this.inMemory(id) === null;
-    const committed = await this.invalidateOnUnknownOutcome(id, transaction({ id, birth, load }));
+    const committed = await this.invalidateOnUnknownOutcome(id, transaction({ session: id, birth, load }));
     if (committed === null) return null;
     const applied = this.apply(committed, askedAt);
     return { ...applied, session: await this.#upTo(applied) };
@@ -305,7 +307,7 @@ export class SessionRegistry {
       const askedAt = this.moment();
       const birth = spelling === null ? null : this.#birth(spelling);
       const opened = await this.#commit(id, birth, (target) =>
-        this.#options.store.open({ ...target, load: true }, NO_CHANGE),
+        this.#options.store.execute({ kind: "open", target: { ...target, load: true }, input: NO_CHANGE }),
       );
       if (opened === null) return null;
       if (opened.session === null) continue;

@@ -147,13 +147,13 @@ describe("a thread", () => {
 describe("a page of records", () => {
   /** Unanswered messages of 98,304 bytes each. */
   const fill = async (count: number): Promise<void> => {
-    const { turns } = service.store;
     const birth = { life: "life", model: "demo/assistant" };
     for (let index = 0; index < count; index += 1) {
-      await turns.chat(
-        { id, birth, load: false },
-        { ...plainChat("水".repeat(32_768), ["demo/assistant"]), maxQueued: count },
-      );
+      await service.store.execute({
+        kind: "chat",
+        target: { session: id, birth, load: false },
+        input: { ...plainChat("水".repeat(32_768), ["demo/assistant"]), maxQueued: count },
+      });
     }
   };
 
@@ -197,7 +197,11 @@ describe("the list of all threads", () => {
     const birth = { life: "life", model: "demo/assistant" };
     const ids = Array.from({ length: 2050 }, newId);
     const bound = { userState: null, publicKey: WALLET };
-    await Promise.all(ids.map((one) => service.store.sessions.open({ id: one, birth, load: false }, bound)));
+    await Promise.all(
+      ids.map((one) =>
+        service.store.execute({ kind: "open", target: { session: one, birth, load: false }, input: bound }),
+      ),
+    );
     const portions = await all();
     expect(
       portions
@@ -250,11 +254,11 @@ describe("a request with the App that access was decided for", () => {
   const CASES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
     ["a look", "sessions.find", () => service.threads.get(id, ["default"])],
     ["its messages", "sessions.messagePage", () => service.threads.messages(id, null, 10, ["default"])],
-    ["a name", "sessions.rename", () => service.threads.rename(id, RENAMED, ["default"])],
+    ["a name", "rename", () => service.threads.rename(id, RENAMED, ["default"])],
     ["a pin", "pin", () => service.threads.pin(id, true, ["default"])],
-    ["a deletion", "sessions.remove", () => service.threads.remove(id, ["default"])],
-    ["a wallet", "sessions.open", () => service.threads.create(id, "0xa", null, ["default"])],
-    ["an interrupt", "turns.interrupt", () => service.conversations.interrupt(id, null, ["default"])],
+    ["a deletion", "delete", () => service.threads.remove(id, ["default"])],
+    ["a wallet", "open", () => service.threads.create(id, "0xa", null, ["default"])],
+    ["an interrupt", "interrupt", () => service.conversations.interrupt(id, null, ["default"])],
   ];
 
   it.each(CASES)("is rejected if the session joins another App before it: %s", async (_what, method, ask) => {

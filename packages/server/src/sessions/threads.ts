@@ -1,6 +1,8 @@
 // The use cases of the list of conversations: create, get, list, rename, delete, and the records of one.
 
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
+import type { AccessibleTarget } from "../core/commands/command.ts";
+import type { SessionCommand } from "../core/commands/index.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
 import type {
@@ -52,7 +54,7 @@ export class Threads implements ThreadService {
   ): Promise<Thread> {
     const { registry, store } = this.#options;
     const { outcome, record } = await registry.commit(sessionId, admit, (target) =>
-      store.sessions.open(target, { userState: null, publicKey }, apps),
+      store.execute({ kind: "open", target: { ...target, apps }, input: { userState: null, publicKey } }),
     );
     if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
     if (outcome === "wallet_mismatch") {
@@ -113,39 +115,37 @@ export class Threads implements ThreadService {
   }
 
   async rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread> {
-    const { registry, store } = this.#options;
-    const askedAt = registry.moment();
-    const committed = await registry.invalidateOnUnknownOutcome(
-      sessionId,
-      store.sessions.rename(sessionId, title, apps),
-    );
-    if (committed === null) throw unknownSession();
-    if (committed.outcome === "other_app") throw otherApp(registry, sessionId, apps);
-    return toThread(registry.apply(committed, askedAt).record);
+    const command = { kind: "rename", target: existing(sessionId, apps), input: { title } } as const;
+    return await this.#change(command);
   }
 
   async pin(sessionId: string, pinned: boolean, apps?: readonly string[]): Promise<Thread> {
-    const { registry, store } = this.#options;
-    const askedAt = registry.moment();
-    const target = { session: sessionId, birth: null, load: false, apps };
-    const pinning = store.execute({ kind: "pin", target, input: { pinned } });
-    const committed = await registry.invalidateOnUnknownOutcome(sessionId, pinning);
-    if (committed === null) throw unknownSession();
-    if (committed.outcome === "other_app") throw otherApp(registry, sessionId, apps);
-    return toThread(registry.apply(committed, askedAt).record);
+    const command = { kind: "pin", target: existing(sessionId, apps), input: { pinned } } as const;
+    return await this.#change(command);
   }
 
   async remove(sessionId: string, apps?: readonly string[]): Promise<string> {
     const { registry, store } = this.#options;
     const removed = await registry.invalidateOnUnknownOutcome(
       sessionId,
-      store.sessions.remove(sessionId, apps),
+      store.execute({ kind: "delete", target: existing(sessionId, apps), input: null }),
     );
     if (removed === null) throw unknownSession();
-    if (removed === "other_app") throw otherApp(registry, sessionId, apps);
-    registry.remove(sessionId, removed.life);
-    this.#options.dispatcher.abandon(sessionId, removed.life);
-    return removed.spelling;
+    if (removed.outcome === "other_app") throw otherApp(registry, sessionId, apps);
+    const { life, spelling } = removed.session;
+    registry.remove(sessionId, life);
+    this.#options.dispatcher.abandon(sessionId, life);
+    return spelling;
+  }
+
+  async #change(command: Extract<SessionCommand, { readonly kind: "rename" | "pin" }>): Promise<Thread> {
+    const { registry, store } = this.#options;
+    const { session, apps } = command.target;
+    const askedAt = registry.moment();
+    const committed = await registry.invalidateOnUnknownOutcome(session, store.execute(command));
+    if (committed === null) throw unknownSession();
+    if (committed.outcome === "other_app") throw otherApp(registry, session, apps);
+    return toThread(registry.apply(committed, askedAt).record);
   }
 
   async messages(
@@ -181,6 +181,10 @@ export class Threads implements ThreadService {
     const shown = end < 0 ? messages : messages.slice(0, end + 1);
     return shown.map((message) => toPersistedMessage(spelling, message));
   }
+}
+
+function existing(session: string, apps: readonly string[] | undefined): AccessibleTarget {
+  return { session, birth: null, load: false, apps };
 }
 
 function toThread(record: SessionRecord): Thread {

@@ -145,7 +145,7 @@ describe("a title", () => {
   it("that could not be stored is generated again", async () => {
     await service.say(id, "hello");
     const { titling } = await calls();
-    before = (method) => (method === "jobs.finishTitle" ? Promise.reject(full()) : undefined);
+    before = (method) => (method === "finishTitle" ? Promise.reject(full()) : undefined);
     titling.say("First").finish();
     await service.pass(1_000);
     expect(await title()).toBe("New Chat");
@@ -167,6 +167,9 @@ describe("many titles at once", () => {
       text: `message ${index}`,
     }));
 
+  const titleIn = ([command]: readonly unknown[]): unknown =>
+    (command as { readonly input: { readonly title: string } }).input.title;
+
   /** Titles with a gated model, and only the default App. */
   function waitingTitles(
     app: Partial<AppDefinition> = { models: ["test/model"], utilityModel: "test/model" },
@@ -174,7 +177,7 @@ describe("many titles at once", () => {
   ) {
     const asked: ((title: string) => void)[] = [];
     const titles = new Titles({
-      jobs: service.store.jobs,
+      store: service.store,
       registry: service.registry,
       apps: { names: () => ["default"], get: (name) => (name === "default" ? (app as AppDefinition) : null) },
       clock,
@@ -202,7 +205,7 @@ describe("many titles at once", () => {
 
   it("are all taken from the message 15 seconds after their chats if the model never answers", async () => {
     const stored: unknown[] = [];
-    before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
+    before = (method, parameters) => void (method === "finishTitle" && stored.push(titleIn(parameters)));
     const { titles, asked } = waitingTitles();
     const jobs = jobsOf(60);
     for (const job of jobs.slice(0, 30)) titles.start(job);
@@ -222,7 +225,7 @@ describe("many titles at once", () => {
 
   it("get the slot of a slow model, with the rest of their 15 seconds", async () => {
     const stored: unknown[] = [];
-    before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
+    before = (method, parameters) => void (method === "finishTitle" && stored.push(titleIn(parameters)));
     const { titles, asked } = waitingTitles();
     for (const job of jobsOf(17)) titles.start(job);
     await clock.advance(10_000);
@@ -240,7 +243,7 @@ describe("many titles at once", () => {
 
   it("without a model do not wait for one", async () => {
     const stored: unknown[] = [];
-    before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
+    before = (method, parameters) => void (method === "finishTitle" && stored.push(titleIn(parameters)));
     const { titles } = waitingTitles();
     for (const job of jobsOf(9)) titles.start(job);
     titles.start({ ...jobsOf(1, "gone")[0]!, text: "plain" });
@@ -251,7 +254,7 @@ describe("many titles at once", () => {
 
   it("of a removed App are taken from the message, which goes to no model", async () => {
     const stored: unknown[] = [];
-    before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
+    before = (method, parameters) => void (method === "finishTitle" && stored.push(titleIn(parameters)));
     const { titles, asked } = waitingTitles();
     titles.start(jobsOf(1, "gone")[0]!);
     await until(() => stored.length > 0);
@@ -270,7 +273,7 @@ describe("many titles at once", () => {
 
   it("are not started or stored after a stop, even if a model ignores the abort", async () => {
     const stored: string[] = [];
-    before = (method) => void (method === "jobs.finishTitle" && stored.push(method));
+    before = (method) => void (method === "finishTitle" && stored.push(method));
     const { titles, asked } = waitingTitles();
     for (const job of jobsOf(20)) titles.start(job);
     titles.stop();

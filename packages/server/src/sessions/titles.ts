@@ -4,8 +4,9 @@
 import { TITLE_LEASE_MS } from "../core/commands/finish-title.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
-import type { JobStore, TitleJob } from "../core/ports/driven/job-store.ts";
+import type { TitleJob } from "../core/ports/driven/job-store.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import { cleanTitle, plainTitle } from "./title-text.ts";
 
@@ -22,7 +23,7 @@ const CLAIM_AT_ONCE = 100;
 const MAX_PENDING = 1_000;
 
 export interface TitlesOptions {
-  readonly jobs: JobStore;
+  readonly store: Pick<Store, "execute" | "jobs">;
   readonly registry: SessionRegistry;
   readonly apps: AppCatalog;
   readonly clock: Clock;
@@ -79,7 +80,7 @@ export class Titles {
   async lookForDue(): Promise<void> {
     if (this.#stopped || this.#pending.length + this.#plain.length > 0) return;
     try {
-      const due = await this.#options.jobs.claimTitles(CLAIM_AT_ONCE, TITLE_LEASE_MS);
+      const due = await this.#options.store.jobs.claimTitles(CLAIM_AT_ONCE, TITLE_LEASE_MS);
       for (const job of due) this.start(job);
     } catch (error) {
       this.#options.logger.warn({ err: error }, "could not claim title jobs");
@@ -176,11 +177,15 @@ export class Titles {
 
   async #finish(job: TitleJob, title: string): Promise<void> {
     try {
-      const { jobs, registry } = this.#options;
+      const { store, registry } = this.#options;
       const { sessionId, life } = job;
       const committed = await registry.invalidateOnUnknownOutcome(
         sessionId,
-        jobs.finishTitle(sessionId, life, title),
+        store.execute({
+          kind: "finishTitle",
+          target: { session: sessionId, incarnation: life },
+          input: { title },
+        }),
       );
       if (committed !== null) registry.apply(committed);
     } catch (error) {

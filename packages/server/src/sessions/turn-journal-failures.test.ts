@@ -1,6 +1,6 @@
+import type { TurnTarget } from "../core/commands/command.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId } from "../../test/service.ts";
-import type { StartedTurn } from "../core/turn.ts";
 import { call, step } from "../core/commands/testing/decided-session.ts";
 import { failing, fullDisk, JournaledTurn } from "./testing/journaled-turn.ts";
 
@@ -12,10 +12,10 @@ afterEach(() => one.close());
 
 describe("a temporary store failure", () => {
   it("delays the turn and does not end it", async () => {
-    one.before = failing("turns.complete", 3);
+    one.before = failing("complete", 3);
     const done = one.journal.complete(step(1, "done"));
     await one.service.clock.advance(199);
-    expect(one.callsOf("turns.complete")).toHaveLength(1);
+    expect(one.callsOf("complete")).toHaveLength(1);
     await one.service.clock.advance(1 + 400 + 800);
     expect(await done).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent complete: done");
@@ -25,9 +25,17 @@ describe("a temporary store failure", () => {
   it("delays its start too, until its session is in memory", async () => {
     const other = newId();
     await one.service.say(other, "hello");
-    const started = (await one.service.store.turns.claim("me", [newId()], [], {}))[0]!.outcome!;
+    const started = (
+      await one.service.store.executeEach({
+        kind: "claimTurns",
+        owner: "me",
+        agentMessageIds: [newId()],
+        fullProviders: [],
+        models: {},
+      })
+    )[0]!.outcome!;
     one.service.registry.remove(other, started.life);
-    one.before = failing("sessions.open", 2);
+    one.before = failing("open", 2);
     const opened = one.journalOf(started).open();
     await one.service.clock.advance(200);
     expect(one.service.registry.inMemory(other)).toBeNull();
@@ -37,10 +45,10 @@ describe("a temporary store failure", () => {
   });
 
   it("is retried at least every five seconds, and not after a stop", async () => {
-    one.before = failing("turns.toolResult", 1_000);
+    one.before = failing("toolResult", 1_000);
     const written = one.journal.toolResult({ callId: "a", output: 1, isError: false, durationMs: 1 });
     await one.service.clock.advance(60_000);
-    const times = () => one.callsOf("turns.toolResult").map(({ at }) => at);
+    const times = () => one.callsOf("toolResult").map(({ at }) => at);
     expect(times().slice(0, 7)).toEqual([0, 200, 600, 1_400, 3_000, 6_200, 11_200]);
     one.stop.abort();
     expect(await written).toBe(false);
@@ -51,10 +59,10 @@ describe("a temporary store failure", () => {
 
   it("triggers a claim for a turn that may have been released before the failure", async () => {
     one.before = (method, parameters) => {
-      if (method !== "turns.wait") return undefined;
+      if (method !== "wait") return undefined;
       one.before = () => undefined;
-      const [turn] = parameters as [StartedTurn];
-      return one.service.store.turns.wait(turn).then(() => {
+      const [{ target }] = parameters as [{ readonly target: TurnTarget }];
+      return one.service.store.execute({ kind: "wait", target, input: null }).then(() => {
         throw fullDisk();
       });
     };
@@ -66,13 +74,13 @@ describe("a temporary store failure", () => {
   });
 
   it("is not retried for a defect", async () => {
-    one.before = failing("turns.complete", 1, () => new Error("defect"));
+    one.before = failing("complete", 1, () => new Error("defect"));
     await expect(one.journal.complete(step(1, "x"))).rejects.toThrow("defect");
   });
 
   it("drops a tool's progress instead of failing the turn", async () => {
     await one.journal.stepWithCalls(step(1, ""), [call("a")], []);
-    one.before = failing("turns.toolProgress", 1);
+    one.before = failing("toolProgress", 1);
     one.journal.toolProgress("a", 1);
     await one.round();
     expect(one.warnings).toEqual(["a tool's progress was not stored"]);

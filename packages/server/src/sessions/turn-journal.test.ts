@@ -14,7 +14,7 @@ afterEach(() => one.close());
 function slowFirstCheckpoint(): PromiseWithResolvers<void> {
   const slow = Promise.withResolvers<void>();
   one.before = (method) =>
-    method === "turns.checkpoint" && one.callsOf("turns.checkpoint").length === 1 ? slow.promise : undefined;
+    method === "checkpoint" && one.callsOf("checkpoint").length === 1 ? slow.promise : undefined;
   return slow;
 }
 
@@ -52,8 +52,8 @@ describe("streaming text", () => {
     await one.service.clock.advance(290);
     expect(one.saved()).toHaveLength(1);
     slow.resolve();
-    await until(() => one.callsOf("turns.checkpoint").length === 2);
-    expect(one.callsOf("turns.checkpoint")[1]?.at).toBe(500);
+    await until(() => one.callsOf("checkpoint").length === 2);
+    expect(one.callsOf("checkpoint")[1]?.at).toBe(500);
     expect(await one.stored()).toBe("onetwo");
   });
 
@@ -72,14 +72,14 @@ describe("streaming text", () => {
       expect(await one.stored()).toBe("one");
       one.journal.say("two");
       await one.service.clock.advance(after - 1);
-      expect(one.callsOf("turns.checkpoint")).toHaveLength(1);
+      expect(one.callsOf("checkpoint")).toHaveLength(1);
       await one.service.clock.advance(1);
-      expect(one.callsOf("turns.checkpoint")).toHaveLength(2);
+      expect(one.callsOf("checkpoint")).toHaveLength(2);
     },
   );
 
   it("is checkpointed again after a failure, with later text, at its offset", async () => {
-    one.before = failing("turns.checkpoint", 2);
+    one.before = failing("checkpoint", 2);
     one.journal.say("ab");
     await one.service.clock.advance(200);
     one.journal.say("cd");
@@ -102,9 +102,7 @@ describe("streaming text", () => {
   it("is not checkpointed again after its step ended", async () => {
     const gate = Promise.withResolvers<void>();
     one.before = (method) =>
-      method === "turns.checkpoint" && one.callsOf("turns.checkpoint").length === 1
-        ? gate.promise
-        : undefined;
+      method === "checkpoint" && one.callsOf("checkpoint").length === 1 ? gate.promise : undefined;
     one.journal.say("one");
     await one.service.clock.advance(200);
     await one.journal.stepWithCalls(step(1, "one"), [call("a")], []);

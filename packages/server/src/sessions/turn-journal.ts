@@ -2,6 +2,7 @@
 // Its text is published at once and checkpointed soon after.
 
 import type { AskedAction } from "../core/action.ts";
+import type { TurnTarget } from "../core/commands/command.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
@@ -10,6 +11,7 @@ import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Committed } from "../core/ports/driven/session-store.ts";
+import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { PastTurn, TurnStore } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
 import type { TurnJournal, TurnJournals, WorkQueue } from "../turns/journal.ts";
@@ -26,7 +28,7 @@ const MIN_WAIT_MS = 100;
 const SPARE_MS = 10;
 
 export interface JournalsOptions {
-  readonly store: TurnStore;
+  readonly store: CommandStore & { readonly turns: Pick<TurnStore, "history"> };
   readonly registry: SessionRegistry;
   readonly hub: Pick<EventHub, "publish">;
   readonly clock: Clock;
@@ -54,6 +56,8 @@ interface JournalOptions extends JournalsOptions {
 
 export class StoredTurnJournal implements TurnJournal {
   readonly #turn: StartedTurn;
+  /** The turn's identity alone, which crosses to the store's thread with every command. */
+  readonly #target: TurnTarget;
   readonly #options: JournalOptions;
   /** Text of the finished steps (committed or being committed), and of the current step. */
   #finished: string;
@@ -73,6 +77,8 @@ export class StoredTurnJournal implements TurnJournal {
 
   constructor(turn: StartedTurn, options: JournalOptions) {
     this.#turn = turn;
+    const { sessionId, sessionKey, turn: number, epoch } = turn;
+    this.#target = { turn: { sessionId, sessionKey, turn: number, epoch } };
     this.#options = options;
     this.#finished = turn.agentMessage.content;
   }
@@ -97,7 +103,7 @@ export class StoredTurnJournal implements TurnJournal {
 
   async #stored(maxCharacters: number): Promise<readonly PastTurn[] | null> {
     return await this.#persist(
-      () => this.#options.store.history(this.#turn, maxCharacters),
+      () => this.#options.store.turns.history(this.#turn, maxCharacters),
       (turns) => turns,
     );
   }
@@ -122,13 +128,19 @@ export class StoredTurnJournal implements TurnJournal {
     asked: readonly AskedAction[],
   ): Promise<boolean> {
     this.#endStep(step.text);
-    return await this.#write(() => this.#options.store.stepWithCalls(this.#turn, step, calls, asked));
+    return await this.#write(() =>
+      this.#options.store.execute({
+        kind: "stepWithCalls",
+        target: this.#target,
+        input: { step, calls, asked },
+      }),
+    );
   }
 
   async wait(): Promise<boolean> {
     const { store, registry, queue } = this.#options;
     const outcome = await this.#persist(
-      () => store.wait(this.#turn),
+      () => store.execute({ kind: "wait", target: this.#target, input: null }),
       (committed) => registry.apply(committed).outcome,
     );
     if (outcome === "runnable") queue.workArrived(1);
@@ -139,7 +151,10 @@ export class StoredTurnJournal implements TurnJournal {
     // Progress that cannot be stored is dropped: it must not fail the turn.
     const { store, registry } = this.#options;
     registry
-      .invalidateOnUnknownOutcome(this.#turn.sessionId, store.toolProgress(this.#turn, callId, progress))
+      .invalidateOnUnknownOutcome(
+        this.#turn.sessionId,
+        store.execute({ kind: "toolProgress", target: this.#target, input: { callId, progress } }),
+      )
       .then((committed) => committed !== null && registry.apply(committed))
       .catch((error: unknown) =>
         this.#options.logger.warn({ err: error }, "a tool's progress was not stored"),
@@ -147,22 +162,30 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   async startCalls(callIds: readonly string[]): Promise<boolean> {
-    return await this.#write(() => this.#options.store.startCalls(this.#turn, callIds));
+    return await this.#write(() =>
+      this.#options.store.execute({ kind: "startCalls", target: this.#target, input: { callIds } }),
+    );
   }
 
   async toolResult(outcome: ToolOutcomeInput, starts: readonly string[] = []): Promise<boolean> {
-    return await this.#write(() => this.#options.store.toolResult(this.#turn, outcome, starts));
+    return await this.#write(() =>
+      this.#options.store.execute({ kind: "toolResult", target: this.#target, input: { outcome, starts } }),
+    );
   }
 
   async complete(step: StepRecord): Promise<boolean> {
     this.#endStep(step.text);
-    return await this.#end(() => this.#options.store.complete(this.#turn, step));
+    return await this.#end(() =>
+      this.#options.store.execute({ kind: "complete", target: this.#target, input: { step } }),
+    );
   }
 
   async fail(failure: TurnFailure): Promise<boolean> {
     this.#endStep(this.#said);
     const text = this.#finished;
-    return await this.#end(() => this.#options.store.fail(this.#turn, text, failure));
+    return await this.#end(() =>
+      this.#options.store.execute({ kind: "fail", target: this.#target, input: { text, failure } }),
+    );
   }
 
   /** Stops writing. Must be called when the run has ended, however it ended. */
@@ -223,7 +246,8 @@ export class StoredTurnJournal implements TurnJournal {
     this.#saving = true;
     const begun = this.#options.clock.monotonic();
     try {
-      await this.#options.store.checkpoint(this.#turn, offset, text);
+      const input = { offset, text };
+      await this.#options.store.execute({ kind: "checkpoint", target: this.#target, input });
       this.#isFailing = false;
     } catch (error) {
       if (step === this.#step) {

@@ -39,7 +39,7 @@ describe("turn with a recurring defect", () => {
     await service.say(healthy, "think");
     await service.model.next();
     const id = newId();
-    defective = "turns.complete";
+    defective = "complete";
     await service.say(id, "go");
     await service.say(id, "next");
     for (let second = 0; second < 60; second += 1) {
@@ -65,7 +65,7 @@ describe("turn with a recurring defect", () => {
   it("runs again as soon as its lease expires, and keeps its progress", async () => {
     await start();
     const id = newId();
-    defective = "turns.toolResult";
+    defective = "toolResult";
     await service.say(id, "go");
     (await service.model.next())
       .say("First.")
@@ -106,8 +106,8 @@ describe("waiting turns", () => {
     service = await startService({
       adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 1 } }),
       beforeCall: (method, parameters) => {
-        const [target] = parameters as [{ readonly id?: string } | undefined];
-        return method === "turns.chat" && target?.id === refused
+        const [command] = parameters as [{ readonly target?: { readonly session?: string } } | undefined];
+        return method === "chat" && command?.target?.session === refused
           ? gate.promise.then(() => Promise.reject(new Error("defect")))
           : undefined;
       },

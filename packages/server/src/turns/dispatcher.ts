@@ -20,6 +20,7 @@ import type { TurnClaim } from "../core/commands/turns.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { TurnStore } from "../core/ports/driven/turn-store.ts";
 import type { TurnRunner } from "./turn-runner.ts";
 
@@ -49,6 +50,7 @@ export function finishReservation({ complete }: Reservation, outcome: ChatOutcom
 
 export interface DispatcherOptions {
   readonly store: TurnStore;
+  readonly commands: Pick<CommandStore, "executeEach">;
   readonly running: RunningTurns;
   readonly clock: Clock;
   readonly owner: string;
@@ -229,7 +231,7 @@ export class Dispatcher {
 
   /** Claims turns into reserved slots and returns how many. */
   async #claimInto(slots: number): Promise<number> {
-    const { store, running, owner, clock } = this.#options;
+    const { commands, running, owner, clock } = this.#options;
     const askedAt = clock.monotonic();
     const fullProviders = running.fullProviders(slots);
     // Before the query: a provider that becomes free meanwhile must trigger another claim.
@@ -237,7 +239,13 @@ export class Dispatcher {
     const ids = Array.from({ length: slots }, () => randomUUID());
     let claimed: readonly Committed<StartedTurn | null>[];
     try {
-      claimed = await store.claim(owner, ids, fullProviders, this.#models());
+      claimed = await commands.executeEach({
+        kind: "claimTurns",
+        owner,
+        agentMessageIds: ids,
+        fullProviders,
+        models: this.#models(),
+      });
     } catch (error) {
       running.unreserve(slots);
       throw error;

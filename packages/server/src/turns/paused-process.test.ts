@@ -15,7 +15,8 @@ beforeEach(async () => {
   clock = new ManualClock();
   isFull = false;
   const beforeCall = (method: string): undefined => {
-    if (isFull && method.startsWith("turns.")) throw new Unavailable(503, "store_unavailable", "Wait.", 1);
+    const isOfTurn = method.startsWith("turns.") || (!method.includes(".") && method !== "open");
+    if (isFull && isOfTurn) throw new Unavailable(503, "store_unavailable", "Wait.", 1);
   };
   service = await startService({ clock, beforeCall });
 });

@@ -20,7 +20,7 @@ type Tools = Partial<Pick<AppSettings["tools"], "own" | "mcp" | "effects" | "app
 const IDS = Array.from({ length: 12 }, (_, index) => `c${index}`);
 const ALWAYS = { approvals: { pay: "always" } } as const;
 const away: BeforeCall = (method) =>
-  method === "turns.toolResult" || method === "turns.startCalls"
+  method === "toolResult" || method === "startCalls"
     ? Promise.reject(storeUnavailable(new Error("gone")))
     : undefined;
 
@@ -78,9 +78,9 @@ async function callAndCrash(tools: Tools, input: object, name = "pay"): Promise<
   const call = await service.model.next();
   for (const callId of IDS) call.callTool(name, input, callId);
   call.finish("tool-calls");
-  await until(() => calls.includes("turns.stepWithCalls"));
+  await until(() => calls.includes("stepWithCalls"));
   // Let the store's answer and its continuation run.
-  await until(() => calls.includes("turns.toolResult") || service.model.waitingCalls > 0);
+  await until(() => calls.includes("toolResult") || service.model.waitingCalls > 0);
   await service.crash();
   before = () => undefined;
 }
@@ -156,7 +156,7 @@ describe("call whose schema transforms its input", () => {
     await start(tools);
     await service.say(id, "go");
     (await service.model.next()).callTool("pay", input, "c0").finish("tool-calls");
-    await until(() => calls.includes("turns.wait"));
+    await until(() => calls.includes("wait"));
     const [action] = (await service.snapshot(id)).pending_actions ?? [];
     return action?.kind === "approval" ? action.request.input : action;
   }
@@ -236,11 +236,11 @@ describe("approved call", () => {
     await start(tools);
     await service.say(id, "go");
     (await service.model.next()).callTool("pay", { amount: 1 }, "c0").finish("tool-calls");
-    await until(() => calls.includes("turns.wait"));
+    await until(() => calls.includes("wait"));
     before = away;
     const [action] = (await service.snapshot(id)).pending_actions ?? [];
     await service.actions.decide(id, action!.id, { decision: "approve", result: null });
-    await until(() => calls.includes("turns.toolResult"));
+    await until(() => calls.includes("toolResult"));
     await service.crash();
     before = () => undefined;
     await start(tools);

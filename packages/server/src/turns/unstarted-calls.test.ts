@@ -80,7 +80,7 @@ async function callAll(tool: "charge" | "pay"): Promise<void> {
   for (const amount of ALL) call.callTool(tool, { amount }, `c${amount}`);
   call.finish("tool-calls");
   if (tool === "pay") return;
-  await until(() => calls.includes("turns.wait"));
+  await until(() => calls.includes("wait"));
   for (const action of (await service.snapshot(id)).pending_actions ?? [])
     await service.actions.decide(id, action.id, { decision: "approve", result: null });
 }
@@ -126,9 +126,9 @@ describe("calls that had not started when their turn was cut off", () => {
 
   it("all run when the stop came before their start was stored", async () => {
     before = (method) =>
-      method === "turns.startCalls" ? Promise.reject(storeUnavailable(new Error("gone"))) : undefined;
+      method === "startCalls" ? Promise.reject(storeUnavailable(new Error("gone"))) : undefined;
     await callAll("charge");
-    await until(() => calls.includes("turns.startCalls"));
+    await until(() => calls.includes("startCalls"));
     await service.close();
     expect(charged).toEqual([]);
     before = () => undefined;
@@ -140,7 +140,7 @@ describe("calls that had not started when their turn was cut off", () => {
   });
 
   it("run once when the acknowledgement of their stored start is lost", async () => {
-    const methods = ["turns.startCalls", "turns.toolResult"];
+    const methods = ["startCalls", "toolResult"];
     const losing = methods.map((method) => losingAnswerOf(method, service.store));
     before = (method, parameters) =>
       losing.map((lose) => lose(method, parameters)).find((lost) => lost !== undefined);
@@ -154,7 +154,7 @@ describe("calls that had not started when their turn was cut off", () => {
     expect(charged.toSorted((left, right) => left - right)).toEqual(ALL);
     expect(await outputs()).toEqual(ALL);
     // Requested, stored, and requested again.
-    expect(calls.filter((method) => method === "turns.startCalls")).toHaveLength(3);
+    expect(calls.filter((method) => method === "startCalls")).toHaveLength(3);
   });
 
   it.each(["charge", "pay"] as const)("never run after an interrupt, which reports it: %s", async (tool) => {
@@ -182,10 +182,10 @@ describe("storing the start of calls", () => {
     await answer();
     expect(charged).toEqual(ALL);
     const count = (method: string) => calls.filter((called) => called === method).length;
-    expect(count("turns.startCalls")).toBe(writes);
-    expect(count("turns.toolResult")).toBe(ALL.length);
+    expect(count("startCalls")).toBe(writes);
+    expect(count("toolResult")).toBe(ALL.length);
     await service.say(id, "no tools");
     await answer();
-    expect(count("turns.startCalls")).toBe(writes);
+    expect(count("startCalls")).toBe(writes);
   });
 });

@@ -92,7 +92,7 @@ export function buildService(base: Foundations): Service {
   const { versions, hub, running, cache, registry } = memory;
   const { dispatcher, leases, owner } = buildTurns(base, memory, { apps, models, caller, tools });
   const titles = new Titles({
-    jobs: store.jobs,
+    store,
     registry,
     apps,
     clock,
@@ -106,7 +106,7 @@ export function buildService(base: Foundations): Service {
   const conversations = new Conversations(used);
   const walletListing = config.server.walletListing === "on";
   const threads = new Threads({ store, registry, dispatcher, walletListing });
-  const asking = { store: store.actions, registry, dispatcher };
+  const asking = { store, registry, dispatcher };
   const feed = buildFeed(base, hub, conversations, cache);
   followOtherNodes({ hub, registry, running, dispatcher });
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
@@ -149,7 +149,7 @@ function buildMemory({ config, clock, logger, store, bus, isAlone }: Foundations
   const { memoryBytes: budgetBytes, idleMemoryMs: idleMs } = config.limits;
   const cache = new SessionCache({ budgetBytes, idleMs, clock, running, hub, logger });
   const sync = versions === null ? null : new ReplicaSync({ versions, events, sessions, running });
-  const registry = new SessionRegistry({ store: sessions, hub, clock, cache, sync, running, apps });
+  const registry = new SessionRegistry({ store, hub, clock, cache, sync, running, apps });
   return { versions, hub, running, cache, registry };
 }
 
@@ -161,23 +161,31 @@ function buildTurns(
 ) {
   const owner = randomUUID();
   const metrics = createTurnMetrics(register);
-  const journals = new StoredTurnJournals({ store: store.turns, registry, hub, clock, logger });
+  const journals = new StoredTurnJournals({ store, registry, hub, clock, logger });
   const runner = new TurnRunner({ ...assistant, clock, limits, logger, journals, hub, metrics });
   const owned = { store: store.turns, running, clock, owner, logger, isAlone };
   const { apps } = assistant;
-  const dispatcher = new Dispatcher({ ...owned, runner, apps, registry, hub, maxWaiting: limits.maxWaiting });
+  const dispatcher = new Dispatcher({
+    ...owned,
+    commands: store,
+    runner,
+    apps,
+    registry,
+    hub,
+    maxWaiting: limits.maxWaiting,
+  });
   const leases = new Leases({ ...owned, onReleased: (count) => dispatcher.workArrived(count) });
   return { dispatcher, leases, owner };
 }
 
 function buildFeed(
-  { store: { events, sessions }, clock, config: { server } }: Foundations,
+  { store, clock, config: { server } }: Foundations,
   hub: EventHub,
   positions: Conversations,
   cache: SessionCache,
 ): Feed {
   const maxStreamsPerSession = isPublic(server) ? server.rateLimits.streamsPerSession : null;
-  return new Feed({ hub, events, sessions, clock, positions, cache, maxStreamsPerSession });
+  return new Feed({ hub, events: store.events, store, clock, positions, cache, maxStreamsPerSession });
 }
 
 function slotLimitsOf({ limits, providers }: Config): SlotLimits {

@@ -73,7 +73,11 @@ describe("storage", () => {
       const withAdmin = await open({ ...environment, COLLOQUY_ADMIN_KEY: "an-admin-key_of/24+characters" });
       expect(withAdmin.rateCounters).not.toBeNull();
       const id = newId();
-      await one.store.sessions.open({ id, birth: { life: "a", model: "m/m" }, load: false }, NOTHING);
+      await one.store.execute({
+        kind: "open",
+        target: { session: id, birth: { life: "a", model: "m/m" }, load: false },
+        input: NOTHING,
+      });
       expect((await other.store.sessions.find(id))?.life).toBe("a");
       const received: string[] = [];
       other.bus!.listen({

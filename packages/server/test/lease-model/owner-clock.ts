@@ -1,6 +1,7 @@
 // How an owner uses its monotonic clock, measured once for every age of a request: the real dispatcher and
 // leases run on a manual clock, and the model looks up the results.
 
+import type { CommandStore } from "../../src/core/ports/driven/store.ts";
 import type { Committed } from "../../src/core/ports/driven/session-store.ts";
 import type { Renewal, TurnStore } from "../../src/core/ports/driven/turn-store.ts";
 import type { Logger } from "../../src/core/ports/driven/logger.ts";
@@ -76,13 +77,13 @@ async function claimAgo(code: ServiceCode, age: number): Promise<number> {
   const running = new code.RunningTurns({ total: 1, byProvider: {} });
   const turn = startedTurn();
   const answer = Promise.withResolvers<readonly Committed<StartedTurn | null>[]>();
-  const store: Pick<TurnStore, "claim" | "countWaiting" | "releaseDeadLeases"> = {
-    claim: () => answer.promise,
+  const store: Pick<TurnStore, "countWaiting" | "releaseDeadLeases"> = {
     countWaiting: async () => 0,
     releaseDeadLeases: async () => 0,
   };
   const dispatcher = new code.Dispatcher({
     store: store as TurnStore,
+    commands: { executeEach: (() => answer.promise) as CommandStore["executeEach"] },
     running,
     clock,
     owner: "me",

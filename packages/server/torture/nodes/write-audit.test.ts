@@ -31,9 +31,18 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
     const store = await openPostgresStore({ url: `${server.url(database)}?application_name=node-1.1` });
     await installAudit(server, database);
     const turn = await startTurn(store, randomUUID(), "Hello");
-    await store.turns.checkpoint(turn, 0, "Hel");
-    expect(await store.turns.stepWithCalls(turn, step(1, "Hello"), [], [])).not.toBeNull();
-    if (isEnded) expect(await store.turns.complete(turn, step(2, "World"))).not.toBeNull();
+    await store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "Hel" } });
+    expect(
+      await store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "Hello"), calls: [], asked: [] },
+      }),
+    ).not.toBeNull();
+    if (isEnded)
+      expect(
+        await store.execute({ kind: "complete", target: { turn }, input: { step: step(2, "World") } }),
+      ).not.toBeNull();
     await store.close();
     return { database, epoch: turn.epoch, key: turn.sessionKey };
   }

@@ -1,3 +1,5 @@
+import type { IncarnationTarget } from "../../core/commands/command.ts";
+import type { CommandStore } from "../../core/ports/driven/store.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { RecordingSink } from "../../../test/service.ts";
 import type { SessionNotification } from "../../core/ports/driven/bus.ts";
@@ -28,18 +30,22 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   const position = {
     answer: (): ReturnType<typeof where> => where(),
   };
+  /** Commands of one batch are answered together. */
+  let batch: { readonly id: string; readonly life: string }[] | null = null;
+  const noteUse = async ({ target }: { readonly target: IncarnationTarget }): Promise<null> => {
+    if (batch === null) touched.push((batch = []));
+    batch.push({ id: target.session, life: target.incarnation });
+    await new Promise((resolve) => setImmediate(resolve));
+    batch = null;
+    return null;
+  };
   const feed = new Feed({
     hub,
     events: log,
     clock,
     positions: { ensurePosition: () => position.answer(), position: () => where() },
     cache: { has: () => true },
-    sessions: {
-      touch: (used) => {
-        touched.push(used);
-        return Promise.resolve([]);
-      },
-    },
+    store: { execute: noteUse as unknown as CommandStore["execute"] },
     maxStreamsPerSession: options.max ?? null,
   });
   const read = async (sessionId: string, lastEventId: string | null = null) => {

@@ -68,7 +68,10 @@ export function storedSessions({ store }: Administration, limits: HealthLimits):
       const records = all.map((message) => toPersistedMessage(seen.spelling, message));
       return { session: listed(seen, at, limits), records, messages: all.map(toWireMessage) };
     },
-    remove: async (id) => (await store.sessions.remove(id)) !== null,
+    remove: async (id) => {
+      const target = { session: id, birth: null, load: false };
+      return (await store.execute({ kind: "delete", target, input: null })) !== null;
+    },
   };
 }
 

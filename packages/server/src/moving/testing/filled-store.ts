@@ -34,29 +34,57 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
   const idempotency = { key: "k", digest: "d" };
   const finished = await startTurn(store, done, TEXT, { publicKey: WALLET, clientId: "web-1", idempotency });
   const call = callOf("a", { arguments: { zebra: 1, alpha: [TEXT] } });
-  await store.turns.stepWithCalls(identityOf(finished), step(1, TEXT), [call], []);
+  await store.execute({
+    kind: "stepWithCalls",
+    target: { turn: identityOf(finished) },
+    input: { step: step(1, TEXT), calls: [call], asked: [] },
+  });
   const result = { callId: "a", output: TEXT, isError: false, durationMs: 3 };
-  await store.turns.toolResult(identityOf(finished), result);
-  await store.turns.complete(identityOf(finished), step(2, "Done."));
-  await store.sessions.rename(done, TEXT.trim());
-  await store.sessions.open(existing(done), { userState: { b: 1, a: { c: TEXT } }, publicKey: null });
+  await store.execute({
+    kind: "toolResult",
+    target: { turn: identityOf(finished) },
+    input: { outcome: result, starts: [] },
+  });
+  await store.execute({
+    kind: "complete",
+    target: { turn: identityOf(finished) },
+    input: { step: step(2, "Done.") },
+  });
+  await store.execute({ kind: "rename", target: existing(done), input: { title: TEXT.trim() } });
+  await store.execute({
+    kind: "open",
+    target: existing(done),
+    input: { userState: { b: 1, a: { c: TEXT } }, publicKey: null },
+  });
 
   const started = await startTurn(store, running, "run", { publicKey: WALLET });
-  await store.turns.stepWithCalls(identityOf(started), step(1, "One."), [callOf("b")], []);
-  await store.turns.checkpoint(identityOf(started), 0, TEXT);
+  await store.execute({
+    kind: "stepWithCalls",
+    target: { turn: identityOf(started) },
+    input: { step: step(1, "One."), calls: [callOf("b")], asked: [] },
+  });
+  await store.execute({
+    kind: "checkpoint",
+    target: { turn: identityOf(started) },
+    input: { offset: 0, text: TEXT },
+  });
   await chat(store, running, "and then?");
 
   const asking = await startTurn(store, waiting, "ask");
   const asked = callOf("c", { phase: "asked", effect: "unsafe" });
-  await store.turns.stepWithCalls(identityOf(asking), step(1, "May I?"), [asked], [askOf("c")]);
-  await store.turns.wait(identityOf(asking));
+  await store.execute({
+    kind: "stepWithCalls",
+    target: { turn: identityOf(asking) },
+    input: { step: step(1, "May I?"), calls: [asked], asked: [askOf("c")] },
+  });
+  await store.execute({ kind: "wait", target: { turn: identityOf(asking) }, input: null });
 
   await chat(store, queued, "later");
   for (let count = 0; count < extra; count += 1) {
     const id = randomUUID();
     await complete(store, await startTurn(store, id, `${count} ${TEXT}`), `${TEXT} ${count}`);
   }
-  await store.sessions.open(target(randomUUID()), NOTHING);
+  await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
   await fillAdministration(store);
   return { done, running, waiting, queued, all: [done, running, waiting, queued] };
 }
@@ -72,5 +100,11 @@ async function fillAdministration(store: Store): Promise<void> {
 /** Claims all turns that may run. */
 export function claimAll(store: Store) {
   const ids = Array.from({ length: 10 }, () => claimOf().agentMessageId);
-  return store.turns.claim("somebody", ids, [], { default: [MODEL] });
+  return store.executeEach({
+    kind: "claimTurns",
+    owner: "somebody",
+    agentMessageIds: ids,
+    fullProviders: [],
+    models: { default: [MODEL] },
+  });
 }

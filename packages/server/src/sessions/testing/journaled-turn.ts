@@ -1,5 +1,6 @@
 // A running turn with its journal; a test records its store calls and can make them fail.
 
+import type { CheckpointInput } from "../../core/commands/checkpoint.ts";
 import type { BeforeCall } from "../../../test/intercepted-store.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { newId, startService, type TestService } from "../../../test/service.ts";
@@ -53,7 +54,13 @@ export class JournaledTurn {
 
   /** Claims the next turn and opens its journal. */
   async next(): Promise<void> {
-    const [committed] = await this.service.store.turns.claim("me", [newId()], [], {});
+    const [committed] = await this.service.store.executeEach({
+      kind: "claimTurns",
+      owner: "me",
+      agentMessageIds: [newId()],
+      fullProviders: [],
+      models: {},
+    });
     const started = committed === undefined ? null : this.service.registry.apply(committed).outcome;
     if (started === null) throw new Error("No turn could be claimed");
     this.turn = started;
@@ -63,7 +70,7 @@ export class JournaledTurn {
   journalOf(started: StartedTurn): StoredTurnJournal {
     const { store, registry, hub, clock } = this.service;
     return new StoredTurnJournal(started, {
-      store: store.turns,
+      store,
       registry,
       hub,
       clock,
@@ -80,7 +87,10 @@ export class JournaledTurn {
 
   /** Returns offset and text of each attempted checkpoint. */
   saved(): unknown[] {
-    return this.callsOf("turns.checkpoint").map(({ parameters: [, offset, text] }) => [offset, text]);
+    return this.callsOf("checkpoint").map(({ parameters: [command] }) => {
+      const { offset, text } = (command as { readonly input: CheckpointInput }).input;
+      return [offset, text];
+    });
   }
 
   /** Resolves when the store has answered every call so far. */
@@ -110,8 +120,12 @@ export class JournaledTurn {
   /** Returns the text that would survive a crash. */
   async stored(): Promise<string | undefined> {
     await this.round();
-    const target = { id: this.id, birth: null, load: true };
-    const opened = await this.service.store.sessions.open(target, { userState: null, publicKey: null });
+    const target = { session: this.id, birth: null, load: true };
+    const opened = await this.service.store.execute({
+      kind: "open",
+      target,
+      input: { userState: null, publicKey: null },
+    });
     return opened?.loaded?.checkpointed;
   }
 

@@ -29,29 +29,33 @@ export function describeActions(openStore: OpenStore): void {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "go");
       const calls = asked.map(({ callId }) => callOf(callId, { effect: "unsafe" }));
-      await given.store.turns.stepWithCalls(identityOf(turn), step(1, "Let me ask."), calls, asked);
-      await given.store.turns.wait(identityOf(turn));
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn: identityOf(turn) },
+        input: { step: step(1, "Let me ask."), calls, asked },
+      });
+      await given.store.execute({ kind: "wait", target: { turn: identityOf(turn) }, input: null });
       return { id, turn };
     }
 
     const claim = (count = 1) =>
-      given.store.turns.claim(
-        "owner",
-        Array.from({ length: count }, () => randomUUID()),
-        [],
-        {},
-      );
+      given.store.executeEach({
+        kind: "claimTurns",
+        owner: "owner",
+        agentMessageIds: Array.from({ length: count }, () => randomUUID()),
+        fullProviders: [],
+        models: {},
+      });
 
     it("are stored with the step that asks, and shown until somebody decides", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "go"));
       const [first, second] = [askOf("a"), askOf("b")];
-      const committed = await given.store.turns.stepWithCalls(
-        turn,
-        step(1, "Let me ask."),
-        [callOf("a"), callOf("b")],
-        [first, second],
-      );
+      const committed = await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "Let me ask."), calls: [callOf("a"), callOf("b")], asked: [first, second] },
+      });
       expect(types(committed?.events ?? [])).toEqual([
         "message_updated",
         "tool_update",
@@ -77,7 +81,11 @@ export function describeActions(openStore: OpenStore): void {
         },
         { id: second.id },
       ]);
-      await given.store.actions.decide(id, first.id, DENY);
+      await given.store.execute({
+        kind: "resolveAction",
+        target: { session: id, birth: null, load: false },
+        input: { action: first.id, ...DENY },
+      });
       expect((await load(given.store, id)).pendingActions.map(({ id }) => id)).toEqual([second.id]);
       expect(await given.store.actions.list(id, 10)).toMatchObject([
         { id: first.id, status: "denied", resolvedAt: given.clock.now() },
@@ -87,7 +95,13 @@ export function describeActions(openStore: OpenStore): void {
 
     it("leave their turn without lease, owner and right to write, however long it takes", async () => {
       const { id, turn } = await waiting(askOf("a", { validMs: 86_400_000 }));
-      expect(await given.store.turns.complete(identityOf(turn), step(2, "late"))).toBeNull();
+      expect(
+        await given.store.execute({
+          kind: "complete",
+          target: { turn: identityOf(turn) },
+          input: { step: step(2, "late") },
+        }),
+      ).toBeNull();
       expect(await given.store.turns.renew("owner", [turn.epoch], 10_000)).toEqual({ renewed: [], busy: [] });
       await given.clock.advance(3_600_000);
       expect(await given.store.turns.releaseDeadLeases("another")).toBe(0);
@@ -105,15 +119,27 @@ export function describeActions(openStore: OpenStore): void {
       const id = randomUUID();
       const asks = askOf("a");
       const turn = identityOf(await startTurn(given.store, id, "go"));
-      await given.store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [asks]);
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, ""), calls: [callOf("a")], asked: [asks] },
+      });
       await chat(given.store, id, "before");
       expect(await given.store.turns.countWaiting(10)).toBe(1);
-      await given.store.turns.wait(turn);
+      await given.store.execute({ kind: "wait", target: { turn }, input: null });
       await Promise.all([chat(given.store, id, "meanwhile"), chat(given.store, id, "as well")]);
       expect(await given.store.turns.countWaiting(10)).toBe(0);
       const refused = await chat(given.store, id, "too many", { maxQueued: 3 });
       expect(refused.outcome).toEqual({ kind: "rejected", reason: "queue_full" });
-      expect((await given.store.actions.decide(id, asks.id, DENY))?.outcome).toMatchObject({ arrived: 4 });
+      expect(
+        (
+          await given.store.execute({
+            kind: "resolveAction",
+            target: { session: id, birth: null, load: false },
+            input: { action: asks.id, ...DENY },
+          })
+        )?.outcome,
+      ).toMatchObject({ arrived: 4 });
       expect(await given.store.turns.countWaiting(10)).toBe(4);
       await claim();
       expect(await given.store.turns.countWaiting(10)).toBe(3);
@@ -124,7 +150,7 @@ export function describeActions(openStore: OpenStore): void {
         await chat(given.store, id, "meanwhile");
       }
       await given.clock.advance(600_000);
-      const expired = await given.store.actions.expire(10);
+      const expired = await given.store.executeEach({ kind: "expireActions", limit: 10 });
       expect(expired.map(({ outcome }) => outcome)).toEqual([{ arrived: 2 }, { arrived: 2 }]);
       expect(await given.store.turns.countWaiting(10)).toBe(4);
     });
@@ -132,11 +158,27 @@ export function describeActions(openStore: OpenStore): void {
     it("let the turn be claimed when the last of them is decided, with what was allowed, which starts then", async () => {
       const [first, second] = [askOf("a"), askOf("b")];
       const { id } = await waiting(first, second);
-      expect((await given.store.actions.decide(id, first.id, APPROVE))?.outcome).toMatchObject({
+      expect(
+        (
+          await given.store.execute({
+            kind: "resolveAction",
+            target: { session: id, birth: null, load: false },
+            input: { action: first.id, ...APPROVE },
+          })
+        )?.outcome,
+      ).toMatchObject({
         arrived: 0,
       });
       expect(await claim()).toEqual([]);
-      expect((await given.store.actions.decide(id, second.id, DENY))?.outcome).toMatchObject({
+      expect(
+        (
+          await given.store.execute({
+            kind: "resolveAction",
+            target: { session: id, birth: null, load: false },
+            input: { action: second.id, ...DENY },
+          })
+        )?.outcome,
+      ).toMatchObject({
         arrived: 1,
       });
       const [claimed] = await claim(5);
@@ -151,7 +193,11 @@ export function describeActions(openStore: OpenStore): void {
       const [again] = await claim();
       expect(again?.outcome?.openCalls).toMatchObject([{ id: "a", phase: "approved" }]);
       const head = again?.session.head;
-      const started = await given.store.turns.startCalls(identityOf(again!.outcome!), ["a"]);
+      const started = await given.store.execute({
+        kind: "startCalls",
+        target: { turn: identityOf(again!.outcome!) },
+        input: { callIds: ["a"] },
+      });
       expect(started).toMatchObject({ outcome: "ok", events: [], session: { head } });
       // The intent is on disk: after a crash the call is not run again.
       await given.store.turns.releaseDeadLeases("another");
@@ -167,9 +213,21 @@ export function describeActions(openStore: OpenStore): void {
       const asked = askOf("a");
       const { id } = await waiting(asked);
       const answers = await Promise.all([
-        given.store.actions.decide(id, asked.id, APPROVE),
-        given.store.actions.decide(id, asked.id, DENY),
-        given.store.actions.decide(id, asked.id, APPROVE),
+        given.store.execute({
+          kind: "resolveAction",
+          target: { session: id, birth: null, load: false },
+          input: { action: asked.id, ...APPROVE },
+        }),
+        given.store.execute({
+          kind: "resolveAction",
+          target: { session: id, birth: null, load: false },
+          input: { action: asked.id, ...DENY },
+        }),
+        given.store.execute({
+          kind: "resolveAction",
+          target: { session: id, birth: null, load: false },
+          input: { action: asked.id, ...APPROVE },
+        }),
       ]);
       expect(answers.map((answer) => answer?.outcome)).toMatchObject([
         { kind: "decided", action: { status: "approved" }, arrived: 1 },
@@ -177,8 +235,16 @@ export function describeActions(openStore: OpenStore): void {
         { kind: "decided", action: { status: "approved" }, arrived: 0 },
       ]);
       const before = await everything(given.store, id);
-      await given.store.actions.decide(id, asked.id, { decision: "approve", result: { more: 1 } });
-      await given.store.actions.decide(id, asked.id, DENY);
+      await given.store.execute({
+        kind: "resolveAction",
+        target: { session: id, birth: null, load: false },
+        input: { action: asked.id, decision: "approve", result: { more: 1 } },
+      });
+      await given.store.execute({
+        kind: "resolveAction",
+        target: { session: id, birth: null, load: false },
+        input: { action: asked.id, ...DENY },
+      });
       expect(await everything(given.store, id)).toEqual(before);
       expect(await claim(5)).toHaveLength(1);
     });
@@ -188,15 +254,41 @@ export function describeActions(openStore: OpenStore): void {
       const { id } = await waiting(asked);
       const other = randomUUID();
       await startTurn(given.store, other, "other");
-      expect((await given.store.actions.decide(other, asked.id, APPROVE))?.outcome).toEqual({
+      expect(
+        (
+          await given.store.execute({
+            kind: "resolveAction",
+            target: { session: other, birth: null, load: false },
+            input: { action: asked.id, ...APPROVE },
+          })
+        )?.outcome,
+      ).toEqual({
         kind: "unknown",
       });
-      expect(await given.store.actions.decide(randomUUID(), asked.id, APPROVE)).toBeNull();
+      expect(
+        await given.store.execute({
+          kind: "resolveAction",
+          target: { session: randomUUID(), birth: null, load: false },
+          input: { action: asked.id, ...APPROVE },
+        }),
+      ).toBeNull();
       expect(await given.store.actions.list(randomUUID(), 10)).toBeNull();
       expect(await given.store.actions.list(other, 10)).toEqual([]);
-      await given.store.sessions.remove(id);
+      await given.store.execute({
+        kind: "delete",
+        target: { session: id, birth: null, load: false },
+        input: null,
+      });
       await chat(given.store, id, "a new life");
-      expect((await given.store.actions.decide(id, asked.id, APPROVE))?.outcome).toEqual({
+      expect(
+        (
+          await given.store.execute({
+            kind: "resolveAction",
+            target: { session: id, birth: null, load: false },
+            input: { action: asked.id, ...APPROVE },
+          })
+        )?.outcome,
+      ).toEqual({
         kind: "unknown",
       });
       expect(await given.store.actions.list(id, 10)).toEqual([]);
@@ -212,24 +304,27 @@ export function describeActions(openStore: OpenStore): void {
       }
       await given.clock.advance(600_000 - 4);
       expect(await given.store.actions.isAnyDue()).toBe(false);
-      expect(await given.store.actions.expire(10)).toEqual([]);
+      expect(await given.store.executeEach({ kind: "expireActions", limit: 10 })).toEqual([]);
       await given.clock.advance(1);
       expect(await given.store.actions.isAnyDue()).toBe(true);
-      const [first, ...more] = await given.store.actions.expire(10);
+      const [first, ...more] = await given.store.executeEach({ kind: "expireActions", limit: 10 });
       expect(more).toEqual([]);
       expect(first).toMatchObject({ session: { id: ids[0] }, outcome: { arrived: 1 } });
       await given.clock.advance(4);
-      const rest = [await given.store.actions.expire(1), await given.store.actions.expire(1)];
+      const rest = [
+        await given.store.executeEach({ kind: "expireActions", limit: 1 }),
+        await given.store.executeEach({ kind: "expireActions", limit: 1 }),
+      ];
       expect(rest.flat().map(({ session }) => session.id)).toEqual(ids.slice(1));
       expect(await given.store.actions.isAnyDue()).toBe(false);
-      expect(await given.store.actions.expire(10)).toEqual([]);
+      expect(await given.store.executeEach({ kind: "expireActions", limit: 10 })).toEqual([]);
       expect((await claim(5)).map(({ session }) => session.id)).toEqual(ids);
     });
 
     it("that are due for one call but not for another leave the turn waiting", async () => {
       const { id } = await waiting(askOf("a", { validMs: 1_000 }), askOf("b"));
       await given.clock.advance(1_000);
-      const [expired] = await given.store.actions.expire(10);
+      const [expired] = await given.store.executeEach({ kind: "expireActions", limit: 10 });
       expect(expired?.outcome).toEqual({ arrived: 0 });
       expect((await load(given.store, id)).pendingActions.map(({ callId }) => callId)).toEqual(["b"]);
       expect(await claim()).toEqual([]);
@@ -238,7 +333,11 @@ export function describeActions(openStore: OpenStore): void {
     it("are cancelled by an interrupt and by a failure", async () => {
       const asked = askOf("a");
       const { id } = await waiting(asked);
-      await given.store.turns.interrupt({ id, birth: null, load: false }, null);
+      await given.store.execute({
+        kind: "interrupt",
+        target: { session: id, birth: null, load: false },
+        input: { streamed: null },
+      });
       const { messages, session, pendingActions } = await load(given.store, id);
       expect([session.status, pendingActions]).toEqual(["interrupted", []]);
       expect(messages[1]).toMatchObject({
@@ -246,14 +345,38 @@ export function describeActions(openStore: OpenStore): void {
         status: "interrupted",
         toolResults: [{ call_id: "a", output: "interrupted" }],
       });
-      expect((await given.store.actions.decide(id, asked.id, APPROVE))?.outcome).toEqual({
+      expect(
+        (
+          await given.store.execute({
+            kind: "resolveAction",
+            target: { session: id, birth: null, load: false },
+            input: { action: asked.id, ...APPROVE },
+          })
+        )?.outcome,
+      ).toEqual({
         kind: "cancelled",
       });
       const turn = await startTurn(given.store, id, "again");
       const another = askOf("b");
-      await given.store.turns.stepWithCalls(identityOf(turn), step(1, ""), [callOf("b")], [another]);
-      await given.store.turns.fail(identityOf(turn), "", { code: "model_error", message: "m" });
-      expect((await given.store.actions.decide(id, another.id, DENY))?.outcome).toEqual({
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn: identityOf(turn) },
+        input: { step: step(1, ""), calls: [callOf("b")], asked: [another] },
+      });
+      await given.store.execute({
+        kind: "fail",
+        target: { turn: identityOf(turn) },
+        input: { text: "", failure: { code: "model_error", message: "m" } },
+      });
+      expect(
+        (
+          await given.store.execute({
+            kind: "resolveAction",
+            target: { session: id, birth: null, load: false },
+            input: { action: another.id, ...DENY },
+          })
+        )?.outcome,
+      ).toEqual({
         kind: "cancelled",
       });
       await given.clock.advance(600_000);
@@ -264,19 +387,38 @@ export function describeActions(openStore: OpenStore): void {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "go"));
       const asked = askOf("a");
-      await given.store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [asked]);
-      await given.store.actions.decide(id, asked.id, DENY);
-      expect((await given.store.turns.wait(turn))?.outcome).toBe("runnable");
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, ""), calls: [callOf("a")], asked: [asked] },
+      });
+      await given.store.execute({
+        kind: "resolveAction",
+        target: { session: id, birth: null, load: false },
+        input: { action: asked.id, ...DENY },
+      });
+      expect((await given.store.execute({ kind: "wait", target: { turn }, input: null }))?.outcome).toBe(
+        "runnable",
+      );
       expect(await given.store.turns.countWaiting(10)).toBe(1);
       const [claimed] = await claim();
-      await given.store.turns.complete(identityOf(claimed!.outcome!), step(2, "done"));
+      await given.store.execute({
+        kind: "complete",
+        target: { turn: identityOf(claimed!.outcome!) },
+        input: { step: step(2, "done") },
+      });
       expect((await load(given.store, id)).session.status).toBe("idle");
     });
 
     it("are listed as long as they are pending, and the last of the others", async () => {
       const asked = ["a", "b", "c", "d", "e"].map((call) => askOf(call));
       const { id } = await waiting(...asked);
-      for (const { id: action } of asked.slice(1, 4)) await given.store.actions.decide(id, action, DENY);
+      for (const { id: action } of asked.slice(1, 4))
+        await given.store.execute({
+          kind: "resolveAction",
+          target: { session: id, birth: null, load: false },
+          input: { action, ...DENY },
+        });
       const listed = async (limit: number) =>
         (await given.store.actions.list(id, limit))?.map(({ callId }) => callId);
       expect(await listed(10)).toEqual(["a", "b", "c", "d", "e"]);
@@ -293,7 +435,15 @@ export function describeActions(openStore: OpenStore): void {
       await given.store.turns.releaseDeadLeases("me");
       expect(await everything(given.store, id)).toEqual(before);
       expect(await claim()).toEqual([]);
-      expect((await given.store.actions.decide(id, asked.id, APPROVE))?.outcome).toMatchObject({
+      expect(
+        (
+          await given.store.execute({
+            kind: "resolveAction",
+            target: { session: id, birth: null, load: false },
+            input: { action: asked.id, ...APPROVE },
+          })
+        )?.outcome,
+      ).toMatchObject({
         arrived: 1,
       });
       expect((await claim())[0]?.outcome?.openCalls).toMatchObject([{ id: "a" }]);

@@ -43,9 +43,11 @@ function describeSessionsByUse(openStore: OpenStore): void {
         opened.push(id);
       };
       const { store } = given;
-      await next((id) => store.sessions.open(target(id), NOTHING));
+      await next((id) => store.execute({ kind: "open", target: target(id), input: NOTHING }));
       await next((id) => chat(store, id, "hello"));
-      await next((id) => store.sessions.open(target(id), { userState: null, publicKey: "0xaa" }));
+      await next((id) =>
+        store.execute({ kind: "open", target: target(id), input: { userState: null, publicKey: "0xaa" } }),
+      );
       await next((id) => chat(store, id, "hello", { app: "defi" }));
       await next((id) => chat(store, id, "hello", { app: "games", publicKey: "0xbb" }));
       await next((id) => chat(store, id, "hello", { app: "defi", publicKey: "0xaa" }));
@@ -173,8 +175,12 @@ function describeOpenSessions(openStore: OpenStore): void {
       const turn = await startTurn(store, id, "one");
       const call = callOf("a", { phase: "asked" } as never);
       const asked = [askOf("a", { validMs: 1000 })];
-      await store.turns.stepWithCalls(identityOf(turn), step(1, "May I?"), [call], asked);
-      await store.turns.wait(identityOf(turn));
+      await store.execute({
+        kind: "stepWithCalls",
+        target: { turn: identityOf(turn) },
+        input: { step: step(1, "May I?"), calls: [call], asked },
+      });
+      await store.execute({ kind: "wait", target: { turn: identityOf(turn) }, input: null });
       const seen = await store.admin.find(id);
       expect(seen!.turn).toMatchObject({
         turn: { state: "waiting" },
@@ -201,7 +207,13 @@ function describeTurns(openStore: OpenStore): void {
       await chat(store, id, "one");
       await clock.advance(500);
       const models = { default: ["other/model"] };
-      const [first] = await store.turns.claim("owner", [randomUUID()], [], models);
+      const [first] = await store.executeEach({
+        kind: "claimTurns",
+        owner: "owner",
+        agentMessageIds: [randomUUID()],
+        fullProviders: [],
+        models,
+      });
       const startedAt = clock.now();
       await clock.advance(2000);
       await complete(store, first!.outcome!, "done");
@@ -232,7 +244,13 @@ function describeTurns(openStore: OpenStore): void {
       await clock.advance(3000);
       await store.turns.handBack("first", [turn.epoch]);
       await clock.advance(60_000);
-      const [again] = await store.turns.claim("second", [randomUUID()], [], { default: [MODEL] });
+      const [again] = await store.executeEach({
+        kind: "claimTurns",
+        owner: "second",
+        agentMessageIds: [randomUUID()],
+        fullProviders: [],
+        models: { default: [MODEL] },
+      });
       await clock.advance(1000);
       await complete(store, again!.outcome!, "done");
       const [seen] = (await store.admin.turns(id, null, 1))!;
@@ -245,7 +263,8 @@ function describeTurns(openStore: OpenStore): void {
       await startTurn(store, running, "one");
       await chat(store, queued, "one");
       await clock.advance(700);
-      for (const id of [running, queued]) await store.turns.interrupt(target(id), null);
+      for (const id of [running, queued])
+        await store.execute({ kind: "interrupt", target: target(id), input: { streamed: null } });
       const ranMs = async (id: string) => (await store.admin.turns(id, null, 1))![0]!.turn.ranMs;
       expect(await ranMs(running)).toBe(700);
       expect(await ranMs(queued)).toBe(0);
@@ -264,13 +283,21 @@ function describeEndedTurns(openStore: OpenStore): void {
       const first = await startTurn(store, one, "one", { app: "defi" });
       await clock.advance(1000);
       const usage = { ...NO_USAGE, inputTokens: 20, outputTokens: 7 };
-      await store.turns.complete(identityOf(first), step(1, "done", { usage }));
+      await store.execute({
+        kind: "complete",
+        target: { turn: identityOf(first) },
+        input: { step: step(1, "done", { usage }) },
+      });
       await chat(store, two, "two");
       await clock.advance(1000);
-      await store.turns.interrupt(target(two), null);
+      await store.execute({ kind: "interrupt", target: target(two), input: { streamed: null } });
       const third = await startTurn(store, two, "three");
       await clock.advance(1000);
-      await store.turns.fail(identityOf(third), "", { code: "model_timeout", message: "Too slow." });
+      await store.execute({
+        kind: "fail",
+        target: { turn: identityOf(third) },
+        input: { text: "", failure: { code: "model_timeout", message: "Too slow." } },
+      });
       await startTurn(store, one, "four", { app: "defi" });
       const query = { from, to: clock.now() + 1, after: null, limit: 10 };
       const ended = await store.admin.ended(query);

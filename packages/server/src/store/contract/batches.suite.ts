@@ -37,16 +37,24 @@ export function describeBatches(openStore: OpenStore): void {
     it("see what was done before them", async () => {
       const id = randomUUID();
       const [opened, found, renamed, page, removed, gone] = await Promise.all([
-        given.store.sessions.open(target(id), NOTHING),
+        given.store.execute({ kind: "open", target: target(id), input: NOTHING }),
         given.store.sessions.find(id),
-        given.store.sessions.rename(id, "Mine"),
+        given.store.execute({
+          kind: "rename",
+          target: { session: id, birth: null, load: false },
+          input: { title: "Mine" },
+        }),
         given.store.events.after(id, 0, 10),
-        given.store.sessions.remove(id),
+        given.store.execute({
+          kind: "delete",
+          target: { session: id, birth: null, load: false },
+          input: null,
+        }),
         given.store.sessions.find(id),
       ]);
       expect(found).toMatchObject(opened!.session);
       expect(page).toMatchObject({ head: 1, events: renamed?.events });
-      expect(removed).toMatchObject({ life: opened?.session.life });
+      expect(removed?.session).toMatchObject({ life: opened?.session.life });
       expect(gone).toBeNull();
     });
 
@@ -57,7 +65,11 @@ export function describeBatches(openStore: OpenStore): void {
       // What is behind the interface cannot be JSON, whatever its type says.
       const parts = [10n] as never;
       const [failed, neighbour] = await Promise.allSettled([
-        given.store.turns.complete(identityOf(turn), step(1, "hi", { parts })),
+        given.store.execute({
+          kind: "complete",
+          target: { turn: identityOf(turn) },
+          input: { step: step(1, "hi", { parts }) },
+        }),
         chat(given.store, other, "hello"),
       ]);
       expect(failed.status).toBe("rejected");
@@ -69,7 +81,9 @@ export function describeBatches(openStore: OpenStore): void {
     it("create a session once", async () => {
       const id = randomUUID();
       const opened = await Promise.all(
-        Array.from({ length: 10 }, () => given.store.sessions.open(target(id), NOTHING)),
+        Array.from({ length: 10 }, () =>
+          given.store.execute({ kind: "open", target: target(id), input: NOTHING }),
+        ),
       );
       expect(opened.map((committed) => committed?.created)).toEqual([true, ...Array(9).fill(false)]);
       expect(new Set(opened.map((committed) => committed?.session.life)).size).toBe(1);
@@ -78,12 +92,16 @@ export function describeBatches(openStore: OpenStore): void {
     it("do not suffer from one that fails, which leaves nothing behind", async () => {
       const [broken, other] = [randomUUID(), randomUUID()];
       const turn = identityOf(await startTurn(given.store, broken, "one"));
-      await given.store.turns.stepWithCalls(turn, step(1, "First."), [], []);
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "First."), calls: [], asked: [] },
+      });
       const before = await everything(given.store, broken);
       const results = await Promise.allSettled([
         chat(given.store, other, "before"),
         // A step that is there already: a mistake of the caller, found by the database in the middle of the transaction.
-        given.store.turns.complete(turn, step(1, "First again.")),
+        given.store.execute({ kind: "complete", target: { turn }, input: { step: step(1, "First again.") } }),
         chat(given.store, other, "after"),
         given.store.sessions.find(broken),
       ]);
@@ -98,7 +116,7 @@ export function describeBatches(openStore: OpenStore): void {
         { content: "before" },
         { content: "after" },
       ]);
-      await given.store.turns.complete(turn, step(2, "Second."));
+      await given.store.execute({ kind: "complete", target: { turn }, input: { step: step(2, "Second.") } });
     });
 
     it("are as good as one after the other for a mixture of sessions", async () => {
@@ -127,7 +145,11 @@ export function describeBatches(openStore: OpenStore): void {
       const { session } = await chatWith(given.store, target(id), chatInput("hello"));
       expect(session.createdAt).toBe(given.clock.now());
       await given.clock.advance(1000);
-      const renamed = await given.store.sessions.rename(id, "Mine");
+      const renamed = await given.store.execute({
+        kind: "rename",
+        target: { session: id, birth: null, load: false },
+        input: { title: "Mine" },
+      });
       expect(renamed?.session).toMatchObject({
         createdAt: given.clock.now() - 1000,
         updatedAt: given.clock.now(),

@@ -27,11 +27,11 @@ export function describeChat(openStore: OpenStore): void {
       const idempotency = { key: "k", digest: "d" };
       const input = chatInput("hello", { claim: claimOf(), idempotency });
       const absent = { ...target(id, true), birth: null };
-      expect(await given.store.turns.chat(absent, input)).toBeNull();
+      expect(await given.store.execute({ kind: "chat", target: absent, input })).toBeNull();
       expect(await given.store.sessions.find(id)).toBeNull();
       expect(await given.store.jobs.isKeyUsed(id, "k")).toBe(false);
       await chat(given.store, id, "first");
-      expect((await given.store.turns.chat(absent, input))?.outcome).toMatchObject({
+      expect((await given.store.execute({ kind: "chat", target: absent, input }))?.outcome).toMatchObject({
         kind: "accepted",
         turn: 2,
       });
@@ -94,7 +94,11 @@ export function describeChat(openStore: OpenStore): void {
       const id = randomUUID();
       const first = await chat(given.store, id, "one", { claim: claimOf() });
       const second = await chat(given.store, id, "two");
-      const renamed = await given.store.sessions.rename(id, "Mine");
+      const renamed = await given.store.execute({
+        kind: "rename",
+        target: { session: id, birth: null, load: false },
+        input: { title: "Mine" },
+      });
       const announced = [...first.events, ...second.events, ...(renamed?.events ?? [])];
       expect(announced.map(({ number }) => number)).toEqual(announced.map((_event, index) => index + 1));
       expect(await allEvents(given.store, id)).toEqual(announced);
@@ -193,7 +197,11 @@ export function describeChat(openStore: OpenStore): void {
     it("interrupts with the text that was checkpointed, where nobody has more", async () => {
       const id = randomUUID();
       const running = await startTurn(given.store, id, "one");
-      await given.store.turns.checkpoint(running, 0, "so far");
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn: running },
+        input: { offset: 0, text: "so far" },
+      });
       await startTurn(given.store, id, "two", { onBusy: "interrupt" });
       expect((await load(given.store, id)).messages[1]).toMatchObject({
         content: "so far",
@@ -228,7 +236,11 @@ export function describeChat(openStore: OpenStore): void {
 
     it("keeps the last 100 system events, oldest first", async () => {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      await given.store.execute({
+        kind: "open",
+        target: target(id),
+        input: { userState: null, publicKey: "0xa" },
+      });
       for (let index = 0; index < 103; index += 1) {
         await chat(given.store, id, `message ${index}`, { publicKey: "0xb", maxQueued: 1000 });
       }

@@ -25,14 +25,28 @@ export function describeDurability(openStore: OpenStore): void {
       const first = await startTurn(given.store, idle, "hello", { userState: { a: 1 }, publicKey: "0xa" });
       await complete(given.store, first, "hi");
       const turn = await startTurn(given.store, running, "hello");
-      await given.store.turns.checkpoint(turn, 0, "half of");
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn },
+        input: { offset: 0, text: "half of" },
+      });
       const before = [await everything(given.store, idle), await everything(given.store, running)];
       given.store = await given.reopen();
       expect([await everything(given.store, idle), await everything(given.store, running)]).toEqual(before);
-      expect(await given.store.turns.checkpoint(turn, 7, " it")).toBe(true);
+      expect(
+        await given.store.execute({
+          kind: "checkpoint",
+          target: { turn },
+          input: { offset: 7, text: " it" },
+        }),
+      ).toMatchObject({ outcome: "ok" });
       const next = await startTurn(given.store, randomUUID(), "hello");
       expect(next.epoch).toBeGreaterThan(turn.epoch);
-      const opened = await given.store.sessions.open(target(randomUUID()), NOTHING);
+      const opened = await given.store.execute({
+        kind: "open",
+        target: target(randomUUID()),
+        input: NOTHING,
+      });
       expect(opened?.session.key).toBeGreaterThan(turn.sessionKey);
       expect((await allEvents(given.store, idle)).length).toBe(before[0]?.events.length);
     });

@@ -11,9 +11,13 @@ export function describeEvents(openStore: OpenStore): void {
     /** A session whose title changed `count` times, a second apart. */
     async function renamedSession(count: number): Promise<string> {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), NOTHING);
+      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       for (let index = 1; index <= count; index += 1) {
-        await given.store.sessions.rename(id, `title ${index}`);
+        await given.store.execute({
+          kind: "rename",
+          target: { session: id, birth: null, load: false },
+          input: { title: `title ${index}` },
+        });
         await given.clock.advance(1000);
       }
       return id;
@@ -62,9 +66,14 @@ export function describeEvents(openStore: OpenStore): void {
     it("touches no more sessions than asked for, and passes over those that have nothing to give", async () => {
       const young = randomUUID();
       const ids = [await renamedSession(4), await renamedSession(4)];
-      await given.store.sessions.open(target(young), NOTHING);
+      await given.store.execute({ kind: "open", target: target(young), input: NOTHING });
       const keepAfter = given.clock.now();
-      for (const title of ["a", "b", "c", "d"]) await given.store.sessions.rename(young, title);
+      for (const title of ["a", "b", "c", "d"])
+        await given.store.execute({
+          kind: "rename",
+          target: { session: young, birth: null, load: false },
+          input: { title },
+        });
       expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(1);
       expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(1);
       expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(0);
@@ -74,9 +83,17 @@ export function describeEvents(openStore: OpenStore): void {
 
     it("is trimmed the same way when it is long", async () => {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), NOTHING);
+      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       const titles = Array.from({ length: 1005 }, (_empty, index) => `title ${index}`);
-      await Promise.all(titles.map((title) => given.store.sessions.rename(id, title)));
+      await Promise.all(
+        titles.map((title) =>
+          given.store.execute({
+            kind: "rename",
+            target: { session: id, birth: null, load: false },
+            input: { title },
+          }),
+        ),
+      );
       await given.clock.advance(1000);
       expect(await trim({ keepCount: 1004 })).toBe(1);
       expect(await trim({ keepCount: 1000 })).toBe(1);
@@ -91,7 +108,11 @@ export function describeEvents(openStore: OpenStore): void {
 
     it("is counted in bytes, and no more when it was trimmed", async () => {
       const id = await renamedSession(5);
-      await given.store.sessions.rename(id, "größer");
+      await given.store.execute({
+        kind: "rename",
+        target: { session: id, birth: null, load: false },
+        input: { title: "größer" },
+      });
       expect((await record(given.store, id)).eventBytes).toBe(await bytesKept(id));
       await trim({ keepCount: 2 });
       expect(await numbers(id)).toHaveLength(2);
@@ -100,7 +121,7 @@ export function describeEvents(openStore: OpenStore): void {
 
     it("drops the oldest events beyond 8 MiB, however few and young they are", async () => {
       const [id, other] = [randomUUID(), await renamedSession(2)];
-      await given.store.sessions.open(target(id), NOTHING);
+      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       const open = async (count: number) => {
         for (let index = 0; index < count; index += 1) {
           await chat(given.store, id, "水".repeat(32_768), { maxQueued: 1000, onBusy: "enqueue" });
@@ -126,7 +147,11 @@ export function describeEvents(openStore: OpenStore): void {
       const id = await renamedSession(3);
       await trim({ keepCount: 0 });
       expect(await numbers(id)).toEqual([]);
-      const renamed = await given.store.sessions.rename(id, "next");
+      const renamed = await given.store.execute({
+        kind: "rename",
+        target: { session: id, birth: null, load: false },
+        input: { title: "next" },
+      });
       expect(renamed?.events.map(({ number }) => number)).toEqual([4]);
       expect(await numbers(id)).toEqual([4]);
     });

@@ -11,6 +11,7 @@ import {
   record,
   startTurn,
   target,
+  touch,
 } from "./testing/scenario.ts";
 
 const HOUR = 60 * 60 * 1000;
@@ -33,7 +34,7 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("takes empty sessions that were not used since, and answers the lives that ended", async () => {
       const id = randomUUID();
-      const opened = await given.store.sessions.open(target(id), NOTHING);
+      const opened = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
       const ended = await given.store.sessions.expire({
         emptyBefore: given.clock.now() + 1,
@@ -46,16 +47,28 @@ export function describeExpiry(openStore: OpenStore): void {
     });
 
     it.each<[string, (given: Given, id: string) => Promise<unknown>]>([
-      ["a title", ({ store }, id) => store.sessions.rename(id, "Mine")],
+      [
+        "a title",
+        ({ store }, id) =>
+          store.execute({
+            kind: "rename",
+            target: { session: id, birth: null, load: false },
+            input: { title: "Mine" },
+          }),
+      ],
       [
         "a model",
         ({ store }, id) =>
-          store.sessions.setModel(target(id), { app: "default", rig: "a/b", utilityModel: null }),
+          store.execute({
+            kind: "setModel",
+            target: target(id),
+            input: { app: "default", rig: "a/b", utilityModel: null },
+          }),
       ],
       ["a message", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
     ])("takes a session with %s only when it was not used for long", async (_what, fill) => {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), NOTHING);
+      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       await fill(given, id);
       const later = given.clock.now() + 1;
       expect(await expire({ emptyBefore: later })).toEqual([]);
@@ -64,7 +77,7 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("takes an empty session also when it was not used for long", async () => {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), NOTHING);
+      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       expect(await expire({ unboundBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
@@ -89,14 +102,22 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("takes an empty session that is bound to a wallet like other empty ones", async () => {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      await given.store.execute({
+        kind: "open",
+        target: target(id),
+        input: { userState: null, publicKey: "0xa" },
+      });
       expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
       expect(await expire({ emptyBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
     it("never takes a session with a message that is bound to a wallet", async () => {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      await given.store.execute({
+        kind: "open",
+        target: target(id),
+        input: { userState: null, publicKey: "0xa" },
+      });
       await complete(given.store, await startTurn(given.store, id, "hello"), "hi");
       const later = given.clock.now() + 1;
       expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
@@ -113,7 +134,7 @@ export function describeExpiry(openStore: OpenStore): void {
       const ids: string[] = [];
       for (let index = 0; index < 5; index += 1) {
         ids.push(randomUUID());
-        await given.store.sessions.open(target(ids[index]!), NOTHING);
+        await given.store.execute({ kind: "open", target: target(ids[index]!), input: NOTHING });
         await given.clock.advance(1);
       }
       const later = given.clock.now();
@@ -122,25 +143,35 @@ export function describeExpiry(openStore: OpenStore): void {
     });
 
     it.each<[string, (given: Given, id: string) => Promise<unknown>]>([
-      ["opened", ({ store }, id) => store.sessions.open(target(id), NOTHING)],
+      ["opened", ({ store }, id) => store.execute({ kind: "open", target: target(id), input: NOTHING })],
       [
         "opened for its state",
-        ({ store }, id) => store.sessions.open(target(id, true), { userState: { a: 1 }, publicKey: null }),
+        ({ store }, id) =>
+          store.execute({
+            kind: "open",
+            target: target(id, true),
+            input: { userState: { a: 1 }, publicKey: null },
+          }),
       ],
       [
         "told a model",
         ({ store }, id) =>
-          store.sessions.setModel(target(id), { app: "default", rig: "a/b", utilityModel: null }),
+          store.execute({
+            kind: "setModel",
+            target: target(id),
+            input: { app: "default", rig: "a/b", utilityModel: null },
+          }),
       ],
-      ["interrupted", ({ store }, id) => store.turns.interrupt(target(id), null)],
-      ["chatted with", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
       [
-        "touched",
-        async ({ store }, id) => store.sessions.touch([{ id, life: (await record(store, id)).life }]),
+        "interrupted",
+        ({ store }, id) =>
+          store.execute({ kind: "interrupt", target: target(id), input: { streamed: null } }),
       ],
+      ["chatted with", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
+      ["touched", async ({ store }, id) => touch(store, [{ id, life: (await record(store, id)).life }])],
     ])("does not take a session that was %s meanwhile", async (_how, use) => {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), NOTHING);
+      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       await given.clock.advance(HOUR);
       const now = given.clock.now();
       await use(given, id);
@@ -159,9 +190,9 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("lets an id begin a new life", async () => {
       const id = randomUUID();
-      const first = await given.store.sessions.open(target(id), NOTHING);
+      const first = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       await expire({ emptyBefore: given.clock.now() + 1 });
-      const second = await given.store.sessions.open(target(id), NOTHING);
+      const second = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       expect(second?.created).toBe(true);
       expect(second?.session.key).not.toBe(first?.session.key);
     });

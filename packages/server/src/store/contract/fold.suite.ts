@@ -87,18 +87,34 @@ class History {
   }
 
   async run(command: Command): Promise<void> {
-    const { sessions, turns, jobs } = this.#given.store;
+    const { turns } = this.#given.store;
     switch (command.kind) {
       case "chat":
         return await this.#chat(command);
       case "rename":
-        return this.#note(await sessions.rename(this.#id(command.session), command.text));
+        return this.#note(
+          await this.#given.store.execute({
+            kind: "rename",
+            target: { session: this.#id(command.session), birth: null, load: false },
+            input: { title: command.text },
+          }),
+        );
       case "model": {
         const choice = { app: "default", rig: command.rig, utilityModel: null };
-        return this.#note(await sessions.setModel(target(this.#id(command.session)), choice));
+        return this.#note(
+          await this.#given.store.execute({
+            kind: "setModel",
+            target: target(this.#id(command.session)),
+            input: choice,
+          }),
+        );
       }
       case "remove":
-        return void (await sessions.remove(this.#id(command.session)));
+        return void (await this.#given.store.execute({
+          kind: "delete",
+          target: { session: this.#id(command.session), birth: null, load: false },
+          input: null,
+        }));
       case "interrupt":
         return await this.#interrupt(command);
       case "claim":
@@ -109,12 +125,19 @@ class History {
         return await this.#decide(command);
       case "expire":
         await this.#given.clock.advance(10);
-        for (const committed of await this.#given.store.actions.expire(3)) this.#note(committed);
+        for (const committed of await this.#given.store.executeEach({ kind: "expireActions", limit: 3 }))
+          this.#note(committed);
         return;
       case "title": {
         const started = this.#turnAt(command.turn);
         if (started === null) return;
-        return this.#note(await jobs.finishTitle(started.sessionId, started.life, command.text));
+        return this.#note(
+          await this.#given.store.execute({
+            kind: "finishTitle",
+            target: { session: started.sessionId, incarnation: started.life },
+            input: { title: command.text },
+          }),
+        );
       }
       default: {
         const started = this.#turnAt(command.turn);
@@ -143,7 +166,15 @@ class History {
   }
 
   async end(): Promise<void> {
-    await Promise.all(this.ids.map((id) => this.#given.store.sessions.remove(id)));
+    await Promise.all(
+      this.ids.map((id) =>
+        this.#given.store.execute({
+          kind: "delete",
+          target: { session: id, birth: null, load: false },
+          input: null,
+        }),
+      ),
+    );
   }
 
   #checkSizes({ session, messages }: StoredSession, events: readonly NumberedEvent[]): void {
@@ -181,7 +212,11 @@ class History {
       claim: claims ? claimOf() : null,
       idempotency: key === null ? null : { key, digest: text },
     });
-    const committed = await this.#given.store.turns.chat(target(this.#id(session)), input);
+    const committed = await this.#given.store.execute({
+      kind: "chat",
+      target: target(this.#id(session)),
+      input,
+    });
     if (committed === null) throw new Error("A chat that may create its session has not");
     this.#note(committed);
     const { outcome } = committed;
@@ -193,18 +228,36 @@ class History {
     const known = (await actions.list(this.#id(session), 3)) ?? [];
     const { id } = known[action % Math.max(1, known.length)] ?? { id: "none" };
     const decision = approves ? "approve" : "deny";
-    this.#note(await actions.decide(this.#id(session), id, { decision, result: null }));
+    this.#note(
+      await this.#given.store.execute({
+        kind: "resolveAction",
+        target: { session: this.#id(session), birth: null, load: false },
+        input: { action: id, decision, result: null },
+      }),
+    );
   }
 
   async #interrupt({ session, streamed }: CommandOf<"interrupt">): Promise<void> {
     const started = streamed === null ? null : this.#turnAt(streamed);
     const text = started === null ? null : { turn: started.turn, epoch: started.epoch, text: "streamed" };
-    this.#note(await this.#given.store.turns.interrupt(target(this.#id(session)), text));
+    this.#note(
+      await this.#given.store.execute({
+        kind: "interrupt",
+        target: target(this.#id(session)),
+        input: { streamed: text },
+      }),
+    );
   }
 
   async #claim({ count }: CommandOf<"claim">): Promise<void> {
     const ids = Array.from({ length: count }, () => randomUUID());
-    for (const committed of await this.#given.store.turns.claim("owner", ids, [], {})) {
+    for (const committed of await this.#given.store.executeEach({
+      kind: "claimTurns",
+      owner: "owner",
+      agentMessageIds: ids,
+      fullProviders: [],
+      models: {},
+    })) {
       this.#note(committed);
       if (committed.outcome !== null) this.#turns.push(committed.outcome);
     }
@@ -214,12 +267,15 @@ class History {
     command: CommandOf<"checkpoint" | "calls" | "ask" | "wait" | "result" | "complete" | "fail">,
     started: StartedTurn,
   ): Promise<void> {
-    const { turns } = this.#given.store;
     const identity = identityOf(started);
     this.#steps += 1;
     const number = this.#steps;
     if (command.kind === "checkpoint") {
-      await turns.checkpoint(identity, 0, command.text);
+      await this.#given.store.execute({
+        kind: "checkpoint",
+        target: { turn: identity },
+        input: { offset: 0, text: command.text },
+      });
     } else if (command.kind === "calls") {
       const effect = command.unsafe ? "unsafe" : "read";
       const call = {
@@ -230,22 +286,52 @@ class History {
         effect,
         step: number,
       } as const;
-      this.#note(await turns.stepWithCalls(identity, step(number, command.text), [call], []));
+      this.#note(
+        await this.#given.store.execute({
+          kind: "stepWithCalls",
+          target: { turn: identity },
+          input: { step: step(number, command.text), calls: [call], asked: [] },
+        }),
+      );
     } else if (command.kind === "ask") {
       const calls = [callOf(`asks-${number}`), callOf(`call-${number}`, { effect: "unsafe" })];
       const asked = askOf(`asks-${number}`, { validMs: command.validMs });
-      this.#note(await turns.stepWithCalls(identity, step(number, "s"), calls, [asked]));
+      this.#note(
+        await this.#given.store.execute({
+          kind: "stepWithCalls",
+          target: { turn: identity },
+          input: { step: step(number, "s"), calls, asked: [asked] },
+        }),
+      );
     } else if (command.kind === "wait") {
-      this.#note(await turns.wait(identity));
+      this.#note(await this.#given.store.execute({ kind: "wait", target: { turn: identity }, input: null }));
     } else if (command.kind === "result") {
       const callId = started.openCalls[0]?.id ?? `call-${number - 1}`;
       const outcome = { callId, output: { number }, isError: command.isError, durationMs: 1 };
-      this.#note(await turns.toolResult(identity, outcome));
+      this.#note(
+        await this.#given.store.execute({
+          kind: "toolResult",
+          target: { turn: identity },
+          input: { outcome, starts: [] },
+        }),
+      );
     } else if (command.kind === "complete") {
       const usage = { ...NO_USAGE, totalTokens: number };
-      this.#note(await turns.complete(identity, step(number, command.text, { usage })));
+      this.#note(
+        await this.#given.store.execute({
+          kind: "complete",
+          target: { turn: identity },
+          input: { step: step(number, command.text, { usage }) },
+        }),
+      );
     } else {
-      this.#note(await turns.fail(identity, command.text, { code: "model_error", message: "m" }));
+      this.#note(
+        await this.#given.store.execute({
+          kind: "fail",
+          target: { turn: identity },
+          input: { text: command.text, failure: { code: "model_error", message: "m" } },
+        }),
+      );
     }
   }
 

@@ -22,10 +22,18 @@ export function describeHistory(openStore: OpenStore): void {
         cachedInputTokens: 2,
       };
       const asking = step(1, "", { parts, usage, finishReason: "tool-calls" });
-      await given.store.turns.stepWithCalls(first, asking, [call], []);
-      await given.store.turns.toolResult(first, { callId: "c", output: 1, isError: false, durationMs: 1 });
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn: first },
+        input: { step: asking, calls: [call], asked: [] },
+      });
+      await given.store.execute({
+        kind: "toolResult",
+        target: { turn: first },
+        input: { outcome: { callId: "c", output: 1, isError: false, durationMs: 1 }, starts: [] },
+      });
       const last = step(2, "answer one");
-      await given.store.turns.complete(first, last);
+      await given.store.execute({ kind: "complete", target: { turn: first }, input: { step: last } });
       const second = await startTurn(given.store, id, "two");
       await chat(given.store, id, "three waits and is not told yet");
       const turns = await given.store.turns.history(identityOf(second), 10_000);
@@ -59,7 +67,7 @@ export function describeHistory(openStore: OpenStore): void {
       const first = await startTurn(given.store, id, "one");
       await chat(given.store, id, "dropped");
       const streamed = { turn: first.turn, epoch: first.epoch, text: "cut sh" };
-      await given.store.turns.interrupt(existing(id), streamed);
+      await given.store.execute({ kind: "interrupt", target: existing(id), input: { streamed } });
       const turn = identityOf(await startTurn(given.store, id, "three"));
       const turns = await given.store.turns.history(turn, 10_000);
       expect(numbers(turns)).toEqual([1, 3]);

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
+import type { PartialText } from "../../core/commands/command.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
@@ -20,11 +21,12 @@ import {
 export function describeInterrupt(openStore: OpenStore): void {
   describe("interrupt", () => {
     const given = givenStore(openStore, "all, without sessions");
-    const interrupt = async (
-      id: string,
-      streamed: Parameters<typeof given.store.turns.interrupt>[1] = null,
-    ) => {
-      const committed = await given.store.turns.interrupt(existing(id), streamed);
+    const interrupt = async (id: string, streamed: PartialText | null = null) => {
+      const committed = await given.store.execute({
+        kind: "interrupt",
+        target: existing(id),
+        input: { streamed },
+      });
       expect(committed).not.toBeNull();
       return committed!;
     };
@@ -68,7 +70,11 @@ export function describeInterrupt(openStore: OpenStore): void {
 
     it("creates the session where it may", async () => {
       const id = randomUUID();
-      const committed = await given.store.turns.interrupt(target(id, true), null);
+      const committed = await given.store.execute({
+        kind: "interrupt",
+        target: target(id, true),
+        input: { streamed: null },
+      });
       expect(committed).toMatchObject({ created: true, session: { status: "idle" }, events: [] });
       expect(committed?.loaded).toEqual(await load(given.store, id));
     });
@@ -76,7 +82,11 @@ export function describeInterrupt(openStore: OpenStore): void {
     it("keeps the text that the process which streams it has", async () => {
       const id = randomUUID();
       const { turn, epoch, ...rest } = await startTurn(given.store, id, "one");
-      await given.store.turns.checkpoint({ ...rest, turn, epoch }, 0, "some");
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn: { ...rest, turn, epoch } },
+        input: { offset: 0, text: "some" },
+      });
       await interrupt(id, { turn, epoch, text: "some more" });
       expect((await load(given.store, id)).messages[1]).toMatchObject({ content: "some more" });
     });
@@ -85,9 +95,13 @@ export function describeInterrupt(openStore: OpenStore): void {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "one");
       const call = { id: "c", name: "t", arguments: {}, status: "running", effect: "read", step: 1 } as const;
-      await given.store.turns.stepWithCalls(turn, step(1, "First step."), [call], []);
-      await given.store.turns.checkpoint(turn, 0, "and ");
-      await given.store.turns.checkpoint(turn, 4, "more");
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "First step."), calls: [call], asked: [] },
+      });
+      await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "and " } });
+      await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 4, text: "more" } });
       await interrupt(id, { turn: turn.turn, epoch: turn.epoch - 1, text: "of an older run" });
       const { messages, checkpointed } = await load(given.store, id);
       expect(messages[1]).toMatchObject({ content: "First step.\n\nand more", status: "interrupted" });
@@ -109,11 +123,19 @@ export function describeInterrupt(openStore: OpenStore): void {
       const id = randomUUID();
       const { epoch } = await startTurn(given.store, id, "one");
       const waiting = randomUUID();
-      await given.store.sessions.open(target(waiting), NOTHING);
+      await given.store.execute({ kind: "open", target: target(waiting), input: NOTHING });
       await chat(given.store, waiting, "waits");
       await interrupt(id);
       await interrupt(waiting);
-      expect(await given.store.turns.claim("other", [randomUUID(), randomUUID()], [], {})).toEqual([]);
+      expect(
+        await given.store.executeEach({
+          kind: "claimTurns",
+          owner: "other",
+          agentMessageIds: [randomUUID(), randomUUID()],
+          fullProviders: [],
+          models: {},
+        }),
+      ).toEqual([]);
       expect(await given.store.turns.renew("owner", [epoch], 1000)).toEqual({ renewed: [], busy: [] });
       await given.clock.advance(60_000);
       expect(await given.store.turns.releaseDeadLeases("other")).toBe(0);
@@ -127,18 +149,30 @@ export function describeInterrupt(openStore: OpenStore): void {
         const started = await startTurn(given.store, id, "one");
         const turn = identityOf(started);
         if (end === "interrupt") await interrupt(id);
-        if (end === "remove") await given.store.sessions.remove(id);
+        if (end === "remove")
+          await given.store.execute({ kind: "delete", target: existing(id), input: null });
         if (end === "complete") await complete(given.store, turn, "answer");
-        if (end === "fail") await given.store.turns.fail(turn, "", { code: "model_error", message: "m" });
+        if (end === "fail")
+          await given.store.execute({
+            kind: "fail",
+            target: { turn },
+            input: { text: "", failure: { code: "model_error", message: "m" } },
+          });
         if (end === "claim by another owner") {
           await given.store.turns.releaseDeadLeases("other");
-          await given.store.turns.claim("other", [randomUUID()], [], {});
+          await given.store.executeEach({
+            kind: "claimTurns",
+            owner: "other",
+            agentMessageIds: [randomUUID()],
+            fullProviders: [],
+            models: {},
+          });
         }
         if (end === "remove") await startTurn(given.store, id, "of the next life");
         const before = await everything(given.store, id);
         await expectRefused(given.store, turn);
         expect(await everything(given.store, id)).toEqual(before);
-        await given.store.turns.interrupt(existing(id), null);
+        await given.store.execute({ kind: "interrupt", target: existing(id), input: { streamed: null } });
       },
     );
 
@@ -161,14 +195,38 @@ export function describeInterrupt(openStore: OpenStore): void {
 }
 
 /** Every method that takes an identity answers `null`. */
-async function expectRefused(store: { readonly turns: TurnStore }, identity: TurnIdentity): Promise<void> {
+async function expectRefused(store: Store, identity: TurnIdentity): Promise<void> {
   const outcome = { callId: "c", output: 1, isError: false, durationMs: 1 };
   const failure = { code: "model_error", message: "m" } as const;
   expect(await store.turns.history(identity, 1000)).toBeNull();
-  expect(await store.turns.checkpoint(identity, 0, "late")).toBeNull();
-  expect(await store.turns.stepWithCalls(identity, step(1, "late"), [], [])).toBeNull();
-  expect(await store.turns.toolProgress(identity, "c", 1)).toBeNull();
-  expect(await store.turns.toolResult(identity, outcome)).toBeNull();
-  expect(await store.turns.complete(identity, step(1, "late"))).toBeNull();
-  expect(await store.turns.fail(identity, "late", failure)).toBeNull();
+  expect(
+    await store.execute({
+      kind: "checkpoint",
+      target: { turn: identity },
+      input: { offset: 0, text: "late" },
+    }),
+  ).toBeNull();
+  expect(
+    await store.execute({
+      kind: "stepWithCalls",
+      target: { turn: identity },
+      input: { step: step(1, "late"), calls: [], asked: [] },
+    }),
+  ).toBeNull();
+  expect(
+    await store.execute({
+      kind: "toolProgress",
+      target: { turn: identity },
+      input: { callId: "c", progress: 1 },
+    }),
+  ).toBeNull();
+  expect(
+    await store.execute({ kind: "toolResult", target: { turn: identity }, input: { outcome, starts: [] } }),
+  ).toBeNull();
+  expect(
+    await store.execute({ kind: "complete", target: { turn: identity }, input: { step: step(1, "late") } }),
+  ).toBeNull();
+  expect(
+    await store.execute({ kind: "fail", target: { turn: identity }, input: { text: "late", failure } }),
+  ).toBeNull();
 }

@@ -35,7 +35,11 @@ export function describeJobs(openStore: OpenStore): void {
 
     it("are about the first message, in the App and with the utility model of the session", async () => {
       const id = randomUUID();
-      await given.store.sessions.setModel(target(id), { app: "defi", rig: "a/b", utilityModel: "a/small" });
+      await given.store.execute({
+        kind: "setModel",
+        target: target(id),
+        input: { app: "defi", rig: "a/b", utilityModel: "a/small" },
+      });
       const input = { app: "defi", models: ["a/b"] };
       expect((await chat(given.store, id, "first", input)).outcome).toMatchObject({ wantsTitle: true });
       expect((await chat(given.store, id, "second", input)).outcome).toMatchObject({ wantsTitle: false });
@@ -46,36 +50,72 @@ export function describeJobs(openStore: OpenStore): void {
     it("are set and announced, and then owed no more", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "hello");
-      const finished = await given.store.jobs.finishTitle(id, life, "A greeting");
+      const finished = await given.store.execute({
+        kind: "finishTitle",
+        target: { session: id, incarnation: life },
+        input: { title: "A greeting" },
+      });
       expect(finished?.session).toMatchObject({ title: "A greeting", titleSource: "generated" });
       expect(finished?.events.map(({ event }) => event)).toEqual([
         { type: "title_changed", new_title: "A greeting" },
       ]);
       await given.clock.advance(TITLE_LEASE_MS);
       expect(await claim()).toEqual([]);
-      expect((await given.store.jobs.finishTitle(id, life, "Another"))?.events).toEqual([]);
+      expect(
+        (
+          await given.store.execute({
+            kind: "finishTitle",
+            target: { session: id, incarnation: life },
+            input: { title: "Another" },
+          })
+        )?.events,
+      ).toEqual([]);
       expect((await record(given.store, id)).title).toBe("A greeting");
     });
 
     it("give way to a title that the user has set, before and after", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "hello");
-      await given.store.sessions.rename(id, "Mine");
+      await given.store.execute({
+        kind: "rename",
+        target: { session: id, birth: null, load: false },
+        input: { title: "Mine" },
+      });
       await given.clock.advance(TITLE_LEASE_MS);
       expect(await claim()).toEqual([]);
-      const late = await given.store.jobs.finishTitle(id, life, "Generated");
+      const late = await given.store.execute({
+        kind: "finishTitle",
+        target: { session: id, incarnation: life },
+        input: { title: "Generated" },
+      });
       expect(late).toMatchObject({ events: [], session: { title: "Mine", titleSource: "user" } });
       const other = randomUUID();
       const turn = await startTurn(given.store, other, "hello");
-      await given.store.jobs.finishTitle(other, turn.life, "Generated");
-      await given.store.sessions.rename(other, "Mine");
+      await given.store.execute({
+        kind: "finishTitle",
+        target: { session: other, incarnation: turn.life },
+        input: { title: "Generated" },
+      });
+      await given.store.execute({
+        kind: "rename",
+        target: { session: other, birth: null, load: false },
+        input: { title: "Mine" },
+      });
       expect((await record(given.store, other)).title).toBe("Mine");
     });
 
     it("are not owed to a session that was renamed before its first message", async () => {
       const id = randomUUID();
-      await given.store.sessions.open(target(id), { userState: null, publicKey: null });
-      await given.store.sessions.rename(id, "Mine");
+      await given.store.execute({
+        kind: "open",
+        target: target(id),
+        input: { userState: null, publicKey: null },
+      });
+      await given.store.execute({
+        kind: "rename",
+        target: { session: id, birth: null, load: false },
+        input: { title: "Mine" },
+      });
       expect((await chat(given.store, id, "hello")).outcome).toMatchObject({ wantsTitle: false });
       await given.clock.advance(TITLE_LEASE_MS);
       expect(await claim()).toEqual([]);
@@ -84,18 +124,38 @@ export function describeJobs(openStore: OpenStore): void {
     it("are not set in another life of the session", async () => {
       const id = randomUUID();
       const old = await startTurn(given.store, id, "hello");
-      await given.store.sessions.remove(id);
-      expect(await given.store.jobs.finishTitle(id, old.life, "Late")).toBeNull();
+      await given.store.execute({
+        kind: "delete",
+        target: { session: id, birth: null, load: false },
+        input: null,
+      });
+      expect(
+        await given.store.execute({
+          kind: "finishTitle",
+          target: { session: id, incarnation: old.life },
+          input: { title: "Late" },
+        }),
+      ).toBeNull();
       await startTurn(given.store, id, "hello again");
       const before = await allEvents(given.store, id);
-      expect(await given.store.jobs.finishTitle(id, old.life, "Late")).toBeNull();
+      expect(
+        await given.store.execute({
+          kind: "finishTitle",
+          target: { session: id, incarnation: old.life },
+          input: { title: "Late" },
+        }),
+      ).toBeNull();
       expect(await allEvents(given.store, id)).toEqual(before);
     });
 
     it("are owed no more when their session is removed", async () => {
       const id = randomUUID();
       await complete(given.store, await startTurn(given.store, id, "hello"), "hi");
-      await given.store.sessions.remove(id);
+      await given.store.execute({
+        kind: "delete",
+        target: { session: id, birth: null, load: false },
+        input: null,
+      });
       await given.clock.advance(TITLE_LEASE_MS);
       expect(await claim()).toEqual([]);
     });

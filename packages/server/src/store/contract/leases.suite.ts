@@ -22,7 +22,14 @@ export function describeLeases(openStore: OpenStore): void {
   describe("leases", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    const claim = (owner = "other") => given.store.turns.claim(owner, [randomUUID()], [], {});
+    const claim = (owner = "other") =>
+      given.store.executeEach({
+        kind: "claimTurns",
+        owner,
+        agentMessageIds: [randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
     const release = (everyOther: string | null = null) => given.store.turns.releaseDeadLeases(everyOther);
 
     it("run out ten seconds after the turn was started by a chat, and not before", async () => {
@@ -84,23 +91,44 @@ export function describeLeases(openStore: OpenStore): void {
     it("that have run out let nothing more be written, also where nobody has found that yet", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "one"));
-      await given.store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], []);
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, ""), calls: [callOf("a")], asked: [] },
+      });
       await given.clock.advance(LEASE_MS - 1);
-      expect(await given.store.turns.checkpoint(turn, 0, "in time")).toBe(true);
+      expect(
+        await given.store.execute({
+          kind: "checkpoint",
+          target: { turn },
+          input: { offset: 0, text: "in time" },
+        }),
+      ).toMatchObject({ outcome: "ok" });
       await given.clock.advance(1);
       const before = await everything(given.store, id);
-      const { turns } = given.store;
       const outcome = { callId: "a", output: "late", isError: false, durationMs: 1 };
       const failure = { code: "model_error", message: "m" } as const;
       const late = async () => [
-        await turns.checkpoint(turn, 7, ", late"),
-        await turns.stepWithCalls(turn, step(2, "late"), [], []),
-        await turns.toolProgress(turn, "a", "late"),
-        await turns.startCalls(turn, ["a"]),
-        await turns.toolResult(turn, outcome),
-        await turns.wait(turn),
-        await turns.complete(turn, step(2, "late")),
-        await turns.fail(turn, "late", failure),
+        await given.store.execute({
+          kind: "checkpoint",
+          target: { turn },
+          input: { offset: 7, text: ", late" },
+        }),
+        await given.store.execute({
+          kind: "stepWithCalls",
+          target: { turn },
+          input: { step: step(2, "late"), calls: [], asked: [] },
+        }),
+        await given.store.execute({
+          kind: "toolProgress",
+          target: { turn },
+          input: { callId: "a", progress: "late" },
+        }),
+        await given.store.execute({ kind: "startCalls", target: { turn }, input: { callIds: ["a"] } }),
+        await given.store.execute({ kind: "toolResult", target: { turn }, input: { outcome, starts: [] } }),
+        await given.store.execute({ kind: "wait", target: { turn }, input: null }),
+        await given.store.execute({ kind: "complete", target: { turn }, input: { step: step(2, "late") } }),
+        await given.store.execute({ kind: "fail", target: { turn }, input: { text: "late", failure } }),
       ];
       expect(await late()).toEqual(Array(8).fill(null));
       expect(await release()).toBe(1);
@@ -117,7 +145,13 @@ export function describeLeases(openStore: OpenStore): void {
         busy: [],
       });
       await given.clock.advance(LEASE_MS - 1);
-      expect(await given.store.turns.checkpoint(identityOf(turn), 0, "in time")).toBe(true);
+      expect(
+        await given.store.execute({
+          kind: "checkpoint",
+          target: { turn: identityOf(turn) },
+          input: { offset: 0, text: "in time" },
+        }),
+      ).toMatchObject({ outcome: "ok" });
     });
 
     it("end with their turn", async () => {
@@ -135,7 +169,13 @@ export function describeLeases(openStore: OpenStore): void {
         claim: { owner: "crashed", agentMessageId: randomUUID() },
       });
       expect(await release("owner")).toBe(1);
-      const claimed = await given.store.turns.claim("owner", [randomUUID(), randomUUID()], [], {});
+      const claimed = await given.store.executeEach({
+        kind: "claimTurns",
+        owner: "owner",
+        agentMessageIds: [randomUUID(), randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
       expect(claimed.map(({ session }) => session.id)).toEqual([theirs]);
       await complete(given.store, mine, "answer");
     });
@@ -153,9 +193,21 @@ export function describeLeases(openStore: OpenStore): void {
         renewed: [kept.epoch],
         busy: [],
       });
-      const claimed = await given.store.turns.claim("next", [randomUUID(), randomUUID()], [], {});
+      const claimed = await given.store.executeEach({
+        kind: "claimTurns",
+        owner: "next",
+        agentMessageIds: [randomUUID(), randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
       expect(claimed.map(({ outcome }) => outcome?.sessionKey)).toEqual([returned.sessionKey]);
-      expect(await given.store.turns.checkpoint(returned, 0, "not mine")).toBeNull();
+      expect(
+        await given.store.execute({
+          kind: "checkpoint",
+          target: { turn: returned },
+          input: { offset: 0, text: "not mine" },
+        }),
+      ).toBeNull();
     });
   });
 
@@ -164,7 +216,13 @@ export function describeLeases(openStore: OpenStore): void {
 
     async function crashAndClaim() {
       await given.store.turns.releaseDeadLeases("alone");
-      const claimed = await given.store.turns.claim("crashing", [randomUUID()], [], {});
+      const claimed = await given.store.executeEach({
+        kind: "claimTurns",
+        owner: "crashing",
+        agentMessageIds: [randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
       expect(claimed).toHaveLength(1);
       return claimed[0]!;
     }
@@ -176,8 +234,16 @@ export function describeLeases(openStore: OpenStore): void {
         { id: "a", name: "read", arguments: {}, status: "running", effect: "read", step: 1 },
         { id: "b", name: "write", arguments: {}, status: "running", effect: "unsafe", step: 1 },
       ] as const;
-      await given.store.turns.stepWithCalls(first, step(1, "First."), calls, []);
-      await given.store.turns.checkpoint(first, 0, "lost in the crash");
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn: first },
+        input: { step: step(1, "First."), calls, asked: [] },
+      });
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn: first },
+        input: { offset: 0, text: "lost in the crash" },
+      });
       const again = await crashAndClaim();
       expect(again.outcome).toMatchObject({ turn: 1, attempt: 2, stepsDone: 1, userText: "one" });
       expect(again.outcome?.epoch).toBeGreaterThan(first.epoch);
@@ -186,17 +252,31 @@ export function describeLeases(openStore: OpenStore): void {
       const { messages, checkpointed } = await load(given.store, id);
       expect(checkpointed).toBe("");
       expect(messages[1]?.toolResults).toMatchObject([{ call_id: "b", output: "outcome unknown" }]);
-      await given.store.turns.complete(identityOf(again.outcome!), step(2, "Second."));
+      await given.store.execute({
+        kind: "complete",
+        target: { turn: identityOf(again.outcome!) },
+        input: { step: step(2, "Second.") },
+      });
       expect((await load(given.store, id)).messages[1]?.content).toBe("First.\n\nSecond.");
     });
 
     it("does not count an attempt that was handed back, as often as that happens", async () => {
       const id = randomUUID();
       let turn = await startTurn(given.store, id, "one");
-      await given.store.turns.stepWithCalls(turn, step(1, "First."), [], []);
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "First."), calls: [], asked: [] },
+      });
       for (let n = 0; n < 5; n += 1) {
         await given.store.turns.handBack("owner", [turn.epoch]);
-        const [again] = await given.store.turns.claim("owner", [randomUUID()], [], {});
+        const [again] = await given.store.executeEach({
+          kind: "claimTurns",
+          owner: "owner",
+          agentMessageIds: [randomUUID()],
+          fullProviders: [],
+          models: {},
+        });
         expect(again?.outcome).toMatchObject({
           attempt: 1,
           stepsDone: 1,
@@ -227,7 +307,15 @@ export function describeLeases(openStore: OpenStore): void {
       const { messages, systemEvents } = await load(given.store, id);
       expect(messages[1]?.status).toBe("failed");
       expect(systemEvents.map(({ item }) => item.type)).toEqual(["error"]);
-      expect(await given.store.turns.claim("next", [randomUUID()], [], {})).toEqual([]);
+      expect(
+        await given.store.executeEach({
+          kind: "claimTurns",
+          owner: "next",
+          agentMessageIds: [randomUUID()],
+          fullProviders: [],
+          models: {},
+        }),
+      ).toEqual([]);
       expect(await given.store.turns.countWaiting(10)).toBe(0);
     });
 
@@ -239,7 +327,13 @@ export function describeLeases(openStore: OpenStore): void {
       await crashAndClaim();
       const failed = await crashAndClaim();
       expect(failed).toMatchObject({ outcome: null, session: { status: "processing" } });
-      const [next] = await given.store.turns.claim("next", [randomUUID()], [], {});
+      const [next] = await given.store.executeEach({
+        kind: "claimTurns",
+        owner: "next",
+        agentMessageIds: [randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
       expect(next?.outcome).toMatchObject({ turn: 2, userText: "two", attempt: 1 });
       await complete(given.store, next!.outcome!, "answer");
       expect((await everything(given.store, id)).session.status).toBe("idle");

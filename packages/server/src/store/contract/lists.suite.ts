@@ -15,7 +15,11 @@ export function describeLists(openStore: OpenStore): void {
       for (let index = 0; index < count; index += 1) {
         const id = randomUUID();
         await given.clock.advance(1);
-        await given.store.sessions.open(target(id), { userState: null, publicKey });
+        await given.store.execute({
+          kind: "open",
+          target: target(id),
+          input: { userState: null, publicKey },
+        });
         ids.push(id);
       }
       return ids;
@@ -61,7 +65,7 @@ export function describeLists(openStore: OpenStore): void {
       const last = await record(given.store, opened[2]!);
       expect(await sessions.listKeys({ ...query, after: last })).toEqual(keys.slice(2));
       expect(await sessions.listKeys({ ...query, apps: ["default", "defi"] })).toHaveLength(5);
-      await sessions.remove(opened[1]!);
+      await given.store.execute({ kind: "delete", target: existing(opened[1]!), input: null });
       await chat(given.store, opened[0]!, "comes to another App", { app: "defi" });
       expect(await read(["default"])).toEqual([opened[3], opened[2]]);
       expect(await read(["defi"])).toEqual([opened[0]]);
@@ -115,7 +119,11 @@ export function describeLists(openStore: OpenStore): void {
       const opened = await Promise.all(
         Array.from({ length: 4 }, async () => {
           const id = randomUUID();
-          await given.store.sessions.open(target(id), { userState: null, publicKey: wallet });
+          await given.store.execute({
+            kind: "open",
+            target: target(id),
+            input: { userState: null, publicKey: wallet },
+          });
           return await record(given.store, id);
         }),
       );

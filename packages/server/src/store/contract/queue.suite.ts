@@ -18,12 +18,13 @@ export function describeQueue(openStore: OpenStore): void {
     const given = givenStore(openStore, "all, without sessions");
 
     const claim = (count: number, fullProviders: string[] = [], owner = "owner") =>
-      given.store.turns.claim(
+      given.store.executeEach({
+        kind: "claimTurns",
         owner,
-        Array.from({ length: count }, () => randomUUID()),
+        agentMessageIds: Array.from({ length: count }, () => randomUUID()),
         fullProviders,
-        {},
-      );
+        models: {},
+      });
 
     /** Sessions with a waiting turn each, the first one waiting longest. */
     async function waitingSessions(count: number): Promise<string[]> {
@@ -39,7 +40,13 @@ export function describeQueue(openStore: OpenStore): void {
     it("gives out the longest waiting first, as many as asked for", async () => {
       const ids = await waitingSessions(3);
       const agentMessageIds = [randomUUID(), randomUUID()];
-      const claimed = await given.store.turns.claim("me", agentMessageIds, [], {});
+      const claimed = await given.store.executeEach({
+        kind: "claimTurns",
+        owner: "me",
+        agentMessageIds,
+        fullProviders: [],
+        models: {},
+      });
       expect(claimed.map(({ session }) => session.id)).toEqual(ids.slice(0, 2));
       expect(claimed.map(({ outcome }) => outcome?.agentMessage.id)).toEqual(agentMessageIds);
       expect((await claim(5)).map(({ session }) => session.id)).toEqual(ids.slice(2));
@@ -77,10 +84,14 @@ export function describeQueue(openStore: OpenStore): void {
 
     it("passes over turns whose provider runs as many as it may", async () => {
       const slow = randomUUID();
-      await given.store.sessions.setModel(target(slow), {
-        app: "default",
-        rig: "slow/model",
-        utilityModel: null,
+      await given.store.execute({
+        kind: "setModel",
+        target: target(slow),
+        input: {
+          app: "default",
+          rig: "slow/model",
+          utilityModel: null,
+        },
       });
       await chat(given.store, slow, "first", { models: ["demo/assistant", "slow/model"] });
       const [other] = await waitingSessions(1);
@@ -99,9 +110,16 @@ export function describeQueue(openStore: OpenStore): void {
       const [second, ...none] = await claim(5);
       expect(none).toEqual([]);
       expect(second?.outcome?.userText).toBe("two");
-      await given.store.turns.fail(identityOf(second!.outcome!), "half", {
-        code: "model_error",
-        message: "m",
+      await given.store.execute({
+        kind: "fail",
+        target: { turn: identityOf(second!.outcome!) },
+        input: {
+          text: "half",
+          failure: {
+            code: "model_error",
+            message: "m",
+          },
+        },
       });
       const [third] = await claim(5);
       expect(third?.outcome?.userText).toBe("three");
@@ -134,7 +152,11 @@ export function describeQueue(openStore: OpenStore): void {
 
     it("forgets the turns of a session that is removed", async () => {
       const [id] = await waitingSessions(1);
-      await given.store.sessions.remove(id!);
+      await given.store.execute({
+        kind: "delete",
+        target: { session: id!, birth: null, load: false },
+        input: null,
+      });
       expect(await given.store.turns.countWaiting(10)).toBe(0);
       expect(await claim(1)).toEqual([]);
     });

@@ -11,7 +11,13 @@ export function describeRunTime(openStore: OpenStore): void {
     const given = givenStore(openStore, "all, without sessions");
 
     async function claim(): Promise<StartedTurn> {
-      const [claimed] = await given.store.turns.claim("next", [randomUUID()], [], {});
+      const [claimed] = await given.store.executeEach({
+        kind: "claimTurns",
+        owner: "next",
+        agentMessageIds: [randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
       return claimed!.outcome!;
     }
 
@@ -47,16 +53,26 @@ export function describeRunTime(openStore: OpenStore): void {
       const turn = await startTurn(given.store, id, "one");
       await given.clock.advance(2_000);
       const asked = askOf("a");
-      await given.store.turns.stepWithCalls(identityOf(turn), step(1, "May I?"), [callOf("a")], [asked]);
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn: identityOf(turn) },
+        input: { step: step(1, "May I?"), calls: [callOf("a")], asked: [asked] },
+      });
       await given.clock.advance(1_000);
-      expect(await given.store.turns.wait(identityOf(turn))).toMatchObject({ outcome: "waits" });
+      expect(
+        await given.store.execute({ kind: "wait", target: { turn: identityOf(turn) }, input: null }),
+      ).toMatchObject({ outcome: "waits" });
       await given.clock.advance(5 * MINUTE);
-      await given.store.actions.decide(id, asked.id, { decision: "approve", result: null });
+      await given.store.execute({
+        kind: "resolveAction",
+        target: { session: id, birth: null, load: false },
+        input: { action: asked.id, decision: "approve", result: null },
+      });
       await given.clock.advance(MINUTE);
       const again = await claim();
       expect(again).toMatchObject({ ranMs: 3_000, attempt: 1 });
       await given.clock.advance(500);
-      await given.store.turns.wait(identityOf(again));
+      await given.store.execute({ kind: "wait", target: { turn: identityOf(again) }, input: null });
       expect(await claim()).toMatchObject({ ranMs: 3_500 });
     });
 
@@ -65,7 +81,7 @@ export function describeRunTime(openStore: OpenStore): void {
       await given.clock.advance(LEASE_MS);
       await given.store.turns.releaseDeadLeases(null);
       await given.clock.advance(1_000);
-      await given.store.turns.wait(identityOf(turn));
+      await given.store.execute({ kind: "wait", target: { turn: identityOf(turn) }, input: null });
       expect(await claim()).toMatchObject({ ranMs: LEASE_MS });
     });
 

@@ -18,6 +18,7 @@ import {
   startTurn,
   target,
   types,
+  touch,
 } from "./testing/scenario.ts";
 
 export function describeSessions(openStore: OpenStore): void {
@@ -28,7 +29,7 @@ export function describeSessions(openStore: OpenStore): void {
     it("reads user state of an older version without its values of a wrong type", async () => {
       const id = newId();
       const userState = { connection: true, evm: { address: "0xa", chain_id: [] }, theme: "dark" };
-      await given.store.sessions.open(target(id), { userState, publicKey: null });
+      await given.store.execute({ kind: "open", target: target(id), input: { userState, publicKey: null } });
       const read = await given.store.sessions.find(id);
       expect(read?.userState).toEqual({ evm: { address: "0xa" }, theme: "dark" });
     });
@@ -37,35 +38,87 @@ export function describeSessions(openStore: OpenStore): void {
       const id = newId();
       await chat(given.store, id, "hello", { app: "defi" });
       const before = await everything(given.store, id);
-      expect(await given.store.sessions.rename(id, "Mine", ["default"])).toMatchObject({
+      expect(
+        await given.store.execute({
+          kind: "rename",
+          target: { ...existing(id), apps: ["default"] },
+          input: { title: "Mine" },
+        }),
+      ).toMatchObject({
         outcome: "other_app",
         events: [],
       });
-      expect(await given.store.sessions.remove(id, ["default"])).toBe("other_app");
+      expect(
+        await given.store.execute({
+          kind: "delete",
+          target: { ...existing(id), apps: ["default"] },
+          input: null,
+        }),
+      ).toMatchObject({ outcome: "other_app" });
       expect(await given.store.sessions.messages(id, null, 10, ["default"])).toBe("other_app");
       const wallet = { userState: null, publicKey: "0xa" };
       const refused = [
-        await given.store.sessions.open(existing(id), wallet, ["default"]),
-        await given.store.turns.interrupt(existing(id), null, ["default"]),
-        await given.store.actions.decide(id, randomUUID(), { decision: "deny", result: null }, ["default"]),
+        await given.store.execute({
+          kind: "open",
+          target: { ...existing(id), apps: ["default"] },
+          input: wallet,
+        }),
+        await given.store.execute({
+          kind: "interrupt",
+          target: { ...existing(id), apps: ["default"] },
+          input: { streamed: null },
+        }),
+        await given.store.execute({
+          kind: "resolveAction",
+          target: { ...existing(id), apps: ["default"] },
+          input: { action: randomUUID(), decision: "deny", result: null },
+        }),
       ];
       for (const answer of refused) expect(answer).toMatchObject({ created: false, events: [] });
       expect(refused.map((answer) => answer?.outcome)).toEqual(["other_app", "other_app", "other_app"]);
       expect(await everything(given.store, id)).toEqual(before);
       expect(await given.store.sessions.messages(id, null, 10, ["default", "defi"])).toHaveLength(1);
-      expect(await given.store.sessions.rename(id, "Mine", ["default", "defi"])).toMatchObject({
+      expect(
+        await given.store.execute({
+          kind: "rename",
+          target: { ...existing(id), apps: ["default", "defi"] },
+          input: { title: "Mine" },
+        }),
+      ).toMatchObject({
         outcome: "ok",
       });
-      expect(await given.store.sessions.remove(id, ["default", "defi"])).toMatchObject({
-        life: before.session.life,
-      });
-      expect(await given.store.sessions.remove(id, ["default", "defi"])).toBeNull();
+      expect(
+        await given.store.execute({
+          kind: "delete",
+          target: { ...existing(id), apps: ["default", "defi"] },
+          input: null,
+        }),
+      ).toMatchObject({ outcome: "ok", session: { life: before.session.life } });
+      expect(
+        await given.store.execute({
+          kind: "delete",
+          target: { ...existing(id), apps: ["default", "defi"] },
+          input: null,
+        }),
+      ).toBeNull();
       const nobodys = newId();
-      await given.store.sessions.open(target(nobodys), NOTHING);
-      expect(await given.store.sessions.rename(nobodys, "Mine", ["defi"])).toMatchObject({
+      await given.store.execute({ kind: "open", target: target(nobodys), input: NOTHING });
+      expect(
+        await given.store.execute({
+          kind: "rename",
+          target: { ...existing(nobodys), apps: ["defi"] },
+          input: { title: "Mine" },
+        }),
+      ).toMatchObject({
         outcome: "other_app",
       });
-      expect(await given.store.sessions.rename(nobodys, "Mine", ["default"])).toMatchObject({
+      expect(
+        await given.store.execute({
+          kind: "rename",
+          target: { ...existing(nobodys), apps: ["default"] },
+          input: { title: "Mine" },
+        }),
+      ).toMatchObject({
         outcome: "ok",
       });
     });
@@ -73,17 +126,28 @@ export function describeSessions(openStore: OpenStore): void {
     it("answers nothing of a session to who asks under another App, also where it was to be loaded", async () => {
       const id = newId();
       await chat(given.store, id, "a secret", { app: "defi" });
-      const { sessions, turns } = given.store;
       const wallet = { userState: null, publicKey: "0xa" };
       for (const asked of [target(id, true), existing(id, true)]) {
         const refused = [
-          await sessions.open(asked, NOTHING, ["default"]),
-          await sessions.open(asked, wallet, ["default"]),
-          await turns.interrupt(asked, null, ["default"]),
+          await given.store.execute({
+            kind: "open",
+            target: { ...asked, apps: ["default"] },
+            input: NOTHING,
+          }),
+          await given.store.execute({ kind: "open", target: { ...asked, apps: ["default"] }, input: wallet }),
+          await given.store.execute({
+            kind: "interrupt",
+            target: { ...asked, apps: ["default"] },
+            input: { streamed: null },
+          }),
         ];
         for (const answer of refused) expect(answer).toMatchObject({ outcome: "other_app", loaded: null });
         const mismatched = [
-          await sessions.setModel(asked, { app: "default", rig: "demo/assistant", utilityModel: null }),
+          await given.store.execute({
+            kind: "setModel",
+            target: asked,
+            input: { app: "default", rig: "demo/assistant", utilityModel: null },
+          }),
           await chatWith(given.store, asked, chatInput("me too")),
         ];
         for (const answer of mismatched) expect(answer).toMatchObject({ events: [], loaded: null });
@@ -96,20 +160,25 @@ export function describeSessions(openStore: OpenStore): void {
 
     it("answers what else it refuses with the session as it is when that was asked for", async () => {
       const id = newId();
-      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      await given.store.execute({
+        kind: "open",
+        target: target(id),
+        input: { userState: null, publicKey: "0xa" },
+      });
       const before = await load(given.store, id);
       const other = { userState: null, publicKey: "0xb" };
-      const refused = await given.store.sessions.open(target(id, true), other);
+      const refused = await given.store.execute({ kind: "open", target: target(id, true), input: other });
       expect(refused).toMatchObject({ outcome: "wallet_mismatch", loaded: before });
     });
 
     it("begins a session as its birth says", async () => {
       const id = newId();
       const life = newLife();
-      const committed = await given.store.sessions.open(
-        { id, birth: { life, model: "local/one" }, load: true },
-        NOTHING,
-      );
+      const committed = await given.store.execute({
+        kind: "open",
+        target: { session: id, birth: { life, model: "local/one" }, load: true },
+        input: NOTHING,
+      });
       expect(committed).toMatchObject({ outcome: "ok", created: true, events: [] });
       expect(committed?.session).toMatchObject({
         id,
@@ -142,37 +211,57 @@ export function describeSessions(openStore: OpenStore): void {
 
     it("opens a session that exists as it is, whatever birth came along", async () => {
       const id = newId();
-      const first = await given.store.sessions.open(target(id), NOTHING);
-      const second = await given.store.sessions.open(target(id), NOTHING);
+      const first = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      const second = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       expect(second).toEqual({ ...first, created: false });
     });
 
     it("creates nothing where a session must exist already", async () => {
       const id = newId();
-      expect(await given.store.sessions.open(existing(id, true), NOTHING)).toBeNull();
       expect(
-        await given.store.sessions.setModel(existing(id), { app: "default", rig: "a/b", utilityModel: null }),
+        await given.store.execute({ kind: "open", target: existing(id, true), input: NOTHING }),
       ).toBeNull();
-      expect(await given.store.turns.interrupt(existing(id), null)).toBeNull();
-      expect(await given.store.sessions.rename(id, "Title")).toBeNull();
-      expect(await given.store.sessions.remove(id)).toBeNull();
+      expect(
+        await given.store.execute({
+          kind: "setModel",
+          target: existing(id),
+          input: { app: "default", rig: "a/b", utilityModel: null },
+        }),
+      ).toBeNull();
+      expect(
+        await given.store.execute({ kind: "interrupt", target: existing(id), input: { streamed: null } }),
+      ).toBeNull();
+      expect(
+        await given.store.execute({ kind: "rename", target: existing(id), input: { title: "Title" } }),
+      ).toBeNull();
+      expect(await given.store.execute({ kind: "delete", target: existing(id), input: null })).toBeNull();
       expect(await given.store.sessions.find(id)).toBeNull();
     });
 
     it("answers the loaded session only when it was asked for", async () => {
       const id = newId();
-      expect((await given.store.sessions.open(target(id), NOTHING))?.loaded).toBeNull();
-      expect((await given.store.sessions.open(target(id, true), NOTHING))?.loaded).not.toBeNull();
+      expect(
+        (await given.store.execute({ kind: "open", target: target(id), input: NOTHING }))?.loaded,
+      ).toBeNull();
+      expect(
+        (await given.store.execute({ kind: "open", target: target(id, true), input: NOTHING }))?.loaded,
+      ).not.toBeNull();
     });
 
     it("merges user state and announces it, once", async () => {
       const id = newId();
-      await given.store.sessions.open(target(id), { userState: { evm: { chain_id: 1 } }, publicKey: null });
+      await given.store.execute({
+        kind: "open",
+        target: target(id),
+        input: { userState: { evm: { chain_id: 1 } }, publicKey: null },
+      });
       const merged = { userState: { evm: { address: "0xa" } }, publicKey: null };
-      const committed = await given.store.sessions.open(target(id), merged);
+      const committed = await given.store.execute({ kind: "open", target: target(id), input: merged });
       expect(committed?.session.userState).toEqual({ evm: { chain_id: 1, address: "0xa" } });
       expect(types(committed?.events ?? [])).toEqual(["state_changed"]);
-      expect((await given.store.sessions.open(target(id), merged))?.events).toEqual([]);
+      expect(
+        (await given.store.execute({ kind: "open", target: target(id), input: merged }))?.events,
+      ).toEqual([]);
       expect((await load(given.store, id)).session.userState).toEqual({
         evm: { chain_id: 1, address: "0xa" },
       });
@@ -181,61 +270,83 @@ export function describeSessions(openStore: OpenStore): void {
     it("keeps keys of user state that mean something to JavaScript", async () => {
       const id = newId();
       const userState = JSON.parse('{"__proto__": {"a": 1}, "constructor": null}');
-      await given.store.sessions.open(target(id), { userState, publicKey: null });
+      await given.store.execute({ kind: "open", target: target(id), input: { userState, publicKey: null } });
       expect(JSON.stringify((await record(given.store, id)).userState)).toBe(JSON.stringify(userState));
     });
 
     it("refuses user state that is too large, and then creates nothing", async () => {
       const id = newId();
       const tooLarge = { userState: { note: "x".repeat(9000) }, publicKey: null };
-      const committed = await given.store.sessions.open(target(id), tooLarge);
+      const committed = await given.store.execute({ kind: "open", target: target(id), input: tooLarge });
       expect(committed).toMatchObject({ outcome: "user_state_too_large", created: false, events: [] });
       expect(await given.store.sessions.find(id)).toBeNull();
     });
 
     it("binds the first wallet and refuses another one with nothing changed", async () => {
       const id = newId();
-      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      await given.store.execute({
+        kind: "open",
+        target: target(id),
+        input: { userState: null, publicKey: "0xa" },
+      });
       const before = await everything(given.store, id);
       const other = { userState: { a: 1 }, publicKey: "0xb" };
-      expect((await given.store.sessions.open(target(id), other))?.outcome).toBe("wallet_mismatch");
+      expect((await given.store.execute({ kind: "open", target: target(id), input: other }))?.outcome).toBe(
+        "wallet_mismatch",
+      );
       expect(await everything(given.store, id)).toEqual(before);
       const same = { userState: null, publicKey: "0xa" };
-      expect((await given.store.sessions.open(target(id), same))?.outcome).toBe("ok");
+      expect((await given.store.execute({ kind: "open", target: target(id), input: same }))?.outcome).toBe(
+        "ok",
+      );
     });
 
     it("renames and announces it; the same title again announces nothing", async () => {
       const id = newId();
-      await given.store.sessions.open(target(id), NOTHING);
-      const renamed = await given.store.sessions.rename(id, "Mine");
+      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      const renamed = await given.store.execute({
+        kind: "rename",
+        target: existing(id),
+        input: { title: "Mine" },
+      });
       expect(renamed?.session).toMatchObject({ title: "Mine", titleSource: "user" });
       expect(renamed?.events).toEqual([{ number: 1, event: { type: "title_changed", new_title: "Mine" } }]);
-      expect((await given.store.sessions.rename(id, "Mine"))?.events).toEqual([]);
+      expect(
+        (await given.store.execute({ kind: "rename", target: existing(id), input: { title: "Mine" } }))
+          ?.events,
+      ).toEqual([]);
     });
 
     it("keeps how its creator spelled its id, and finds it in lower case alone", async () => {
       const id = newId();
       const spelling = id.toUpperCase();
       const birth = { life: newLife(), model: "a/b", spelling };
-      const first = await given.store.sessions.open(
-        { id, birth, load: true },
-        { ...NOTHING, publicKey: "0xs" },
-      );
+      const first = await given.store.execute({
+        kind: "open",
+        target: { session: id, birth, load: true },
+        input: { ...NOTHING, publicKey: "0xs" },
+      });
       expect(first?.loaded?.session).toMatchObject({ id, spelling });
       const later = { ...birth, spelling: id };
-      await given.store.sessions.open({ id, birth: later, load: false }, NOTHING);
+      await given.store.execute({
+        kind: "open",
+        target: { session: id, birth: later, load: false },
+        input: NOTHING,
+      });
       expect(await given.store.sessions.find(id)).toMatchObject({ id, spelling });
       expect(await given.store.sessions.find(spelling)).toBeNull();
       expect(await given.store.admin.find(id)).toMatchObject({ id, spelling });
       const list = { publicKey: "0xs", apps: ["default"], limit: 10, after: null };
       expect(await given.store.sessions.list(list)).toMatchObject([{ id, spelling }]);
-      expect(await given.store.sessions.remove(id)).toEqual({ life: birth.life, spelling });
+      expect(await given.store.execute({ kind: "delete", target: existing(id), input: null })).toMatchObject({
+        session: { life: birth.life, spelling },
+      });
     });
 
     it("sets the model, creates the session for it and says so", async () => {
       const id = newId();
       const choice = { app: "defi", rig: "local/one", utilityModel: "local/two" };
-      const first = await given.store.sessions.setModel(target(id), choice);
+      const first = await given.store.execute({ kind: "setModel", target: target(id), input: choice });
       expect(first).toMatchObject({
         outcome: "ok",
         created: true,
@@ -249,7 +360,11 @@ export function describeSessions(openStore: OpenStore): void {
       });
       expect(await given.store.sessions.find(id)).toMatchObject(first!.session);
       expect(types(first?.events ?? [])).toEqual(["state_changed"]);
-      const second = await given.store.sessions.setModel(target(id), { ...choice, utilityModel: null });
+      const second = await given.store.execute({
+        kind: "setModel",
+        target: target(id),
+        input: { ...choice, utilityModel: null },
+      });
       expect(second).toMatchObject({ created: false, events: [], session: { utilityModel: "local/two" } });
     });
 
@@ -258,7 +373,9 @@ export function describeSessions(openStore: OpenStore): void {
       await chat(given.store, id, "hello");
       const before = await everything(given.store, id);
       const choice = { app: "defi", rig: "local/one", utilityModel: null };
-      expect((await given.store.sessions.setModel(target(id), choice))?.outcome).toBe("app_mismatch");
+      expect(
+        (await given.store.execute({ kind: "setModel", target: target(id), input: choice }))?.outcome,
+      ).toBe("app_mismatch");
       expect(await everything(given.store, id)).toEqual(before);
     });
 
@@ -312,24 +429,24 @@ export function describeSessions(openStore: OpenStore): void {
         return page.session;
       };
       const birth = { ...target(id).birth, spelling };
-      await store.sessions.open({ ...target(id), birth }, NOTHING);
+      await store.execute({ kind: "open", target: { ...target(id), birth }, input: NOTHING });
       const { life } = await record(store, id);
       expect(await use()).toEqual({ id, life, spelling, unusedMs: 0 });
       await clock.advance(7_000);
       expect(await use()).toMatchObject({ unusedMs: 7_000 });
-      await store.sessions.touch([{ id, life }]);
+      await touch(store, [{ id, life }]);
       expect(await use()).toMatchObject({ unusedMs: 0 });
     });
 
     it("says which of the used sessions no longer exist in that life", async () => {
       const [id, removed, never] = [newId(), newId(), newId()];
-      await given.store.sessions.open(target(id), NOTHING);
-      await given.store.sessions.open(target(removed), NOTHING);
+      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      await given.store.execute({ kind: "open", target: target(removed), input: NOTHING });
       const { life } = await record(given.store, id);
       const old = await record(given.store, removed);
-      await given.store.sessions.remove(removed);
-      await given.store.sessions.open(target(removed), NOTHING);
-      const gone = await given.store.sessions.touch([
+      await given.store.execute({ kind: "delete", target: existing(removed), input: null });
+      await given.store.execute({ kind: "open", target: target(removed), input: NOTHING });
+      const gone = await touch(given.store, [
         { id, life },
         { id: removed, life: old.life },
         { id: never, life: "none" },
@@ -344,8 +461,10 @@ export function describeSessions(openStore: OpenStore): void {
     it("is gone with all that belonged to it, and its life is answered once", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "hello");
-      expect(await given.store.sessions.remove(id)).toMatchObject({ life: turn.life });
-      expect(await given.store.sessions.remove(id)).toBeNull();
+      expect(await given.store.execute({ kind: "delete", target: existing(id), input: null })).toMatchObject({
+        session: { life: turn.life },
+      });
+      expect(await given.store.execute({ kind: "delete", target: existing(id), input: null })).toBeNull();
       expect(await given.store.sessions.find(id)).toBeNull();
       expect(await given.store.sessions.messages(id, null, 10)).toBeNull();
       expect(await given.store.events.after(id, 0, 10)).toBeNull();
@@ -355,9 +474,13 @@ export function describeSessions(openStore: OpenStore): void {
       const id = randomUUID();
       const idempotency = { key: "k", digest: "d" };
       const old = await startTurn(given.store, id, "old", { idempotency });
-      await given.store.turns.checkpoint(old, 0, "old text");
-      await given.store.sessions.remove(id);
-      const opened = await given.store.sessions.open(target(id, true), NOTHING);
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn: old },
+        input: { offset: 0, text: "old text" },
+      });
+      await given.store.execute({ kind: "delete", target: existing(id), input: null });
+      const opened = await given.store.execute({ kind: "open", target: target(id, true), input: NOTHING });
       expect(opened).toMatchObject({ created: true, session: { head: 0, model: MODEL } });
       expect(opened?.session.key).not.toBe(old.sessionKey);
       expect(opened?.session.life).not.toBe(old.life);
@@ -376,9 +499,9 @@ export function describeSessions(openStore: OpenStore): void {
       const keys = new Set<number>();
       for (let life = 0; life < 5; life += 1) {
         const id = randomUUID();
-        const opened = await given.store.sessions.open(target(id), NOTHING);
+        const opened = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
         keys.add(opened?.session.key ?? 0);
-        await given.store.sessions.remove(id);
+        await given.store.execute({ kind: "delete", target: existing(id), input: null });
       }
       expect(keys.size).toBe(5);
     });

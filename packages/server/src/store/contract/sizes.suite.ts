@@ -43,7 +43,8 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
     };
 
     it("are counted once, in portions", async () => {
-      for (let n = 0; n < 2; n += 1) await store.sessions.open(target(randomUUID()), NOTHING);
+      for (let n = 0; n < 2; n += 1)
+        await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
       await uncount();
       expect(await store.sessions.countSizes(2)).toBe(2);
       expect(await store.sessions.countSizes(2)).toBe(1);
@@ -57,14 +58,18 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
     });
 
     it("are counted from 0 in a new session", async () => {
-      const { session } = (await store.sessions.open(target(randomUUID()), NOTHING))!;
+      const { session } = (await store.execute({
+        kind: "open",
+        target: target(randomUUID()),
+        input: NOTHING,
+      }))!;
       expect(await record(store, session.id)).toMatchObject({ messageBytes: 0, eventBytes: 0 });
     });
 
     it("stay uncounted until then, whatever happens to the session", async () => {
       await uncount();
       expect((await chat(store, id, "more", { maxMessageBytes: 1 })).outcome.kind).toBe("accepted");
-      await store.sessions.rename(id, "Mine");
+      await store.execute({ kind: "rename", target: existing(id), input: { title: "Mine" } });
       expect(await store.events.trim({ keepCount: 1, keepAfter: Number.MAX_SAFE_INTEGER, limit: 10 })).toBe(
         1,
       );
@@ -75,7 +80,11 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
 
     it("are counted together with how long a session is kept: an empty one with a wallet is removed soon", async () => {
       const empty = randomUUID();
-      await store.sessions.open(target(empty), { userState: null, publicKey: "0xa" });
+      await store.execute({
+        kind: "open",
+        target: target(empty),
+        input: { userState: null, publicKey: "0xa" },
+      });
       await uncount();
       const expired = () =>
         store.sessions.expire({ emptyBefore: Number.MAX_SAFE_INTEGER, unboundBefore: 0, limit: 10 });
@@ -86,9 +95,9 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
 
     it("are corrected when a log is cut that is smaller than its count, and only when it has grown", async () => {
       await execute("UPDATE sessions SET event_bytes = 9000000");
-      await store.sessions.open(existing(id), NOTHING);
+      await store.execute({ kind: "open", target: existing(id), input: NOTHING });
       expect((await record(store, id)).eventBytes).toBe(9_000_000);
-      await store.sessions.rename(id, "Mine");
+      await store.execute({ kind: "rename", target: existing(id), input: { title: "Mine" } });
       expect((await record(store, id)).eventBytes).toBe(await eventBytes());
       expect(await store.events.after(id, 0, 1)).toMatchObject({ floor: 0 });
     });

@@ -28,7 +28,11 @@ export function describeTurnProgress(openStore: OpenStore): void {
     it("completes with its last step: text, status, usage and events", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
-      const committed = await given.store.turns.complete(turn, step(1, "hi", { usage: USAGE }));
+      const committed = await given.store.execute({
+        kind: "complete",
+        target: { turn },
+        input: { step: step(1, "hi", { usage: USAGE }) },
+      });
       expect(committed).toMatchObject({ outcome: "ok", session: { status: "idle" }, created: false });
       expect(types(committed?.events ?? [])).toEqual(["message_completed", "state_changed"]);
       const { messages, session } = await load(given.store, id);
@@ -39,9 +43,17 @@ export function describeTurnProgress(openStore: OpenStore): void {
     it("keeps a step once that is sent again because its answer was lost", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "what is 12 * 7?"));
-      await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL], []);
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "Let me see."), calls: [CALL], asked: [] },
+      });
       const before = await everything(given.store, id);
-      const again = await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL], []);
+      const again = await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "Let me see."), calls: [CALL], asked: [] },
+      });
       expect(again).toMatchObject({ outcome: "ok", events: [] });
       expect(await everything(given.store, id)).toEqual(before);
       expect(await given.store.turns.history(turn, 1_000)).toMatchObject([{ steps: [{ number: 1 }] }]);
@@ -50,21 +62,55 @@ export function describeTurnProgress(openStore: OpenStore): void {
     it("keeps a step with its calls, then each call's one result, then the last step", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "what is 12 * 7?"));
-      const asked = await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL], []);
+      const asked = await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "Let me see."), calls: [CALL], asked: [] },
+      });
       expect(types(asked?.events ?? [])).toEqual(["message_updated", "tool_update"]);
-      const progress = await given.store.turns.toolProgress(turn, "call-1", { percent: 50 });
+      const progress = await given.store.execute({
+        kind: "toolProgress",
+        target: { turn },
+        input: { callId: "call-1", progress: { percent: 50 } },
+      });
       expect(progress?.events).toMatchObject([{ event: { type: "tool_update", progress: { percent: 50 } } }]);
-      const answered = await given.store.turns.toolResult(turn, OUTCOME);
+      const answered = await given.store.execute({
+        kind: "toolResult",
+        target: { turn },
+        input: { outcome: OUTCOME, starts: [] },
+      });
       expect(types(answered?.events ?? [])).toEqual(["tool_complete", "message_updated"]);
       const before = await everything(given.store, id);
-      const twice = await given.store.turns.toolResult(turn, { ...OUTCOME, output: "another" });
+      const twice = await given.store.execute({
+        kind: "toolResult",
+        target: { turn },
+        input: { outcome: { ...OUTCOME, output: "another" }, starts: [] },
+      });
       expect(twice?.events).toEqual([]);
-      expect((await given.store.turns.toolProgress(turn, "call-1", 1))?.events).toEqual([]);
-      expect((await given.store.turns.toolResult(turn, { ...OUTCOME, callId: "unknown" }))?.events).toEqual(
-        [],
-      );
+      expect(
+        (
+          await given.store.execute({
+            kind: "toolProgress",
+            target: { turn },
+            input: { callId: "call-1", progress: 1 },
+          })
+        )?.events,
+      ).toEqual([]);
+      expect(
+        (
+          await given.store.execute({
+            kind: "toolResult",
+            target: { turn },
+            input: { outcome: { ...OUTCOME, callId: "unknown" }, starts: [] },
+          })
+        )?.events,
+      ).toEqual([]);
       expect(await everything(given.store, id)).toEqual(before);
-      await given.store.turns.complete(turn, step(2, "It is 84."));
+      await given.store.execute({
+        kind: "complete",
+        target: { turn },
+        input: { step: step(2, "It is 84.") },
+      });
       const { messages } = await load(given.store, id);
       expect(messages[1]).toMatchObject({
         content: "Let me see.\n\nIt is 84.",
@@ -79,7 +125,11 @@ export function describeTurnProgress(openStore: OpenStore): void {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       const failure = { code: "model_rate_limited", message: "Too many requests." } as const;
-      const failed = await given.store.turns.fail(turn, "so far", failure);
+      const failed = await given.store.execute({
+        kind: "fail",
+        target: { turn },
+        input: { text: "so far", failure },
+      });
       expect(failed?.session.status).toBe("idle");
       const { messages, systemEvents } = await load(given.store, id);
       expect(messages[1]).toMatchObject({ content: "so far", status: "failed" });
@@ -94,20 +144,30 @@ export function describeTurnProgress(openStore: OpenStore): void {
       const [now, ...later] = ["a", "b", "c", "d"].map((id): ToolCallRecord => {
         return { ...CALL, id, effect: "unsafe", ...(id !== "a" && { phase: "allowed" }) };
       });
-      await given.store.turns.stepWithCalls(turn, step(1, ""), [now!, ...later], []);
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, ""), calls: [now!, ...later], asked: [] },
+      });
       const phases = async () =>
         (await load(given.store, id)).messages[1]?.toolCalls.map(({ phase }) => phase);
       // Asked for together: each sees what the one before has left.
       const [started, answered] = await Promise.all([
-        given.store.turns.startCalls(turn, ["b"]),
-        given.store.turns.toolResult(turn, { ...OUTCOME, callId: "a" }, ["c"]),
+        given.store.execute({ kind: "startCalls", target: { turn }, input: { callIds: ["b"] } }),
+        given.store.execute({
+          kind: "toolResult",
+          target: { turn },
+          input: { outcome: { ...OUTCOME, callId: "a" }, starts: ["c"] },
+        }),
       ]);
       expect(started).toMatchObject({ outcome: "ok", events: [] });
       expect(types(answered?.events ?? [])).toEqual(["tool_complete", "message_updated"]);
       expect(await phases()).toEqual([undefined, "started", "started", "allowed"]);
-      const target = { id, birth: null, load: false };
-      await given.store.turns.interrupt(target, null);
-      expect(await given.store.turns.startCalls(turn, ["d"])).toBeNull();
+      const target = { session: id, birth: null, load: false };
+      await given.store.execute({ kind: "interrupt", target, input: { streamed: null } });
+      expect(
+        await given.store.execute({ kind: "startCalls", target: { turn }, input: { callIds: ["d"] } }),
+      ).toBeNull();
       expect(await phases()).toEqual([undefined, "started", "started", "allowed"]);
       const { messages } = await load(given.store, id);
       expect(messages[1]?.toolResults.map(({ call_id, output }) => [call_id, output])).toEqual([
@@ -127,7 +187,11 @@ export function describeTurnProgress(openStore: OpenStore): void {
         { ...CALL, id: "b", input: { expression: "84" } },
         { ...CALL, id: "c", effect: "unsafe", phase: "allowed" },
       ];
-      await given.store.turns.stepWithCalls(turn, step(1, ""), calls, []);
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, ""), calls, asked: [] },
+      });
       const message = (await load(given.store, id)).messages[1]!;
       expect(openCalls(message)).toEqual(calls.slice(1).map((call) => ({ ...call, text_offset: 0 })));
       expect(message.toolCalls[0]).toEqual({ ...CALL, id: "a", status: "failed", text_offset: 0 });
@@ -140,8 +204,20 @@ export function describeTurnProgress(openStore: OpenStore): void {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       const before = await allEvents(given.store, id);
-      expect(await given.store.turns.checkpoint(turn, 0, "One, ")).toBe(true);
-      expect(await given.store.turns.checkpoint(turn, 5, "two, ")).toBe(true);
+      expect(
+        await given.store.execute({
+          kind: "checkpoint",
+          target: { turn },
+          input: { offset: 0, text: "One, " },
+        }),
+      ).toMatchObject({ outcome: "ok" });
+      expect(
+        await given.store.execute({
+          kind: "checkpoint",
+          target: { turn },
+          input: { offset: 5, text: "two, " },
+        }),
+      ).toMatchObject({ outcome: "ok" });
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "One, two, " });
       expect(await allEvents(given.store, id)).toEqual(before);
       expect((await load(given.store, id)).messages[1]?.content).toBe("");
@@ -150,24 +226,48 @@ export function describeTurnProgress(openStore: OpenStore): void {
     it("takes back text of a model call that was begun again", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
-      await given.store.turns.checkpoint(turn, 0, "first try, ");
-      await given.store.turns.checkpoint(turn, 11, "much of it");
-      await given.store.turns.checkpoint(turn, 0, "second");
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn },
+        input: { offset: 0, text: "first try, " },
+      });
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn },
+        input: { offset: 11, text: "much of it" },
+      });
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn },
+        input: { offset: 0, text: "second" },
+      });
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "second" });
-      await given.store.turns.checkpoint(turn, 6, " try");
-      await given.store.turns.checkpoint(turn, 3, "ret");
+      await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 6, text: " try" } });
+      await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 3, text: "ret" } });
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "secret" });
     });
 
     it("needs checkpointed text no more once its step is finished", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
-      await given.store.turns.checkpoint(turn, 0, "Let me");
-      await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL], []);
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn },
+        input: { offset: 0, text: "Let me" },
+      });
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "Let me see."), calls: [CALL], asked: [] },
+      });
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "" });
-      await given.store.turns.checkpoint(turn, 0, "It");
+      await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "It" } });
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "It" });
-      await given.store.turns.complete(turn, step(2, "It is 84."));
+      await given.store.execute({
+        kind: "complete",
+        target: { turn },
+        input: { step: step(2, "It is 84.") },
+      });
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "" });
     });
   });

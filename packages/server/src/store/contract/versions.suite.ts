@@ -30,14 +30,22 @@ export function describeVersions(openStore: OpenStore): void {
       const id = newId();
       const turn = await startTurn(given.store, id, "hello");
       const seen = [await versionOf(id)];
-      await given.store.sessions.rename(id, "other");
+      await given.store.execute({
+        kind: "rename",
+        target: { session: id, birth: null, load: false },
+        input: { title: "other" },
+      });
       seen.push(await versionOf(id));
-      await given.store.turns.checkpoint(turn, 0, "so ");
+      await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "so " } });
       seen.push(await versionOf(id));
-      await given.store.turns.checkpoint(turn, 3, "far");
+      await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 3, text: "far" } });
       seen.push(await versionOf(id));
       // What was stored and not acknowledged is sent again with what came since.
-      await given.store.turns.checkpoint(turn, 3, "far as");
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn },
+        input: { offset: 3, text: "far as" },
+      });
       seen.push(await versionOf(id));
       await complete(given.store, turn, "so far as that");
       seen.push(await versionOf(id));
@@ -57,9 +65,21 @@ export function describeVersions(openStore: OpenStore): void {
         text: "",
         streamed: null,
       });
-      await given.store.turns.checkpoint(identityOf(turn), 0, "on 👍 ");
-      await given.store.turns.checkpoint(identityOf(turn), 6, "and of");
-      await given.store.turns.checkpoint(identityOf(turn), 10, "on");
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn: identityOf(turn) },
+        input: { offset: 0, text: "on 👍 " },
+      });
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn: identityOf(turn) },
+        input: { offset: 6, text: "and of" },
+      });
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn: identityOf(turn) },
+        input: { offset: 10, text: "on" },
+      });
       const streamed = await given.store.sessions.streamedText(id);
       expect(streamed).toEqual({
         life,

@@ -1,4 +1,4 @@
-import type { ActionPort } from "../command-methods.ts";
+import type { ActionStore } from "../../core/ports/driven/action-store.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { prepare } from "./statement.ts";
@@ -18,7 +18,7 @@ const isDue = prepare<[number | null], { readonly due: boolean }>(
   `SELECT EXISTS (SELECT 1 FROM actions WHERE status = 'pending'
      AND expires_at <= coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)) AS due`,
 );
-export function actionsOf(calls: Calls): ActionPort {
+export function actionsOf(calls: Calls): ActionStore {
   return {
     list: (sessionId, limit) =>
       calls.read(ofSession(sessionId), async (connection) => {

@@ -26,14 +26,18 @@ describe.skipIf(await isWithoutPostgres())("calls that wait for the database", (
     const id = randomUUID();
     const turn = await startTurn(store, id, "hello");
     const calls = [
-      store.turns.checkpoint(turn, 0, "Let "),
-      store.turns.checkpoint(turn, 4, "me"),
-      store.sessions.open(existing(id, true), NOTHING),
-      store.turns.stepWithCalls(turn, step(1, "Let me see."), [], []),
-      store.turns.checkpoint(turn, 0, "It"),
-      store.turns.complete(turn, step(2, "It is so.")),
-      store.sessions.open(existing(id, true), NOTHING),
-      store.turns.checkpoint(turn, 0, "late"),
+      store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "Let " } }),
+      store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 4, text: "me" } }),
+      store.execute({ kind: "open", target: existing(id, true), input: NOTHING }),
+      store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, "Let me see."), calls: [], asked: [] },
+      }),
+      store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "It" } }),
+      store.execute({ kind: "complete", target: { turn }, input: { step: step(2, "It is so.") } }),
+      store.execute({ kind: "open", target: existing(id, true), input: NOTHING }),
+      store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "late" } }),
     ] as const;
     const [, , streaming, , , , ended, late] = await Promise.all(calls);
     expect(streaming?.loaded).toMatchObject({
@@ -52,13 +56,17 @@ describe.skipIf(await isWithoutPostgres())("calls that wait for the database", (
   it("change a session only when those that read it before are done", async () => {
     const store = await openPostgresStore({ url });
     const id = randomUUID();
-    await store.sessions.open(target(id), NOTHING);
+    await store.execute({ kind: "open", target: target(id), input: NOTHING });
     const done: string[] = [];
     const calls: Promise<unknown>[] = [];
     await server.holding(databaseOf(url), "LOCK TABLE messages IN ACCESS EXCLUSIVE MODE", async () => {
       calls.push(store.sessions.messages(id, null, 10).then(() => done.push("read")));
       await server.untilWaiting(databaseOf(url));
-      calls.push(store.sessions.rename(id, "later").then(() => done.push("renamed")));
+      calls.push(
+        store
+          .execute({ kind: "rename", target: existing(id), input: { title: "later" } })
+          .then(() => done.push("renamed")),
+      );
       // Time enough for a change that does not wait.
       for (let count = 0; count < 20; count += 1) await store.probe();
       expect(done).toEqual([]);

@@ -7,7 +7,16 @@ import { useOwnDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy, type FromClient } from "../../../test/tcp-proxy.ts";
 import { OutcomeUnknown } from "../../core/errors.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
-import { NOTHING, chat, everything, record, startTurn, target } from "../contract/testing/scenario.ts";
+import {
+  NOTHING,
+  chat,
+  everything,
+  record,
+  startTurn,
+  target,
+  touch,
+  existing,
+} from "../contract/testing/scenario.ts";
 import { openPostgresStore } from "./open.ts";
 
 type FromServer = Parameters<FromClient>[1]["server"];
@@ -81,7 +90,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
 
   it("ends a transaction of which the database has not noticed that it is lost", async () => {
     const id = randomUUID();
-    await direct.sessions.open(target(id), NOTHING);
+    await direct.execute({ kind: "open", target: target(id), input: NOTHING });
     const url = database.urlBy(proxy.port);
     // Longer than this test: nothing ends the transaction by itself.
     const patient = await openPostgresStore({ url, statementMs: 60_000 });
@@ -89,11 +98,16 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       client.removeAllListeners("close");
       client.destroy();
     });
-    const refused = await patient.sessions.rename(id, "lost").catch((error: unknown) => error);
+    const refused = await patient
+      .execute({ kind: "rename", target: existing(id), input: { title: "lost" } })
+      .catch((error: unknown) => error);
     expect(refused).toMatchObject(UNAVAILABLE);
     expect(refused).toHaveProperty("detail", expect.stringContaining("nothing was changed"));
     // The lock went with the transaction.
-    expect((await direct.sessions.rename(id, "next"))?.session.title).toBe("next");
+    expect(
+      (await direct.execute({ kind: "rename", target: existing(id), input: { title: "next" } }))?.session
+        .title,
+    ).toBe("next");
     await patient.close();
   });
 
@@ -109,7 +123,10 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     });
     const lost = chat(store, id, "hello").catch((error: unknown) => error);
     await cutOff.promise;
-    expect((await direct.sessions.rename(id, "next"))?.session.title).toBe("next");
+    expect(
+      (await direct.execute({ kind: "rename", target: existing(id), input: { title: "next" } }))?.session
+        .title,
+    ).toBe("next");
     expect(await lost).toMatchObject({ status: 503 });
     expect((await record(direct, id)).turnCount).toBe(1);
   });
@@ -184,7 +201,13 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
         chat(store, id, "meanwhile"),
         chat(store, randomUUID(), "meanwhile"),
         store.sessions.find(id),
-        store.turns.claim("owner", [randomUUID()], [], {}),
+        store.executeEach({
+          kind: "claimTurns",
+          owner: "owner",
+          agentMessageIds: [randomUUID()],
+          fullProviders: [],
+          models: {},
+        }),
         store.probe(),
       ]);
       for (const answer of refused) expect(answer).toMatchObject({ reason: UNAVAILABLE });
@@ -230,11 +253,11 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
          BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
        CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON sessions FOR EACH ROW EXECUTE FUNCTION refuse()`);
     const full = { status: 507, code: "insufficient_storage" };
-    const existing = { ...target(id), load: true };
+    const whole = target(id, true);
     const [opened, renamed, born] = await Promise.allSettled([
-      store.sessions.open(existing, NOTHING),
-      store.sessions.rename(id, "changed"),
-      store.sessions.open(target(missing), NOTHING),
+      store.execute({ kind: "open", target: whole, input: NOTHING }),
+      store.execute({ kind: "rename", target: existing(id), input: { title: "changed" } }),
+      store.execute({ kind: "open", target: target(missing), input: NOTHING }),
     ]);
     expect(opened).toMatchObject({
       value: {
@@ -247,17 +270,26 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     });
     expect([renamed, born]).toMatchObject([{ reason: full }, { reason: full }]);
     const bound = { userState: null, publicKey: "0xa" };
-    await expect(store.sessions.open(existing, bound)).rejects.toMatchObject(full);
-    expect(await store.sessions.open({ ...existing, id: missing, birth: null }, NOTHING)).toBeNull();
+    await expect(store.execute({ kind: "open", target: whole, input: bound })).rejects.toMatchObject(full);
+    expect(
+      await store.execute({
+        kind: "open",
+        target: { ...whole, session: missing, birth: null },
+        input: NOTHING,
+      }),
+    ).toBeNull();
     const { life } = session;
     const used = [
       { id: missing, life },
       { id, life },
       { id, life: "another" },
     ];
-    expect(await store.sessions.touch(used)).toEqual([missing, id]);
+    expect(await touch(store, used)).toEqual([missing, id]);
     await database.query("DROP TRIGGER full_disk ON sessions");
-    expect((await store.sessions.rename(id, "changed"))?.session.title).toBe("changed");
+    expect(
+      (await store.execute({ kind: "rename", target: existing(id), input: { title: "changed" } }))?.session
+        .title,
+    ).toBe("changed");
   });
 
   it("does not let a text that the database cannot keep hurt others, and keeps what JSON can", async () => {
@@ -266,7 +298,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect([bad.status, good.status]).toEqual(["rejected", "fulfilled"]);
     expect(await store.sessions.find(id)).toBeNull();
     const userState = { nul: "a\0b", emoji: "👍🏽", quotes: `{"\\,'}` };
-    await store.sessions.open(target(id), { userState, publicKey: null });
+    await store.execute({ kind: "open", target: target(id), input: { userState, publicKey: null } });
     expect((await record(store, id)).userState).toEqual(userState);
   });
 
@@ -275,7 +307,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     await chat(store, held, "one");
     await database.holding(`SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
       const [first, second] = await Promise.allSettled([
-        store.sessions.rename(held, "waits"),
+        store.execute({ kind: "rename", target: existing(held), input: { title: "waits" } }),
         chat(store, free, "goes on"),
       ]);
       expect(first).toMatchObject({ reason: { ...UNAVAILABLE, cause: { code: "55P03" } } });
@@ -283,7 +315,10 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       // Reading waits for nobody.
       expect((await record(store, held)).messageCount).toBe(1);
     });
-    expect((await store.sessions.rename(held, "next"))?.session.title).toBe("next");
+    expect(
+      (await store.execute({ kind: "rename", target: existing(held), input: { title: "next" } }))?.session
+        .title,
+    ).toBe("next");
   });
 
   it("keeps the leases of its turns while all that it does beside waits for somebody", async () => {
@@ -308,7 +343,9 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     const settled: string[] = [];
     const note = (what: string) => () => void settled.push(what);
     await database.holding("LOCK TABLE sessions, leases IN ACCESS EXCLUSIVE MODE", async () => {
-      const renamed = patient.sessions.rename(id, "waits").then(note("renamed"), note("rename refused"));
+      const renamed = patient
+        .execute({ kind: "rename", target: existing(id), input: { title: "waits" } })
+        .then(note("renamed"), note("rename refused"));
       const renewed = patient.turns.renew("owner", [epoch], 10_000);
       await Promise.all([renewed.then(note("renewed"), note("renewal refused")), renamed]);
     });

@@ -30,7 +30,7 @@ describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one
     const url = server.url(database);
     const store = await openPostgresStore({ url });
     const [held, other] = [randomUUID(), randomUUID()];
-    for (const id of [held, other]) await store.sessions.open(target(id), NOTHING);
+    for (const id of [held, other]) await store.execute({ kind: "open", target: target(id), input: NOTHING });
     const connections = new SteppedConnections({ url });
     const isFree = Promise.withResolvers<void>();
     const isOver = Promise.withResolvers<void>();
@@ -72,7 +72,7 @@ describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one
     const url = server.url(await server.createDatabase());
     const store = await openPostgresStore({ url });
     const id = randomUUID();
-    await store.sessions.open(target(id), NOTHING);
+    await store.execute({ kind: "open", target: target(id), input: NOTHING });
     const connections = new Connections({ url });
     let used: Connection | null = null;
     const failed = connections.write(async (connection) => {

@@ -34,8 +34,12 @@ describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else
     const started = await startTurn(store, id, "the question");
     const turn = identityOf(started);
     const asked = { kind: "approval", request: { tool: "the tool", input: {} } } as const;
-    await store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [askOf("a", { asked })]);
-    await store.turns.checkpoint(turn, 0, "the stream");
+    await store.execute({
+      kind: "stepWithCalls",
+      target: { turn },
+      input: { step: step(1, ""), calls: [callOf("a")], asked: [askOf("a", { asked })] },
+    });
+    await store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "the stream" } });
     const item = `INSERT INTO system_events (session_key, number, item) VALUES (${turn.sessionKey}, 1, '{"text":"the system"}')`;
     await database.query(item);
     return started;

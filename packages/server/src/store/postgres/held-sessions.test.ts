@@ -1,5 +1,6 @@
 // Sessions that somebody else has locked: another node that is paused or slow. Who has nothing to do with them must not notice.
 
+import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -18,6 +19,7 @@ import {
   startTurn,
   step,
   target,
+  touch,
 } from "../contract/testing/scenario.ts";
 import { Connections } from "./connections.ts";
 import { type PostgresStoreOptions } from "./open.ts";
@@ -36,7 +38,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
 
   async function sessions(store: Store, count: number): Promise<readonly string[]> {
     const ids = Array.from({ length: count }, () => randomUUID());
-    for (const id of ids) await store.sessions.open(target(id), NOTHING);
+    for (const id of ids) await store.execute({ kind: "open", target: target(id), input: NOTHING });
     return ids;
   }
 
@@ -49,9 +51,13 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const store = await open({ lanes: 1 });
     const [held, ...free] = await sessions(store, 9);
     let isAnswered = false;
-    let waiting: ReturnType<Store["sessions"]["rename"]> | undefined;
+    let waiting: Promise<Committed<unknown> | null> | undefined;
     await holding([held!], async () => {
-      waiting = store.sessions.rename(held!, "waits");
+      waiting = store.execute({
+        kind: "rename",
+        target: { session: held!, birth: null, load: false },
+        input: { title: "waits" },
+      });
       void waiting.then(() => (isAnswered = true));
       const others = [...free, randomUUID(), randomUUID()].map((id) => chat(store, id, "goes on"));
       expect((await Promise.all(others)).every(({ outcome }) => outcome.kind === "accepted")).toBe(true);
@@ -72,11 +78,19 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
       // It is under way by then, and not answered.
       await setImmediate();
       say("two");
-      await store.sessions.rename(other!, "goes on");
+      await store.execute({
+        kind: "rename",
+        target: { session: other!, birth: null, load: false },
+        input: { title: "goes on" },
+      });
       say("three");
       await database.untilWaiting();
       say("four");
-      await store.sessions.rename(other!, "goes on still");
+      await store.execute({
+        kind: "rename",
+        target: { session: other!, birth: null, load: false },
+        input: { title: "goes on still" },
+      });
       expect(done).toEqual([]);
     });
     say("five");
@@ -92,7 +106,11 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const asked: Promise<unknown>[] = [];
     await holding(held, async () => {
       asked.push(...held.slice(0, 6).map((id) => chat(store, id, "waits")));
-      asked.push(...removed.map((id) => store.sessions.remove(id)));
+      asked.push(
+        ...removed.map((id) =>
+          store.execute({ kind: "delete", target: { session: id, birth: null, load: false }, input: null }),
+        ),
+      );
       await database.untilWaiting();
       for (let count = 0; count < 5; count += 1) await chat(store, other!, "goes on", { maxQueued: 10 });
       const [row] = await database.query(
@@ -109,8 +127,24 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const store = await open({ lanes: 1, mostWaitedFor: 1, statementMs: 1000 });
     const [other, ...held] = await sessions(store, 13);
     await holding(held, async () => {
-      const refused = Promise.allSettled(held.map((id) => store.sessions.rename(id, "waits")));
-      expect((await store.sessions.rename(other!, "goes on"))?.session.title).toBe("goes on");
+      const refused = Promise.allSettled(
+        held.map((id) =>
+          store.execute({
+            kind: "rename",
+            target: { session: id, birth: null, load: false },
+            input: { title: "waits" },
+          }),
+        ),
+      );
+      expect(
+        (
+          await store.execute({
+            kind: "rename",
+            target: { session: other!, birth: null, load: false },
+            input: { title: "goes on" },
+          })
+        )?.session.title,
+      ).toBe("goes on");
       for (const answer of await refused) expect(answer).toMatchObject({ reason: UNAVAILABLE });
       // Not one after the other for as long as each would be waited for.
       expect(await refused).toContainEqual({
@@ -118,7 +152,16 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
         reason: expect.objectContaining(NEVER_WAITED_FOR),
       });
     });
-    for (const id of held) expect((await store.sessions.rename(id, "next"))?.session.head).toBe(1);
+    for (const id of held)
+      expect(
+        (
+          await store.execute({
+            kind: "rename",
+            target: { session: id, birth: null, load: false },
+            input: { title: "next" },
+          })
+        )?.session.head,
+      ).toBe(1);
   });
 
   it("hold up nobody else's when they begin their life on a node that is paused", async () => {
@@ -147,7 +190,13 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const [held, free] = [randomUUID(), randomUUID()];
     for (const id of [held, free]) await chat(store, id, "hello");
     const claim = async () => {
-      const claimed = await store.turns.claim("me", [randomUUID(), randomUUID(), randomUUID()], [], {});
+      const claimed = await store.executeEach({
+        kind: "claimTurns",
+        owner: "me",
+        agentMessageIds: [randomUUID(), randomUUID(), randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
       return claimed.map(({ session }) => session.id);
     };
     await holding([held], async () => {
@@ -161,9 +210,15 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const store = await open({ claimAgainMs: 1000 });
     const [held, free] = [randomUUID(), randomUUID()];
     for (const id of [held, free]) await chat(store, id, "hello");
-    let claim: ReturnType<Store["turns"]["claim"]> | undefined;
+    let claim: Promise<readonly Committed<unknown>[]> | undefined;
     await holding([held], async () => {
-      claim = store.turns.claim("me", [randomUUID(), randomUUID(), randomUUID()], [], {});
+      claim = store.executeEach({
+        kind: "claimTurns",
+        owner: "me",
+        agentMessageIds: [randomUUID(), randomUUID(), randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
       while ((await database.query("SELECT 1 FROM leases")).length === 0);
     });
     expect((await claim)?.map(({ session }) => session.id)).toEqual([free, held]);
@@ -174,16 +229,19 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const [held, free] = await sessions(store, 2);
     const lives = new Map<string, string>();
     for (const id of [held!, free!]) lives.set(id, (await record(store, id)).life);
-    const touch = (...ids: string[]) =>
-      store.sessions.touch(ids.map((id) => ({ id, life: lives.get(id) ?? "" })));
+    const noteUse = (...ids: string[]) =>
+      touch(
+        store,
+        ids.map((id) => ({ id, life: lives.get(id) ?? "" })),
+      );
     const usedAt = async (id: string) =>
       (await database.query(`SELECT used_at FROM sessions WHERE id = '${id}'`))[0]?.["used_at"];
     const before = await usedAt(held!);
-    let gone: ReturnType<typeof touch> | undefined;
+    let gone: ReturnType<typeof noteUse> | undefined;
     await holding([held!], async () => {
-      gone = touch(held!, free!, randomUUID());
+      gone = noteUse(held!, free!, randomUUID());
       await database.untilWaiting();
-      expect(await touch(free!)).toEqual([]);
+      expect(await noteUse(free!)).toEqual([]);
     });
     expect(await gone).toHaveLength(1);
     expect(Number(await usedAt(held!))).toBeGreaterThan(Number(before));
@@ -198,7 +256,13 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
       const epochs = turns.map(({ epoch }) => epoch);
       handed = store.turns.handBack("owner", epochs);
       await database.untilWaiting();
-      const [again] = await store.turns.claim("other", [randomUUID()], [], {});
+      const [again] = await store.executeEach({
+        kind: "claimTurns",
+        owner: "other",
+        agentMessageIds: [randomUUID()],
+        fullProviders: [],
+        models: {},
+      });
       expect(again?.session.id).toBe(free);
     });
     expect(await handed).toBe(2);
@@ -255,11 +319,16 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const ids = [randomUUID(), randomUUID()];
     for (const id of ids) {
       const turn = identityOf(await startTurn(store, id, "go"));
-      await store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [askOf("a")]);
-      await store.turns.wait(turn);
+      await store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: { step: step(1, ""), calls: [callOf("a")], asked: [askOf("a")] },
+      });
+      await store.execute({ kind: "wait", target: { turn }, input: null });
     }
     now += 600_000;
-    const expire = async () => (await store.actions.expire(10)).map(({ session }) => session.id);
+    const expire = async () =>
+      (await store.executeEach({ kind: "expireActions", limit: 10 })).map(({ session }) => session.id);
     const trim = () => store.events.trim({ keepCount: 1, keepAfter: now + 1, limit: 10 });
     await holding([ids[0]!], async () => {
       expect(await expire()).toEqual([ids[1]]);
@@ -275,7 +344,9 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const connections = new Connections({ url: database.url });
     const keys: number[] = [];
     for (const id of [high, low])
-      keys.push((await store.sessions.open(target(id), NOTHING))?.session.key ?? 0);
+      keys.push(
+        (await store.execute({ kind: "open", target: target(id), input: NOTHING }))?.session.key ?? 0,
+      );
     for (const sought of [{ ids: [high, low] }, { keys }]) {
       let locked: Promise<unknown> = Promise.resolve();
       await database.holding(`SELECT 1 FROM sessions WHERE id = '${low}' FOR UPDATE`, async (run) => {

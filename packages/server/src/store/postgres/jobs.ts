@@ -1,5 +1,5 @@
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
-import type { JobPort } from "../command-methods.ts";
+import type { JobStore } from "../../core/ports/driven/job-store.ts";
 import { appOf } from "../../core/session.ts";
 import type { TitleRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
@@ -28,7 +28,7 @@ const takeDuty = prepare<[string, number, number]>(
   `INSERT INTO duties AS d (name, due_at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET due_at = $2 WHERE d.due_at <= $3`,
 );
 
-export function jobsOf(calls: Calls): JobPort {
+export function jobsOf(calls: Calls): JobStore {
   return {
     claimTitles: (limit, leaseMs) =>
       calls.alone("titles", async (connection, at) => {

@@ -1,5 +1,6 @@
 // Several nodes on one database: what one of them commits, all of them see, and nothing is done twice.
 
+import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -68,12 +69,13 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     await Promise.all(ids.map((id) => chat(nodes[0]!, id, "hello")));
     const claims = await Promise.all(
       nodes.map((node, index) =>
-        node.turns.claim(
-          `node ${index}`,
-          Array.from({ length: 20 }, () => randomUUID()),
-          [],
-          {},
-        ),
+        node.executeEach({
+          kind: "claimTurns",
+          owner: `node ${index}`,
+          agentMessageIds: Array.from({ length: 20 }, () => randomUUID()),
+          fullProviders: [],
+          models: {},
+        }),
       ),
     );
     const claimed = claims.flat().map(({ session }) => session.id);
@@ -87,9 +89,21 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     const id = randomUUID();
     const late = await startTurn(nodes[0]!, id, "hello", { claim: claimOf("paused") });
     await nodes[1]!.turns.releaseDeadLeases("other");
-    const [again] = await nodes[1]!.turns.claim("other", [randomUUID()], [], {});
+    const [again] = await nodes[1]!.executeEach({
+      kind: "claimTurns",
+      owner: "other",
+      agentMessageIds: [randomUUID()],
+      fullProviders: [],
+      models: {},
+    });
     expect(again?.session.epoch).toBeGreaterThan(late.epoch);
-    expect(await nodes[0]!.turns.checkpoint(late, 0, "late")).toBeNull();
+    expect(
+      await nodes[0]!.execute({
+        kind: "checkpoint",
+        target: { turn: late },
+        input: { offset: 0, text: "late" },
+      }),
+    ).toBeNull();
     expect(await nodes[0]!.turns.renew("paused", [late.epoch], 10_000)).toEqual({ renewed: [], busy: [] });
     await complete(nodes[1]!, again!.outcome!, "answer");
   });
@@ -131,11 +145,15 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     // A server looks for a deadlock once for each wait: late enough that it is there by then, however busy the machine is.
     await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '2s'`);
     const node = await database.open({ statementMs: 10_000 });
-    let renamed: ReturnType<Store["sessions"]["rename"]> | undefined;
+    let renamed: Promise<Committed<unknown> | null> | undefined;
     const job = `SELECT 1 FROM title_jobs WHERE session_key = ${session.key} FOR UPDATE`;
     // It does not look for deadlocks itself, so that the one who came first, the node, is the one who is undone.
     await database.holding(`SET LOCAL deadlock_timeout = '1h'; ${job}`, async (run) => {
-      renamed = node.sessions.rename(id, "Mine");
+      renamed = node.execute({
+        kind: "rename",
+        target: { session: id, birth: null, load: false },
+        input: { title: "Mine" },
+      });
       await database.untilWaiting();
       await run(`SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`);
     });
@@ -144,14 +162,20 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
 
   it("go on when transactions lock each other out", async () => {
     const ids = Array.from({ length: 12 }, () => randomUUID());
-    for (const id of ids) await nodes[0]!.sessions.open(target(id), NOTHING);
+    for (const id of ids) await nodes[0]!.execute({ kind: "open", target: target(id), input: NOTHING });
     const stop = Promise.withResolvers<void>();
     // Somebody who takes the same locks in the wrong order, again and again.
     const disturbing = disturb(ids.toSorted().toReversed(), stop.promise);
     const renamed: Promise<unknown>[] = [];
     for (let round = 0; round < 5; round += 1) {
       const all = nodes.flatMap((node, index) =>
-        ids.map((id) => node.sessions.rename(id, `round ${round} of ${index}`)),
+        ids.map((id) =>
+          node.execute({
+            kind: "rename",
+            target: { session: id, birth: null, load: false },
+            input: { title: `round ${round} of ${index}` },
+          }),
+        ),
       );
       renamed.push(...all);
       await Promise.allSettled(all);

@@ -67,7 +67,13 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     await server.query(database, "SELECT pg_stat_reset()");
     const store = await openPostgresStore({ url });
     for (let count = 0; count < 20; count += 1) await live(store, randomUUID());
-    await store.turns.claim("owner", [randomUUID()], [], {});
+    await store.executeEach({
+      kind: "claimTurns",
+      owner: "owner",
+      agentMessageIds: [randomUUID()],
+      fullProviders: [],
+      models: {},
+    });
     await store.sessions.expire({ emptyBefore: 0, unboundBefore: 0, limit: 10 });
     await store.events.trim({ keepCount: 1000, keepAfter: 0, limit: 10 });
     await store.close();
@@ -111,10 +117,14 @@ async function live(store: Store, id: string): Promise<void> {
   const idempotency = { key: "k", digest: "d" };
   const turn = await startTurn(store, id, "hello", { publicKey: "0xa", idempotency });
   await chat(store, id, "hello", { idempotency });
-  await store.turns.checkpoint(turn, 0, "Hel");
-  await store.turns.stepWithCalls(turn, step(1, "Hello."), [], []);
+  await store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "Hel" } });
+  await store.execute({
+    kind: "stepWithCalls",
+    target: { turn },
+    input: { step: step(1, "Hello."), calls: [], asked: [] },
+  });
   await store.turns.history(turn, 1000);
-  await store.turns.complete(turn, step(2, "Bye."));
+  await store.execute({ kind: "complete", target: { turn }, input: { step: step(2, "Bye.") } });
   await store.sessions.list({ publicKey: "0xa", apps: ["default"], limit: 10, after: null });
   await store.sessions.messages(id, null, 10);
   await store.actions.list(id, 10);

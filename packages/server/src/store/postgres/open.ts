@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { CommandStore, Store } from "../../core/ports/driven/store.ts";
-import { actionMethods, sessionMethods, titleMethods, turnMethods } from "../command-methods.ts";
 import { readMigrations } from "../migrations.ts";
 import { actionsOf } from "./actions.ts";
 import { adminOf } from "./admin.ts";
@@ -90,16 +89,15 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   let closed: Promise<void> | null = null;
   return {
     ...commands,
-    sessions: { ...sessionsOf(calls), ...sessionMethods(commands) },
+    sessions: sessionsOf(calls),
     turns: {
       ...turnsOf(calls),
-      ...turnMethods(commands),
       renew: kept.renew,
       releaseDeadLeases: kept.releaseDeadLeases,
     },
-    actions: { ...actionsOf(calls), ...actionMethods(commands) },
+    actions: actionsOf(calls),
     events: eventsOf(calls),
-    jobs: { ...jobsOf(calls), ...titleMethods(commands) },
+    jobs: jobsOf(calls),
     keys: keysOf(calls),
     secrets: secretsOf(calls),
     admin: adminOf(calls),

@@ -7,7 +7,6 @@ import {
   type ThreadQuery,
 } from "../../core/ports/driven/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
-import type { SessionPort } from "../command-methods.ts";
 import { MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
@@ -21,7 +20,7 @@ const byId = prepare<[string], SessionRow & { readonly now: number }>(
   `SELECT ${SESSION}, floor(extract(epoch FROM now()) * 1000)::bigint AS now FROM sessions WHERE id = $1`,
 );
 
-export function sessionsOf(calls: Calls): SessionPort {
+export function sessionsOf(calls: Calls): SessionStore {
   return {
     find: (id) =>
       calls.look(ofSession(id), async (connection, at) => {

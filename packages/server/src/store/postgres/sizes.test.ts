@@ -16,7 +16,7 @@ describe.skipIf(await isWithoutPostgres())("a database of its own", () => {
   it("counts no session that another transaction holds, waits for none, and counts it the next time", async () => {
     const store = await open();
     const [held, free] = [randomUUID(), randomUUID()];
-    for (const id of [held, free]) await store.sessions.open(target(id), NOTHING);
+    for (const id of [held, free]) await store.execute({ kind: "open", target: target(id), input: NOTHING });
     await database.query("UPDATE sessions SET message_bytes = NULL, event_bytes = NULL");
     await database.holding(`SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
       expect(await store.sessions.countSizes(10)).toBe(1);
@@ -29,7 +29,7 @@ describe.skipIf(await isWithoutPostgres())("a database of its own", () => {
   it("the floor of a log never sinks when a trim comes behind a cut", async () => {
     const store = await open();
     const id = randomUUID();
-    const { session } = (await store.sessions.open(target(id), NOTHING))!;
+    const { session } = (await store.execute({ kind: "open", target: target(id), input: NOTHING }))!;
     await database.query("UPDATE sessions SET head = 5, event_floor = 3");
     await database.connect().use(dropEvents([{ key: session.key, floor: 2 }]));
     expect(await store.events.after(id, 5, 1)).toMatchObject({ floor: 3 });

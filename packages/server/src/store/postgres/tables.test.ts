@@ -20,7 +20,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
       write: async () => {
         const store = await openPostgresStore({ url, statementMs: 500 });
         try {
-          await store.sessions.open(target(randomUUID()), NOTHING);
+          await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
         } finally {
           await store.close();
         }

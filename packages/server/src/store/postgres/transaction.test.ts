@@ -57,7 +57,9 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
 
   it("reads what was committed while it waited for its lock: turns, their messages, and all that a snapshot shows", async () => {
     const { id, again } = await endedTurn();
-    const committed = await askedMeanwhile(again, () => store.turns.interrupt(existing(id, true), null));
+    const committed = await askedMeanwhile(again, () =>
+      store.execute({ kind: "interrupt", target: existing(id, true), input: { streamed: null } }),
+    );
     expect(committed?.session.status).toBe("interrupted");
     expect(committed?.loaded?.messages.map(({ content, status }) => [content, status])).toEqual([
       ["hello", "complete"],
@@ -69,7 +71,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
   it("counts the turns and finds the keys that were committed while it waited for its lock", async () => {
     const { id, again } = await endedTurn();
     const busy = await askedMeanwhile(again, () =>
-      store.turns.chat(existing(id), chatInput("next", { onBusy: "reject" })),
+      store.execute({ kind: "chat", target: existing(id), input: chatInput("next", { onBusy: "reject" }) }),
     );
     expect(busy?.outcome).toEqual({ kind: "rejected", reason: "session_busy" });
     const replayed = await chat(store, id, "next", { idempotency: { key: "k", digest: "d" } });
@@ -78,11 +80,11 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
 
   it("has its time from behind the lock", async () => {
     const id = randomUUID();
-    await store.sessions.open(target(id), NOTHING);
+    await store.execute({ kind: "open", target: target(id), input: NOTHING });
     let released = 0;
     const hold = `SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`;
     await database.holding(hold, async (run) => {
-      const renamed = store.sessions.rename(id, "waits");
+      const renamed = store.execute({ kind: "rename", target: existing(id), input: { title: "waits" } });
       await database.untilWaiting();
       const { rows } = (await run(
         "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
@@ -96,7 +98,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
 
   it("begins a session that is not there, and no other one", async () => {
     const [there, birth, nobodys] = [randomUUID(), randomUUID(), randomUUID()];
-    await store.sessions.open(target(there), NOTHING);
+    await store.execute({ kind: "open", target: target(there), input: NOTHING });
     await begun({ births: [there, birth], others: [nobodys] }, (transaction) => {
       expect([there, birth, nobodys].map((id) => transaction.isHeld(id))).toEqual([false, false, false]);
       expect(transaction.byId(there)).not.toBeNull();
@@ -124,7 +126,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
 
   it("has the session that somebody else has begun while it waited", async () => {
     const [model, birth] = [randomUUID(), randomUUID()];
-    await store.sessions.open(target(model), NOTHING);
+    await store.execute({ kind: "open", target: target(model), input: NOTHING });
     let begins: Promise<number> | undefined;
     // As whoever begins a life does: its lock, then its row.
     const hold = `

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ActionPort } from "../command-methods.ts";
+import type { ActionStore } from "../../core/ports/driven/action-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
-export function prepareActions(database: DatabaseSync, transaction: Transaction): Synchronous<ActionPort> {
+export function prepareActions(database: DatabaseSync, transaction: Transaction): Synchronous<ActionStore> {
   const { facts } = transaction;
   const shown = prepare<[number, number], ActionRow>(
     database,

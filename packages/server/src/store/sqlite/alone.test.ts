@@ -20,21 +20,33 @@ it("a lease that has run out is renewed and lets its turn write, until it is rel
   const { turns } = given.store;
   const turn = identityOf(await startTurn(given.store, randomUUID(), "one"));
   await given.clock.advance(LEASE_MS + 1);
-  expect(await turns.checkpoint(turn, 0, "late")).toBe(true);
+  expect(
+    await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "late" } }),
+  ).toMatchObject({ outcome: "ok" });
   expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({ renewed: [turn.epoch], busy: [] });
   expect(await turns.releaseDeadLeases(null)).toBe(0);
   await given.clock.advance(LEASE_MS);
   expect(await turns.releaseDeadLeases(null)).toBe(1);
   expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({ renewed: [], busy: [] });
-  expect(await turns.checkpoint(turn, 4, ", too late")).toBeNull();
-  expect(await turns.complete(turn, step(1, "too late"))).toBeNull();
+  expect(
+    await given.store.execute({
+      kind: "checkpoint",
+      target: { turn },
+      input: { offset: 4, text: ", too late" },
+    }),
+  ).toBeNull();
+  expect(
+    await given.store.execute({ kind: "complete", target: { turn }, input: { step: step(1, "too late") } }),
+  ).toBeNull();
 });
 
 it("nothing of a turn is written that was interrupted, however long its lease lasts", async () => {
   const { turns } = given.store;
   const id = randomUUID();
   const turn = identityOf(await startTurn(given.store, id, "one"));
-  await turns.interrupt(target(id), null);
+  await given.store.execute({ kind: "interrupt", target: target(id), input: { streamed: null } });
   expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({ renewed: [], busy: [] });
-  expect(await turns.complete(turn, step(1, "late"))).toBeNull();
+  expect(
+    await given.store.execute({ kind: "complete", target: { turn }, input: { step: step(1, "late") } }),
+  ).toBeNull();
 });

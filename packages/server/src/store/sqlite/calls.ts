@@ -1,15 +1,8 @@
 // What the two threads of the store say to each other. Everything here goes through the structured clone.
 
 import type { Store } from "../../core/ports/driven/store.ts";
-import type { ActionPort, JobPort, SessionPort, TurnPort } from "../command-methods.ts";
 
-/** The ports without what commands do. */
-export type Ports = Pick<Store, "events" | "keys" | "secrets" | "admin"> & {
-  readonly sessions: SessionPort;
-  readonly turns: TurnPort;
-  readonly actions: ActionPort;
-  readonly jobs: JobPort;
-};
+export type Ports = Omit<Store, "execute" | "executeEach" | "probe" | "close">;
 
 type Aggregate = keyof Ports;
 

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
-import type { JobPort } from "../command-methods.ts";
+import type { JobStore } from "../../core/ports/driven/job-store.ts";
 import { appOf } from "../../core/session.ts";
 import type { TitleRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";
 
-export function prepareJobs(database: DatabaseSync): Synchronous<JobPort> {
+export function prepareJobs(database: DatabaseSync): Synchronous<JobStore> {
   const due = prepare<[number, number], TitleRow>(
     database,
     `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text

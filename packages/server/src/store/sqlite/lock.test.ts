@@ -58,7 +58,7 @@ describe("one server a data directory", () => {
     const { said } = await start("hold");
     expect(said).toContain(`another Colloquy server (process ${process.pid})`);
     await expect(open()).rejects.toThrow(/another Colloquy server/);
-    await store.sessions.open(target("still-works"), NOTHING);
+    await store.execute({ kind: "open", target: target("still-works"), input: NOTHING });
     await store.close();
   });
 
@@ -82,7 +82,7 @@ describe("one server a data directory", () => {
 
   it("lets administration work beside a running server, on what that has written", async () => {
     const server = await open();
-    await server.sessions.open(target("a"), NOTHING);
+    await server.execute({ kind: "open", target: target("a"), input: NOTHING });
     const { child, said } = await start("administer");
     expect(said).toBe(`ready ${child.pid}`);
     await once(child, "exit");
@@ -91,7 +91,7 @@ describe("one server a data directory", () => {
     const administration = await open("administration");
     expect(await administration.sessions.find("a")).not.toBeNull();
     await administration.close();
-    await server.sessions.open(target("b"), NOTHING);
+    await server.execute({ kind: "open", target: target("b"), input: NOTHING });
     await server.close();
   });
 });

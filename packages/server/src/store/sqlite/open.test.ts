@@ -66,8 +66,8 @@ describe("openSqliteStore", () => {
     const turn = identityOf(await startTurn(store, randomUUID(), "hello"));
     const strange = { when: () => 1 } as never;
     const [progress, opened, found] = await Promise.allSettled([
-      store.turns.toolProgress(turn, "c", strange),
-      store.sessions.open(target("a"), NOTHING),
+      store.execute({ kind: "toolProgress", target: { turn }, input: { callId: "c", progress: strange } }),
+      store.execute({ kind: "open", target: target("a"), input: NOTHING }),
       store.sessions.find("a"),
     ]);
     expect(progress.status).toBe("rejected");
@@ -79,8 +79,14 @@ describe("openSqliteStore", () => {
   it("says what was wrong when a call fails by a mistake", async () => {
     const store = await open(null);
     const turn = identityOf(await startTurn(store, randomUUID(), "hello"));
-    await store.turns.stepWithCalls(turn, step(1, ""), [], []);
-    await expect(store.turns.complete(turn, step(1, ""))).rejects.toThrow(/UNIQUE constraint failed: steps/);
+    await store.execute({
+      kind: "stepWithCalls",
+      target: { turn },
+      input: { step: step(1, ""), calls: [], asked: [] },
+    });
+    await expect(
+      store.execute({ kind: "complete", target: { turn }, input: { step: step(1, "") } }),
+    ).rejects.toThrow(/UNIQUE constraint failed: steps/);
     await store.close();
   });
 

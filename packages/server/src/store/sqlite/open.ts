@@ -5,8 +5,7 @@ import { Worker } from "node:worker_threads";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Selection } from "../../core/commands/selections.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import type { CommandStore, Store } from "../../core/ports/driven/store.ts";
-import { actionMethods, sessionMethods, titleMethods, turnMethods } from "../command-methods.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import { storeClosed, storeFull, storeUnavailable } from "../unavailable.ts";
 import {
   METHODS,
@@ -48,17 +47,14 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const worker = new Worker(new URL("worker.ts", import.meta.url), { workerData, name: "store" });
   await started(worker);
   const calls = new CallQueue(worker, clock, onFatal);
-  const commands: CommandStore = {
+  return {
     execute: <Answer>(command: SessionCommand) => calls.call("execute", [command]) as Promise<Answer>,
     executeEach: <Answer>(selection: Selection) => calls.call("executeEach", [selection]) as Promise<Answer>,
-  };
-  return {
-    ...commands,
-    sessions: { ...proxy(calls, "sessions"), ...sessionMethods(commands) },
-    turns: { ...proxy(calls, "turns"), ...turnMethods(commands) },
-    actions: { ...proxy(calls, "actions"), ...actionMethods(commands) },
+    sessions: proxy(calls, "sessions"),
+    turns: proxy(calls, "turns"),
+    actions: proxy(calls, "actions"),
     events: proxy(calls, "events"),
-    jobs: { ...proxy(calls, "jobs"), ...titleMethods(commands) },
+    jobs: proxy(calls, "jobs"),
     keys: proxy(calls, "keys"),
     secrets: proxy(calls, "secrets"),
     admin: proxy(calls, "admin"),

@@ -8,7 +8,6 @@ import {
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./removal.ts";
-import type { SessionPort } from "../command-methods.ts";
 import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { prepare } from "./statement.ts";
@@ -20,7 +19,7 @@ interface LifeRow {
   readonly life: string;
 }
 
-export function prepareSessions(database: DatabaseSync, transaction: Transaction): Synchronous<SessionPort> {
+export function prepareSessions(database: DatabaseSync, transaction: Transaction): Synchronous<SessionStore> {
   const { facts } = transaction;
   const remove = prepareRemoval(database);
   const countSizes = prepare<[number]>(

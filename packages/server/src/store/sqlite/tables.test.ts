@@ -25,7 +25,7 @@ async function createDatabase(): Promise<GivenDatabase> {
     write: async () => {
       const store = await open("administration");
       try {
-        await store.sessions.open(target(randomUUID()), NOTHING);
+        await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
       } finally {
         await store.close();
       }

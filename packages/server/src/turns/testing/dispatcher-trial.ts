@@ -2,6 +2,7 @@
 
 import { ManualClock } from "../../../test/manual-clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
+import type { CommandStore } from "../../core/ports/driven/store.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { StartedTurn } from "../../core/turn.ts";
 import { Dispatcher } from "../dispatcher.ts";
@@ -55,6 +56,7 @@ export async function start(options: TrialOptions = {}): Promise<DispatcherTrial
   const dispatcher = new Dispatcher({
     // The dispatcher uses only this part of the port.
     store: queue as unknown as TurnStore,
+    commands: { executeEach: queue.executeEach.bind(queue) as CommandStore["executeEach"] },
     running,
     clock,
     owner: "me",

@@ -2,6 +2,7 @@
 // controls what happens between a request and its answer. Transactions run in request order, as in a real
 // store.
 
+import type { ClaimTurns } from "../../core/commands/selections.ts";
 import { providerOf, type StartedTurn } from "../../core/turn.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
@@ -19,9 +20,7 @@ export interface QueuedTurn {
 
 type Claimed = readonly Committed<StartedTurn | null>[];
 
-export class TurnQueue
-  implements Pick<TurnStore, "claim" | "countWaiting" | "releaseDeadLeases" | "handBack">
-{
+export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadLeases" | "handBack"> {
   readonly waiting: QueuedTurn[] = [];
   /** Arguments of `releaseDeadLeases`. */
   readonly releasedFor: (string | null)[] = [];
@@ -35,7 +34,7 @@ export class TurnQueue
   readonly #asked: (() => void)[] = [];
   #chats = 0;
   #epoch = 0;
-  /** Number of upcoming `claim` or `handBack` calls that fail. */
+  /** Number of upcoming `executeEach` or `handBack` calls that fail. */
   failures = 0;
 
   constructor(slots: number) {
@@ -46,7 +45,7 @@ export class TurnQueue
     return this.#asked.length;
   }
 
-  claim(_owner: string, ids: readonly string[], fullProviders: readonly string[]): Promise<Claimed> {
+  executeEach({ agentMessageIds: ids, fullProviders }: ClaimTurns): Promise<Claimed> {
     return this.#ask(() => {
       if (this.failures > 0) {
         this.failures -= 1;

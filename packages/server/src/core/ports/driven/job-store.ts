@@ -1,7 +1,5 @@
 // Pending work that survives a crash: title jobs, expiry of idempotency keys, and duties that one node does for all.
 
-import type { Committed } from "./session-store.ts";
-
 /** A session that needs a title. */
 export interface TitleJob {
   readonly sessionId: string;
@@ -18,8 +16,6 @@ export interface JobStore {
    * the same time.
    */
   claimTitles(limit: number, leaseMs: number): Promise<readonly TitleJob[]>;
-  /** Sets the title unless one is set, and ends the job; `null` if the incarnation is gone. */
-  finishTitle(sessionId: string, life: string, title: string): Promise<Committed<"ok" | "has_title"> | null>;
   /** Returns true if a chat of the session was accepted under this idempotency key in the last 24 hours. */
   isKeyUsed(sessionId: string, key: string): Promise<boolean>;
   /** Removes up to `limit` idempotency keys older than 24 hours; returns how many. */

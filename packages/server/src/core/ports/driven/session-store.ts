@@ -3,11 +3,9 @@
 // disk is full, 503 otherwise) and have then changed nothing, unless it is an `OutcomeUnknown`.
 
 import type { ActionRecord } from "../../action.ts";
-import type { JsonObject } from "../../json.ts";
 import type { MessageRecord } from "../../message.ts";
-import type { ModelChoice } from "../../commands/set-model.ts";
 import type { NumberedEvent } from "../../session-event.ts";
-import type { SessionBirth, SessionRecord } from "../../session.ts";
+import type { SessionRecord } from "../../session.ts";
 import type { SystemEventRecord } from "../../session-event.ts";
 
 /** A session as the store has it now: everything that a snapshot shows. */
@@ -23,15 +21,6 @@ export interface StoredSession {
   readonly checkpointed: string;
 }
 
-/** Which session a transaction is about, and what it begins as when there is none. */
-export interface SessionTarget {
-  readonly id: string;
-  /** `null` where a session must exist already: then nothing is created and the answer is `null`. */
-  readonly birth: SessionBirth | null;
-  /** Whether the answer should hold the session as it is after the transaction. */
-  readonly load: boolean;
-}
-
 /** What a transaction did to a session. */
 export interface Committed<Outcome> {
   readonly outcome: Outcome;
@@ -40,7 +29,7 @@ export interface Committed<Outcome> {
   readonly created: boolean;
   /** The events it appended, in order; a reader who has all before them applies them. */
   readonly events: readonly NumberedEvent[];
-  /** The session after the transaction, when `load` asked for it; never one of another App than was asked under (`core/commands/disposition.ts`). */
+  /** The session after the transaction, when `load` asked for it. Never loaded if the disposition is `hidden`. */
   readonly loaded: StoredSession | null;
 }
 
@@ -91,14 +80,8 @@ export interface MessagePageEnd {
   readonly hasMore: boolean;
 }
 
-/** Methods that take `apps` do nothing, and answer `other_app`, when the session counts as none of them by then. */
+/** Reads and maintenance of sessions. Methods with `apps` return `other_app` if the session counts as none of them. */
 export interface SessionStore {
-  /** The session, created when there is none; merges user state and binds a wallet on the way when they are given. */
-  open(
-    target: SessionTarget,
-    input: { readonly userState: JsonObject | null; readonly publicKey: string | null },
-    apps?: readonly string[],
-  ): Promise<Committed<"ok" | "user_state_too_large" | "wallet_mismatch" | "other_app"> | null>;
   find(id: string): Promise<(SessionRecord & SessionUse) | null>;
   /** Where the sessions stand that exist, in no order; one read, whatever their number. */
   versions(ids: readonly string[]): Promise<readonly SessionVersion[]>;
@@ -110,13 +93,6 @@ export interface SessionStore {
   listKeys(query: Omit<ThreadQuery, "limit">): Promise<readonly number[]>;
   /** The sessions with these keys that still exist and count as one of `apps`, in the order of the keys. */
   byKeys(keys: readonly number[], apps: readonly string[]): Promise<readonly SessionRecord[]>;
-  rename(id: string, title: string, apps?: readonly string[]): Promise<Committed<"ok" | "other_app"> | null>;
-  setModel(target: SessionTarget, choice: ModelChoice): Promise<Committed<"ok" | "app_mismatch"> | null>;
-  /** Removes a session with all that belongs to it. Answers the life that ended, `null` when there was none. */
-  remove(
-    id: string,
-    apps?: readonly string[],
-  ): Promise<Pick<SessionRecord, "life" | "spelling"> | "other_app" | null>;
   /**
    * Where a page ends that begins after the message with id `after` (`null`: with the first): after `limit` messages, or with the one that
    * brings it to `bytes` of stored text, with the session it belongs to. Reads sizes only. `null` when the session or message is unknown.
@@ -137,8 +113,6 @@ export interface SessionStore {
     limit: number,
     apps?: readonly string[],
   ): Promise<readonly MessageRecord[] | "other_app" | null>;
-  /** Notes that sessions were used now. Answers the ids of those that no longer exist in that life. */
-  touch(used: readonly { readonly id: string; readonly life: string }[]): Promise<readonly string[]>;
   /**
    * Removes up to `limit` sessions that were last used before the given times and are not working: empty ones before `emptyBefore`, ones
    * without a wallet before `unboundBefore`; those of an App in `byApp` before the times there. Answers the lives that ended.

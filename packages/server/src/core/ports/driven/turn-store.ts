@@ -1,15 +1,7 @@
-// Turns in the store: the queue, the leases, and what a running turn writes. One method is one transaction. Methods that take a
-// TurnIdentity answer `null`, and have changed nothing, when the turn may no longer write: it was interrupted, its
-// session was deleted, its lease has run out, or another owner has taken it over.
+// Leases of turns, and the turns' history. One method is one transaction. Turns are changed by commands.
 
-import type { AskedAction } from "../../action.ts";
-import type { ChatInput, ChatOutcome } from "../../commands/chat.ts";
-import type { PartialText } from "../../commands/command.ts";
-import type { ToolOutcomeInput } from "../../commands/tool-calls.ts";
-import type { JsonValue } from "../../json.ts";
-import type { MessageRecord, StepCall } from "../../message.ts";
-import type { StartedTurn, StepRecord, TurnFailure, TurnIdentity, TurnState } from "../../turn.ts";
-import type { Committed, SessionTarget } from "./session-store.ts";
+import type { MessageRecord } from "../../message.ts";
+import type { StepRecord, TurnIdentity, TurnState } from "../../turn.ts";
 
 /** One turn of a session's past, as a model is told of it. */
 export interface PastTurn {
@@ -29,28 +21,6 @@ export interface Renewal {
 }
 
 export interface TurnStore {
-  chat(target: SessionTarget, input: ChatInput): Promise<Committed<ChatOutcome> | null>;
-  /**
-   * `streamed` is what this process has of the running turn's text, if it runs it. Does nothing, and answers `other_app`, when the session
-   * counts as none of `apps`.
-   */
-  interrupt(
-    target: SessionTarget,
-    streamed: PartialText | null,
-    apps?: readonly string[],
-  ): Promise<Committed<"ok" | "other_app"> | null>;
-
-  /**
-   * Starts up to `agentMessageIds.length` runnable turns, the longest waiting first. A turn whose attempts are used up is failed
-   * instead: its session is among the answers with `outcome: null`. Turns on one of `fullProviders` (the part of a rig before `/`)
-   * are passed over. `models` are those of each App, its default first: a session whose rig is not among them goes on with the default. Fewer answers than asked for: no other turn was runnable, or somebody else was changing its session: a later call gets it; behind one that was failed the next one is now.
-   */
-  claim(
-    owner: string,
-    agentMessageIds: readonly string[],
-    fullProviders: readonly string[],
-    models: Readonly<Record<string, readonly string[]>>,
-  ): Promise<readonly Committed<StartedTurn | null>[]>;
   /** How many turns wait for an owner or behind another turn, unless that one waits for a person; counting stops at `limit`. */
   countWaiting(limit: number): Promise<number>;
   /**
@@ -74,34 +44,4 @@ export interface TurnStore {
    * does not matter to what is only read.
    */
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
-  /** Keeps text that was streamed: `text` follows the first `offset` characters of the current step's text. */
-  checkpoint(identity: TurnIdentity, offset: number, text: string): Promise<true | null>;
-  /**
-   * A step with the intent of its calls, but of those that are `allowed` and start later. Of a call that is among `asked` a person is asked
-   * instead; each of these is one of `calls`. A call with a refusal has that for its result.
-   */
-  stepWithCalls(
-    identity: TurnIdentity,
-    step: StepRecord,
-    calls: readonly StepCall[],
-    asked: readonly AskedAction[],
-  ): Promise<Committed<"ok"> | null>;
-  /**
-   * Gives the turn up, with its lease, until nobody is asked any more (`waits`); where that is so already it may be claimed at once
-   * (`runnable`). From here on this identity writes no more.
-   */
-  wait(identity: TurnIdentity): Promise<Committed<"waits" | "runnable"> | null>;
-  toolProgress(identity: TurnIdentity, callId: string, progress: JsonValue): Promise<Committed<"ok"> | null>;
-  /** The intent of calls that are `allowed`: once it is committed they may run, and never again where they are `unsafe`. */
-  startCalls(identity: TurnIdentity, callIds: readonly string[]): Promise<Committed<"ok"> | null>;
-  /** The result of a call, with the intent of those that begin in its place. */
-  toolResult(
-    identity: TurnIdentity,
-    outcome: ToolOutcomeInput,
-    starts?: readonly string[],
-  ): Promise<Committed<"ok"> | null>;
-  /** Completes the turn with its last step. */
-  complete(identity: TurnIdentity, step: StepRecord): Promise<Committed<"ok"> | null>;
-  /** Fails the turn. `text` is the whole text that its message keeps. */
-  fail(identity: TurnIdentity, text: string, failure: TurnFailure): Promise<Committed<"ok"> | null>;
 }

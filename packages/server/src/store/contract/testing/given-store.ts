@@ -49,10 +49,14 @@ export function givenStore(openStore: OpenStore, scope: "each" | "all" | "all, w
 }
 
 /** As their users would. */
-async function removeSessions({ admin, sessions }: Store): Promise<void> {
-  const left = await admin.used({ app: null, after: null, limit: 1000 });
-  const removed = await Promise.all(left.map(({ id }) => sessions.remove(id)));
+async function removeSessions(store: Store): Promise<void> {
+  const left = await store.admin.used({ app: null, after: null, limit: 1000 });
+  const removed = await Promise.all(
+    left.map(({ id }) =>
+      store.execute({ kind: "delete", target: { session: id, birth: null, load: false }, input: null }),
+    ),
+  );
   if (removed.length === 1000) throw new Error("There are more sessions than are looked for behind a test");
-  if ((await admin.used({ app: null, after: null, limit: 1 })).length > 0)
+  if ((await store.admin.used({ app: null, after: null, limit: 1 })).length > 0)
     throw new Error("A session is left");
 }

@@ -4,9 +4,10 @@ import { randomUUID } from "node:crypto";
 import type { AskedAction } from "../../../core/action.ts";
 import type { ChatInput } from "../../../core/commands/chat.ts";
 import { plainChat } from "../../../core/commands/testing/plain-chat.ts";
+import type { SessionTarget } from "../../../core/commands/command.ts";
 import type { TurnClaim } from "../../../core/commands/turns.ts";
 import type { MessageRecord, ToolCallRecord } from "../../../core/message.ts";
-import type { SessionTarget, StoredSession } from "../../../core/ports/driven/session-store.ts";
+import type { StoredSession } from "../../../core/ports/driven/session-store.ts";
 import type { Store } from "../../../core/ports/driven/store.ts";
 import type { NumberedEvent } from "../../../core/session-event.ts";
 import type { SessionRecord } from "../../../core/session.ts";
@@ -20,12 +21,25 @@ export function newLife(): string {
 
 /** A session that begins its life if there is none. */
 export function target(id: string, load = false) {
-  return { id, session: id, birth: { life: newLife(), model: MODEL }, load };
+  return { session: id, birth: { life: newLife(), model: MODEL }, load };
 }
 
 /** A session that must exist. */
 export function existing(id: string, load = false) {
-  return { id, session: id, birth: null, load };
+  return { session: id, birth: null, load };
+}
+
+/** Notes the use of incarnations. Returns the ids of those that have ended. */
+export async function touch(
+  store: Store,
+  used: readonly { readonly id: string; readonly life: string }[],
+): Promise<readonly string[]> {
+  const noted = await Promise.all(
+    used.map(({ id, life }) =>
+      store.execute({ kind: "noteUse", target: { session: id, incarnation: life }, input: null }),
+    ),
+  );
+  return used.flatMap(({ id }, index) => (noted[index] === null ? [id] : []));
 }
 
 export const NOTHING = { userState: null, publicKey: null };
@@ -44,7 +58,7 @@ export function chat(store: Store, id: string, text: string, overrides: Partial<
 
 /** A chat that may create its session. */
 export async function chatWith(store: Store, to: SessionTarget, input: ChatInput) {
-  const committed = await store.turns.chat(to, input);
+  const committed = await store.execute({ kind: "chat", target: to, input });
   if (committed === null) throw new Error("There is no such session, and none was created");
   return committed;
 }
@@ -52,7 +66,7 @@ export async function chatWith(store: Store, to: SessionTarget, input: ChatInput
 /** Makes the session one of the App, with one message and nothing that runs. */
 export async function bindTo(store: Store, id: string, app: string): Promise<void> {
   await chat(store, id, "hello", { app });
-  await store.turns.interrupt(target(id), null);
+  await store.execute({ kind: "interrupt", target: target(id), input: { streamed: null } });
 }
 
 /** A chat whose turn starts at once. */
@@ -101,12 +115,20 @@ export function askOf(callId: string, overrides: Partial<AskedAction> = {}): Ask
 }
 
 export async function complete(store: Store, turn: TurnIdentity, text: string) {
-  return present(await store.turns.complete(identityOf(turn), step(1, text)));
+  return present(
+    await store.execute({
+      kind: "complete",
+      target: { turn: identityOf(turn) },
+      input: { step: step(1, text) },
+    }),
+  );
 }
 
 /** The session as the store has it; a session that does not exist fails the test. */
 export async function load(store: Store, id: string): Promise<StoredSession> {
-  return present(present(await store.sessions.open(existing(id, true), NOTHING)).loaded);
+  return present(
+    present(await store.execute({ kind: "open", target: existing(id, true), input: NOTHING })).loaded,
+  );
 }
 
 export async function record(store: Store, id: string): Promise<SessionRecord> {
