@@ -15,7 +15,7 @@ import {
 
 const ALL: readonly LinkName[] = ["clients", "database", "bus"];
 const WITHOUT_BUS: readonly LinkName[] = ["clients", "database"];
-const CI = join(import.meta.dirname, "../../../../.ci/run");
+const CI = join(import.meta.dirname, "../../../../scripts/test-all");
 
 /** The kind, with the affected link. */
 const nameOf = (fault: Fault): string => ("link" in fault ? `${fault.kind} ${fault.link}` : fault.kind);

@@ -1,5 +1,4 @@
-// What the document must say of each operation: where its parameters stand ("?" for those that may be absent), whether it has
-// a body, and every status that it may answer with.
+// The expected OpenAPI document by operation: parameters ("?" marks optional ones), body, and all statuses.
 
 export const OPERATIONS = [
   {
@@ -43,6 +42,18 @@ export const OPERATIONS = [
     parameters: ["header SERVICE-APP-KEY?", "path id", "query after?", "query limit?"],
     body: "none",
     statuses: [200, 400, 401, 403, 404, 408, 417, 429, 431, 500, 503],
+  },
+  {
+    operation: "PUT /api/sessions/{id}/pin",
+    parameters: ["header SERVICE-APP-KEY?", "path id"],
+    body: "none",
+    statuses: [200, 400, 401, 403, 404, 408, 413, 417, 429, 431, 500, 503, 507],
+  },
+  {
+    operation: "DELETE /api/sessions/{id}/pin",
+    parameters: ["header SERVICE-APP-KEY?", "path id"],
+    body: "none",
+    statuses: [200, 400, 401, 403, 404, 408, 413, 417, 429, 431, 500, 503, 507],
   },
   {
     operation: "POST /api/chat",
