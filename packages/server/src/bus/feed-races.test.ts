@@ -127,7 +127,7 @@ describe("streams of one session id in two incarnations", () => {
     await turn("new life");
     expect(old.sink.text).not.toContain("new life");
     const head = (await service.snapshot(id)).last_event_id;
-    await until(() => sink.text.includes(`id: ${head}\n`));
+    expect(sink.text).toContain(`id: ${head}\n`);
     expect(sink.ended).toBeNull();
   });
 });
