@@ -191,10 +191,7 @@ describe("secrets in a running service", () => {
     expect((await secrets("GET", "web-1", key)).json()).toEqual(["ALCHEMY_KEY"]);
 
     const { code, output } = await command("secrets", "rotate-master");
-    expect([code, output]).toEqual([
-      0,
-      expect.stringMatching(/^The (interrupted )?rotation is complete: /),
-    ]);
+    expect([code, output]).toEqual([0, expect.stringMatching(/^The (interrupted )?rotation is complete: /)]);
     const [line = "", ...others] = (await readFile(join(directory, "data/secret.key"), "utf8"))
       .trim()
       .split("\n");
