@@ -133,7 +133,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
         const broken = migrate(connections, [first, indexed]).catch((error: unknown) => error);
         await database.untilWaiting();
         await database.query(
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY a_by_x%'",
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY a_by_x%'",
         );
         expect(await broken).toBeInstanceOf(Error);
       });
@@ -148,7 +148,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       const nodes = [1, 2].map(() => new Connections({ url: database.url }));
       const starting: Promise<void>[] = [];
       const looks =
-        "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_%advisory%lock%' AND pid <> pg_backend_pid()";
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT pg_%advisory%lock%' AND pid <> pg_backend_pid()";
       try {
         await database.holding("INSERT INTO a VALUES (1)", async () => {
           starting.push(migrate(nodes[0]!, [first, indexed]));
@@ -183,7 +183,9 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
           ),
         );
         expect(limits.rows).toEqual([{ statement: "1234ms", lock: "617ms" }]);
-        expect(await database.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'")).toEqual([]);
+        const locks =
+          "SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory' AND datname = current_database()";
+        expect(await database.query(locks)).toEqual([]);
       } finally {
         await one.end();
       }

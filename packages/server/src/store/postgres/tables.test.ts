@@ -36,7 +36,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     const place = await withPostgresTables({ url, access: "beside" }, (store) =>
       Promise.resolve(store.place),
     );
-    expect(place).toMatch(/^postgres:\/\/127.0.0.1:\d+\/test_\d+$/);
+    expect(place).toMatch(/^postgres:\/\/127.0.0.1:\d+\/test_[0-9a-f]+$/);
   });
 
   it("lets one command at a time move or replace data", async () => {
