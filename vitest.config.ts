@@ -19,7 +19,7 @@ export const projectSettings = {
   // A process: signals and open ports of one worker cannot touch another's.
   pool: "forks",
   // Room for a slow, shared machine. No test is timed: this only ends one that hangs.
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   // They start services, databases and browsers.
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
@@ -63,7 +63,8 @@ export default defineConfig({
           exclude: [...configDefaults.exclude, ...SLOW],
         },
       },
-      { test: { ...projectSettings, name: "slow", include: [...SLOW] } },
+      // They start programs, which share the machine with the torture.
+      { test: { ...projectSettings, name: "slow", include: [...SLOW], testTimeout: 180_000 } },
     ],
   },
 });

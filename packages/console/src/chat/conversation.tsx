@@ -15,7 +15,7 @@ import { failureOf, type Failure } from "./failure.ts";
 import { ModelPicker } from "./model-picker.tsx";
 import { SessionIdContext } from "./session-id.tsx";
 import { Thread } from "./thread.tsx";
-import { useModels } from "./use-models.ts";
+import { useModels, type Models } from "./use-models.ts";
 import { useNewestMessages } from "./use-newest-messages.ts";
 import { useFailures, useOutgoing } from "./use-outbox.ts";
 import { Welcome } from "./welcome.tsx";
@@ -25,7 +25,7 @@ import styles from "./thread.module.css";
 export function Conversation(props: ChatPageProps & { readonly sessionId: string }): ReactNode {
   const { sessionId, menu, isDeveloping, onDevelop, onKeyWanted } = props;
   const { snapshot, connection, session } = useSession(sessionId);
-  const known = useModels(sessionId);
+  const known = useSessionModels(sessionId, snapshot);
   const outgoing = useOutgoing(sessionId);
   const messages = useNewestMessages(snapshot?.messages.length ?? null);
   const isBegun = (snapshot?.messages.length ?? 0) > 0;
@@ -114,6 +114,13 @@ function useConversationRuntime(sessionId: string, newest: number, app: string |
     },
   });
   return { runtime, report, ...useFailures(sessionId, runtime) };
+}
+
+/** Returns the models of the session's App, once requests go to that App. */
+function useSessionModels(sessionId: string, snapshot: SessionView["snapshot"]): Models {
+  const { requestApp } = useConnection();
+  const isFollowed = snapshot !== null && (snapshot.app ?? requestApp) === requestApp;
+  return useModels(isFollowed ? sessionId : undefined);
 }
 
 /**

@@ -12,14 +12,15 @@ const NOT_KNOWN = { models: [], isFailed: false } as const;
 
 /**
  * Returns the models of the session's App, or without a session those of the selected App. The first one is
- * the default.
+ * the default. `undefined` requests nothing yet: the service refuses a session under another App.
  */
-export function useModels(sessionId: string | null): Models {
+export function useModels(sessionId: string | null | undefined): Models {
   const { client } = useConnection();
   const [known, setKnown] = useState<Omit<Models, "refetch">>(NOT_KNOWN);
   const [round, setRound] = useState(0);
   const refetch = useCallback(() => setRound((round) => round + 1), []);
   useEffect(() => {
+    if (sessionId === undefined) return;
     const leaving = new AbortController();
     const { signal } = leaving;
     client.listModels({ signal, ...(sessionId !== null && { sessionId }) }).then(

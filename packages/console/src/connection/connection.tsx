@@ -19,6 +19,8 @@ export interface Connection extends Settings {
    * change.
    */
   readonly client: Client;
+  /** The App that the client names in requests. */
+  readonly requestApp: string;
   /** Sets the App of the open conversation, `null` for none. Requests go to that App. */
   readonly follow: (app: string | null) => void;
   /** Requests of the client and of `fetch`. */
@@ -89,8 +91,8 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
     [threads],
   );
   const connection = useMemo(
-    () => ({ ...settings, ...parts, client, follow, fetch, change, remember }),
-    [settings, parts, client, follow, fetch, change, remember],
+    () => ({ ...settings, ...parts, client, requestApp: app, follow, fetch, change, remember }),
+    [settings, parts, client, app, follow, fetch, change, remember],
   );
   return (
     <ConnectionContext value={connection}>
