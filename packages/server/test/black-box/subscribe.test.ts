@@ -69,10 +69,20 @@ describe("GET /api/updates", () => {
       result: { is_error: false, duration_ms: expect.any(Number) },
     });
     const types = new Set(whole.events.map(({ event }) => event.type));
-    for (const type of ["message_created", "message_completed", "message_delta", "state_changed"]) {
+    for (const type of ["message_created", "message_completed", "state_changed"]) {
       expect(types).toContain(type);
     }
     for (const { id, event } of whole.events) expect(id === null).toBe(event.type === "message_delta");
+  });
+
+  it("sends text while it is written", async () => {
+    const session = newSession();
+    const reader = await EventReader.connect(url(), session, { include: "messages" });
+    // Long enough to be still under way when a slow stream has sent the events before it.
+    await chat(url(), session, "count to 100");
+    await reader.find(({ type }) => type === "message_delta");
+    reader.leave();
+    await send(url(), "POST", "/api/interrupt", { session });
   });
 
   it.each([
