@@ -80,7 +80,9 @@ describe("GET /api/updates", () => {
     const reader = await EventReader.connect(url(), session, { include: "messages" });
     // Long enough to be still under way when a slow stream has sent the events before it.
     await chat(url(), session, "count to 100");
-    await reader.find(({ type }) => type === "message_delta");
+    const { id, event } = await reader.find(({ type }) => type === "message_delta");
+    expect(id).toBeNull();
+    expect(event).toMatchObject({ session_id: session, text: expect.stringMatching(/\d/) });
     reader.leave();
     await send(url(), "POST", "/api/interrupt", { session });
   });
