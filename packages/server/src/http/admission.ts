@@ -5,7 +5,7 @@ import type { AppKeys } from "../core/ports/driving/key-service.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { AdmitChange, AdmitNewSession, Readiness, Services } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { appKey, SESSION_HEADER } from "./headers.ts";
+import { appKey, SESSION_HEADER } from "./request.ts";
 import { addressKeyOf, trustedProxies } from "./client-address.ts";
 import { sessionOfHeader, sessionOfPath } from "./app-access.ts";
 import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";

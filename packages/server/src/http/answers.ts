@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
 import type { Edge } from "./edge.ts";
 import { asEventStream } from "./event-stream.ts";
-import { textHeader } from "./headers.ts";
+import { textHeader } from "./request.ts";
 import type { RequestLog } from "./request-log.ts";
 
 /**

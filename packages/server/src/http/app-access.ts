@@ -11,8 +11,7 @@ import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { ConversationService, StreamAccess } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { type AccessHooks, type AccessHooksAtWork, forget, hooks, refusedBehind } from "./access-hooks.ts";
-import { appKey, SESSION_HEADER } from "./headers.ts";
-import type { Query } from "./query.ts";
+import { appKey, type Query, SESSION_HEADER } from "./request.ts";
 
 export interface AppAccessParts {
   readonly keys: AppKeys;

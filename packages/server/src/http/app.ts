@@ -25,7 +25,7 @@ import { capConnections } from "./concurrency-limits.ts";
 import { consoleRoutes } from "./console.ts";
 import { NO_ACCESS } from "./access-hooks.ts";
 import { AppAccess } from "./app-access.ts";
-import { parseBody, compileSerializer, compileValidator } from "./validation.ts";
+import { compileSerializer, compileValidator, parseBody } from "./request.ts";
 import { createEdge, type Edge } from "./edge.ts";
 import { KEEP_ALIVE_MS, type HttpConfig } from "./http-config.ts";
 import { finishAfterHalfClose, lingerAfterLastAnswer } from "./connections.ts";

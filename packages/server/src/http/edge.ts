@@ -8,7 +8,7 @@ import { ServiceError, InvalidRequest } from "../core/errors.ts";
 import { isLoopbackName } from "../core/loopback.ts";
 import { rateLimitFields } from "./budgets.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { readTarget } from "./query.ts";
+import { readTarget, timesSent } from "./request.ts";
 
 export interface Edge {
   /** Returns the problem of a request independent of its route, or `null`. Stores the parsed query on the request. */
@@ -165,7 +165,8 @@ function hostCheck(config: Pick<HttpConfig, "loopback" | "allowedHosts">): HostC
   // The last host that passed: nearly all clients send the same one.
   let known: string | undefined;
   return (message) => {
-    if (hasSecondHost(message.rawHeaders)) return twoHosts();
+    // A proxy may have used the other one (RFC 9112 section 3.2).
+    if (timesSent(message, "host") > 1) return twoHosts();
     const host = requestHost(message);
     if (host === known && host !== undefined) return null;
     if (host === undefined) {
@@ -196,16 +197,6 @@ function requestHost(message: IncomingMessage): string | undefined {
     return target.slice(target.indexOf("://") + 3).split(/[/?#]/, 1)[0];
   }
   return message.headers.host;
-}
-
-/** Returns true if the field was sent twice: a proxy may have used the other value (RFC 9112 section 3.2). */
-function hasSecondHost(rawHeaders: readonly string[]): boolean {
-  let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length === 4 && name.toLowerCase() === "host") count += 1;
-  }
-  return count > 1;
 }
 
 function isForAnyHost({ url = "" }: IncomingMessage): boolean {

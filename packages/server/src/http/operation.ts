@@ -46,7 +46,7 @@ export function refusals<Status extends Refusal>(
   return Object.fromEntries(entries) as Record<Status | Anywhere, RefusalSchema>;
 }
 
-/** Request headers, for the document; `headers.ts` reads them. */
+/** Request headers, for the document; `request.ts` reads them. */
 export const HEADERS = {
   session: {
     "X-Session-Id": SessionId.meta({

@@ -10,7 +10,7 @@ import type { Registry } from "prom-client";
 import { completeDocument } from "./openapi-document.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
-import { compileSerializer, compileValidator } from "./validation.ts";
+import { compileSerializer, compileValidator } from "./request.ts";
 
 const ADMIN_KEY = {
   type: "http",

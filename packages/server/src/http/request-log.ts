@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { ServiceError } from "../core/errors.ts";
-import { SESSION_HEADER } from "./headers.ts";
+import { SESSION_HEADER } from "./request.ts";
 import type { HttpMetrics } from "./metrics.ts";
 
 declare module "fastify" {

@@ -1,7 +1,7 @@
 import { Json } from "@colloquy/protocol";
 import { z } from "zod";
 import { Action } from "../documented.ts";
-import { requiredSessionId } from "../headers.ts";
+import { requiredSessionId } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 

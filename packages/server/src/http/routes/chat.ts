@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import { untilGone, preferredWait } from "../prefer.ts";
 import { Snapshot } from "../documented.ts";
-import { idempotencyKey, requiredSessionId, textHeader } from "../headers.ts";
+import { idempotencyKey, preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName, ClientId, optional, PublicKey, UserStateField, UserStateText } from "../parameters.ts";
 import { CHAT_BODY_MAX_BYTES } from "../problem.ts";

@@ -1,7 +1,7 @@
 import { ModelList } from "@colloquy/protocol";
 import { z } from "zod";
 import { AppDescriptor, SetModelResult } from "../documented.ts";
-import { optionalSessionId, requiredSessionId } from "../headers.ts";
+import { optionalSessionId, requiredSessionId } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName, optional } from "../parameters.ts";
 import { DEFAULT_APP } from "../../core/session.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
-import { requiredSessionId } from "../headers.ts";
+import { requiredSessionId } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { IdPath, limitUpTo, optional, PublicKey } from "../parameters.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";

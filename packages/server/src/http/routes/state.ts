@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { SnapshotView } from "../../core/ports/driving/services.ts";
-import { untilGone, preferredWait } from "../prefer.ts";
 import { Snapshot } from "../documented.ts";
-import { requiredSessionId, textHeader } from "../headers.ts";
+import { preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { ClientId, optional, UserStateText } from "../parameters.ts";
 import { UNTIMED } from "../request-log.ts";

@@ -6,7 +6,7 @@ import { InvalidRequest, ServiceError } from "../../core/errors.ts";
 import type { StreamRequest } from "../../core/ports/driving/services.ts";
 import { UpdateEvent } from "../documented-events.ts";
 import { EventStream } from "../event-stream.ts";
-import { requiredSessionId, textHeader } from "../headers.ts";
+import { requiredSessionId, textHeader } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { optional } from "../parameters.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { InvalidRequest } from "../core/errors.ts";
-import { readTarget } from "./query.ts";
+import { preferredWait, readTarget } from "./request.ts";
 
 describe("a request target", () => {
   it("is read name by name, escapes and plus signs decoded", () => {
@@ -58,5 +58,32 @@ describe("a request target", () => {
         }
       }),
     );
+  });
+});
+
+describe("Prefer: wait", () => {
+  it.each([
+    [null, 0],
+    ["", 0],
+    ["wait=10", 10_000],
+    ["Wait=10", 10_000],
+    ['wait="10"', 10_000],
+    ["wait = 10", 10_000],
+    ["respond-async, wait=5", 5000],
+    ["respond-async,wait=5;x=y, handling=lenient", 5000],
+    ["wait=60", 60_000],
+    ["wait=61", 60_000],
+    ["wait=99999999999999999999999999", 60_000],
+    ["wait=0", 0],
+    ["wait=3, wait=9", 3000],
+    ["wait=x, wait=9", 0],
+    ["wait", 0],
+    ["wait=", 0],
+    ["wait=-1", 0],
+    ["wait=1.5", 0],
+    ["waiter=5", 0],
+    ['foo="a, wait=5"', 0],
+  ])("%j waits %d ms", (header, milliseconds) => {
+    expect(preferredWait(header)).toBe(milliseconds);
   });
 });
