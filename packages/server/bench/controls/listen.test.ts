@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { expect, it } from "vitest";
-import { KEEP_ALIVE_MS } from "../../src/http/http-config.ts";
+import { KEEP_ALIVE_MS } from "../../src/http/connections.ts";
 import { listenOnFreePort } from "./listen.ts";
 
 it("controls keep idle connections as long as Colloquy does", async () => {

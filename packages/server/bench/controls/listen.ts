@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
-import { KEEP_ALIVE_MS } from "../../src/http/http-config.ts";
+import { KEEP_ALIVE_MS } from "../../src/http/connections.ts";
 
 /**
  * Listens on a free loopback port and returns it. Keeps idle connections as long as Colloquy: rarely used

@@ -61,7 +61,7 @@ async function refusalOf(
   request.spent = spent;
   try {
     // Count first, so that concurrent guesses are all counted.
-    await (isRight ? budgets.check("adminKeys", address, spent) : budgets.spend("adminKeys", address, spent));
+    await budgets[isRight ? "check" : "spend"]("admin-keys", address, spent);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     // Count alone while the database is down: operators need this area most then.

@@ -3,10 +3,9 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
-import type { Edge } from "./edge.ts";
+import type { Edge, RequestLog } from "./edge.ts";
 import { asEventStream } from "./event-stream.ts";
 import { textHeader } from "./request.ts";
-import type { RequestLog } from "./request-log.ts";
 
 /**
  * Snapshots up to this many bytes are sent as a string: Node writes head and body at once through a stack buffer (16 KiB), which

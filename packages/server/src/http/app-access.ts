@@ -2,18 +2,38 @@
 // precedes validation and 403 follows it (contract section 6): a hook checks the key before the body is read, and the route checks
 // access once the request is valid. Both repeat after a slow body or a delayed answer: keys end, and sessions are bound to Apps.
 
-import type { FastifyRequest } from "fastify";
+import type { FastifyError, FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
 import { OtherApp, ServiceError } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { AppKeys, KeyGrant } from "../core/ports/driving/key-service.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import type { ConversationService, StreamAccess } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { type AccessHooks, type AccessHooksAtWork, forget, hooks, refusedBehind } from "./access-hooks.ts";
 import { appKey, type Query, SESSION_HEADER } from "./request.ts";
 
-export interface AppAccessParts {
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Apps that the request's key opens; `null` before the check, and for a missing or bad key. */
+    keyGrant: KeyGrant | null;
+    /** The App of the request's session if it matters, else `default`. */
+    sessionApp: string;
+    /** The session as found in the store; `null` if it was not looked up. */
+    sessionSeen: SessionVersion | null;
+    /** Id of a session whose App the command's transaction will check; `null` for none, and after that. */
+    unseenSession: string | null;
+  }
+  interface FastifyContextConfig {
+    /** True if a session of a non-default App needs that App's key whatever `requireKey` says. */
+    needsAppKey?: true;
+  }
+}
+
+/** Initial values of the decorated properties. */
+export const NO_ACCESS = { keyGrant: null, sessionApp: DEFAULT_APP, sessionSeen: null, unseenSession: null };
+
+interface AppAccessParts {
   readonly keys: AppKeys;
   readonly apps: AppCatalog;
   readonly conversations: Pick<ConversationService, "appOf">;
@@ -22,7 +42,7 @@ export interface AppAccessParts {
 export class AppAccess {
   readonly #keys: AppKeys;
   readonly #apps: AppCatalog;
-  readonly #conversations: Pick<ConversationService, "appOf">;
+  readonly #conversations: AppAccessParts["conversations"];
 
   constructor({ keys, apps, conversations }: AppAccessParts) {
     this.#keys = keys;
@@ -67,7 +87,7 @@ export class AppAccess {
    * Hooks of operations on an App's models: the App in the query, else the session's, else the one that the key opens. `changes` is
    * true if the operation always needs the App's key.
    */
-  ofModels({ changes }: { readonly changes: boolean }): AccessHooks {
+  ofModels({ changes }: { readonly changes: boolean }) {
     return hooks((request) => this.#requireForModels(request, changes));
   }
 
@@ -161,14 +181,18 @@ export class AppAccess {
     return new KeyedStream(this.#keys, key, request.keyGrant);
   }
 
-  #atWork(sessionOf: (request: FastifyRequest) => string | null): AccessHooksAtWork {
+  #atWork(sessionOf: (request: FastifyRequest) => string | null) {
     const check = (request: FastifyRequest): Promise<void> | undefined => {
       const hasKey = appKey(request.raw) !== null;
       request.unseenSession = hasKey ? null : sessionOf(request);
       return hasKey ? this.requireKeyForSession(request, sessionOf(request)) : undefined;
     };
-    const look = (request: FastifyRequest) => this.requireKeyForSession(request, request.unseenSession);
-    return { ...hooks(check), errorHandler: refusedBehind(look) };
+    /** Passes a refusal on unless the session's App requires a key, which precedes it. */
+    const errorHandler = async (error: FastifyError, request: FastifyRequest): Promise<never> => {
+      await this.requireKeyForSession(request, request.unseenSession);
+      throw error;
+    };
+    return { ...hooks(check), errorHandler };
   }
 
   /** Returns the Apps whose sessions need no key. */
@@ -224,6 +248,35 @@ export class AppAccess {
     const settings = this.#apps.get(app);
     return settings === null || settings.requireKey === "all";
   }
+}
+
+/**
+ * Returns route options that check before the body is read and, if there is a body, again afterwards: only a body can delay the
+ * second check (RFC 9112 section 6). `check` rejects with a 401, and returns no promise if nothing needs checking.
+ */
+function hooks(check: (request: FastifyRequest) => Promise<void> | undefined) {
+  const preParsing: preParsingHookHandler = (request, _reply, payload, done) =>
+    goOn(check(request), (error) => done(error, payload));
+  const preValidation: preValidationHookHandler = (request, _reply, done) => {
+    if (!hasBody(request)) return done();
+    forget(request);
+    goOn(check(request), (error) => (error === null ? done() : done(error)));
+  };
+  return { preParsing, preValidation };
+}
+
+function goOn(checked: Promise<void> | undefined, done: (error: Error | null) => void): void {
+  if (checked === undefined) done(null);
+  else void checked.then(() => done(null), done);
+}
+
+function hasBody({ raw: { headers } }: FastifyRequest): boolean {
+  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
+}
+
+/** Clears the results of an earlier check. */
+function forget(request: FastifyRequest): void {
+  Object.assign(request, NO_ACCESS);
 }
 
 /** Validation reports errors later; only a string names an App. */

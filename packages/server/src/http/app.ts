@@ -23,17 +23,22 @@ import { createAnswers } from "./answers.ts";
 import { Budgets } from "./budgets.ts";
 import { capConnections } from "./concurrency-limits.ts";
 import { consoleRoutes } from "./console.ts";
-import { NO_ACCESS } from "./access-hooks.ts";
-import { AppAccess } from "./app-access.ts";
+import { AppAccess, NO_ACCESS } from "./app-access.ts";
 import { compileSerializer, compileValidator, parseBody } from "./request.ts";
-import { createEdge, type Edge } from "./edge.ts";
-import { KEEP_ALIVE_MS, type HttpConfig } from "./http-config.ts";
-import { finishAfterHalfClose, lingerAfterLastAnswer } from "./connections.ts";
+import {
+  createEdge,
+  createRequestLog,
+  type Edge,
+  type HttpConfig,
+  type RequestLog,
+  type Stopwatch,
+  UNTIMED,
+} from "./edge.ts";
+import { finishAfterHalfClose, KEEP_ALIVE_MS, lingerAfterLastAnswer } from "./connections.ts";
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
 import { continueInTurn, HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
 import { referenceRoutes } from "./reference.ts";
-import { createRequestLog, UNTIMED, type RequestLog, type Stopwatch } from "./request-log.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { STATE_ROUTE } from "./routes/state.ts";

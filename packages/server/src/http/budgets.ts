@@ -8,78 +8,35 @@ const WINDOW_MS = 60_000;
 /** Maximum number of keys in memory; the oldest windows are evicted first. */
 const REMEMBERED = 100_000;
 
-export type BudgetName =
-  | "reads"
-  | "sessionReads"
-  | "writes"
-  | "sessionWrites"
-  | "chats"
-  | "keyChats"
-  | "repeats"
-  | "secrets"
-  | "keySecrets"
-  | "newSessions"
-  | "keyNewSessions"
-  | "adminKeys";
-
-interface BudgetRow {
-  /** Name in header fields, and key prefix in shared counts. */
-  readonly name: string;
+interface Budget {
   /** Description in a refusal. */
   readonly what: string;
   readonly limit: keyof RateLimits | number;
-  /** True if all nodes count together. */
-  readonly isShared: boolean;
+  /** True if each node counts by itself. */
+  readonly isLocal?: boolean;
   /** True if each node also counts locally, so that concurrent requests cannot pass while the shared count is pending. */
   readonly isGuarded?: boolean;
 }
 
-const BUDGETS: Readonly<Record<BudgetName, BudgetRow>> = {
-  reads: { name: "reads", what: "requests", limit: "readsPerMinute", isShared: false },
-  sessionReads: {
-    name: "session-reads",
-    what: "requests about one session",
-    limit: "sessionReadsPerMinute",
-    isShared: false,
-  },
-  writes: { name: "writes", what: "changes", limit: "writesPerMinute", isShared: true },
-  sessionWrites: {
-    name: "session-writes",
-    what: "changes of one session",
-    limit: "sessionWritesPerMinute",
-    isShared: true,
-  },
-  chats: { name: "chats", what: "messages", limit: "chatsPerMinute", isShared: true },
-  keyChats: {
-    name: "key-chats",
-    what: "messages of one App key",
-    limit: "keyChatsPerMinute",
-    isShared: true,
-  },
+/** By name in header fields, which is the key prefix in shared counts. */
+const BUDGETS = {
+  reads: { what: "requests", limit: "readsPerMinute", isLocal: true },
+  "session-reads": { what: "requests about one session", limit: "sessionReadsPerMinute", isLocal: true },
+  writes: { what: "changes", limit: "writesPerMinute" },
+  "session-writes": { what: "changes of one session", limit: "sessionWritesPerMinute" },
+  chats: { what: "messages", limit: "chatsPerMinute" },
+  "key-chats": { what: "messages of one App key", limit: "keyChatsPerMinute" },
   // As many as chats, so that guessed keys cannot query the store without limit.
-  repeats: { name: "repeats", what: "repeated messages", limit: "chatsPerMinute", isShared: true },
-  secrets: { name: "secrets", what: "requests about secrets", limit: "chatsPerMinute", isShared: true },
-  keySecrets: {
-    name: "key-secrets",
-    what: "requests about secrets of one App key",
-    limit: "keyChatsPerMinute",
-    isShared: true,
-  },
-  newSessions: {
-    name: "new-sessions",
-    what: "new sessions",
-    limit: "newSessionsPerMinute",
-    isShared: true,
-  },
+  repeats: { what: "repeated messages", limit: "chatsPerMinute" },
+  secrets: { what: "requests about secrets", limit: "chatsPerMinute" },
+  "key-secrets": { what: "requests about secrets of one App key", limit: "keyChatsPerMinute" },
+  "new-sessions": { what: "new sessions", limit: "newSessionsPerMinute" },
   // The limit comes with each count.
-  keyNewSessions: {
-    name: "key-new-sessions",
-    what: "new sessions of one App key",
-    limit: "newSessionsPerMinute",
-    isShared: true,
-  },
-  adminKeys: { name: "admin-keys", what: "wrong admin keys", limit: 10, isShared: true, isGuarded: true },
-};
+  "key-new-sessions": { what: "new sessions of one App key", limit: "newSessionsPerMinute" },
+  "admin-keys": { what: "wrong admin keys", limit: 10, isGuarded: true },
+} as const satisfies Readonly<Record<string, Budget>>;
+
+export type BudgetName = keyof typeof BUDGETS;
 
 /** A promise only if several processes count together; a single process returns or throws synchronously. */
 export type Counted = void | Promise<void>;
@@ -92,7 +49,7 @@ export interface Spent {
   readonly endsInMs: number;
 }
 
-export interface BudgetOptions {
+interface BudgetOptions {
   readonly limits: RateLimits;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -102,12 +59,13 @@ export interface BudgetOptions {
 
 export class Budgets {
   readonly #options: BudgetOptions;
-  readonly #here = new Map<BudgetName, WindowCounter>();
-  readonly #full: FullKeys;
+  readonly #here = new Map<BudgetName, Windows>();
+  /** Used-up shared budgets. */
+  readonly #full: Windows;
 
   constructor(options: BudgetOptions) {
     this.#options = options;
-    this.#full = new FullKeys(options.now);
+    this.#full = new Windows(options.now);
   }
 
   limitOf(budget: BudgetName): number {
@@ -128,62 +86,55 @@ export class Budgets {
     return this.#look(budget, key, spent, this.limitOf(budget) - 1, "peek");
   }
 
-  #look(budget: BudgetName, key: string, spent: Spent[], most: number, how: "take" | "peek"): Counted {
-    const { name, what, isShared, isGuarded } = BUDGETS[budget];
+  #look(name: BudgetName, key: string, spent: Spent[], most: number, how: "take" | "peek"): Counted {
+    const { what, isLocal = false, isGuarded = false }: Budget = BUDGETS[name];
     const { counters } = this.#options;
     const limit = how === "take" ? most : most + 1;
     const settle = ({ count, endsInMs }: WindowCount): void => {
       spent.push({ name, limit, left: Math.max(0, limit - count), endsInMs });
       if (count > most) throw tooOften(limit, what, endsInMs);
     };
-    if (!isShared || counters === null) return settle(this.#counterOf(budget)[how](key));
-    if (isGuarded === true) {
-      const here = this.#counterOf(budget)[how](key);
+    if (isLocal || counters === null) return settle(this.#windowsOf(name)[how](key));
+    if (isGuarded) {
+      const here = this.#windowsOf(name)[how](key);
       if (here.count > most) return settle(here);
     }
     const shared = `${name} ${key}`;
     // Refuse from memory: repeated requests over the limit cost the others nothing.
-    const fullMs = this.#full.leftOf(shared);
-    if (fullMs > 0) return settle({ count: Infinity, endsInMs: fullMs });
+    const full = this.#full.peek(shared);
+    if (full.count > 0) return settle(full);
     return counters[how](shared, WINDOW_MS).then((counted) => {
-      if (counted.count > most) this.#full.note(shared, counted.endsInMs);
+      if (counted.count > most) this.#full.fill(shared, counted.endsInMs);
       settle(counted);
     });
   }
 
-  #counterOf(budget: BudgetName): WindowCounter {
-    let counter = this.#here.get(budget);
-    if (counter === undefined) {
-      counter = new WindowCounter(this.#options.now);
-      this.#here.set(budget, counter);
+  #windowsOf(budget: BudgetName): Windows {
+    let windows = this.#here.get(budget);
+    if (windows === undefined) {
+      windows = new Windows(this.#options.now);
+      this.#here.set(budget, windows);
     }
-    return counter;
+    return windows;
   }
 }
 
-interface Window {
-  readonly endsAt: number;
-  count: number;
-}
-
 /** Counts in memory, synchronously, so that callers commit in the same turn of the event loop. */
-class WindowCounter {
+class Windows {
   readonly #now: () => number;
-  /** By start of the window. */
-  readonly #windows = new Map<string, Window>();
+  /** In insertion order, by which they are evicted. */
+  readonly #windows = new Map<string, { readonly endsAt: number; count: number }>();
 
-  /** @param now Monotonic milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
   take(key: string): WindowCount {
     const now = this.#now();
-    this.#forget(now);
-    let window = this.#windows.get(key);
+    let window = this.#find(key, now);
     if (window === undefined) {
       window = { endsAt: now + WINDOW_MS, count: 0 };
-      this.#windows.set(key, window);
+      this.#add(key, window, now);
     }
     window.count += 1;
     return { count: window.count, endsInMs: window.endsAt - now };
@@ -191,41 +142,28 @@ class WindowCounter {
 
   peek(key: string): WindowCount {
     const now = this.#now();
-    this.#forget(now);
-    const { count, endsAt } = this.#windows.get(key) ?? { count: 0, endsAt: now + WINDOW_MS };
+    const { count, endsAt } = this.#find(key, now) ?? { count: 0, endsAt: now + WINDOW_MS };
     return { count, endsInMs: endsAt - now };
   }
 
-  #forget(now: number): void {
-    for (const [key, window] of this.#windows) {
-      if (window.endsAt > now && this.#windows.size < REMEMBERED) return;
-      this.#windows.delete(key);
-    }
-  }
-}
-
-/** Keys with used-up shared budgets, and until when. */
-class FullKeys {
-  readonly #now: () => number;
-  /** In insertion order. */
-  readonly #until = new Map<string, number>();
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  leftOf(key: string): number {
-    return (this.#until.get(key) ?? 0) - this.#now();
-  }
-
-  note(key: string, ms: number): void {
+  /** Makes the key's count infinite for some milliseconds. */
+  fill(key: string, ms: number): void {
     const now = this.#now();
-    this.#until.delete(key);
-    for (const [oldest, until] of this.#until) {
-      if (until > now && this.#until.size < REMEMBERED) break;
-      this.#until.delete(oldest);
+    this.#add(key, { endsAt: now + ms, count: Infinity }, now);
+  }
+
+  #find(key: string, now: number) {
+    const window = this.#windows.get(key);
+    return window !== undefined && window.endsAt > now ? window : undefined;
+  }
+
+  #add(key: string, window: { readonly endsAt: number; count: number }, now: number): void {
+    this.#windows.delete(key);
+    for (const [oldest, { endsAt }] of this.#windows) {
+      if (endsAt > now && this.#windows.size < REMEMBERED) break;
+      this.#windows.delete(oldest);
     }
-    this.#until.set(key, now + ms);
+    this.#windows.set(key, window);
   }
 }
 

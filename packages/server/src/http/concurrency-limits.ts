@@ -6,7 +6,7 @@ import { Counter, type Registry } from "prom-client";
 import { ServiceError } from "../core/errors.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import { addressKey, trustedProxies } from "./client-address.ts";
-import type { HttpConfig } from "./http-config.ts";
+import type { HttpConfig } from "./edge.ts";
 import { refuseAtOnce } from "./parser-errors.ts";
 
 const RETRY = { headers: { "retry-after": "10" } };

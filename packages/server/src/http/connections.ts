@@ -7,6 +7,8 @@ import type { Duplex } from "node:stream";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import { isEventStream } from "./event-stream.ts";
 
+/** Milliseconds for which a connection is kept for the next request: longer than the 60 s after which common proxies drop theirs. */
+export const KEEP_ALIVE_MS = 72_000;
 /** Milliseconds without a byte from the client after which the connection is destroyed. */
 const IDLE_MS = 2000;
 /** Milliseconds for which a client may go on sending at all. */

@@ -1,39 +1,57 @@
-// The first checks of every request (host, URL, CORS), and the header fields of every answer. CORS (WHATWG Fetch, "CORS protocol"; contract
-// section 6) is without credentials: keys travel in headers that a page sets itself.
+// What every request passes: checks of host, URL and origin, the header fields of its answer, and its log line. CORS (WHATWG Fetch,
+// "CORS protocol"; contract section 6) is without credentials: keys travel in headers that a page sets itself.
 
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Readiness } from "../core/ports/driving/services.ts";
 import { ServiceError, InvalidRequest } from "../core/errors.ts";
 import { isLoopbackName } from "../core/loopback.ts";
+import type { RateLimits } from "../core/rate-limits.ts";
 import { rateLimitFields } from "./budgets.ts";
-import type { HttpConfig } from "./http-config.ts";
-import { readTarget, timesSent } from "./request.ts";
+import type { HttpMetrics } from "./metrics.ts";
+import { readTarget, SESSION_HEADER, timesSent } from "./request.ts";
 
-export interface Edge {
-  /** Returns the problem of a request independent of its route, or `null`. Stores the parsed query on the request. */
-  refuse(request: FastifyRequest): ServiceError | null;
-  /** Answers a preflight; returns false if the request is none. */
-  answerPreflight(request: FastifyRequest, reply: FastifyReply): boolean;
-  /**
-   * Returns the header fields of every answer, in a new object. Keep them few: each costs one percent of a snapshot from memory.
-   */
-  fields(request: FastifyRequest): Record<string, string>;
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Start on the monotonic clock; `UNTIMED` for requests answered at once. */
+    startedAt: number;
+  }
 }
+
+/** The part of the service's configuration that the HTTP layer needs. */
+export interface HttpConfig {
+  /**
+   * True if the server is bound to a loopback address: admits loopback origins, refuses foreign host names and, unless a proxy is
+   * trusted, lifts the rate limits (contract section 6).
+   */
+  readonly loopback: boolean;
+  /** Origins whose pages may call, as browsers send them (`https://app.example.com`); `*` for any. */
+  readonly corsOrigins: readonly string[];
+  /** Accepted host names without port, besides loopback names. If empty, a bind beyond loopback accepts any. */
+  readonly allowedHosts: readonly string[];
+  /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
+  readonly trustedProxies: readonly string[];
+  /** Apply if the service is public: see `isPublic`. */
+  readonly rateLimits: RateLimits;
+}
+
+export type Edge = ReturnType<typeof createEdge>;
 
 /** `methodsFor` names the methods of the routes at a request target. */
 export function createEdge(
   config: HttpConfig,
   readiness: Readiness,
   methodsFor: (target: string) => readonly string[],
-): Edge {
+) {
   const checkHost = hostCheck(config);
-  const cors = crossOrigin(config);
+  const isAllowed = originCheck(config);
   return {
-    refuse(request) {
+    /** Returns the problem of a request independent of its route, or `null`. Stores the parsed query on the request. */
+    refuse(request: FastifyRequest): ServiceError | null {
       try {
-        const refusal = checkHost(request.raw);
-        if (refusal !== null) return refusal;
+        checkHost(request.raw);
         request.query = readTarget(request.raw.url ?? "");
         return null;
       } catch (thrown) {
@@ -41,27 +59,41 @@ export function createEdge(
         throw thrown;
       }
     },
-    answerPreflight({ raw }, reply) {
-      if (!isPreflight(raw)) return false;
-      const { origin = "" } = raw.headers;
-      if (cors.allows(origin, raw)) {
-        void reply
-          .code(204)
-          .headers(cors.preflight(origin, raw, methodsFor(raw.url ?? "")))
-          .send();
-      } else {
+    /** Answers a preflight (WHATWG Fetch section 3.3.2); returns false if the request is none. */
+    answerPreflight({ raw }: FastifyRequest, reply: FastifyReply): boolean {
+      const { origin, "access-control-request-method": method } = raw.headers;
+      if (raw.method !== "OPTIONS" || origin === undefined || method === undefined) return false;
+      if (!isAllowed(origin, raw)) {
         void reply.send(originNotAllowed());
+        return true;
       }
+      void reply
+        .code(204)
+        .headers({
+          ...corsFields(origin),
+          "access-control-allow-methods": methodsFor(raw.url ?? "").join(", "),
+          "access-control-allow-headers": ALLOWED_HEADERS,
+          "access-control-max-age": PREFLIGHT_MAX_AGE,
+          vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+          // A public site that calls a server in a private network (WICG Private Network Access).
+          ...(raw.headers["access-control-request-private-network"] === "true" && {
+            "access-control-allow-private-network": "true",
+          }),
+        })
+        .send();
       return true;
     },
-    fields({ raw: message, id, spent }) {
+    /** Returns the header fields of every answer, in a new object. Each costs one percent of a snapshot from memory. */
+    fields({ raw: message, id, spent }: FastifyRequest): Record<string, string> {
       const fields: Record<string, string> = { "x-request-id": id, "cache-control": "no-store" };
-      if (spent !== undefined && spent !== null && spent.length > 0)
+      // Undefined for a request that the framework refuses before it is routed.
+      if (spent !== undefined && spent !== null && spent.length > 0) {
         Object.assign(fields, rateLimitFields(spent));
+      }
       const { origin } = message.headers;
       if (origin !== undefined) {
         fields["vary"] = "Origin";
-        if (cors.allows(origin, message)) Object.assign(fields, cors.fields(origin));
+        if (isAllowed(origin, message)) Object.assign(fields, corsFields(origin));
       }
       if (readiness.stopping) fields["connection"] = "close";
       return fields;
@@ -75,50 +107,20 @@ const EXPOSED_HEADERS = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X
 /** Seconds that a browser may cache a preflight; Chromium caps at two hours. */
 const PREFLIGHT_MAX_AGE = "7200";
 
-interface CrossOrigin {
-  /** Returns true if a page of this origin may read answers. */
-  allows(origin: string, message: IncomingMessage): boolean;
-  /** Header fields of an answer to an allowed origin. */
-  fields(origin: string): Record<string, string>;
-  /** Header fields of the answer to a preflight. */
-  preflight(origin: string, message: IncomingMessage, methods: readonly string[]): Record<string, string>;
+/** Returns the header fields of an answer to an allowed origin. */
+function corsFields(origin: string): Record<string, string> {
+  return { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED_HEADERS };
 }
 
-function crossOrigin(config: Pick<HttpConfig, "loopback" | "corsOrigins" | "allowedHosts">): CrossOrigin {
+/** Returns a test for origins whose pages may read answers. */
+function originCheck(config: HttpConfig): (origin: string, message: IncomingMessage) => boolean {
   const listed = new Set(config.corsOrigins.map((origin) => origin.toLowerCase()));
   const isOwnHost = ownHosts(config);
-  const fields = (origin: string): Record<string, string> => ({
-    "access-control-allow-origin": origin,
-    "access-control-expose-headers": EXPOSED_HEADERS,
-  });
-  return {
-    allows: (origin, message) =>
-      listed.has("*") ||
-      listed.has(origin.toLowerCase()) ||
-      isOwnOrigin(origin, message, isOwnHost) ||
-      (config.loopback && isLoopbackOrigin(origin)),
-    fields,
-    preflight: (origin, message, methods) => ({
-      ...fields(origin),
-      "access-control-allow-methods": methods.join(", "),
-      "access-control-allow-headers": ALLOWED_HEADERS,
-      "access-control-max-age": PREFLIGHT_MAX_AGE,
-      vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
-      // A public site that calls a server in a private network (WICG Private Network Access).
-      ...(message.headers["access-control-request-private-network"] === "true" && {
-        "access-control-allow-private-network": "true",
-      }),
-    }),
-  };
-}
-
-/** Returns true for a preflight (WHATWG Fetch section 3.3.2). */
-function isPreflight(message: IncomingMessage): boolean {
-  return (
-    message.method === "OPTIONS" &&
-    message.headers.origin !== undefined &&
-    message.headers["access-control-request-method"] !== undefined
-  );
+  return (origin, message) =>
+    listed.has("*") ||
+    listed.has(origin.toLowerCase()) ||
+    isOwnOrigin(origin.toLowerCase(), message, isOwnHost) ||
+    (config.loopback && isLoopbackOrigin(origin));
 }
 
 function originNotAllowed(): ServiceError {
@@ -139,8 +141,9 @@ function isOwnOrigin(
   isOwnHost: (host: string) => boolean,
 ): boolean {
   const host = requestHost(message)?.toLowerCase();
-  if (origin.toLowerCase() !== `http://${host}` && origin.toLowerCase() !== `https://${host}`) return false;
-  return host !== undefined && isOwnHost(host);
+  return (
+    host !== undefined && (origin === `http://${host}` || origin === `https://${host}`) && isOwnHost(host)
+  );
 }
 
 function isLoopbackOrigin(origin: string): boolean {
@@ -149,38 +152,37 @@ function isLoopbackOrigin(origin: string): boolean {
   return isLoopbackName(hostname.startsWith("[") ? hostname.slice(1, -1) : hostname);
 }
 
-/** Returns the problem with a request's host, `null` if there is none. */
-type HostCheck = (message: IncomingMessage) => ServiceError | null;
-
 /** Probes and scrapers use node addresses, so these paths accept any Host. */
 const FOR_ANY_HOST: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /**
- * Refuses requests for foreign hosts, on a loopback bind and wherever allowed hosts are configured, against DNS rebinding
- * (contract section 6).
+ * Returns a check that throws for requests to foreign hosts, on a loopback bind and wherever allowed hosts are configured, against
+ * DNS rebinding (contract section 6).
  */
-function hostCheck(config: Pick<HttpConfig, "loopback" | "allowedHosts">): HostCheck {
+function hostCheck(config: HttpConfig): (message: IncomingMessage) => void {
   const closed = config.loopback || config.allowedHosts.length > 0;
   const isOwn = ownHosts(config);
   // The last host that passed: nearly all clients send the same one.
   let known: string | undefined;
   return (message) => {
     // A proxy may have used the other one (RFC 9112 section 3.2).
-    if (timesSent(message, "host") > 1) return twoHosts();
+    if (timesSent(message, "host") > 1) {
+      throw new InvalidRequest("http_invalid", "Send the header Host once: this request has several.");
+    }
     const host = requestHost(message);
-    if (host === known && host !== undefined) return null;
     if (host === undefined) {
       // HTTP/1.1 requires it (RFC 9112 section 3.2), and browsers, the only rebinding victims, always send it.
-      return message.httpVersion === "1.0" && (!closed || isForAnyHost(message)) ? null : missingHost();
+      if (message.httpVersion === "1.0" && (!closed || isForAnyHost(message))) return;
+      throw new InvalidRequest("host_missing", "Send the header Host with the name of this server.");
     }
-    if (closed && !isOwn(host)) return isForAnyHost(message) ? null : foreignHost();
-    known = host;
-    return null;
+    if (host === known) return;
+    if (!closed || isOwn(host)) known = host;
+    else if (!isForAnyHost(message)) throw foreignHost();
   };
 }
 
 /** Returns a test for loopback and allowed hosts, with or without a port. */
-function ownHosts({ allowedHosts }: Pick<HttpConfig, "allowedHosts">): (host: string) => boolean {
+function ownHosts({ allowedHosts }: HttpConfig): (host: string) => boolean {
   const allowed = new Set(allowedHosts.map((name) => name.toLowerCase()));
   return (host) => {
     const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host.toLowerCase()) ?? [];
@@ -203,18 +205,61 @@ function isForAnyHost({ url = "" }: IncomingMessage): boolean {
   return FOR_ANY_HOST.has(url.replace(/^[^/?#]+:\/\/[^/?#]*/, "").split("?", 1)[0] ?? "");
 }
 
-function missingHost(): ServiceError {
-  return new InvalidRequest("host_missing", "Send the header Host with the name of this server.");
-}
-
-function twoHosts(): ServiceError {
-  return new InvalidRequest("http_invalid", "Send the header Host once: this request has several.");
-}
-
 function foreignHost(): ServiceError {
   return new ServiceError(
     403,
     "host_not_allowed",
     "This server does not answer to that host. Ask for localhost on its machine, or add the host to COLLOQUY_ALLOWED_HOSTS.",
   );
+}
+
+/** The part of the clock that the HTTP layer uses. */
+export type Stopwatch = Pick<Clock, "monotonic">;
+
+/** `startedAt` before the clock was read. Reading it costs one percent of an answer from memory. */
+export const UNTIMED = -1;
+
+/** Answers slower than this many milliseconds are logged, unless the client asked to wait. */
+const SLOW_MS = 1000;
+/** One in this many answers is logged at debug level. Logging each would double the cost of a request. */
+const SAMPLE = 1000;
+
+export type RequestLog = ReturnType<typeof createRequestLog>;
+
+/** Counts answers and logs the few that matter, without text, query, keys and whole session ids. */
+export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: Stopwatch) {
+  let count = 0;
+  return {
+    /** Records the start of a request. */
+    started(request: FastifyRequest): void {
+      request.startedAt = clock.monotonic();
+    },
+    /** Records the start of an answer. `route` is the pattern; `waited` is true if the client asked for the delay. */
+    answered(request: FastifyRequest, route: string, status: number, waited: boolean): void {
+      const milliseconds = request.startedAt === UNTIMED ? 0 : clock.monotonic() - request.startedAt;
+      metrics.answered(request.method, route, status, milliseconds);
+      count += 1;
+      const slow = milliseconds > SLOW_MS && !waited;
+      if (!slow && count % SAMPLE !== 0) return;
+      const line = { ...about(request, route), status, milliseconds: Math.round(milliseconds) };
+      if (slow) logger.warn(line, "slow request");
+      else logger.debug(line, "request (one of a thousand)");
+    },
+    /** Logs an internal failure with its cause. */
+    failed(request: FastifyRequest, route: string, { status, code, cause }: ServiceError): void {
+      const line = { ...about(request, route), status, code, ...(cause !== undefined && { err: cause }) };
+      if (status === 500) logger.error(line, "request failed");
+      else logger.warn(line, "request could not be served");
+    },
+  };
+}
+
+function about(request: FastifyRequest, route: string): object {
+  const session = request.raw.headers[SESSION_HEADER];
+  return {
+    request_id: request.id,
+    method: request.method,
+    route,
+    ...(typeof session === "string" && { session: session.slice(0, 8) }),
+  };
 }

@@ -12,8 +12,7 @@ import type { AdminService } from "../../core/ports/driving/admin-service.ts";
 import type { Admission } from "../admission.ts";
 import type { Answers } from "../answers.ts";
 import type { AppAccess } from "../app-access.ts";
-import type { HttpConfig } from "../http-config.ts";
-import type { RequestLog } from "../request-log.ts";
+import type { HttpConfig, RequestLog } from "../edge.ts";
 
 export type HttpApp = FastifyInstance<
   RawServerDefault,

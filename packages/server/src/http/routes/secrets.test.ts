@@ -1,7 +1,7 @@
 import type { Problem } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import { Unavailable } from "../../core/errors.ts";
-import type { HttpConfig } from "../http-config.ts";
+import type { HttpConfig } from "../edge.ts";
 import { testEdge, type TestEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 

@@ -5,7 +5,7 @@ import { Snapshot } from "../documented.ts";
 import { preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { ClientId, optional, UserStateText } from "../parameters.ts";
-import { UNTIMED } from "../request-log.ts";
+import { UNTIMED } from "../edge.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 export const STATE_ROUTE = "/api/state";

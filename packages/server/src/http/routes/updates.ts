@@ -97,8 +97,7 @@ async function open(
   reply: FastifyReply,
   wanted: StreamRequest,
 ): Promise<void> {
-  const slot = admission.stream(request, wanted.sessionId);
-  const release = slot instanceof Promise ? await slot : slot;
+  const release = await admission.stream(request, wanted.sessionId);
   const stream = new EventStream(() => answers.stream({ request, reply, route: ROUTE, waitMs: 0 }), release);
   closeWith(reply.raw, stream);
   try {

@@ -10,7 +10,7 @@ import { Hidden } from "../../core/hidden.ts";
 import { loadOnce } from "../../core/load-once.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "../../core/rate-limits.ts";
 import { buildHttp, type HttpParts } from "../app.ts";
-import type { HttpConfig } from "../http-config.ts";
+import type { HttpConfig } from "../edge.ts";
 import type { HttpApp } from "../routes/route-parts.ts";
 import { inMemoryServices, type InMemoryServices } from "./in-memory-services.ts";
 
