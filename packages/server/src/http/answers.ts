@@ -23,16 +23,9 @@ export interface Exchange {
   readonly waitMs: number;
 }
 
-export interface Answers {
-  /** Sends a snapshot. */
-  snapshot(exchange: Exchange, view: SnapshotView): void;
-  /** Like `snapshot` with an entity tag, or 304 if the client has these bytes (RFC 9110 section 13.1.2). */
-  taggedSnapshot(exchange: Exchange, view: SnapshotView): void;
-  /** Writes the head of an event stream and returns the response for its events. */
-  stream(exchange: Exchange): ServerResponse;
-}
+export type Answers = ReturnType<typeof createAnswers>;
 
-export function createAnswers(edge: Edge, log: RequestLog): Answers {
+export function createAnswers(edge: Edge, log: RequestLog) {
   /** Takes the response from the framework. */
   const takeOver = ({ request, reply, route, waitMs }: Exchange, status: number): Record<string, string> => {
     reply.hijack();
@@ -53,10 +46,12 @@ export function createAnswers(edge: Edge, log: RequestLog): Answers {
     return text;
   };
   return {
-    snapshot(exchange, view) {
+    /** Sends a snapshot. */
+    snapshot(exchange: Exchange, view: SnapshotView): void {
       sendView(exchange.reply.raw, takeOver(exchange, 200), view, textOf(view));
     },
-    taggedSnapshot(exchange, view) {
+    /** Like `snapshot` with an entity tag, or 304 if the client has these bytes (RFC 9110 section 13.1.2). */
+    taggedSnapshot(exchange: Exchange, view: SnapshotView): void {
       const known = textHeader(exchange.request.raw, "if-none-match");
       const unchanged = known !== null && noneMatch(known, view.etag);
       const fields = takeOver(exchange, unchanged ? 304 : 200);
@@ -65,7 +60,8 @@ export function createAnswers(edge: Edge, log: RequestLog): Answers {
       if (unchanged) raw.writeHead(304, fields).end();
       else sendView(raw, fields, view, textOf(view));
     },
-    stream(exchange) {
+    /** Writes the head of an event stream and returns the response for its events. */
+    stream(exchange: Exchange): ServerResponse {
       const fields = takeOver(exchange, 200);
       fields["content-type"] = "text/event-stream";
       // Proxies such as nginx would otherwise buffer events.

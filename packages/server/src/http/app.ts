@@ -22,7 +22,6 @@ import { createAdmission, type Admission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { Budgets } from "./budgets.ts";
 import { capConnections } from "./concurrency-limits.ts";
-import { consoleRoutes } from "./console.ts";
 import { AppAccess, NO_ACCESS } from "./app-access.ts";
 import { compileSerializer, compileValidator, parseBody } from "./request.ts";
 import {
@@ -38,7 +37,7 @@ import { finishAfterHalfClose, KEEP_ALIVE_MS, lingerAfterLastAnswer } from "./co
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
 import { continueInTurn, HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
-import { referenceRoutes } from "./reference.ts";
+import { consoleRoutes, referenceRoutes } from "./pages.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
@@ -251,19 +250,13 @@ function routeOf(request: FastifyRequest): string {
 
 /** The methods of each path's routes, for `405` and `Allow` (RFC 9110 section 15.5.6). */
 class MethodTable {
-  readonly #routes: { readonly pattern: RegExp; readonly methods: Set<string> }[] = [];
-  readonly #byUrl = new Map<string, Set<string>>();
+  readonly #routes: { readonly pattern: RegExp; readonly methods: readonly string[] }[] = [];
 
   /** Adds a route; `url` is a pattern such as `/api/sessions/:id`. */
   add(url: string, methods: string | readonly string[]): void {
-    let known = this.#byUrl.get(url);
-    if (known === undefined) {
-      known = new Set();
-      this.#byUrl.set(url, known);
-      const source = url.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:[^/]+/g, "[^/]+");
-      this.#routes.push({ pattern: new RegExp(`^${source.replaceAll("*", ".*")}$`), methods: known });
-    }
-    for (const method of [methods].flat()) known.add(method);
+    const source = url.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:[^/]+/g, "[^/]+");
+    const pattern = new RegExp(`^${source.replaceAll("*", ".*")}$`);
+    this.#routes.push({ pattern, methods: [methods].flat() });
   }
 
   /** Returns the sorted methods at the path of a request target; empty if it has no route. */
@@ -271,7 +264,7 @@ class MethodTable {
     const path = /^[^?#]*/.exec(target)?.[0] ?? "";
     const methods = this.#routes
       .filter(({ pattern }) => pattern.test(path))
-      .flatMap((route) => [...route.methods]);
+      .flatMap((route) => route.methods);
     return [...new Set(methods)].toSorted();
   }
 }

@@ -1,17 +1,6 @@
 // Response schemas of the OpenAPI document: names, descriptions and examples.
 
-import {
-  Action as PersonAction,
-  AppDescriptor as App,
-  DeletedThread as Deleted,
-  Message as SnapshotMessage,
-  PersistedMessage as MessageRecord,
-  Problem as ProblemDocument,
-  SetModelResult as ModelSet,
-  Snapshot as SessionSnapshot,
-  SystemEvent as SessionSystemEvent,
-  Thread as SessionThread,
-} from "@colloquy/protocol";
+import * as wire from "@colloquy/protocol";
 import { z } from "zod";
 
 export const EXAMPLE_SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
@@ -21,7 +10,7 @@ const MESSAGE_ID = "019a9c1e-6b60-7c3e-9a55-2f1d3b7e4c01";
 const CALL = { id: "call_1", name: "calculator", arguments: { expression: "12 * 7" }, text_offset: 0 };
 const RESULT = { call_id: "call_1", name: "calculator", output: 84, is_error: false, duration_ms: 1 };
 
-export const Thread = SessionThread.meta({
+export const Thread = wire.Thread.meta({
   id: "Thread",
   description: "A conversation in short",
   examples: [
@@ -35,13 +24,13 @@ export const Thread = SessionThread.meta({
   ],
 });
 
-export const DeletedThread = Deleted.meta({
+export const DeletedThread = wire.DeletedThread.meta({
   id: "DeletedThread",
   description: "Says that the thread and its messages are gone",
   examples: [{ session_id: EXAMPLE_SESSION, deleted: true }],
 });
 
-export const PersistedMessage = MessageRecord.meta({
+export const PersistedMessage = wire.PersistedMessage.meta({
   id: "PersistedMessage",
   description: "A message as it is kept",
   examples: [
@@ -58,7 +47,7 @@ export const PersistedMessage = MessageRecord.meta({
   ],
 });
 
-export const EXAMPLE_MESSAGE = {
+const EXAMPLE_MESSAGE = {
   sender: "agent",
   content: "12 * 7 is 84.",
   id: MESSAGE_ID,
@@ -68,26 +57,26 @@ export const EXAMPLE_MESSAGE = {
   tool_results: [RESULT],
 };
 
-export const Message = SnapshotMessage.meta({
+const Message = wire.Message.meta({
   id: "Message",
   description: "A message as snapshots and events show it",
   examples: [EXAMPLE_MESSAGE],
 });
 
-export const EXAMPLE_SYSTEM_EVENT = {
+const EXAMPLE_SYSTEM_EVENT = {
   id: "k3f9-41",
   type: "interrupted",
   created_at: ANSWERED,
   payload: { turns: 1 },
 };
 
-export const SystemEvent = SessionSystemEvent.meta({
+const SystemEvent = wire.SystemEvent.meta({
   id: "SystemEvent",
   description: "Something that happened beside messages",
   examples: [EXAMPLE_SYSTEM_EVENT],
 });
 
-export const Snapshot = SessionSnapshot.extend({
+export const Snapshot = wire.Snapshot.extend({
   messages: z.array(Message),
   system_events: z.array(SystemEvent),
 }).meta({
@@ -119,7 +108,7 @@ export const Snapshot = SessionSnapshot.extend({
   ],
 });
 
-export const Action = PersonAction.meta({
+export const Action = wire.Action.meta({
   id: "Action",
   description: "Something that a person is asked before the assistant goes on",
   examples: [
@@ -138,19 +127,19 @@ export const Action = PersonAction.meta({
   ],
 });
 
-export const SetModelResult = ModelSet.meta({
+export const SetModelResult = wire.SetModelResult.meta({
   id: "SetModelResult",
   description: "The models that are now in force",
   examples: [{ success: true, rig: "demo/assistant", baml: "demo/assistant", created: false }],
 });
 
-export const AppDescriptor = App.meta({
+export const AppDescriptor = wire.AppDescriptor.meta({
   id: "AppDescriptor",
   description: "An App that the client may use",
   examples: [{ name: "default" }],
 });
 
-export const Problem = ProblemDocument.meta({
+export const Problem = wire.Problem.meta({
   id: "Problem",
   description: "Why a request failed, and what to do about it (RFC 9457)",
   examples: [
@@ -163,4 +152,147 @@ export const Problem = ProblemDocument.meta({
       request_id: "1b560966278e-1",
     },
   ],
+});
+
+/** The admin API. */
+export const AdminOverview = wire.AdminOverview.meta({
+  id: "AdminOverview",
+  description: "How the service is doing at this moment",
+});
+export const AdminSession = wire.AdminSession.meta({
+  id: "AdminSession",
+  description: "A session as an operator sees it",
+});
+export const AdminSessionPage = wire.AdminSessionPage.meta({
+  id: "AdminSessionPage",
+  description: "Some of the sessions that were looked for",
+});
+export const AdminSessionDetail = wire.AdminSessionDetail.meta({
+  id: "AdminSessionDetail",
+  description: "A session with its turns",
+});
+export const AdminApp = wire.AdminApp.meta({ id: "AdminApp", description: "An App as an operator sees it" });
+export const AdminKey = wire.AdminKey.meta({
+  id: "AdminKey",
+  description: "A key that opens Apps, without its secret",
+});
+export const IssuedAdminKey = wire.IssuedAdminKey.meta({
+  id: "IssuedAdminKey",
+  description: "A key that was just made",
+});
+export const AdminUsage = wire.AdminUsage.meta({ id: "AdminUsage", description: "What was used, by time" });
+export const AdminLatency = wire.AdminLatency.meta({
+  id: "AdminLatency",
+  description: "How long turns took, by time",
+});
+
+const ofSession = { session_id: wire.AnySessionId };
+const WITH_TOOLS = "With `include=tools` all fields, otherwise only `type` and `session_id`";
+const EXAMPLE = { session_id: EXAMPLE_SESSION };
+
+/** All notice codes with their meanings. */
+const Code = wire.NoticeCode.meta({
+  id: "NoticeCode",
+  description: Object.entries(wire.NOTICE_MEANINGS)
+    .map(([code, meaning]) => `- \`${code}\`: ${meaning}`)
+    .join("\n"),
+  examples: ["resync"],
+});
+
+/** The fields of a tool event are all present or all absent. */
+function tool({ shape }: typeof wire.ToolUpdate | typeof wire.ToolComplete): z.ZodObject {
+  const { type, ...fields } = shape;
+  const names = Object.keys(fields);
+  const optional = Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, field.optional()]),
+  );
+  const dependentRequired = Object.fromEntries(
+    names.map((name) => [name, names.filter((other) => other !== name)]),
+  );
+  return z.object({ type, ...ofSession, ...optional }).meta({ dependentRequired });
+}
+
+const EVENTS = [
+  wire.TitleChanged.extend(ofSession).meta({
+    id: "TitleChangedEvent",
+    description: "The thread has another title",
+    examples: [{ type: "title_changed", ...EXAMPLE, new_title: "Twelve times seven" }],
+  }),
+  tool(wire.ToolUpdate).meta({
+    id: "ToolUpdateEvent",
+    description: `A tool reported progress. ${WITH_TOOLS}`,
+    examples: [{ type: "tool_update", ...EXAMPLE }],
+  }),
+  tool(wire.ToolComplete).meta({
+    id: "ToolCompleteEvent",
+    description: `A tool finished. ${WITH_TOOLS}`,
+    examples: [{ type: "tool_complete", ...EXAMPLE }],
+  }),
+  wire.SystemNotice.extend({ ...ofSession, code: Code }).meta({
+    id: "SystemNoticeEvent",
+    description: "The service tells the person something",
+    examples: [
+      {
+        type: "system_notice",
+        ...EXAMPLE,
+        message: "Events after your Last-Event-ID are not available. Fetch the session's state again.",
+        level: "info",
+        code: "resync",
+      },
+    ],
+  }),
+  wire.MessageCreated.extend({ ...ofSession, message: Message }).meta({
+    id: "MessageCreatedEvent",
+    description: "A message was added at the end. With `include=messages`",
+    examples: [{ type: "message_created", ...EXAMPLE, message: EXAMPLE_MESSAGE }],
+  }),
+  wire.MessageUpdated.extend({ ...ofSession, message: Message }).meta({
+    id: "MessageUpdatedEvent",
+    description: "A message has changed. With `include=messages`",
+    examples: [{ type: "message_updated", ...EXAMPLE, message: EXAMPLE_MESSAGE }],
+  }),
+  wire.MessageCompleted.extend({ ...ofSession, message: Message }).meta({
+    id: "MessageCompletedEvent",
+    description: "A message has changed for the last time. With `include=messages`",
+    examples: [{ type: "message_completed", ...EXAMPLE, message: EXAMPLE_MESSAGE }],
+  }),
+  wire.MessageDelta.extend(ofSession).meta({
+    id: "MessageDeltaEvent",
+    description: "An agent message has grown; live only, without an id. With `include=messages`",
+    examples: [
+      {
+        type: "message_delta",
+        ...EXAMPLE,
+        message_id: MESSAGE_ID,
+        offset: 0,
+        text: "12 * 7 ",
+      },
+    ],
+  }),
+  wire.StateChanged.extend(ofSession).meta({
+    id: "StateChangedEvent",
+    description: "Status, model, App or user state of the session have changed. With `include=state`",
+    examples: [
+      {
+        type: "state_changed",
+        ...EXAMPLE,
+        status: "processing",
+        model: "demo/assistant",
+        app: "default",
+        user_state: null,
+      },
+    ],
+  }),
+  wire.SystemEventAdded.extend({ ...ofSession, item: SystemEvent }).meta({
+    id: "SystemEventEvent",
+    description: "A system event was added at the end. With `include=state`",
+    examples: [{ type: "system_event", ...EXAMPLE, item: EXAMPLE_SYSTEM_EVENT }],
+  }),
+] as const;
+
+/** One `data:` line of the stream. `openapi-document.ts` adds the discriminator, which zod cannot express. */
+export const UpdateEvent = z.union(EVENTS).meta({
+  id: "UpdateEvent",
+  description: "What one `data:` line of the stream holds",
+  examples: [{ type: "title_changed", ...EXAMPLE, new_title: "Twelve times seven" }],
 });

@@ -13,10 +13,7 @@ import {
 /** Route label of unmatched requests. */
 export const NO_ROUTE = "(none)";
 
-export interface HttpMetrics {
-  /** Counts an answer. `route` is the pattern, never the path; `milliseconds` its duration. */
-  answered(method: string, route: string, status: number, milliseconds: number): void;
-}
+export type HttpMetrics = ReturnType<typeof createHttpMetrics>;
 
 const DURATION = "colloquy_http_request_duration_seconds";
 /** Upper bounds of the histogram, in seconds. Each costs one series per operation. */
@@ -34,7 +31,7 @@ interface Cell {
 }
 
 /** Registers the request metrics and those of the process. */
-export function createHttpMetrics(register: Registry): HttpMetrics {
+export function createHttpMetrics(register: Registry) {
   const cells = new Map<string, Map<string, Cell>>();
   const all: Cell[] = [];
   collectDefaultMetrics({ register });
@@ -51,7 +48,8 @@ export function createHttpMetrics(register: Registry): HttpMetrics {
   });
   register.registerMetric(new CellHistogram(all));
   return {
-    answered(method, route, status, milliseconds) {
+    /** Counts an answer. `route` is the pattern, never the path; `milliseconds` its duration. */
+    answered(method: string, route: string, status: number, milliseconds: number): void {
       // HEAD counts as GET. Without a route the client may invent the method.
       const counted = route === NO_ROUTE ? "any" : method === "HEAD" ? "GET" : method;
       const cell = cells.get(route)?.get(counted) ?? addCell(counted, route);

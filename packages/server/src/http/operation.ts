@@ -1,9 +1,97 @@
-// Headers and refusals that many operations share in the OpenAPI document.
+// Parameters, headers and refusals that several operations share: parsing and documentation.
 
-import { SessionId } from "@colloquy/protocol";
+import { SessionId, UserState } from "@colloquy/protocol";
 import { z } from "zod";
+import { isJsonObject, type JsonObject } from "../core/json.ts";
+import { parsePublicKey } from "../core/wallet.ts";
 import { EXAMPLE_SESSION, Problem } from "./documented.ts";
+import { parseJson } from "./json-text.ts";
 import { PROBLEM_TYPE } from "./problem.ts";
+
+const APP_NAME_MAX = 64;
+const CLIENT_ID_MAX = 128;
+
+const text = (): z.ZodString => z.string("must be a string");
+
+export const PublicKey = text()
+  .meta({
+    description: "Wallet address: 1 to 128 printable characters without white space",
+    examples: ["0x8ba1f109551bd432803012645ac136ddd64dba72"],
+  })
+  .transform((address, context) => {
+    const key = parsePublicKey(address);
+    if (key !== null) return key;
+    return invalid(context, "must be a wallet address: 1 to 128 printable characters without white space");
+  });
+
+/** Only `default` passes here; `app-access.ts` checks other names against the key first. */
+export const AppName = text()
+  .max(APP_NAME_MAX, `must be at most ${APP_NAME_MAX} characters`)
+  .meta({ description: "Target App; `default` when absent", examples: ["default"] });
+
+export const ClientId = text()
+  .regex(/^[^\p{Cc}]{1,128}$/u, `must be 1 to ${CLIENT_ID_MAX} characters without control characters`)
+  .meta({ description: "Client identifier for scoped secrets", examples: ["web-7"] });
+
+/** An optional parameter. Empty counts as absent (contract section 6), because clients send empty form fields. */
+export function optional<Parameter extends z.ZodType>(parameter: Parameter) {
+  return z.preprocess((sent) => (sent === "" ? undefined : sent), parameter.optional()).optional();
+}
+
+const USER_STATE_DESCRIPTION =
+  "User state (wallet, chain, connection), merged into that of the session; at most 8 KiB merged, depth 16";
+
+const { $schema: _, ...USER_STATE_SCHEMA } = z.toJSONSchema(UserState, { io: "input" });
+
+/** User state as JSON text in a query. */
+export const UserStateText = text()
+  .meta({
+    description: `JSON object. ${USER_STATE_DESCRIPTION}`,
+    contentMediaType: "application/json",
+    contentSchema: USER_STATE_SCHEMA,
+    examples: ['{"connection":{"is_connected":true},"evm":{"address":"0x8ba1…","chain_id":1}}'],
+  })
+  .transform(readUserStateText);
+
+/** User state in a body: an object, or its JSON text. */
+export const UserStateField = z
+  .unknown()
+  .meta({ description: USER_STATE_DESCRIPTION, anyOf: [USER_STATE_SCHEMA, { type: "string" }] })
+  .transform((value, context): JsonObject => {
+    return typeof value === "string" ? readUserStateText(value, context) : asUserState(value, context);
+  });
+
+/** An integer in a query, from 1 to `most`. */
+export function limitUpTo(most: number, description: string): z.ZodType<number, string> {
+  return text()
+    .meta({ description, type: "integer", minimum: 1, maximum: most })
+    .transform((digits, context) => {
+      const number = /^\d{1,9}$/.test(digits) ? Number(digits) : 0;
+      if (number >= 1 && number <= most) return number;
+      return invalid(context, `must be a whole number from 1 to ${most}`);
+    });
+}
+
+export const IdPath = z.object({ id: SessionId });
+
+function readUserStateText(json: string, context: z.core.$RefinementCtx): JsonObject {
+  const parsed = parseJson(json);
+  if (!parsed.ok) return invalid(context, parsed.problem);
+  return asUserState(parsed.value, context);
+}
+
+/** Returns the value itself: zod's copy would lose a key `__proto__`. */
+function asUserState(value: unknown, context: z.core.$RefinementCtx): JsonObject {
+  if (!isJsonObject(value)) return invalid(context, "must be a JSON object");
+  const [issue] = UserState.safeParse(value).error?.issues ?? [];
+  if (issue === undefined) return value;
+  return invalid(context, issue.message.replace("must be", `must have at "${issue.path.join(".")}"`));
+}
+
+function invalid(context: z.core.$RefinementCtx, message: string): never {
+  context.addIssue({ code: "custom", message });
+  return z.NEVER;
+}
 
 const REFUSALS = {
   400: "A parameter, header or body is missing or wrong",

@@ -3,8 +3,16 @@ import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/error
 import { DEFAULT_APP } from "../../core/session.ts";
 import { Snapshot } from "../documented.ts";
 import { idempotencyKey, preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
-import { HEADERS, refusals } from "../operation.ts";
-import { AppName, ClientId, optional, PublicKey, UserStateField, UserStateText } from "../parameters.ts";
+import {
+  AppName,
+  ClientId,
+  HEADERS,
+  optional,
+  PublicKey,
+  refusals,
+  UserStateField,
+  UserStateText,
+} from "../operation.ts";
 import { CHAT_BODY_MAX_BYTES } from "../problem.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 

@@ -2,8 +2,7 @@ import { ModelList } from "@colloquy/protocol";
 import { z } from "zod";
 import { AppDescriptor, SetModelResult } from "../documented.ts";
 import { optionalSessionId, requiredSessionId } from "../request.ts";
-import { HEADERS, refusals } from "../operation.ts";
-import { AppName, optional } from "../parameters.ts";
+import { AppName, HEADERS, optional, refusals } from "../operation.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 

@@ -5,8 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { isPublic } from "../../core/loopback.ts";
 import { SECRET_MAX } from "../../core/secret-values.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import { HEADERS, refusals } from "../operation.ts";
-import { AppName, ClientId, optional } from "../parameters.ts";
+import { AppName, ClientId, HEADERS, optional, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/secrets";

@@ -8,8 +8,9 @@ import type { RecordPage } from "../../core/ports/driving/services.ts";
 /** Bytes of records that are sent at once. A client that does not read holds two pieces in memory. */
 const PIECE_BYTES = 256 * 1024;
 
+/** Sends a JSON array of all portions. Reads the next portion when the client has taken the one before. */
 export function sendArray(reply: FastifyReply, portions: AsyncIterable<readonly unknown[]>): FastifyReply {
-  return sendStream(reply, () => jsonArray(portions));
+  return sendPieces(reply, streamOf(textOf(portions)));
 }
 
 /** Sends a page of the records at `path`; `limit` also holds for the next one. */
@@ -21,12 +22,12 @@ export function sendRecords(
 ): FastifyReply {
   const { next } = page;
   if (next !== null) reply.header("link", nextLink(path, { after: next, limit: String(limit) }));
-  return sendStream(reply, () => recordArray(page));
+  return sendPieces(reply, recordArray(page));
 }
 
-/** Answers HEAD without reading any portion. */
-function sendStream(reply: FastifyReply, streamOf: () => Readable): FastifyReply {
-  const body = reply.request.method === "HEAD" ? emptyStream() : streamOf();
+/** HEAD gets an empty stream, because a streamed response has no `Content-Length`; nothing is read for it. */
+function sendPieces(reply: FastifyReply, pieces: Readable): FastifyReply {
+  const body = reply.request.method === "HEAD" ? Readable.from([]) : pieces;
   return reply.type("application/json; charset=utf-8").send(body);
 }
 
@@ -35,19 +36,9 @@ export function nextLink(path: string, query: Readonly<Record<string, string>>):
   return `<${path}?${new URLSearchParams(query).toString()}>; rel="next"`;
 }
 
-/** Returns a JSON array of all portions. Reads the next portion when the client has taken the one before. */
-function jsonArray(portions: AsyncIterable<readonly unknown[]>): Readable {
-  return streamOf(textOf(portions));
-}
-
 /** Returns a JSON array of the records of a page, in pieces. Fails if a large record changes while the client reads it. */
 export function recordArray(page: RecordPage): Readable {
   return streamOf(piecesOf(page));
-}
-
-/** In place of an array for HEAD: a stream, because a streamed response has no `Content-Length`. */
-function emptyStream(): Readable {
-  return Readable.from([]);
 }
 
 function streamOf(pieces: AsyncIterable<string | Buffer>): Readable {

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { requiredSessionId } from "../request.ts";
-import { HEADERS, refusals } from "../operation.ts";
-import { IdPath, limitUpTo, optional, PublicKey } from "../parameters.ts";
+import { HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { nextLink, sendArray, sendRecords } from "./send-array.ts";
 

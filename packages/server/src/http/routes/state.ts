@@ -3,8 +3,7 @@ import { z } from "zod";
 import type { SnapshotView } from "../../core/ports/driving/services.ts";
 import { Snapshot } from "../documented.ts";
 import { preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
-import { HEADERS, refusals } from "../operation.ts";
-import { ClientId, optional, UserStateText } from "../parameters.ts";
+import { ClientId, HEADERS, optional, refusals, UserStateText } from "../operation.ts";
 import { UNTIMED } from "../edge.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 

@@ -4,11 +4,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
 import type { StreamRequest } from "../../core/ports/driving/services.ts";
-import { UpdateEvent } from "../documented-events.ts";
+import { UpdateEvent } from "../documented.ts";
 import { EventStream } from "../event-stream.ts";
 import { requiredSessionId, textHeader } from "../request.ts";
-import { HEADERS, refusals } from "../operation.ts";
-import { optional } from "../parameters.ts";
+import { HEADERS, optional, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/updates";

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { AdminKey, IssuedAdminKey } from "../../documented-admin.ts";
-import { refusals } from "../../operation.ts";
-import { AppName } from "../../parameters.ts";
+import { AdminKey, IssuedAdminKey } from "../../documented.ts";
+import { AppName, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 
 const NAME_MAX = 100;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AdminLatency, AdminUsage, AdminApp, AdminOverview } from "../../documented-admin.ts";
+import { AdminLatency, AdminUsage, AdminApp, AdminOverview } from "../../documented.ts";
 import { refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 

@@ -1,9 +1,13 @@
 import { AdminSessionStatus } from "@colloquy/protocol";
 import { z } from "zod";
-import { DeletedThread, PersistedMessage } from "../../documented.ts";
-import { AdminSession, AdminSessionDetail, AdminSessionPage } from "../../documented-admin.ts";
-import { refusals } from "../../operation.ts";
-import { AppName, IdPath, limitUpTo } from "../../parameters.ts";
+import {
+  AdminSession,
+  AdminSessionDetail,
+  AdminSessionPage,
+  DeletedThread,
+  PersistedMessage,
+} from "../../documented.ts";
+import { AppName, IdPath, limitUpTo, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { sendRecords } from "../send-array.ts";
 

@@ -1,10 +1,12 @@
-// Serves the built console. Its page may only load files of this server and call it.
+// Serves the pages for people: the console, and the reference of the API. They may only load files of this server and call it.
 
-import fastifyStatic from "@fastify/static";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import fastifyStatic from "@fastify/static";
+import type { Registry } from "prom-client";
 import { NotFound } from "../core/errors.ts";
-import type { HttpApp } from "./routes/route-parts.ts";
+import { loadOnce } from "../core/load-once.ts";
+import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 
 const HIDDEN = { hide: true };
 const PAGE = "index.html";
@@ -59,4 +61,25 @@ export function consoleRoutes(app: HttpApp, directory: string): void {
     if (!BUILT_NAME.test(params.name)) return reply.callNotFound();
     return reply.headers(PROTECTED).sendFile(params.name, root, FOR_GOOD);
   });
+}
+
+/** Serves the OpenAPI document and its page, built at the first request: they take 100 ms and megabytes to load. */
+export function referenceRoutes(app: HttpApp, parts: RouteParts, register: Registry): void {
+  const reference = loadOnce(async () =>
+    (await import("./openapi-document.ts")).buildReference(parts, register),
+  );
+
+  app.get("/openapi.json", { schema: HIDDEN }, async (_request, reply) =>
+    reply.type("application/json; charset=utf-8").send((await reference()).document),
+  );
+  app.get("/docs", { schema: HIDDEN }, async (_request, reply) => {
+    const { page, policy } = await reference();
+    return reply.type("text/html; charset=utf-8").header("content-security-policy", policy).send(page);
+  });
+  app.get("/docs/scalar.js", { schema: HIDDEN }, async (_request, reply) =>
+    reply
+      .type("text/javascript; charset=utf-8")
+      .header("cache-control", "public, max-age=3600")
+      .send((await reference()).script),
+  );
 }
