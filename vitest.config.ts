@@ -6,28 +6,28 @@ import LeftOutReporter from "./test/left-out-reporter.ts";
 import { LongFilesFirst } from "./test/long-files-first.ts";
 import { ISOLATED, SLOW } from "./test/test-files.ts";
 
-// Tests start hundreds of servers and threads of the store, each of which loads the same TypeScript: compiled once, they cost a third.
+// Tests start hundreds of servers and store threads. Caching the compiled TypeScript cuts their start to a third.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile");
 
 const FILES = ["packages/*/{src,test,bench,torture,fuzz}/**/*.test.{ts,tsx}", "test/**/*.test.ts"];
 
-/** Where a report for scripts/test-reports.js goes. */
+/** Path of the JSON report that scripts/test-reports.js reads, if one is wanted. */
 const REPORT = process.env["COLLOQUY_TEST_REPORT"];
 
-/** Settings of a project. */
+/** Settings of each project. */
 export const projectSettings = {
-  // A process: signals and open ports of one worker cannot touch another's.
+  // Processes instead of threads, so that tests may use signals, environment variables and `process.chdir`.
   pool: "forks",
-  // Room for a slow, shared machine. No test is timed: this only ends one that hangs.
+  // Ends a test that hangs, even on a slow machine. No test measures time with it.
   testTimeout: 60_000,
-  // They start services, databases and browsers.
+  // Hooks start services, databases and browsers.
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
 } as const;
 
-/** Settings of a run. */
+/** Settings of the whole run. */
 export const runSettings = {
-  // More than there are cores: while some of these files wait, for a disk, a process or a time to pass, others have the machine.
+  // More than the cores: many files mostly wait for disks, processes or timers.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   passWithNoTests: false,
   sequence: { sequencer: LongFilesFirst },
@@ -43,7 +43,7 @@ export const runSettings = {
 export default defineConfig({
   test: {
     ...runSettings,
-    // `npm test` runs the fast ones, `npm run test:all` all of them.
+    // `npm test` runs the two fast projects, `npm run test:all` all of them.
     projects: [
       {
         test: {
@@ -51,7 +51,7 @@ export default defineConfig({
           name: "fast",
           include: FILES,
           exclude: [...configDefaults.exclude, ...SLOW, ...ISOLATED],
-          // Files share a worker's modules, and leave its environment and globals as they found them.
+          // Files share their worker's modules, so each must restore the environment and globals it changes.
           isolate: false,
         },
       },
@@ -63,7 +63,7 @@ export default defineConfig({
           exclude: [...configDefaults.exclude, ...SLOW],
         },
       },
-      // They start programs, which share the machine with the torture.
+      // These start many programs, so each test gets more time.
       { test: { ...projectSettings, name: "slow", include: [...SLOW], testTimeout: 180_000 } },
     ],
   },

@@ -1,19 +1,20 @@
 import { expect, it } from "vitest";
-import type { Message } from "./wire.ts";
-import { answeredQuestion } from "./answered-question.ts";
 import { message } from "../test/snapshots.ts";
+import { answeredQuestion } from "./answered-question.ts";
+import type { Message } from "./wire.ts";
 
-const user = (content: string, turn?: number): Message => said("user", content, turn);
-const agent = (content: string, turn?: number): Message => said("agent", content, turn);
+const from =
+  (sender: Message["sender"]) =>
+  (content: string, turn?: number): Message =>
+    message(content, sender, content, turn === undefined ? {} : { turn });
+const user = from("user");
+const agent = from("agent");
 
-function said(sender: Message["sender"], content: string, turn?: number): Message {
-  return message(content, sender, content, turn === undefined ? {} : { turn });
-}
+/** Returns the text of the question that each message answers, `null` where there is none to show. */
+const questions = (messages: readonly Message[]): readonly (string | null)[] =>
+  messages.map((_, index) => answeredQuestion(messages, index)?.content ?? null);
 
-const questions = (messages: readonly Message[]): readonly (string | undefined)[] =>
-  messages.map((_, index) => answeredQuestion(messages, index)?.content);
-
-it("returns the question of each answer that does not directly follow it", () => {
+it("returns the question if other messages stand between it and the answer", () => {
   const messages = [
     user("Q1", 1),
     agent("A1", 1),
@@ -22,12 +23,12 @@ it("returns the question of each answer that does not directly follow it", () =>
     agent("A2", 2),
     agent("A3", 3),
   ];
-  expect(questions(messages)).toEqual([undefined, undefined, undefined, undefined, "Q2", "Q3"]);
+  expect(questions(messages)).toEqual([null, null, null, null, "Q2", "Q3"]);
 });
 
-it("returns null if messages have no turn, or the question is missing", () => {
-  expect(questions([user("Q1"), user("Q2"), agent("A1"), agent("A2")])).toEqual(Array(4).fill(undefined));
-  expect(questions([user("Q1"), user("Q2", 2), agent("A1")])).toEqual(Array(3).fill(undefined));
-  expect(questions([agent("A1", 1)])).toEqual([undefined]);
+it("returns null if a message has no turn, its question is missing, or there is no message", () => {
+  expect(questions([user("Q1"), user("Q2"), agent("A1"), agent("A2")])).toEqual([null, null, null, null]);
+  expect(questions([user("Q1"), user("Q2", 2), agent("A1")])).toEqual([null, null, null]);
+  expect(questions([agent("A1", 1)])).toEqual([null]);
   expect(answeredQuestion([], 0)).toBeNull();
 });

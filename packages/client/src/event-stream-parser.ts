@@ -1,53 +1,52 @@
-// Parses server-sent events (WHATWG HTML, "Interpreting an event stream") from chunks that may be cut
-// anywhere: within a line end, within a character.
+// An incremental parser for server-sent events (WHATWG HTML, "Interpreting an event stream"). A chunk may end
+// anywhere, even inside a line break or a UTF-8 character.
 
-/** The fields up to one blank line. */
+/** One event: the fields up to a blank line. */
 export interface Frame {
-  /** The frame's own `id:`; `null` if it has none. */
+  /** Value of `id:`; `null` if absent. Unlike the browser's `lastEventId`, not inherited from earlier frames. */
   readonly id: string | null;
-  /** Its `data:` lines, joined with line feeds; `null` if it has none, as in a bare `id:`. */
+  /** The `data:` lines, joined with line feeds; `null` if there are none. */
   readonly data: string | null;
-  /** Milliseconds to wait before reconnecting; `null` if the frame does not say. */
+  /** Value of `retry:`, the reconnection delay in milliseconds; `null` if absent. */
   readonly retry: number | null;
 }
 
 const EMPTY: Frame = { id: null, data: null, retry: null };
 
 /**
- * Returns a function that takes the bytes and calls `onFrame` for each frame with any field. An incomplete
- * frame at the end is dropped.
+ * Returns a function that takes the next bytes and calls `onFrame` for each complete frame with at least one
+ * field. A frame without its blank line is never reported.
  */
 export function createEventStreamParser(onFrame: (frame: Frame) => void): (bytes: Uint8Array) => void {
   const decoder = new TextDecoder();
   let frame = EMPTY;
-  /** The current, incomplete line. */
   let partialLine = "";
-  /** The last character was a carriage return: a line feed that follows belongs to it. */
-  let afterReturn = false;
+  /** The previous chunk ended in a carriage return; a leading line feed completes that line break. */
+  let endedInReturn = false;
 
-  const endLine = (line: string): void => {
+  const processLine = (line: string): void => {
     if (line !== "") {
       frame = withField(frame, line);
       return;
     }
-    const ended = frame;
+    const complete = frame;
     frame = EMPTY;
-    if (ended !== EMPTY) onFrame(ended);
+    if (complete !== EMPTY) onFrame(complete);
   };
 
   return (bytes) => {
     const decoded = decoder.decode(bytes, { stream: true });
     if (decoded === "") return;
-    const text = afterReturn && decoded.startsWith("\n") ? decoded.slice(1) : decoded;
+    const text = endedInReturn && decoded.startsWith("\n") ? decoded.slice(1) : decoded;
     let start = 0;
     for (const end of text.matchAll(/\r\n?|\n/g)) {
       const line = partialLine + text.slice(start, end.index);
       partialLine = "";
       start = end.index + end[0].length;
-      endLine(line);
+      processLine(line);
     }
     partialLine += text.slice(start);
-    afterReturn = text.endsWith("\r");
+    endedInReturn = text.endsWith("\r");
   };
 }
 

@@ -18,7 +18,7 @@ describe("a tool call", () => {
     expect(within("walk", "code")).toBe('{"to":"home"}');
     expect(call.dataset).toMatchObject({ status: "running", own: "running", error: "false" });
     expect(call.dataset["took"]).toBeUndefined();
-    page.arrive();
+    page.finishWalk();
     await until(() => call.dataset["own"] === "complete");
     expect(call.dataset["took"]).toMatch(/^\d+$/);
     expect(call.dataset).toMatchObject({ status: "complete", error: "false" });

@@ -11,7 +11,7 @@ const page = useChatPage();
 const { errors, isLive, rendered, say, sent, until } = page;
 
 describe("a thread", () => {
-  it("shows an answer as it grows, and renders the growing message alone", async () => {
+  it("shows an answer while it streams, and renders only the message that changes", async () => {
     page.show(<Chat sessionId={ID} sendOptions={{ userState: { place: "home" } }} />);
     await isLive();
     await say("Hi");
@@ -32,13 +32,13 @@ describe("a thread", () => {
     expect((await page.direct.getState(ID)).user_state).toEqual({ place: "home" });
   });
 
-  it("uses the latest send options and the latest callbacks", async () => {
-    const told: string[] = [];
+  it("uses the send options and callbacks of the latest render", async () => {
+    const received: string[] = [];
     const chat = (name: string): ReactNode => (
       <Chat
         sessionId={ID}
         sendOptions={{ userState: { name } }}
-        onSend={(text) => void told.push(`${text}, heard by ${name}`)}
+        onSend={(text) => void received.push(`${text} through ${name}`)}
       />
     );
     const { rerender } = page.show(chat("one"));
@@ -47,11 +47,11 @@ describe("a thread", () => {
     await say("Hi");
     (await page.model.next()).say("Hello").finish();
     await until(() => shown().join("|") === "Hi|Hello");
-    expect(told).toEqual(["Hi, heard by another"]);
+    expect(received).toEqual(["Hi through another"]);
     expect((await page.direct.getState(ID)).user_state).toEqual({ name: "another" });
   });
 
-  it("has only the requested number of newest messages, and more when asked", async () => {
+  it("shows the requested number of newest messages", async () => {
     const { rerender } = page.show(<Chat sessionId={ID} newest={2} />);
     await isLive();
     for (const text of ["One", "Two"]) {
@@ -83,7 +83,7 @@ describe("the composer", () => {
     expect((await page.direct.getState(ID)).is_processing).toBe(false);
   });
 
-  it("takes a message while the assistant works, and leaves the queue to the service", async () => {
+  it("sends messages while an answer streams; the service queues them", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     await say("First");
@@ -101,7 +101,7 @@ describe("the composer", () => {
     expect(shown()).toEqual(["First", "One", "Second", "Third", "Two", "Three"]);
   });
 
-  it("puts back a message that could not be sent", async () => {
+  it("restores the text of a message that could not be sent", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     page.proxy.plan = ({ path }) =>
@@ -117,8 +117,8 @@ describe("the composer", () => {
   });
 });
 
-describe("a failure", () => {
-  it("is shown on the failed answer", async () => {
+describe("a failed or unusual turn", () => {
+  it("ends the failed answer as incomplete, with the reason", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
     await say("Hi");
@@ -131,7 +131,7 @@ describe("a failure", () => {
     expect(messages()[1]!.querySelector("small")).toBeNull();
   });
 
-  it("is shown as a notice on the message it came with", async () => {
+  it("adds the notice to the message that caused it", async () => {
     await page.direct.createSession(ID, { publicKey: "0xabc" });
     page.show(<Chat sessionId={ID} />, { publicKey: "0xdef" });
     await isLive();
@@ -147,7 +147,7 @@ describe("the list of threads", () => {
   const entry = (id: string, title: string, at: string) => ({ session_id: id, title, updated_at: at });
   const OTHER = "00000000-0000-4000-8000-000000000001";
 
-  it("shows the stored threads, switches, renames and deletes", async () => {
+  it("shows the stored threads, and switches to, renames and deletes them", async () => {
     await page.direct.sendMessage(OTHER, "Old");
     (await page.model.next()).say("Older").finish();
     const storage = memoryThreads([entry(OTHER, "Another", "2026-01-01T00:00:00.000Z")]);
@@ -171,13 +171,13 @@ describe("the list of threads", () => {
     expect(storage.read().map(({ title }) => title)).toEqual(["Hi"]);
   });
 
-  it("starts a new thread and reports which one is shown", async () => {
+  it("starts a new thread, and reports the id of the shown session", async () => {
     const shownIds: string[] = [];
     page.show(<Chat onSessionChange={(id) => void shownIds.push(id)} />);
     await isLive();
     await say("Hi");
     (await page.model.next()).say("Hello").finish();
-    // The title comes after the answer, and only to a page that still shows it.
+    // The title follows the answer, and reaches only a page that still shows the session.
     await until(() => shown().join() === "Hi,Hello" && threads().join() === "Hi");
     click("New thread");
     await until(() => messages().length === 0);

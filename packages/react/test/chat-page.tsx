@@ -1,4 +1,4 @@
-// A page with a conversation on the real service, with helpers to read and use it.
+// A page with a conversation on a real service, and helpers to read and operate it.
 
 import { openPage, type Page } from "./harness.tsx";
 import { fireEvent, screen } from "@testing-library/react";
@@ -10,32 +10,30 @@ import { Hidden } from "../../server/src/core/hidden.ts";
 import { type PageRecord, RecordContext } from "./chat-parts.tsx";
 
 export interface ChatPage extends PageRecord, Pick<Page, "model" | "proxy" | "direct" | "show"> {
-  /** Ends the tool `walk`. */
-  readonly arrive: () => void;
+  /** Lets a running call of the tool `walk` finish. */
+  readonly finishWalk: () => void;
   readonly until: (condition: () => boolean) => Promise<void>;
-  readonly say: (text: string, through?: string) => Promise<void>;
-  /** Resolves once the page follows its session. */
+  /** Types the text and clicks the button, "Send" by default. */
+  readonly say: (text: string, buttonName?: string) => Promise<void>;
+  /** Resolves once the page has an open event stream. */
   readonly isLive: () => Promise<void>;
 }
 
-/**
- * Creates a page for each test of a file, on a service with tools that report progress, ask, and need a
- * wallet.
- */
+/** Opens a page before each test. Its service has a calculator, `ask_user`, `walk` and the wallet tools. */
 export function useChatPage(): ChatPage {
-  const told: PageRecord = { sent: [], errors: [], rendered: [] };
+  const record: PageRecord = { sent: [], errors: [], rendered: [] };
   let page: Page;
-  let arrive: () => void;
+  let finishWalk: () => void;
   beforeEach(async () => {
-    for (const list of Object.values(told) as unknown[][]) list.length = 0;
-    const arrived = Promise.withResolvers<void>();
-    arrive = arrived.resolve;
-    page = await openPage(toolsOf(arrived.promise));
+    for (const list of Object.values(record) as unknown[][]) list.length = 0;
+    const finished = Promise.withResolvers<void>();
+    finishWalk = finished.resolve;
+    page = await openPage(toolsOf(finished.promise));
   });
   afterEach(() => page.stop());
   const until: ChatPage["until"] = (condition) => page.until(condition);
   return {
-    ...told,
+    ...record,
     get model() {
       return page.model;
     },
@@ -46,33 +44,33 @@ export function useChatPage(): ChatPage {
       return page.direct;
     },
     show: (children, props) => {
-      const below = (shown: ReactNode): ReactNode => (
-        <RecordContext.Provider value={told}>{shown}</RecordContext.Provider>
+      const recorded = (children: ReactNode): ReactNode => (
+        <RecordContext.Provider value={record}>{children}</RecordContext.Provider>
       );
-      const result = page.show(below(children), props);
-      return { ...result, rerender: (next) => result.rerender(below(next)) };
+      const result = page.show(recorded(children), props);
+      return { ...result, rerender: (next) => result.rerender(recorded(next)) };
     },
-    arrive: () => arrive(),
+    finishWalk: () => finishWalk(),
     until,
-    say: async (text, through = "Send") => {
+    say: async (text, buttonName = "Send") => {
       const input = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Message" });
       fireEvent.change(input, { target: { value: text } });
       await until(() => !button("Send").disabled);
-      click(through);
+      click(buttonName);
     },
     isLive: () => until(() => page.proxy.streams === 1),
   };
 }
 
-function toolsOf(arrived: Promise<void>): Parameters<typeof openPage>[0] {
+function toolsOf(walkFinished: Promise<void>): Parameters<typeof openPage>[0] {
   const walk = tool({
     description: "Walks",
     inputSchema: z.object({ to: z.string() }),
     async *execute({ to }) {
-      // A yielded value counts as progress once another one follows.
+      // The AI SDK reports a yielded value as progress only when another one follows.
       yield { steps: 7 };
       yield { steps: 8 };
-      await arrived;
+      await walkFinished;
       yield `At ${to}`;
     },
   });
@@ -89,12 +87,14 @@ export const button = (name: string): HTMLButtonElement =>
   [...document.querySelectorAll("button")].find(({ textContent }) => textContent === name)!;
 export const click = (name: string): void => void fireEvent.click(button(name));
 export const messages = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>("main > div")];
+/** Returns the text of each message. */
 export const shown = (): string[] =>
   messages().map((message) => message.querySelector("p")?.textContent ?? "");
 export const group = (name: string): HTMLElement => document.querySelector(`fieldset[aria-label="${name}"]`)!;
-/** Returns the text of an element within the tool call; `undefined` before the call exists. */
+/** Returns the text of an element in the group of a tool call; `undefined` if either is missing. */
 export const within = (name: string, element: string): string | undefined =>
   document.querySelector(`fieldset[aria-label="${name}"] ${element}`)?.textContent ?? undefined;
+/** Returns the titles in the thread list. */
 export const threads = (): string[] =>
   [...document.querySelectorAll<HTMLElement>("[data-thread]")].map(
     (row) => row.querySelector("button")?.textContent ?? "",

@@ -1,4 +1,5 @@
-// The published packages: packed, unpacked into a project with React and assistant-ui, and used there.
+// Tests the published packages: packs them, installs them into a project with React and assistant-ui, and
+// uses them there.
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -13,8 +14,8 @@ import { buildPackage as buildReact } from "../build/build-package.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../..");
-/** Dependencies that such a project installs itself, and where they are here. */
 const REACT = process.env["TEST_REACT"] === "18" ? "test/react18/node_modules" : "node_modules";
+/** What the project installs itself, with the folder to link it from. */
 const INSTALLED = {
   react: REACT,
   "react-dom": REACT,
@@ -29,11 +30,11 @@ let project: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "colloquy-react-"));
   project = join(folder, "project");
-  // Packs one while the other is built.
+  // Pack the client while React's package is built.
   await buildClient(join(folder, "client"));
-  const isClientThere = install("client");
+  const clientInstalled = install("client");
   await buildReact(join(folder, "react"));
-  await Promise.all([isClientThere, install("react")]);
+  await Promise.all([clientInstalled, install("react")]);
   for (const [name, place] of Object.entries(INSTALLED)) {
     const link = join(project, "node_modules", name);
     await mkdir(dirname(link), { recursive: true });
@@ -47,15 +48,15 @@ afterAll(async () => {
 
 /** Packs the built package and unpacks it into the project. */
 async function install(name: string): Promise<void> {
-  const npm = await run("npm", ["pack", join(folder, name), "--pack-destination", folder, "--offline"]);
+  const packed = await run("npm", ["pack", join(folder, name), "--pack-destination", folder, "--offline"]);
   const installed = join(project, "node_modules/@colloquy", name);
   await mkdir(installed, { recursive: true });
-  const tarball = join(folder, npm.stdout.trim().split("\n").at(-1) ?? "");
+  const tarball = join(folder, packed.stdout.trim().split("\n").at(-1) ?? "");
   await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"]);
 }
 
-/** Returns the compiler's output for each of these files; empty on success. */
-async function check(sources: readonly string[]): Promise<readonly string[]> {
+/** Compiles the sources and returns the errors in each; "" if there are none. */
+async function compileErrors(sources: readonly string[]): Promise<readonly string[]> {
   const files = sources.map((_source, index) => `use-${index}.tsx`);
   await Promise.all(files.map((file, index) => writeFile(join(project, file), sources[index] ?? "")));
   const compilerOptions = {
@@ -68,7 +69,7 @@ async function check(sources: readonly string[]): Promise<readonly string[]> {
     moduleResolution: "bundler",
     jsx: "react-jsx",
     types: [],
-    // Applies to assistant-ui too, whose linked location would resolve another React.
+    // assistant-ui is a symbolic link, from which the compiler would find another React.
     paths: {
       react: ["./node_modules/@types/react"],
       "react/*": ["./node_modules/@types/react/*"],
@@ -76,23 +77,23 @@ async function check(sources: readonly string[]): Promise<readonly string[]> {
     },
     skipLibCheck: false,
   };
-  // The declarations of @radix-ui/primitive, a dependency of assistant-ui, need this one from Node.
+  // Needed by the declarations of @radix-ui/primitive, a dependency of assistant-ui.
   await writeFile(join(project, "node.d.ts"), "declare function setImmediate(): unknown;\n");
   await writeFile(
     join(project, "tsconfig.json"),
     JSON.stringify({ compilerOptions, files: [...files, "node.d.ts"] }),
   );
   const compiler = join(ROOT, "node_modules/typescript-compiler/bin/tsc");
-  const said = await run(process.execPath, [compiler, "-p", "."], { cwd: project }).then(
+  const output = await run(process.execPath, [compiler, "-p", "."], { cwd: project }).then(
     () => "",
     (error: { stdout: string }) => error.stdout,
   );
-  // Indented lines explain the line above them.
-  const lines = said.split("\n").filter((line) => /^\S/.test(line));
-  const saidOf = files.map((file) => lines.filter((line) => line.startsWith(`${file}(`)));
-  // No errors in other files, so none in the packages.
-  expect(lines.filter((line) => !saidOf.flat().includes(line))).toEqual([]);
-  return saidOf.map((own) => own.join("\n"));
+  // Indented lines continue the error above them.
+  const lines = output.split("\n").filter((line) => /^\S/.test(line));
+  const errorsIn = files.map((file) => lines.filter((line) => line.startsWith(`${file}(`)));
+  // Errors elsewhere would be in the declarations of the packages.
+  expect(lines.filter((line) => !errorsIn.flat().includes(line))).toEqual([]);
+  return errorsIn.map((errors) => errors.join("\n"));
 }
 
 /** Runs a program in the project and returns its output. */
@@ -102,6 +103,7 @@ async function execute(name: string, code: string): Promise<string> {
   return (await run(process.execPath, [file])).stdout.trim();
 }
 
+/** Returns the code of all examples in the documentation. */
 async function examples(): Promise<string[]> {
   const pages = ["packages/react/README.md", "docs/react.md"];
   const texts = await Promise.all(pages.map((page) => readFile(join(ROOT, page), "utf8")));
@@ -127,27 +129,28 @@ it("has the client, React and assistant-ui as peer dependencies", async () => {
   );
   expect(texts[0]).toMatch(/^"use client";/);
   expect(texts[2]).toMatch(/^"use client";/);
-  // The main entry does not need assistant-ui.
+  // The main entry must not need assistant-ui.
   expect(texts[0]! + texts[1]!).not.toContain("@assistant-ui");
 });
 
 it("has types that accept the guide's examples and reject mistakes", async () => {
   const found = await examples();
   expect(found.length).toBeGreaterThan(4);
-  const wrong = 'import { useSession } from "@colloquy/react";\nexport const use = () => useSession(5);\n';
-  const other =
+  const wrongSession =
+    'import { useSession } from "@colloquy/react";\nexport const use = () => useSession(5);\n';
+  const wrongRuntime =
     'import { useColloquyRuntime } from "@colloquy/react/assistant-ui";\nexport const use = () => useColloquyRuntime({ sessionId: 5 });\n';
-  // Type-checking assistant-ui's declarations is slow: do it once for both.
-  const said = await check([...found, wrong, other]);
-  expect(said).toEqual([
+  // Type-checking assistant-ui's declarations is slow: do it once for all.
+  const errors = await compileErrors([...found, wrongSession, wrongRuntime]);
+  expect(errors).toEqual([
     ...found.map(() => ""),
     expect.stringMatching(/^use-\d+\.tsx\(2,\d+\): error TS2345/),
     expect.stringMatching(/^use-\d+\.tsx\(2,\d+\): error TS2322/),
   ]);
 });
 
-it("renders on a server", async () => {
-  const said = await execute(
+it("renders to a string without a DOM", async () => {
+  const html = await execute(
     "server",
     `import { createClient } from "@colloquy/client";
     import { ColloquyProvider, useSession, useThreads } from "@colloquy/react";
@@ -159,14 +162,14 @@ it("renders on a server", async () => {
     }
     console.log(renderToString(<ColloquyProvider client={client}><Title /></ColloquyProvider>));`,
   );
-  expect(said).toBe("<h1>Not yet<!-- -->, <!-- -->0</h1>");
+  expect(html).toBe("<h1>Not yet<!-- -->, <!-- -->0</h1>");
 });
 
-describe("its documentation", () => {
+describe("the documentation", () => {
   /**
-   * Renders each example in turn and prints the final page. Sends a message in applications; gives components
-   * a stored conversation with a pending tool call and decides it. One process for all, because loading
-   * assistant-ui and a DOM dominates the time.
+   * A program that renders each example and prints what its page showed. It sends a message in complete
+   * applications; other components get a stored conversation with a pending tool call, which it approves. One
+   * process runs all, because loading assistant-ui and a DOM takes most of the time.
    */
   const PAGES = `
     import ${JSON.stringify(join(import.meta.dirname, "page-globals.ts"))};
@@ -175,21 +178,21 @@ describe("its documentation", () => {
     const { createClient } = await import("@colloquy/client");
     const { ColloquyProvider, memoryThreads } = await import("@colloquy/react");
     const until = async (condition) => {
-      for (let round = 0; !condition(); round += 1) {
-        if (round > 2_000) throw new Error("This never came to hold: " + condition + " " + document.body.textContent);
+      for (let tries = 0; !condition(); tries += 1) {
+        if (tries > 2_000) throw new Error("Timed out waiting for " + condition + " " + document.body.textContent);
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     };
     async function show({ App, ...components }) {
-      const said = [];
+      const output = [];
       const client = createClient({ baseUrl: "URL" });
       const id = client.session().id;
       const opened = [];
       const open = (id) => opened.push(id);
-      const below = Object.values(components).map((component, key) => createElement("section", { key }, createElement(component, { id, open })));
+      const sections = Object.values(components).map((component, key) => createElement("section", { key }, createElement(component, { id, open })));
       const storage = memoryThreads([{ session_id: id, title: "Remembered", updated_at: "2026-01-01T00:00:00.000Z" }]);
       if (!App) {
-        // Not until it is answered: it waits for a person.
+        // Does not wait for the answer: the turn waits for an approval.
         await client.sendMessage(id, "What time is it?");
         const session = client.session(id);
         const stop = session.subscribe(() => undefined);
@@ -200,18 +203,18 @@ describe("its documentation", () => {
       const root = document.createElement("div");
       document.body.append(root);
       const page = createRoot(root);
-      page.render(createElement(StrictMode, null, App ? createElement(App) : createElement(ColloquyProvider, { client, storage }, below)));
+      page.render(createElement(StrictMode, null, App ? createElement(App) : createElement(ColloquyProvider, { client, storage }, sections)));
       await until(() => root.firstChild && [...root.querySelectorAll("section")].every((section) => section.textContent !== ""));
       const button = (name) => [...root.querySelectorAll("button")].find((button) => button.textContent === name);
-      if (!App) said.push(root.textContent);
+      if (!App) output.push(root.textContent);
       if (button("Yes")) {
         button("Yes").click();
         await until(() => !button("Yes"));
-        said.push("answered");
+        output.push("answered");
       }
       if (button("Remembered")) {
         button("Remembered").click();
-        said.push(opened[0] === id ? "opened" : "lost");
+        output.push(opened[0] === id ? "opened" : "lost");
       }
       const input = root.querySelector("[aria-label=Message]");
       if (input) {
@@ -222,14 +225,14 @@ describe("its documentation", () => {
         input.form.requestSubmit();
         await until(() => root.textContent.includes("84"));
       }
-      said.push(root.textContent);
+      output.push(root.textContent);
       page.unmount();
       root.remove();
-      return said.join("\\n");
+      return output.join("\\n");
     }
-    const said = [];
-    for (const file of FILES) said.push(await show(await import(file)));
-    console.log(JSON.stringify(said));
+    const output = [];
+    for (const file of FILES) output.push(await show(await import(file)));
+    console.log(JSON.stringify(output));
     process.exit();
   `;
 
@@ -248,13 +251,13 @@ describe("its documentation", () => {
       const pages = join(project, "pages.js");
       await writeFile(pages, PAGES.replace("URL", program.url).replace("FILES", JSON.stringify(files)));
       const { stdout } = await run(process.execPath, [pages], { timeout: 60_000 });
-      const said = JSON.parse(stdout) as readonly string[];
-      expect(said).toHaveLength(files.length);
-      expect(said.filter((text) => text.includes("12 * 7 = 84"))).toHaveLength(3);
-      expect(said.filter((text) => text.startsWith("May I use current_time?YesNo\nanswered\n"))).toHaveLength(
-        1,
-      );
-      expect(said.filter((text) => text.startsWith("RememberedRenameDelete\nopened\n"))).toHaveLength(1);
+      const output = JSON.parse(stdout) as readonly string[];
+      expect(output).toHaveLength(files.length);
+      expect(output.filter((text) => text.includes("12 * 7 = 84"))).toHaveLength(3);
+      expect(
+        output.filter((text) => text.startsWith("May I use current_time?YesNo\nanswered\n")),
+      ).toHaveLength(1);
+      expect(output.filter((text) => text.startsWith("RememberedRenameDelete\nopened\n"))).toHaveLength(1);
     } finally {
       await program.remove();
     }

@@ -38,24 +38,24 @@ describe("checkExchange", () => {
   });
 
   it.each([
-    ["a 500", 500, { ...PROBLEM, status: 500 }, {}, "answered 500"],
-    ["a 501", 501, { ...PROBLEM, status: 501 }, {}, "answered 501"],
-    ["an error as plain text", 400, "Bad Request", { type: "text/plain" }, "an error as text/plain"],
+    ["a 500", 500, { ...PROBLEM, status: 500 }, {}, "server error: 500"],
+    ["a 501", 501, { ...PROBLEM, status: 501 }, {}, "server error: 501"],
+    ["an error as plain text", 400, "Bad Request", { type: "text/plain" }, "an error of type text/plain"],
     ["a problem without detail", 400, { ...PROBLEM, detail: undefined }, {}, "not a problem document"],
-    ["a problem that is no JSON", 400, "{", {}, "not a problem document"],
-    ["another status in the problem", 404, PROBLEM, {}, "the problem says 400"],
+    ["a problem that is not JSON", 400, "{", {}, "not a problem document"],
+    ["another status in the problem", 404, PROBLEM, {}, "status 400 in the problem document"],
     ["a code with capitals", 400, { ...PROBLEM, code: "FST_ERR" }, {}, "snake_case"],
-    ["another request id", 400, PROBLEM, { id: "r2" }, "another request_id"],
+    ["another request id", 400, PROBLEM, { id: "r2" }, "request_id differs"],
     ["no request id", 200, "{}", { type: "application/json", id: null }, "no X-Request-Id"],
     ["broken JSON", 200, "{", { type: "application/json" }, "not JSON"],
-    ["a valid request refused", 400, PROBLEM, { valid: true }, "a valid request was answered 400"],
+    ["a valid request refused", 400, PROBLEM, { valid: true }, "a valid request was refused: 400"],
   ])("rejects %s", (_what, status, body, options, message) => {
     expect(check(status, body, options)).toContain(message);
   });
 
   it.each([
-    ["hung", { answers: [], end: "hung", defect: null }, "no answer and no end"],
-    ["was refused", { answers: [], end: "refused", defect: null }, "does not take connections"],
+    ["hung", { answers: [], end: "hung", defect: null }, "neither answers nor closes"],
+    ["was refused", { answers: [], end: "refused", defect: null }, "refuses connections"],
     ["was cut off", { answers: [], end: "closed", defect: "the answer was cut off" }, "cut off"],
   ] as const)("rejects an exchange that %s", (_what, exchange, message) => {
     expect(checkExchange({ kind: "mutated", answers: 0 }, exchange)).toContain(message);

@@ -11,7 +11,7 @@ import { newSession, send, whenIdle, state } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
 import { ProviderServer, writeEvents } from "./provider-server.ts";
 import { compatible } from "./providers/compatible-protocol.ts";
-import type { Piece } from "./providers/protocols.ts";
+import type { Part } from "./providers/protocols.ts";
 
 const SECRET = "hostile-canary-7c1f0e9d";
 const CLIENT = "client-1";
@@ -40,7 +40,7 @@ const asked: { readonly method: string; readonly url: string; readonly authoriza
 let provider: ProviderServer;
 let program: Program;
 /** The model's output for the next message. */
-let attack: readonly Piece[] = [];
+let attack: readonly Part[] = [];
 
 beforeAll(async () => {
   shop = createServer(({ method = "", url = "", headers }, response) => {
@@ -95,21 +95,21 @@ const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   const messages = body["messages"] as ReadonlyArray<{ readonly role: string; readonly content: unknown }>;
   const isFirst = messages.at(-1)?.role === "user";
   const isHarmless = JSON.stringify(messages.at(-1)?.content).includes("still there");
-  const pieces = isFirst && !isHarmless ? attack : [{ say: ["I am still here."] }];
-  writeEvents(response, compatible.answer(pieces));
+  const parts = isFirst && !isHarmless ? attack : [{ deltas: ["I am still here."] }];
+  writeEvents(response, compatible.answer(parts));
   response.end("data: [DONE]\n\n");
 };
 
-function call(tool: string, input: unknown, id = `call_${tool}`): Piece {
-  return { call: tool, input, id };
+function call(tool: string, input: unknown, id = `call_${tool}`): Part {
+  return { tool, input, id };
 }
 
 /**
  * Lets the model attack, waits until it is over, and verifies that the session still works. Returns the
  * snapshot.
  */
-async function survive(pieces: readonly Piece[]): Promise<Snapshot> {
-  attack = pieces;
+async function survive(parts: readonly Part[]): Promise<Snapshot> {
+  attack = parts;
   const session = newSession();
   await say(session, "attack");
   await denyWhatIsAsked(session);
@@ -193,11 +193,11 @@ describe("a hostile model", () => {
       "calls that share an id",
       [call("calculator", { expression: "1" }, "same"), call("calculator", { expression: "2" }, "same")],
     ],
-    ["text with characters that nobody can store", [{ say: ["a\u0000b\ud800c"] }]],
-    ["a flood of text", [{ say: Array.from({ length: 200 }, () => "flood ".repeat(1_000)) }]],
+    ["text with characters that nobody can store", [{ deltas: ["a\u0000b\ud800c"] }]],
+    ["a flood of text", [{ deltas: Array.from({ length: 200 }, () => "flood ".repeat(1_000)) }]],
     ["nothing at all", []],
-  ])("does not stop the session with %s", async (_what, pieces) => {
-    const after = await survive(pieces);
+  ])("does not stop the session with %s", async (_what, parts) => {
+    const after = await survive(parts);
     expect(after.messages[1]?.status).toMatch(/^(?:complete|failed)$/);
   });
 });

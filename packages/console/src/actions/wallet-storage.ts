@@ -1,6 +1,6 @@
 // Storage of wallet requests and results.
 
-import { nameHere, type KeyValueStore, type StoringPage } from "../connection/tab-storage.ts";
+import { serviceStorageKey, type KeyValueStore, type StoringPage } from "../connection/tab-storage.ts";
 import { ASKED, GIVEN } from "./wallet-results.ts";
 
 /** The parts of `window` used here. */
@@ -20,9 +20,9 @@ const DAY_MS = 86_400_000;
  */
 export function browserStorage(page: WalletPage): KeyValueStore {
   return {
-    getItem: (entry) => page.localStorage.getItem(nameHere(entry, page.location)),
-    setItem: (entry, value) => page.localStorage.setItem(nameHere(entry, page.location), value),
-    removeItem: (entry) => page.localStorage.removeItem(nameHere(entry, page.location)),
+    getItem: (entry) => page.localStorage.getItem(serviceStorageKey(entry, page.location)),
+    setItem: (entry, value) => page.localStorage.setItem(serviceStorageKey(entry, page.location), value),
+    removeItem: (entry) => page.localStorage.removeItem(serviceStorageKey(entry, page.location)),
   };
 }
 

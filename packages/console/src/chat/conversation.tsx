@@ -128,8 +128,8 @@ function useSessionModels(sessionId: string, snapshot: SessionView["snapshot"]):
  * conversation.
  */
 function useFollowedApp(sessionApp: string | null, isBegun: boolean): void {
-  const { follow } = useConnection();
+  const { setConversationApp } = useConnection();
   useEffect(() => {
-    if (isBegun) follow(sessionApp);
-  }, [isBegun, sessionApp, follow]);
+    if (isBegun) setConversationApp(sessionApp);
+  }, [isBegun, sessionApp, setConversationApp]);
 }

@@ -82,9 +82,9 @@ interface Chosen {
  */
 function useChosen(): readonly [Chosen, (model: string) => void] {
   const { client } = useColloquy();
-  const { app, follow } = useConnection();
+  const { app, setConversationApp } = useConnection();
   const [last, setChosen] = useState<Chosen | null>(null);
-  useLayoutEffect(() => follow(null), [follow]);
+  useLayoutEffect(() => setConversationApp(null), [setConversationApp]);
   const chosen = last?.app === app ? last : { app, id: client.session().id, model: null };
   if (chosen !== last) setChosen(chosen);
   return [chosen, (model) => setChosen({ ...chosen, model })];

@@ -1,4 +1,4 @@
-// The page's client, and the settings a person has entered for it.
+// The page's client and its settings.
 
 import { createClient, type Client } from "@colloquy/client";
 import { ColloquyProvider, localThreads } from "@colloquy/react";
@@ -11,59 +11,56 @@ import { watchAway } from "./away.ts";
 import { withReleasedStreams } from "./released-streams.ts";
 import { streamSlots, withStreamSlots } from "./stream-slots.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
-import { nameHere, tabStorage, type KeyValueStore } from "./tab-storage.ts";
+import { serviceStorageKey, tabStorage, type KeyValueStore } from "./tab-storage.ts";
 
 export interface Connection extends Settings {
-  /**
-   * Uses the key above and the App of the open conversation, else of the next one; replaced when these
-   * change.
-   */
+  /** Uses the key of the settings and `requestApp`; a new object when either changes. */
   readonly client: Client;
-  /** The App that the client names in requests. */
+  /** The App of the open conversation, or the one chosen for new conversations. */
   readonly requestApp: string;
-  /** Sets the App of the open conversation, `null` for none. Requests go to that App. */
-  readonly follow: (app: string | null) => void;
-  /** Requests of the client and of `fetch`. */
+  /** Sets the App of the open conversation, `null` if none is open. */
+  readonly setConversationApp: (app: string | null) => void;
+  /** Records the requests of `client` and `fetch`. */
   readonly requests: RequestLog;
   readonly fetch: typeof globalThis.fetch;
-  /** The tab's storage for this service. */
+  /** Storage of this tab for this service. */
   readonly storage: KeyValueStore;
-  /** Messages in flight to the service. */
+  /** Messages that the service has not acknowledged. */
   readonly outbox: Outbox;
-  /** Requests to the browser's wallet. */
+  /** Open requests to the browser's wallet. */
   readonly walletRequests: WalletRequests;
-  /** Changes settings until the tab is closed. */
+  /** Changes settings and stores them for this tab. */
   readonly change: (entered: Partial<Settings>) => void;
-  /** Adds a conversation to this browser's own list, titled by its first message, before a page shows it. */
+  /** Adds a new conversation to this browser's list, titled by its first message. */
   readonly remember: (sessionId: string, firstMessage: string) => void;
 }
 
-/** The App of requests that name none. */
+/** The App that the service uses when none is named. */
 export const DEFAULT_APP = "default";
-/** Used until the service's title is known. */
-const TITLE_LENGTH = 60;
+/** Characters of the first message shown until the service has generated a title. */
+const PROVISIONAL_TITLE_LENGTH = 60;
 
 const ConnectionContext = createContext<Connection | null>(null);
 
 /** Provides `useConnection` to everything below. */
 export function ConnectionProvider({ children }: { readonly children: ReactNode }): ReactNode {
-  const [parts] = useState(partsOfPage);
+  const [parts] = useState(createPageParts);
   const { storage, requests } = parts;
   const [settings, setSettings] = useState(() => loadSettings(storage));
   const { key } = settings;
-  const [followed, follow] = useState<string | null>(null);
-  // Named even if it is the default: some calls without it go to the App of the key.
-  const app = followed ?? settings.app ?? DEFAULT_APP;
+  const [conversationApp, setConversationApp] = useState<string | null>(null);
+  // Always explicit: without it some operations use the App of the key.
+  const app = conversationApp ?? settings.app ?? DEFAULT_APP;
   const [away] = useState(() => watchAway(window.document));
-  const [places] = useState(() => streamSlots(window));
+  const [slots] = useState(() => streamSlots(window));
   const fetch = useMemo(
-    () => withReleasedStreams(withStreamSlots(recordedFetch({ log: requests }), places), away),
-    [requests, places, away],
+    () => withReleasedStreams(withStreamSlots(recordedFetch({ log: requests }), slots), away),
+    [requests, slots, away],
   );
   const client = useMemo(
     () =>
       createClient({
-        // The page's own folder: the service may be mounted under a path.
+        // Relative to the page: the service may be mounted under a path.
         baseUrl: new URL(".", window.location.href).href,
         fetch,
         app,
@@ -71,7 +68,9 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
       }),
     [app, key, fetch],
   );
-  const [threads] = useState(() => localThreads({ key: nameHere("colloquy.threads", window.location) }));
+  const [threads] = useState(() =>
+    localThreads({ key: serviceStorageKey("colloquy.threads", window.location) }),
+  );
   const change = useCallback(
     (entered: Partial<Settings>) => {
       setSettings((before) => {
@@ -84,15 +83,15 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   );
   const remember = useCallback(
     (session_id: string, firstMessage: string) => {
-      const title = firstMessage.slice(0, TITLE_LENGTH);
+      const title = firstMessage.slice(0, PROVISIONAL_TITLE_LENGTH);
       const entry = { session_id, title, updated_at: new Date().toISOString() };
       threads.update((before) => [entry, ...before.filter((known) => known.session_id !== session_id)]);
     },
     [threads],
   );
   const connection = useMemo(
-    () => ({ ...settings, ...parts, client, requestApp: app, follow, fetch, change, remember }),
-    [settings, parts, client, app, follow, fetch, change, remember],
+    () => ({ ...settings, ...parts, client, requestApp: app, setConversationApp, fetch, change, remember }),
+    [settings, parts, client, app, setConversationApp, fetch, change, remember],
   );
   return (
     <ConnectionContext value={connection}>
@@ -103,8 +102,8 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   );
 }
 
-/** Creates what exists once per page, whichever client it has. */
-function partsOfPage(): Pick<Connection, "storage" | "outbox" | "walletRequests" | "requests"> {
+/** Creates the objects that outlive a change of the client. */
+function createPageParts(): Pick<Connection, "storage" | "outbox" | "walletRequests" | "requests"> {
   const storage = tabStorage(window);
   return {
     storage,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nameHere, tabStorage } from "./tab-storage.ts";
+import { serviceStorageKey, tabStorage } from "./tab-storage.ts";
 
 it.each([
   ["http://host/", "colloquy.settings"],
@@ -8,7 +8,7 @@ it.each([
   ["http://host/prod/", "colloquy.settings /prod/"],
   ["http://host/prod/#/chat/a/b", "colloquy.settings /prod/"],
 ])("at %s an entry is called %s", (href, name) => {
-  expect(nameHere("colloquy.settings", { href })).toBe(name);
+  expect(serviceStorageKey("colloquy.settings", { href })).toBe(name);
 });
 
 it("separates entries of different paths of a host", () => {

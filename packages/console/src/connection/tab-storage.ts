@@ -10,7 +10,7 @@ export interface StoringPage {
 }
 
 /** Returns the storage name for this page's service: unchanged at the root of the host. */
-export function nameHere(entry: string, { href }: StoringPage["location"]): string {
+export function serviceStorageKey(entry: string, { href }: StoringPage["location"]): string {
   const { pathname } = new URL(".", href);
   return pathname === "/" ? entry : `${entry} ${pathname}`;
 }
@@ -18,8 +18,8 @@ export function nameHere(entry: string, { href }: StoringPage["location"]): stri
 /** Returns the tab's storage for this page's service. Every use throws if the browser refuses storage. */
 export function tabStorage(page: StoringPage): KeyValueStore {
   return {
-    getItem: (entry) => page.sessionStorage.getItem(nameHere(entry, page.location)),
-    setItem: (entry, value) => page.sessionStorage.setItem(nameHere(entry, page.location), value),
-    removeItem: (entry) => page.sessionStorage.removeItem(nameHere(entry, page.location)),
+    getItem: (entry) => page.sessionStorage.getItem(serviceStorageKey(entry, page.location)),
+    setItem: (entry, value) => page.sessionStorage.setItem(serviceStorageKey(entry, page.location), value),
+    removeItem: (entry) => page.sessionStorage.removeItem(serviceStorageKey(entry, page.location)),
   };
 }

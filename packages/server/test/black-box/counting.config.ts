@@ -1,12 +1,12 @@
-// A calculator with countable effects: each execution appends its call id to a file beside the data
-// directory. While a file `hang` exists beside it, executions do not end.
+// Configures a calculator whose executions tests can count: each appends its call id to the file `runs` next
+// to the data directory. While a file `hang` exists there, executions never finish.
 
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { defineConfig } from "../../src/config/define-config.ts";
 
-const besideData = (name: string): string => join(process.env["COLLOQUY_DATA_DIR"] ?? "", "..", name);
+const nextToData = (name: string): string => join(process.env["COLLOQUY_DATA_DIR"] ?? "", "..", name);
 
 export default defineConfig({
   apps: {
@@ -14,11 +14,11 @@ export default defineConfig({
       models: ["demo/assistant"],
       tools: {
         calculator: {
-          description: "Calculates, and is seen to do so",
+          description: "Calculates",
           inputSchema: z.object({ expression: z.string() }),
           execute: async (_input: unknown, { toolCallId }: { toolCallId: string }) => {
-            appendFileSync(besideData("runs"), `${toolCallId}\n`);
-            if (existsSync(besideData("hang"))) await new Promise(() => undefined);
+            appendFileSync(nextToData("runs"), `${toolCallId}\n`);
+            if (existsSync(nextToData("hang"))) await new Promise(() => undefined);
             return { result: 84 };
           },
         },

@@ -54,11 +54,11 @@ const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   const messages = body["messages"] as ReadonlyArray<{ readonly role: string; readonly content: string }>;
   const results = messages.filter(({ role }) => role === "tool").map(({ content }) => content);
   const asked = messages.findLast(({ role }) => role === "user")?.content ?? "";
-  const pieces =
+  const parts =
     results.length > 0
-      ? [{ say: [results.join(" | ")] }]
-      : asked.split(" ").map((tool, index) => ({ call: `count_${tool}`, input: {}, id: `call_${index}` }));
-  writeEvents(response, compatible.answer(pieces));
+      ? [{ deltas: [results.join(" | ")] }]
+      : asked.split(" ").map((tool, index) => ({ tool: `count_${tool}`, input: {}, id: `call_${index}` }));
+  writeEvents(response, compatible.answer(parts));
   response.end("data: [DONE]\n\n");
 };
 

@@ -1,17 +1,18 @@
-// Every operation of the service, classified by access rule. A new operation fails the isolation test until
-// it is listed here.
+// Every operation of the service with its access rule. The isolation test fails for an operation that is
+// missing here.
 
 import type { Call } from "../black-box/client.ts";
 import type { Conversation } from "./conversation.ts";
-import type { AppName, Caller } from "./given-apps.ts";
+import type { AppName, Caller } from "./isolation-service.ts";
 
 /**
- * `app`: uses the App that the request names or the session belongs to; requires the App's key.
- * `session`: uses the session of the header or path; a sent key must open its App, and is required if the App
- * says so.
- * `key`: returns what the sent key opens.
- * `public`: independent of Apps.
- * `admin`: requires the admin key; App keys do not count.
+ * The access rule.
+ * `app`: requires a key of the App that the request names or the session belongs to.
+ * `session`: requires a key of the session's App only with `requireKey: "all"`; a key of another App is
+ * refused.
+ * `key`: returns what belongs to the Apps of the key.
+ * `public`: does not depend on Apps.
+ * `admin`: requires the admin key; an App's key is refused.
  */
 export type OperationClass = "app" | "session" | "key" | "public" | "admin";
 
@@ -32,12 +33,12 @@ export interface ClassifiedOperation {
   readonly body?: (target: Target) => unknown;
   /** Whether the answer is an event stream. */
   readonly streams?: true;
-  /** Whether success deletes the session. */
+  /** Whether it deletes the session. */
   readonly removes?: true;
 }
 
-/** By method and path, as in the OpenAPI document. */
-export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
+/** Keyed by method and path, as in the OpenAPI document. */
+export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "POST /api/sessions": { class: "session", path: () => "/api/sessions" },
   "GET /api/sessions": { class: "key", path: ({ wallet }) => `/api/sessions?public_key=${wallet}` },
   "GET /api/sessions/{id}": {
@@ -93,11 +94,11 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   },
   "PUT /api/secrets": {
     class: "app",
-    path: secretsOf,
+    path: secretsPath,
     body: ({ slot }) => ({ [slot]: "another value" }),
   },
-  "GET /api/secrets": { class: "app", path: secretsOf },
-  "DELETE /api/secrets": { class: "app", path: secretsOf },
+  "GET /api/secrets": { class: "app", path: secretsPath },
+  "DELETE /api/secrets": { class: "app", path: secretsPath },
   "GET /healthz": { class: "public", path: () => "/healthz" },
   "GET /readyz": { class: "public", path: () => "/readyz" },
   "GET /metrics": { class: "public", path: () => "/metrics" },
@@ -118,15 +119,11 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/admin/latency": admin(() => "latency"),
 };
 
-/** Routes that serve the document itself, which omits them. They are `public`. */
-export const ABOUT_THE_DOCUMENT: readonly string[] = [
-  "GET /openapi.json",
-  "GET /docs",
-  "GET /docs/scalar.js",
-];
+/** Routes that serve the OpenAPI document, which does not list them. They are `public`. */
+export const DOCUMENT_ROUTES: readonly string[] = ["GET /openapi.json", "GET /docs", "GET /docs/scalar.js"];
 
-/** Routes of the console, also omitted from the document. They are `public`, and 404 if it is not built. */
-export const OF_THE_CONSOLE: readonly string[] = ["GET /", "GET /assets/{name}"];
+/** Routes of the console, also not in the document. They are `public`, and 404 if the console is not built. */
+export const CONSOLE_ROUTES: readonly string[] = ["GET /", "GET /assets/{name}"];
 
 function admin(path: (target: Target) => string): ClassifiedOperation {
   return { class: "admin", path: (target) => `/api/admin/${path(target)}` };
@@ -136,18 +133,18 @@ function sessionPath({ conversation: { session } }: Target): string {
   return `sessions/${session}`;
 }
 
-function secretsOf({ app, conversation: { clientId } }: Target): string {
+function secretsPath({ app, conversation: { clientId } }: Target): string {
   return `/api/secrets?app=${app}&client_id=${clientId}`;
 }
 
-const BAD: readonly Caller[] = ["malformed key", "unknown key", "revoked key", "expired key"];
+const INVALID_KEYS: readonly Caller[] = ["malformed key", "unknown key", "revoked key", "expired key"];
 
-/** Returns the status that a caller must get from an operation on a session of the App. */
+/** Returns the required status of an operation on a session of the App. */
 export function expectedStatus(operation: ClassifiedOperation, caller: Caller, app: AppName): number {
   if (operation.class === "admin") return 401;
-  const isOpen = caller === "own key" || caller === "key of both" || caller === "other person";
-  if (operation.class === "public" || isOpen) return 200;
-  if (BAD.includes(caller)) return 401;
+  const hasAccess = caller === "own key" || caller === "key of both" || caller === "other person";
+  if (operation.class === "public" || hasAccess) return 200;
+  if (INVALID_KEYS.includes(caller)) return 401;
   if (caller === "other App's key") return operation.class === "key" ? 200 : 403;
   const needsKey = operation.class === "app" || (operation.class === "session" && app === "closed");
   return needsKey ? 401 : 200;

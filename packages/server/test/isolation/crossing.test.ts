@@ -1,34 +1,39 @@
-// Requests that mix two Apps: one in the path, header or session, another in the key or a parameter.
+// Requests that combine two Apps: the session of one, the key or a parameter of the other.
 
 import { request, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat, expectProblem, newSession, send, type Answer } from "../black-box/client.ts";
 import { EventReader } from "../black-box/event-reader.ts";
-import { givenService, type AppName, type Caller, type GivenService } from "./given-apps.ts";
+import {
+  startIsolationService,
+  type AppName,
+  type Caller,
+  type IsolationService,
+} from "./isolation-service.ts";
 
-let service: GivenService;
+let service: IsolationService;
 beforeAll(async () => {
-  service = await givenService();
+  service = await startIsolationService();
 });
 afterAll(() => service.close());
 
 const key = (caller: Caller, app: AppName) => ({ "SERVICE-APP-KEY": service.keyOf(caller, app)! });
 
-function expectNothingOf(app: AppName, text: string): void {
+function expectNoTextsOf(app: AppName, text: string): void {
   const { conversation, app: ofApp, instructions } = service.apps[app].canaries;
   expect([...conversation, ...ofApp, instructions].filter((one) => text.includes(one))).toEqual([]);
 }
 
 function expectRefused(answer: Answer, status: number, app: AppName): void {
   expectProblem(answer, status);
-  expectNothingOf(app, answer.text + JSON.stringify(answer.headers));
+  expectNoTextsOf(app, answer.text + JSON.stringify(answer.headers));
 }
 
 describe.each([
   ["chatty", "closed"],
   ["closed", "chatty"],
-] as const)("a session of %s and the App %s", (of, other) => {
-  it("do not mix through a parameter: 409 for callers with access to both, without effect", async () => {
+] as const)("a session of %s, beside the App %s", (of, other) => {
+  it("rejects the other App as a parameter with 409, even with a key of both", async () => {
     const { session } = service.apps[of].conversation;
     const { rig } = service.apps[other];
     const headers = key("key of both", of);
@@ -46,7 +51,7 @@ describe.each([
     expect(after.text).toBe(before.text);
   });
 
-  it("do not mix through a repeated chat with its Idempotency-Key", async () => {
+  it("rejects an Idempotency-Key of this session sent without its key or with the other App", async () => {
     const { session } = service.apps[of].conversation;
     const repeated = { "Idempotency-Key": newSession(), Prefer: "wait=20" };
     const first = { session, headers: { ...key("own key", of), ...repeated } };
@@ -61,14 +66,14 @@ describe.each([
     }
   });
 
-  it("do not mix through a model of the other App", async () => {
+  it("rejects a model of the other App", async () => {
     const { session } = service.apps[of].conversation;
     const { rig } = service.apps[other];
     const path = `/api/control/model?rig=${rig}`;
     expectProblem(await send(service.url, "POST", path, { session, headers: key("own key", of) }), 400);
   });
 
-  it("do not mix through the key of the other App, named or not", async () => {
+  it("rejects the key of the other App, whether the request names that App or not", async () => {
     const { session } = service.apps[of].conversation;
     const headers = key("own key", other);
     for (const path of ["/api/control/models", `/api/control/models?app=${other}`]) {
@@ -82,7 +87,7 @@ describe.each([
     );
   });
 
-  it("do not mix through a header that names the other App's session beside the path", async () => {
+  it("rejects the path of this session with the header of the other App's session", async () => {
     const { session } = service.apps[of].conversation;
     const own = { session: service.apps[other].conversation.session, headers: key("own key", other) };
     for (const [method, path] of [
@@ -96,7 +101,7 @@ describe.each([
     expectRefused(await send(service.url, "PATCH", `/api/sessions/${session}`, rename), 403, of);
   });
 
-  it("do not mix through an action of one App in a session of the other", async () => {
+  it("does not find its action through a session of the other App", async () => {
     const { action } = service.apps[of].conversation;
     const own = {
       session: service.apps[other].conversation.session,
@@ -106,7 +111,7 @@ describe.each([
     expectRefused(await send(service.url, "POST", `/api/actions/${action}`, own), 404, of);
   });
 
-  it("do not mix through secrets of a client that uses both", async () => {
+  it("keeps the secrets of a client that uses both Apps apart", async () => {
     const { conversation, slot } = service.apps[of];
     const path = (app: string) => `/api/secrets?client_id=${conversation.clientId}&app=${app}`;
     const names = await send(service.url, "GET", path(other), { headers: key("own key", other) });
@@ -115,7 +120,7 @@ describe.each([
     expectProblem(await send(service.url, "PUT", path(other), both), 400);
   });
 
-  it("do not mix in the list of a shared wallet, by page or cursor", async () => {
+  it("is missing in the other App's list of a shared wallet, on every page", async () => {
     const headers = key("own key", other);
     let path: string | undefined = `/api/sessions?public_key=${service.wallet}&limit=1`;
     let text = "";
@@ -127,12 +132,12 @@ describe.each([
     }
     expect(text).toContain(service.apps[other].conversation.session);
     expect(text).not.toContain(service.apps[of].conversation.session);
-    expectNothingOf(of, text);
+    expectNoTextsOf(of, text);
   });
 });
 
-describe("a session without an App when a request starts", () => {
-  /** Sends the head of the request; returns a function that sends the body and reads the answer. */
+describe("a session that gets its App while a request arrives", () => {
+  /** Sends the headers; returns a function that sends the body and reads the answer. */
   async function begin(method: string, path: string, session: string) {
     const headers = { "X-Session-Id": session, "Transfer-Encoding": "chunked" };
     const outgoing = request(new URL(path, service.url), { method, headers });
@@ -140,7 +145,7 @@ describe("a session without an App when a request starts", () => {
       outgoing.once("response", resolve).once("error", reject);
     });
     outgoing.flushHeaders();
-    // Once this is answered, the service has read the head.
+    // Once this is answered, the service has read the headers.
     await send(service.url, "GET", "/api/state", { session: newSession() });
     return async (body: unknown) => {
       outgoing.end(JSON.stringify(body));
@@ -155,25 +160,22 @@ describe("a session without an App when a request starts", () => {
     ["POST", () => "/api/interrupt", {}],
     ["PATCH", (session: string) => `/api/sessions/${session}`, { title: "Mine now" }],
     ["DELETE", (session: string) => `/api/sessions/${session}`, {}],
-  ] as const)(
-    "is closed to %s if an App claims it before the body arrives: %s",
-    async (method, path, body) => {
-      const session = newSession();
-      const finish = await begin(method, path(session), session);
-      const { canaries } = service.apps.closed;
-      const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
-      const chatting = `/api/chat?app=closed&message=${canaries.conversation[0]}`;
-      expect((await send(service.url, "POST", chatting, call)).status).toBe(200);
-      const { status, text } = await finish(body);
-      expectNothingOf("closed", text);
-      expect(status).toBe(401);
-      expect((await send(service.url, "GET", "/api/state", call)).text).toContain(canaries.conversation[0]);
-    },
-  );
+  ] as const)("rejects %s if the App arrives before the request's body", async (method, path, body) => {
+    const session = newSession();
+    const finish = await begin(method, path(session), session);
+    const { canaries } = service.apps.closed;
+    const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
+    const chatting = `/api/chat?app=closed&message=${canaries.conversation[0]}`;
+    expect((await send(service.url, "POST", chatting, call)).status).toBe(200);
+    const { status, text } = await finish(body);
+    expectNoTextsOf("closed", text);
+    expect(status).toBe(401);
+    expect((await send(service.url, "GET", "/api/state", call)).text).toContain(canaries.conversation[0]);
+  });
 });
 
 describe("an event stream", () => {
-  it("of another App, or of the default one, receives nothing of a conversation", async () => {
+  it("carries no events of another App's conversation", async () => {
     const bystander = newSession();
     await chat(service.url, bystander, "hello", { headers: { Prefer: "wait=20" } });
     const readers = [
@@ -186,14 +188,14 @@ describe("an event stream", () => {
     const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
     const path = `/api/chat?app=closed&message=${service.apps.closed.canaries.conversation[0]}`;
     expect((await send(service.url, "POST", path, call)).status).toBe(200);
-    // Its own events come later on the same bus.
+    // The bus keeps order: once their own events arrive, any leaked one would have arrived too.
     await send(service.url, "PATCH", `/api/sessions/${service.apps.chatty.conversation.session}`, {
       json: { title: "Here" },
     });
     await send(service.url, "PATCH", `/api/sessions/${bystander}`, { json: { title: "Here" } });
     for (const reader of readers) {
       await reader.find((event) => event.type === "title_changed" && event.new_title === "Here");
-      expectNothingOf("closed", JSON.stringify(reader.events) + reader.other.join("\n"));
+      expectNoTextsOf("closed", JSON.stringify(reader.events) + reader.other.join("\n"));
     }
   });
 });

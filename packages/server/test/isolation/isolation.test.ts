@@ -1,6 +1,6 @@
-// Sessions, models, tools, keys and secrets of one App never reach another: every operation with every kind
-// of caller, on a session of each App, searched for texts of the other. matrix.md shows the result; `npx
-// vitest run packages/server/test/isolation -u` updates it.
+// Apps are isolated: every kind of caller calls every operation on a session of each App, and no answer may
+// contain texts of an App that the caller has no access to. The statuses are recorded in matrix.md; update it
+// with `npx vitest run packages/server/test/isolation -u`.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Hidden } from "../../src/core/hidden.ts";
@@ -8,10 +8,10 @@ import type { AdminService } from "../../src/core/ports/driving/admin-service.ts
 import { testEdge } from "../../src/http/testing/edge.ts";
 import { newWallet, open, send, type Call } from "../black-box/client.ts";
 import {
-  ABOUT_THE_DOCUMENT,
-  CLASSIFIED,
+  DOCUMENT_ROUTES,
+  OPERATIONS,
   expectedStatus,
-  OF_THE_CONSOLE,
+  CONSOLE_ROUTES,
   type ClassifiedOperation,
   type Target,
 } from "./classified-operations.ts";
@@ -19,33 +19,36 @@ import {
   ADMIN_KEY,
   APPS,
   CALLERS,
-  givenService,
+  startIsolationService,
   type AppName,
   type Caller,
-  type GivenService,
-} from "./given-apps.ts";
+  type IsolationService,
+} from "./isolation-service.ts";
 import { renderMatrix, routesIn, type Row } from "./matrix.ts";
 
 const cells = APPS.flatMap((app) =>
-  Object.keys(CLASSIFIED).flatMap((name) => CALLERS.map((caller) => ({ app, name, caller }))),
+  Object.keys(OPERATIONS).flatMap((name) => CALLERS.map((caller) => ({ app, name, caller }))),
 );
 
-let service: GivenService;
+let service: IsolationService;
 const rows = new Map<string, Row>();
-/** Everything shown to callers with an App's own key: without it this test would prove nothing. */
-const shown: Record<AppName, string> = { chatty: "", closed: "" };
+/** All answers to callers with the App's own key: they must contain its canaries, or this test proves nothing. */
+const answersToOwnKey: Record<AppName, string> = { chatty: "", closed: "" };
 beforeAll(async () => {
-  service = await givenService();
+  service = await startIsolationService();
 });
 afterAll(() => service.close());
 
-interface Seen {
+interface Answer {
   readonly status: number;
-  /** Head and body. */
+  /** Headers and body. */
   readonly text: string;
 }
 
-/** Returns a caller's target: the conversation with the canaries, or for another person one of its own. */
+/**
+ * Returns the App's conversation with canaries; a new one without them for another person, and where the
+ * operation deletes it.
+ */
 async function targetFor(operation: ClassifiedOperation, caller: Caller, app: AppName): Promise<Target> {
   const { rig, slot, conversation } = service.apps[app];
   const isOther = caller === "other person";
@@ -55,19 +58,19 @@ async function targetFor(operation: ClassifiedOperation, caller: Caller, app: Ap
     rig,
     slot,
     wallet: isOther ? newWallet() : service.wallet,
-    conversation: isOther || isRemoved ? await service.converse(app, false) : conversation,
+    conversation: isOther || isRemoved ? await service.createConversation(app, false) : conversation,
   };
 }
 
-async function ask(
+async function call(
   name: string,
   operation: ClassifiedOperation,
   caller: Caller,
   target: Target,
-): Promise<Seen> {
+): Promise<Answer> {
   const [method = ""] = name.split(" ");
   const key = service.keyOf(caller, target.app);
-  const call: Call = {
+  const options: Call = {
     ...operation.call,
     ...(operation.body !== undefined && { json: operation.body(target) }),
     session: target.conversation.session,
@@ -79,21 +82,21 @@ async function ask(
     },
   };
   const path = operation.path(target);
-  // Wrong admin keys are limited to ten a minute, on loopback too.
+  // The service accepts only ten wrong admin keys a minute.
   if (operation.class === "admin") service.passMinute();
-  if (operation.streams === true) return await readStream(method, path, call);
-  const { status, headers, text } = await send(service.url, method, path, call);
+  if (operation.streams === true) return await readStream(method, path, options);
+  const { status, headers, text } = await send(service.url, method, path, options);
   return { status, text: JSON.stringify(headers) + text };
 }
 
-/** Reads a stream to the current end of the session's log. */
-async function readStream(method: string, path: string, call: Call): Promise<Seen> {
-  const message = await open(service.url, method, path, call);
+/** Reads the stream up to the session's current last event. */
+async function readStream(method: string, path: string, options: Call): Promise<Answer> {
+  const message = await open(service.url, method, path, options);
   const status = message.statusCode ?? 0;
   let text = JSON.stringify(message.headers);
   const state =
     status === 200
-      ? await send(service.url, "GET", "/api/state", { ...call, headers: withoutAccept(call) })
+      ? await send(service.url, "GET", "/api/state", { ...options, headers: withoutAccept(options) })
       : null;
   const head = state === null ? null : (state.json() as { readonly last_event_id: string }).last_event_id;
   message.setEncoding("utf8");
@@ -110,23 +113,23 @@ function withoutAccept({ headers }: Call): NonNullable<Call["headers"]> {
   return others;
 }
 
-/** Returns the texts that this answer may contain. */
-function allowed(operation: ClassifiedOperation, caller: Caller, app: AppName): readonly string[] {
+/** Returns the canaries that this answer may contain. */
+function allowedTexts(operation: ClassifiedOperation, caller: Caller, app: AppName): readonly string[] {
   if (expectedStatus(operation, caller, app) !== 200 || operation.class === "public") return [];
-  const opened: readonly AppName[] = operation.class === "key" ? openedBy(caller, app) : [app];
-  return opened.flatMap((name) => {
+  const apps: readonly AppName[] = operation.class === "key" ? appsOpenedBy(caller, app) : [app];
+  return apps.flatMap((name) => {
     const { conversation, app: ofApp } = service.apps[name].canaries;
     return caller === "other person" ? ofApp : [...ofApp, ...conversation];
   });
 }
 
-function openedBy(caller: Caller, app: AppName): readonly AppName[] {
+function appsOpenedBy(caller: Caller, app: AppName): readonly AppName[] {
   if (caller === "no key") return [];
   if (caller === "key of both") return APPS;
   return caller === "other App's key" ? APPS.filter((name) => name !== app) : [app];
 }
 
-/** Returns all texts that must not leak. */
+/** Returns the canaries of both Apps. */
 function canaries(): readonly string[] {
   return Object.values(service.apps).flatMap(({ canaries: { conversation, app, instructions, secret } }) => [
     ...conversation,
@@ -136,18 +139,18 @@ function canaries(): readonly string[] {
   ]);
 }
 
-describe("the classification", () => {
-  it("covers exactly the operations of the document", async () => {
+describe("the list of operations", () => {
+  it("equals the operations of the OpenAPI document", async () => {
     const { paths } = (await send(service.url, "GET", "/openapi.json")).json() as {
       readonly paths: Record<string, object>;
     };
     const documented = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    expect(Object.keys(CLASSIFIED).toSorted()).toEqual(documented.toSorted());
+    expect(Object.keys(OPERATIONS).toSorted()).toEqual(documented.toSorted());
   });
 
-  it("covers every route of the service, documented or not", async () => {
+  it("covers every route of the service, with the undocumented ones", async () => {
     const { app } = testEdge({}, null, "/nowhere", {
       key: new Hidden(ADMIN_KEY),
       service: {} as AdminService,
@@ -156,33 +159,35 @@ describe("the classification", () => {
     const routes = routesIn(app.printRoutes({ commonPrefix: false }));
     expect(routes).toContain("GET /api/sessions/{id}/messages");
     expect(routes.toSorted()).toEqual(
-      [...Object.keys(CLASSIFIED), ...ABOUT_THE_DOCUMENT, ...OF_THE_CONSOLE].toSorted(),
+      [...Object.keys(OPERATIONS), ...DOCUMENT_ROUTES, ...CONSOLE_ROUTES].toSorted(),
     );
   });
 });
 
 describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, caller }) => {
-  it("answers as in the matrix, without leaks", async () => {
-    const operation = CLASSIFIED[name]!;
+  it("returns the expected status and leaks no text of another App", async () => {
+    const operation = OPERATIONS[name]!;
     const target = await targetFor(operation, caller, app);
     const before = await snapshotOf(app, target.conversation.session);
-    const seen = await ask(name, operation, caller, target);
+    const answer = await call(name, operation, caller, target);
     const status = expectedStatus(operation, caller, app);
-    expect([seen.status, seen.text]).toEqual([status, expect.any(String)]);
-    const fit = allowed(operation, caller, app);
-    expect(canaries().filter((text) => seen.text.includes(text) && !fit.includes(text))).toEqual([]);
-    expect(service.keySecrets.filter((secret) => seen.text.includes(secret))).toEqual([]);
-    if (caller === "own key") shown[app] += seen.text;
+    expect([answer.status, answer.text]).toEqual([status, expect.any(String)]);
+    const allowed = allowedTexts(operation, caller, app);
+    expect(canaries().filter((text) => answer.text.includes(text) && !allowed.includes(text))).toEqual([]);
+    expect(service.keySecrets.filter((secret) => answer.text.includes(secret))).toEqual([]);
+    if (caller === "own key") answersToOwnKey[app] += answer.text;
     if (status !== 200) expect(await snapshotOf(app, target.conversation.session)).toBe(before);
     const row = rows.get(`${app} ${name}`) ?? { app, name, class: operation.class, statuses: [] };
-    rows.set(`${app} ${name}`, { ...row, statuses: [...row.statuses, seen.status] });
+    rows.set(`${app} ${name}`, { ...row, statuses: [...row.statuses, answer.status] });
   });
 });
 
-const BEYOND = Object.entries(CLASSIFIED).filter(([, { class: of }]) => of !== "admin" && of !== "public");
+const APP_OPERATIONS = Object.entries(OPERATIONS).filter(
+  ([, { class: of }]) => of !== "admin" && of !== "public",
+);
 
-describe.each(BEYOND)("the admin key and %s", (name, operation) => {
-  it.each(APPS)("is not a key of %s, in any header", async (app) => {
+describe.each(APP_OPERATIONS)("%s", (name, operation) => {
+  it.each(APPS)("rejects the admin key as a key of %s, in any header", async (app) => {
     const target = await targetFor(operation, "no key", app);
     const [method = ""] = name.split(" ");
     const sendWith = async (headers: NonNullable<Call["headers"]>) => {
@@ -202,37 +207,40 @@ describe.each(BEYOND)("the admin key and %s", (name, operation) => {
   });
 });
 
-const READ = Object.entries(CLASSIFIED).filter(([name]) => name.startsWith("GET "));
-const asides = APPS.flatMap((app) => CALLERS.map((caller) => ({ app, caller })));
+const GET_OPERATIONS = Object.entries(OPERATIONS).filter(([name]) => name.startsWith("GET "));
+const appCallers = APPS.flatMap((app) => CALLERS.map((caller) => ({ app, caller })));
 
-describe.each(asides)("on a session of $app, with $caller", ({ app, caller }) => {
-  it.each(ABOUT_THE_DOCUMENT)("%s answers anybody, without texts of any App", async (name) => {
+describe.each(appCallers)("on a session of $app, with $caller", ({ app, caller }) => {
+  it.each(DOCUMENT_ROUTES)("%s returns 200 and no text of any App", async (name) => {
     const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
-    const seen = await ask(name, operation, caller, await targetFor(operation, caller, app));
-    expect(seen.status).toBe(200);
-    expect(seen.text.length).toBeGreaterThan(500);
-    expect(foreign(seen.text)).toEqual([]);
+    const answer = await call(name, operation, caller, await targetFor(operation, caller, app));
+    expect(answer.status).toBe(200);
+    expect(answer.text.length).toBeGreaterThan(500);
+    expect(confidentialIn(answer.text)).toEqual([]);
   });
 
-  it.each(OF_THE_CONSOLE)("%s reveals nothing about any App", async (name) => {
+  it.each(CONSOLE_ROUTES)("%s returns no text of any App", async (name) => {
     const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
-    const seen = await ask(name, operation, caller, await targetFor(operation, caller, app));
-    expect([200, 404]).toContain(seen.status);
-    expect(foreign(seen.text)).toEqual([]);
+    const answer = await call(name, operation, caller, await targetFor(operation, caller, app));
+    expect([200, 404]).toContain(answer.status);
+    expect(confidentialIn(answer.text)).toEqual([]);
   });
 
-  it.each(READ)("HEAD, where the service supports %s, reveals no more than that", async (name, operation) => {
-    const target = await targetFor(operation, caller, app);
-    const { streams: _, ...read } = operation;
-    const { status, text } = await ask(name.replace("GET", "HEAD"), read, caller, target);
-    expect([expectedStatus(operation, caller, app), 404, 405]).toContain(status);
-    const own = allowed(operation, caller, app);
-    expect(foreign(text).filter((found) => !own.includes(found))).toEqual([]);
-  });
+  it.each(GET_OPERATIONS)(
+    "HEAD instead of %s returns no text that GET would not",
+    async (name, operation) => {
+      const target = await targetFor(operation, caller, app);
+      const { streams: _, ...read } = operation;
+      const { status, text } = await call(name.replace("GET", "HEAD"), read, caller, target);
+      expect([expectedStatus(operation, caller, app), 404, 405]).toContain(status);
+      const allowed = allowedTexts(operation, caller, app);
+      expect(confidentialIn(text).filter((found) => !allowed.includes(found))).toEqual([]);
+    },
+  );
 });
 
-/** Returns texts that not everybody may see. */
-function foreign(text: string): readonly string[] {
+/** Returns the canaries and key secrets that occur in the text. */
+function confidentialIn(text: string): readonly string[] {
   return [...canaries(), ...service.keySecrets].filter((one) => text.includes(one));
 }
 
@@ -241,36 +249,36 @@ async function snapshotOf(app: AppName, session: string): Promise<string> {
   return (await send(service.url, "GET", "/api/state", { session, headers })).text;
 }
 
-describe("as a cross-check", () => {
-  it("each App's own key has shown all of its texts", () => {
+describe("afterwards", () => {
+  it("callers with an App's own key have seen all of its texts", () => {
     for (const app of APPS) {
       const { conversation, app: ofApp } = service.apps[app].canaries;
-      expect([...conversation, ...ofApp].filter((text) => !shown[app].includes(text))).toEqual([]);
+      expect([...conversation, ...ofApp].filter((text) => !answersToOwnKey[app].includes(text))).toEqual([]);
     }
   });
 
-  it("each model received texts of its own App only, and no keys", () => {
+  it("each model has received texts of its own App only, and no keys", () => {
     for (const { model, canaries: own } of Object.values(service.apps)) {
-      const told = model.told.join("\n");
-      expect(told).toContain(own.instructions);
+      const received = model.received.join("\n");
+      expect(received).toContain(own.instructions);
       for (const text of own.conversation.filter((one) => !one.includes("-title-")))
-        expect(told).toContain(text);
+        expect(received).toContain(text);
       const others = canaries().filter(
         (text) => ![...own.conversation, ...own.app, own.instructions].includes(text),
       );
-      expect(others.filter((text) => told.includes(text))).toEqual([]);
-      expect(service.keySecrets.filter((secret) => told.includes(secret))).toEqual([]);
+      expect(others.filter((text) => received.includes(text))).toEqual([]);
+      expect(service.keySecrets.filter((secret) => received.includes(secret))).toEqual([]);
     }
   });
 
-  it("the log contains none of it", () => {
+  it("the log contains no canary, key or wallet", () => {
     const logged = service.logged.join("\n");
     expect([...canaries(), ...service.keySecrets].filter((text) => logged.includes(text))).toEqual([]);
     expect(logged).not.toContain(service.wallet);
   });
 
-  it("the matrix in docs/security.md is up to date", async () => {
-    expect(rows.size).toBe(APPS.length * Object.keys(CLASSIFIED).length);
+  it("matrix.md is up to date", async () => {
+    expect(rows.size).toBe(APPS.length * Object.keys(OPERATIONS).length);
     await expect(renderMatrix([...rows.values()])).toMatchFileSnapshot("matrix.md");
   });
 });

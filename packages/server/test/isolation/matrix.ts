@@ -1,6 +1,6 @@
 // Renders matrix.md, which docs/security.md links to, and parses the routes that it must cover.
 
-import { CALLERS } from "./given-apps.ts";
+import { CALLERS } from "./isolation-service.ts";
 
 export interface Row {
   readonly app: string;

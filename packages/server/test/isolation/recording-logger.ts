@@ -1,15 +1,15 @@
-// A logger that records everything as text, including all fields of errors.
+// A logger that records each line as JSON, with text, stack and cause of errors.
 
 import type { Logger } from "../../src/core/ports/driven/logger.ts";
 
 export function recordingLogger(logged: string[]): Logger {
-  const note = (fields: object, message: string): void => {
-    logged.push(JSON.stringify([fields, message], (_, value: unknown) => readable(value)));
+  const record = (fields: object, message: string): void => {
+    logged.push(JSON.stringify([fields, message], (_, value: unknown) => withErrorFields(value)));
   };
-  return { debug: note, info: note, warn: note, error: note };
+  return { debug: record, info: record, warn: record, error: record };
 }
 
-/** Makes the fields of errors visible to JSON. */
-function readable(value: unknown): unknown {
+/** `JSON.stringify` omits the fields of errors. */
+function withErrorFields(value: unknown): unknown {
   return value instanceof Error ? { text: String(value), stack: value.stack, cause: value.cause } : value;
 }

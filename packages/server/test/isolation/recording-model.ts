@@ -1,4 +1,5 @@
-// A model that records all its input, calls the App's tools on request, and then answers with its sentence.
+// A model that records its input. It answers with one sentence, and first calls all tools if the message says
+// "use the tool".
 
 import type {
   LanguageModelV4,
@@ -13,12 +14,12 @@ export class RecordingModel implements LanguageModelV4 {
   readonly provider = "test";
   readonly modelId = "recording";
   readonly supportedUrls = {};
-  /** All input as JSON: prompts, tools and settings of every call. */
-  readonly told: string[] = [];
+  /** The input of each call as JSON: prompt, tools and settings. */
+  readonly received: string[] = [];
   readonly #sentence: string;
   readonly #input: object;
 
-  /** `input` is the input of its tool calls. */
+  /** `input` goes to every tool call. */
   constructor(sentence: string, input: object) {
     this.#sentence = sentence;
     this.#input = input;
@@ -29,8 +30,8 @@ export class RecordingModel implements LanguageModelV4 {
   }
 
   async doStream(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> {
-    const { abortSignal: _signal, ...told } = options;
-    this.told.push(JSON.stringify(told));
+    const { abortSignal: _signal, ...received } = options;
+    this.received.push(JSON.stringify(received));
     const tools = options.tools ?? [];
     const last = options.prompt.at(-1);
     const parts =

@@ -1,6 +1,6 @@
 // Anthropic's Messages API (docs.anthropic.com/en/api/messages-streaming).
 
-import type { Events, Piece, Protocol } from "./protocols.ts";
+import type { Events, Part, Protocol } from "./protocols.ts";
 
 const START = {
   type: "message_start",
@@ -19,12 +19,12 @@ const START = {
 
 export const anthropic: Protocol = {
   rig: "anthropic/claude-sonnet-4-5",
-  begin: (text) => named([START, ...pieceEvents({ say: [text] }, 0).slice(0, 2)]),
-  answer: (pieces) => {
-    const reason = pieces.some((piece) => "call" in piece) ? "tool_use" : "end_turn";
+  beginning: (text) => named([START, ...partEvents({ deltas: [text] }, 0).slice(0, 2)]),
+  answer: (parts) => {
+    const reason = parts.some((part) => "tool" in part) ? "tool_use" : "end_turn";
     return named([
       START,
-      ...pieces.flatMap((piece, index) => pieceEvents(piece, index)),
+      ...parts.flatMap((part, index) => partEvents(part, index)),
       {
         type: "message_delta",
         delta: { stop_reason: reason, stop_sequence: null },
@@ -33,26 +33,26 @@ export const anthropic: Protocol = {
       { type: "message_stop" },
     ]);
   },
-  refusal: (status, message) => ({
+  errorBody: (status, message) => ({
     type: "error",
     error: { type: status === 401 ? "authentication_error" : "rate_limit_error", message },
   }),
   conversation: ({ messages }) => messages,
-  replay: ({ question, step: [think, text, call], result, answer, next }) => [
+  expectedConversation: ({ question, step: [reasoning, text, call], result, answer, next }) => [
     { role: "user", content: [{ type: "text", text: question }] },
     {
       role: "assistant",
       content: [
-        { type: "thinking", thinking: think.think, signature: think.seal },
+        { type: "thinking", thinking: reasoning.reasoning, signature: reasoning.signature },
         { type: "text", text },
-        { type: "tool_use", id: call.id, name: call.call, input: call.input },
+        { type: "tool_use", id: call.id, name: call.tool, input: call.input },
       ],
     },
     { role: "user", content: [{ type: "tool_result", tool_use_id: call.id, content: result }] },
     {
       role: "assistant",
       content: [
-        { type: "thinking", thinking: answer[0].think, signature: answer[0].seal },
+        { type: "thinking", thinking: answer[0].reasoning, signature: answer[0].signature },
         { type: "text", text: answer[1] },
       ],
     },
@@ -66,25 +66,25 @@ function named(events: readonly Event[]): Events {
   return events.map((event) => [event.type, event]);
 }
 
-function pieceEvents(piece: Piece, index: number): Event[] {
+function partEvents(part: Part, index: number): Event[] {
   const start = (block: object): Event => ({ type: "content_block_start", index, content_block: block });
   const delta = (change: object): Event => ({ type: "content_block_delta", index, delta: change });
   const stop: Event = { type: "content_block_stop", index };
-  if ("say" in piece) {
-    const deltas = piece.say.map((text) => delta({ type: "text_delta", text }));
+  if ("deltas" in part) {
+    const deltas = part.deltas.map((text) => delta({ type: "text_delta", text }));
     return [start({ type: "text", text: "" }), ...deltas, stop];
   }
-  if ("think" in piece) {
+  if ("reasoning" in part) {
     return [
       start({ type: "thinking", thinking: "", signature: "" }),
-      delta({ type: "thinking_delta", thinking: piece.think }),
-      delta({ type: "signature_delta", signature: piece.seal }),
+      delta({ type: "thinking_delta", thinking: part.reasoning }),
+      delta({ type: "signature_delta", signature: part.signature }),
       stop,
     ];
   }
   return [
-    start({ type: "tool_use", id: piece.id, name: piece.call, input: {} }),
-    delta({ type: "input_json_delta", partial_json: JSON.stringify(piece.input) }),
+    start({ type: "tool_use", id: part.id, name: part.tool, input: {} }),
+    delta({ type: "input_json_delta", partial_json: JSON.stringify(part.input) }),
     stop,
   ];
 }

@@ -1,7 +1,7 @@
-// Streaming chat completions of OpenAI-compatible servers
-// (platform.openai.com/docs/api-reference/chat-streaming; `reasoning_content` as in DeepSeek and vLLM).
+// The Chat Completions API, as streamed by OpenAI-compatible servers
+// (platform.openai.com/docs/api-reference/chat-streaming), with the `reasoning_content` of DeepSeek and vLLM.
 
-import type { Events, Piece, Protocol } from "./protocols.ts";
+import type { Events, Part, Protocol } from "./protocols.ts";
 
 const USAGE = {
   prompt_tokens: 11,
@@ -13,11 +13,11 @@ const USAGE = {
 
 export const compatible: Protocol = {
   rig: "local/llama3.2",
-  begin: (text) => [[null, chunk({ role: "assistant", content: text })]],
-  answer: (pieces) => {
-    const reason = pieces.some((piece) => "call" in piece) ? "tool_calls" : "stop";
-    const calls = pieces.filter((piece) => "call" in piece);
-    const deltas = pieces.flatMap((piece) => pieceDeltas(piece, "call" in piece ? calls.indexOf(piece) : 0));
+  beginning: (text) => [[null, chunk({ role: "assistant", content: text })]],
+  answer: (parts) => {
+    const reason = parts.some((part) => "tool" in part) ? "tool_calls" : "stop";
+    const calls = parts.filter((part) => "tool" in part);
+    const deltas = parts.flatMap((part) => partDeltas(part, "tool" in part ? calls.indexOf(part) : 0));
     const events: Events = [
       ...deltas.map((delta) => [null, chunk(delta)] as const),
       [null, chunk({}, reason)],
@@ -25,24 +25,24 @@ export const compatible: Protocol = {
     ];
     return events;
   },
-  refusal: (_status, message) => ({ error: { message, type: "invalid_request_error", code: null } }),
+  errorBody: (_status, message) => ({ error: { message, type: "invalid_request_error", code: null } }),
   conversation: ({ messages }) => (messages as { role: string }[]).filter(({ role }) => role !== "system"),
-  replay: ({ question, step: [think, text, call], result, answer, next }) => [
+  expectedConversation: ({ question, step: [reasoning, text, call], result, answer, next }) => [
     { role: "user", content: question },
     {
       role: "assistant",
       content: text,
-      reasoning_content: think.think,
+      reasoning_content: reasoning.reasoning,
       tool_calls: [
         {
           id: call.id,
           type: "function",
-          function: { name: call.call, arguments: JSON.stringify(call.input) },
+          function: { name: call.tool, arguments: JSON.stringify(call.input) },
         },
       ],
     },
     { role: "tool", tool_call_id: call.id, content: result },
-    { role: "assistant", content: answer[1], reasoning_content: answer[0].think },
+    { role: "assistant", content: answer[1], reasoning_content: answer[0].reasoning },
     { role: "user", content: next },
   ],
 };
@@ -57,9 +57,9 @@ function chunk(delta: object, finishReason: string | null = null): object {
   };
 }
 
-function pieceDeltas(piece: Piece, index: number): object[] {
-  if ("say" in piece) return piece.say.map((content) => ({ content }));
-  if ("think" in piece) return [{ reasoning_content: piece.think }];
-  const call = { name: piece.call, arguments: JSON.stringify(piece.input) };
-  return [{ tool_calls: [{ index, id: piece.id, type: "function", function: call }] }];
+function partDeltas(part: Part, index: number): object[] {
+  if ("deltas" in part) return part.deltas.map((content) => ({ content }));
+  if ("reasoning" in part) return [{ reasoning_content: part.reasoning }];
+  const call = { name: part.tool, arguments: JSON.stringify(part.input) };
+  return [{ tool_calls: [{ index, id: part.id, type: "function", function: call }] }];
 }

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerJson, type ProviderRequest, writeEvents } from "../provider-server.ts";
-import { PROTOCOLS, type Conversation, type Events, type Piece } from "./protocols.ts";
+import { PROTOCOLS, type Conversation, type Events, type Part } from "./protocols.ts";
 import { newSession, SECRET_KEY, startProviderService, type ProviderService } from "./provider-service.ts";
 
 const IDLE = (snapshot: { readonly is_processing: boolean | null }): boolean =>
@@ -18,7 +18,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
   afterEach(() => service.stop());
 
   /** Answers requests in order, repeating the last answer. */
-  function answerWith(...answers: readonly (Events | readonly Piece[])[]): void {
+  function answerWith(...answers: readonly (Events | readonly Part[])[]): void {
     let next = 0;
     service.provider.answer = (response) => {
       const answer = answers[Math.min(next, answers.length - 1)] ?? [];
@@ -28,8 +28,8 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     };
   }
 
-  it("streams an answer, whose tokens are stored with its turn", async () => {
-    answerWith([{ say: ["Hello", ", ", "you."] }]);
+  it("streams an answer and stores its token usage with the turn", async () => {
+    answerWith([{ deltas: ["Hello", ", ", "you."] }]);
     const snapshot = await service.chat(session, "Hi", "wait");
     expect(snapshot).toMatchObject({ is_processing: false, model: rig });
     expect(snapshot.messages).toMatchObject([
@@ -39,8 +39,8 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(service.turns(session)).toMatchObject([{ state: "complete", usage: USAGE }]);
   });
 
-  it("shows streaming text, and an interrupt closes the connection", async () => {
-    service.provider.answer = (response) => writeEvents(response, protocol.begin("So far"));
+  it("shows streaming text, and closes the connection on an interrupt", async () => {
+    service.provider.answer = (response) => writeEvents(response, protocol.beginning("So far"));
     await service.chat(session, "Hi");
     await service.stateWhen(session, ({ messages }) => messages?.[1]?.content === "So far");
     const [request] = service.provider.requests;
@@ -48,19 +48,19 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     await request!.closed;
     expect(snapshot).toMatchObject({ is_processing: false, status: "interrupted" });
     expect(snapshot.messages[1]).toMatchObject({ content: "So far", status: "interrupted" });
-    answerWith([{ say: ["Again."] }]);
+    answerWith([{ deltas: ["Again."] }]);
     expect((await service.chat(session, "Go on", "wait")).messages[3]?.content).toBe("Again.");
     expect(JSON.stringify(protocol.conversation(service.provider.requests[1]!.body))).toContain("So far");
   });
 
-  it("calls a tool and receives its own output back exactly, with sealed reasoning", async () => {
-    const first = { think: "Twelve times seven.", seal: "c2VhbCBvZiB0aGUgZmlyc3Q+/w==" };
-    const call = { call: "calculator", input: { expression: "12 * 7" }, id: "call_abc" };
-    const second = { think: "That is all.", seal: "c2VhbCBvZiB0aGUgc2Vjb25kIHN0ZXA=" };
+  it("calls a tool, and later requests repeat the answer exactly, with signed reasoning", async () => {
+    const first = { reasoning: "Twelve times seven.", signature: "c2VhbCBvZiB0aGUgZmlyc3Q+/w==" };
+    const call = { tool: "calculator", input: { expression: "12 * 7" }, id: "call_abc" };
+    const second = { reasoning: "That is all.", signature: "c2VhbCBvZiB0aGUgc2Vjb25kIHN0ZXA=" };
     answerWith(
-      [first, { say: ["Let me", " see."] }, call],
-      [second, { say: ["It is 84."] }],
-      [{ say: ["You are welcome."] }],
+      [first, { deltas: ["Let me", " see."] }, call],
+      [second, { deltas: ["It is 84."] }],
+      [{ deltas: ["You are welcome."] }],
     );
     const snapshot = await service.chat(session, "What is 12 * 7?", "wait");
     const [shown] = snapshot.messages[1]?.tool_calls ?? [];
@@ -86,7 +86,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     const [, afterTool, secondTurn] = service.provider.requests.map(({ body }) =>
       protocol.conversation(body),
     );
-    const replay = protocol.replay(conversation) as readonly unknown[];
+    const replay = protocol.expectedConversation(conversation) as readonly unknown[];
     expect(secondTurn).toEqual(replay);
     // The step after the tool has exactly the same beginning.
     const sent = afterTool as readonly unknown[];
@@ -94,13 +94,13 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(sent.length).toBeGreaterThan(2);
   });
 
-  it("is retried after the time that it requests", async () => {
+  it("retries a 429 after the time in Retry-After", async () => {
     let requests = 0;
     service.provider.answer = (response, request) => {
       requests += 1;
       if (requests > 1)
-        return void (writeEvents(response, protocol.answer([{ say: ["Here."] }])), response.end());
-      answerJson(429, protocol.refusal(429, "Slow down"), { "retry-after": "7" })(response, request);
+        return void (writeEvents(response, protocol.answer([{ deltas: ["Here."] }])), response.end());
+      answerJson(429, protocol.errorBody(429, "Slow down"), { "retry-after": "7" })(response, request);
     };
     await service.chat(session, "Hi");
     await service.until(() => requests === 1);
@@ -115,9 +115,9 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(requests).toBe(2);
   });
 
-  it("that rejects the key fails the turn with a message for users that does not contain the key", async () => {
+  it("fails the turn if the provider rejects the key, without revealing the key", async () => {
     const message = `Incorrect API key provided: ${SECRET_KEY}.`;
-    service.provider.answer = answerJson(401, protocol.refusal(401, message));
+    service.provider.answer = answerJson(401, protocol.errorBody(401, message));
     const snapshot = await service.chat(session, "A private question", "wait");
     expect(snapshot).toMatchObject({ is_processing: false, status: "idle" });
     expect(snapshot.messages[1]?.status).toBe("failed");
@@ -135,7 +135,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(JSON.stringify(snapshot)).not.toContain(SECRET_KEY);
   });
 
-  it("that hangs fails the turn after five minutes, and its connection is closed", async () => {
+  it("fails the turn after five minutes without data, and closes the connection", async () => {
     let hanging: ProviderRequest | undefined;
     service.provider.answer = (_response, request) => void (hanging = request);
     await service.chat(session, "Hi");
@@ -148,12 +148,12 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(snapshot.system_events).toMatchObject([{ payload: { code: "turn_stalled" } }]);
   });
 
-  it("that breaks off is retried before any text, and fails the turn after some", async () => {
+  it("retries a connection that breaks before any text, and fails the turn if it breaks later", async () => {
     let requests = 0;
     service.provider.answer = (response) => {
       requests += 1;
       if (requests === 1) return void response.destroy();
-      writeEvents(response, protocol.begin("Half an ans"));
+      writeEvents(response, protocol.beginning("Half an ans"));
       if (requests === 2) setImmediate(() => response.end());
     };
     await service.chat(session, "Hi");
@@ -168,14 +168,14 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(requests).toBe(2);
   });
 
-  it("is sanitized of NUL and lone surrogates before storing, and may split characters in two", async () => {
+  it("removes NUL and replaces lone surrogates, and joins characters split over two deltas", async () => {
     const id = "call_1";
     answerWith(
       [
-        { say: ["a\0b\ud83d", "\ude00c\ud83d", "d"] },
-        { call: "calculator", input: { expression: "1\0+1", note: "\ude00" }, id },
+        { deltas: ["a\0b\ud83d", "\ude00c\ud83d", "d"] },
+        { tool: "calculator", input: { expression: "1\0+1", note: "\ude00" }, id },
       ],
-      [{ say: ["\0done\0"] }],
+      [{ deltas: ["\0done\0"] }],
     );
     const snapshot = await service.chat(session, "Hi", "wait");
     expect(snapshot.messages[1]?.content).toBe("ab😀c\ufffdd\n\ndone");
@@ -186,6 +186,6 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
   });
 });
 
-function isEvents(answer: Events | readonly Piece[]): answer is Events {
+function isEvents(answer: Events | readonly Part[]): answer is Events {
   return Array.isArray(answer[0]);
 }

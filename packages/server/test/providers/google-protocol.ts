@@ -1,6 +1,6 @@
 // Google's Gemini API, streamGenerateContent (ai.google.dev/api/generate-content).
 
-import type { Events, Piece, Protocol } from "./protocols.ts";
+import type { Events, Part, Protocol } from "./protocols.ts";
 
 const USAGE = {
   promptTokenCount: 11,
@@ -13,25 +13,25 @@ const USAGE = {
 
 export const google: Protocol = {
   rig: "google/gemini-2.5-flash",
-  begin: (text) => [[null, chunk([{ text }])]],
-  answer: (pieces) => {
-    const chunks = pieces.flatMap(pieceParts).map((part) => chunk([part]));
+  beginning: (text) => [[null, chunk([{ text }])]],
+  answer: (parts) => {
+    const chunks = parts.flatMap(partsOf).map((part) => chunk([part]));
     const last = { ...chunk([]), usageMetadata: USAGE };
     last.candidates[0] = { ...last.candidates[0], finishReason: "STOP" };
     return [...chunks, last].map((data) => [null, data]) satisfies Events;
   },
-  refusal: (status, message) => ({
+  errorBody: (status, message) => ({
     error: { code: status, message, status: status === 401 ? "UNAUTHENTICATED" : "RESOURCE_EXHAUSTED" },
   }),
   conversation: ({ contents }) => contents,
-  replay: ({ question, step: [think, text, call], result, answer, next }) => [
+  expectedConversation: ({ question, step: [reasoning, text, call], result, answer, next }) => [
     { role: "user", parts: [{ text: question }] },
     {
       role: "model",
       parts: [
-        { text: think.think, thought: true, thoughtSignature: think.seal },
+        { text: reasoning.reasoning, thought: true, thoughtSignature: reasoning.signature },
         { text },
-        { functionCall: { id: call.id, name: call.call, args: call.input } },
+        { functionCall: { id: call.id, name: call.tool, args: call.input } },
       ],
     },
     {
@@ -40,8 +40,8 @@ export const google: Protocol = {
         {
           functionResponse: {
             id: call.id,
-            name: call.call,
-            response: { name: call.call, content: JSON.parse(result) },
+            name: call.tool,
+            response: { name: call.tool, content: JSON.parse(result) },
           },
         },
       ],
@@ -49,7 +49,7 @@ export const google: Protocol = {
     {
       role: "model",
       parts: [
-        { text: answer[0].think, thought: true, thoughtSignature: answer[0].seal },
+        { text: answer[0].reasoning, thought: true, thoughtSignature: answer[0].signature },
         { text: answer[1] },
       ],
     },
@@ -65,8 +65,8 @@ function chunk(parts: readonly object[]): Chunk {
   return { candidates: [{ content: { role: "model", parts }, index: 0 }] };
 }
 
-function pieceParts(piece: Piece): object[] {
-  if ("say" in piece) return piece.say.map((text) => ({ text }));
-  if ("think" in piece) return [{ text: piece.think, thought: true, thoughtSignature: piece.seal }];
-  return [{ functionCall: { id: piece.id, name: piece.call, args: piece.input } }];
+function partsOf(part: Part): object[] {
+  if ("deltas" in part) return part.deltas.map((text) => ({ text }));
+  if ("reasoning" in part) return [{ text: part.reasoning, thought: true, thoughtSignature: part.signature }];
+  return [{ functionCall: { id: part.id, name: part.tool, args: part.input } }];
 }

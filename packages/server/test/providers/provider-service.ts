@@ -1,4 +1,4 @@
-// The whole service over HTTP, configured for providers, with the test's server in their place.
+// The whole service over HTTP, with a local server in place of each provider.
 
 import { randomUUID } from "node:crypto";
 import { openSync } from "node:fs";
@@ -20,7 +20,7 @@ const MAX_ROUNDS = 20_000;
 export interface ProviderService {
   readonly provider: ProviderServer;
   readonly clock: ManualClock;
-  /** Sends a message; returns the snapshot, with `wait` once the answer is complete. */
+  /** Sends a message. Returns the snapshot: at once, or with `wait` when the answer is complete. */
   chat(session: string, message: string, wait?: "wait"): Promise<Snapshot>;
   state(session: string): Promise<Snapshot>;
   interrupt(session: string): Promise<Snapshot>;
@@ -30,14 +30,14 @@ export interface ProviderService {
   pass(ms: number): Promise<void>;
   /** Polls the service until the condition holds. */
   until(condition: () => boolean): Promise<void>;
-  /** Returns tokens and state of a session's turns, from the disk. */
+  /** Returns state and token usage of the session's turns, from the database. */
   turns(session: string): { readonly state: string; readonly usage: unknown }[];
   /** Returns everything written: the log, and the bytes of the data directory. */
   written(): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Starts the service with one model, `rig`, and the demo model for titles unless the App is changed. */
+/** Starts the service with the model `rig`, and the demo model for titles; `app` overrides its settings. */
 export async function startProviderService(rig: string, app: object = {}): Promise<ProviderService> {
   const provider = new ProviderServer();
   await provider.start();
@@ -74,7 +74,7 @@ export async function startProviderService(rig: string, app: object = {}): Promi
     state,
     interrupt: (session) => ask("POST", "/api/interrupt", session),
     stateWhen: async (session, holds) => {
-      for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      for (let tries = 0; tries < MAX_ROUNDS; tries += 1) {
         const snapshot = await state(session);
         if (holds(snapshot)) return snapshot;
       }
@@ -87,7 +87,7 @@ export async function startProviderService(rig: string, app: object = {}): Promi
       }
     },
     until: async (condition) => {
-      for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      for (let tries = 0; tries < MAX_ROUNDS; tries += 1) {
         if (condition()) return;
         await (await fetch(`${url}/healthz`)).text();
       }
@@ -119,7 +119,7 @@ export async function startProviderService(rig: string, app: object = {}): Promi
     },
     stop: async () => {
       await server.stop({ graceMs: 0 });
-      // The log's file stays open: background work may write to it until the process ends.
+      // Leave the log file open: backgtries work may write to it until the process ends.
       await provider.stop();
       await rm(directory, { recursive: true });
     },

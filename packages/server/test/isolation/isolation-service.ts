@@ -1,5 +1,5 @@
-// A service with two Apps, `chatty` (requires its key for chat) and `closed` (for everything), each with
-// unique texts that must never appear outside it, and all kinds of callers.
+// A service with two Apps, `chatty` (requires its key for chat) and `closed` (requires it for everything). Each
+// has canaries: unique texts that must never appear outside it.
 
 import { randomUUID } from "node:crypto";
 import { jsonSchema } from "ai";
@@ -15,29 +15,29 @@ import { buildServer, type ColloquyServer } from "../../src/wiring/server.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { type AppServers, startAppServers } from "./app-servers.ts";
 import { newWallet } from "../black-box/client.ts";
-import { makeConversation, type Conversation } from "./conversation.ts";
+import { holdConversation, type Conversation } from "./conversation.ts";
 import { recordingLogger } from "./recording-logger.ts";
 import { RecordingModel } from "./recording-model.ts";
 
 export const APPS = ["chatty", "closed"] as const;
 export type AppName = (typeof APPS)[number];
 
-/** Texts that occur only within an App. */
+/** An App's unique texts, by who may see them. */
 export interface Canaries {
-  /** Of its conversation: message, title, user state. */
+  /** Callers with access to its conversation: message, title, user state. */
   readonly conversation: readonly string[];
-  /** For callers with access to the App: models, secret slots, texts of its model and tools. */
+  /** Callers with access to the App: models, secret slots, texts of its model and tools. */
   readonly app: readonly string[];
-  /** Only for its model. */
+  /** Its model alone. */
   readonly instructions: string;
-  /** Only for its tools: the value in a client's slot. */
+  /** Its tools alone: the secret of a client. */
   readonly secret: string;
 }
 
-export interface GivenApp {
+export interface IsolatedApp {
   readonly name: AppName;
   readonly rig: string;
-  /** The secret slot. */
+  /** Name of its secret slot. */
   readonly slot: string;
   readonly model: RecordingModel;
   readonly canaries: Canaries;
@@ -59,21 +59,21 @@ export const CALLERS = [
 ] as const;
 export type Caller = (typeof CALLERS)[number];
 
-/** The admin key: never shown, and valid for nothing else. */
+/** Must appear in no answer, and opens only the admin API. */
 export const ADMIN_KEY = "admin-key-of-the-isolation-test";
 
-export interface GivenService {
+export interface IsolationService {
   readonly url: string;
-  readonly apps: Readonly<Record<AppName, GivenApp>>;
-  /** The wallet that all conversations with canaries are bound to, in both Apps. */
+  readonly apps: Readonly<Record<AppName, IsolatedApp>>;
+  /** Wallet of the conversations with canaries, in both Apps. */
   readonly wallet: string;
   readonly logged: string[];
-  /** Secret keys, including the admin key: never shown. */
+  /** Secret parts of all keys, and the admin key. */
   readonly keySecrets: readonly string[];
   /** Returns the key that a caller sends for an operation on the App, `null` for none. */
   keyOf(caller: Caller, app: AppName): string | null;
-  /** Creates a conversation in the App. */
-  converse(app: AppName, canaries: boolean): Promise<Conversation>;
+  /** Creates a conversation in the App, with its canaries or neutral texts. */
+  createConversation(app: AppName, canaries: boolean): Promise<Conversation>;
   /** Advances the clock past the rate limits. */
   passMinute(): void;
   close(): Promise<void>;
@@ -81,7 +81,7 @@ export interface GivenService {
 
 const canary = (app: string, kind: string): string => `canary-${app}-${kind}-${randomUUID().slice(0, 8)}`;
 
-export async function givenService(): Promise<GivenService> {
+export async function startIsolationService(): Promise<IsolationService> {
   const system = createSystemClock();
   let passedMs = 0;
   const clock = { ...system, monotonic: () => system.monotonic() + passedMs };
@@ -107,9 +107,9 @@ export async function givenService(): Promise<GivenService> {
       models: Object.fromEntries(drafts.map(({ rig, model }) => [rig, model])),
     },
   );
-  const keys = await makeKeys(store);
+  const keys = await createKeys(store);
   const { url } = await server.listen();
-  const given = await fill({ server, url, drafts, keys, logged, wallet: newWallet() });
+  const given = await createConversations({ server, url, drafts, keys, logged, wallet: newWallet() });
   const close = async (): Promise<void> => {
     await given.close();
     for (const one of servers) await one.close();
@@ -137,7 +137,7 @@ function draftApp(name: AppName) {
   const notes: OwnTool = {
     description: "Reads the notes",
     inputSchema: jsonSchema({ type: "object", properties: { about: { type: "string" } } }),
-    // Only the tool may know the secret: its output is scrubbed.
+    // The service must scrub the secret from the output.
     execute: (_input, { context }: { readonly context: ToolContext }) => ({
       notes: texts.tool,
       leaked: context.secret(slot),
@@ -180,9 +180,9 @@ async function baseConfig(): Promise<{ readonly config: Config; readonly default
   return { config: loaded.config, default: loaded.config.apps["default"]! };
 }
 
-type Keys = Awaited<ReturnType<typeof makeKeys>>;
+type Keys = Awaited<ReturnType<typeof createKeys>>;
 
-async function makeKeys(store: Store) {
+async function createKeys(store: Store) {
   const clock = createSystemClock();
   const administration = new KeyAdministration({ store: store.keys, clock, apps: APPS });
   const make = (...apps: readonly AppName[]) =>
@@ -222,7 +222,7 @@ function keyOf(keys: Keys, caller: Caller, app: AppName): string | null {
   }
 }
 
-interface Unfilled {
+interface StartedService {
   readonly server: ColloquyServer;
   readonly url: string;
   readonly drafts: readonly AppDraft[];
@@ -231,33 +231,33 @@ interface Unfilled {
   readonly wallet: string;
 }
 
-async function fill({
+async function createConversations({
   server,
   url,
   drafts,
   keys,
   logged,
   wallet,
-}: Unfilled): Promise<Omit<GivenService, "passMinute">> {
-  const converse = async (app: AppName, canaries: boolean): Promise<Conversation> => {
+}: StartedService): Promise<Omit<IsolationService, "passMinute">> {
+  const createConversation = async (app: AppName, canaries: boolean): Promise<Conversation> => {
     const draft = drafts.find(({ name }) => name === app)!;
-    return await makeConversation({ url, key: keys[app], draft, wallet: canaries ? wallet : null });
+    return await holdConversation({ url, key: keys[app], draft, wallet: canaries ? wallet : null });
   };
   const apps = await Promise.all(
     drafts.map(async ({ name, rig, slot, model, canaries }) => {
-      const conversation = await converse(name, true);
-      const given: GivenApp = { name, rig, slot, model, canaries, conversation };
+      const conversation = await createConversation(name, true);
+      const given: IsolatedApp = { name, rig, slot, model, canaries, conversation };
       return [name, given] as const;
     }),
   );
   return {
     url,
-    apps: Object.fromEntries(apps) as Record<AppName, GivenApp>,
+    apps: Object.fromEntries(apps) as Record<AppName, IsolatedApp>,
     wallet,
     logged,
     keySecrets: [...Object.values(keys).map((key) => key.slice(key.lastIndexOf("_") + 1)), ADMIN_KEY],
     keyOf: (caller, app) => keyOf(keys, caller, app),
-    converse,
+    createConversation,
     close: () => server.stop({ graceMs: 1000 }),
   };
 }
