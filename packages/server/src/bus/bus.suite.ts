@@ -67,7 +67,7 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       const { bus } = busAndErrors();
       const received = new RecordingListener(bus);
       bus.notifyWork();
-      expect(received.rings).toBe(0);
+      expect(received.workNotices).toBe(0);
     });
 
     it("calls the other listeners and does not throw when one listener throws", () => {

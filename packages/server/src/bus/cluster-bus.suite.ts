@@ -164,13 +164,13 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       expect(elsewhere.received.notifications.at(-1)).toMatchObject({ notification: eventsNotification(4) });
     });
 
-    it("rings on every other node, but not on its own", async () => {
+    it("notifies every other node of work, but not its own", async () => {
       const [here, elsewhere] = await Promise.all([node(), node()]);
       here.bus.notifyWork();
-      await elsewhere.received.until(({ rings }) => rings === 1);
+      await elsewhere.received.until(({ workNotices }) => workNotices === 1);
       elsewhere.bus.notifyWork();
-      await here.received.until(({ rings }) => rings > 0);
-      expect([here.received.rings, elsewhere.received.rings]).toEqual([1, 1]);
+      await here.received.until(({ workNotices }) => workNotices > 0);
+      expect([here.received.workNotices, elsewhere.received.workNotices]).toEqual([1, 1]);
     });
 
     it("sends a hint with the new head instead of events that are too long", async () => {

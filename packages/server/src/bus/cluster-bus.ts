@@ -5,11 +5,10 @@
 import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import { Listeners } from "./listeners.ts";
+import { Listeners } from "./event-hub.ts";
 import { parseNotification } from "./notification-encoding.ts";
 import { OutgoingQueue, type NotificationLoss } from "./outgoing-queue.ts";
-import type { Packet, Transport } from "./transport.ts";
-import { within } from "./within.ts";
+import { type Packet, type Transport, within } from "./transport.ts";
 
 export interface ClusterBusOptions {
   /** This node's name, without white space; unique for each process start. */
@@ -161,17 +160,15 @@ export class ClusterBus implements Bus {
 
   #takePackets(): readonly Packet[] {
     const { node, transport } = this.#options;
-    // Session ids are UUIDs, longer than `*`, so they give the longest head.
-    const head = (sessionId: string | null): string => `${node} ${sessionId ?? ALL_NODES} `;
-    const room = transport.maxBytes - Buffer.byteLength(head(LONGEST_ID));
-    const calls = [...this.#broadcasts].map((body) => ({ sessionId: null, text: head(null) + body }));
-    this.#broadcasts.clear();
-    const notifications = this.#outgoing.take(BATCH_BYTES, room);
+    // Session ids are UUIDs, 36 characters long.
+    const room = transport.maxBytes - Buffer.byteLength(node) - 36 - 2;
     // Lost notifications precede the queued ones, so announce the loss first.
-    return [
-      ...calls,
-      ...notifications.map(({ sessionId, text }) => ({ sessionId, text: head(sessionId) + text })),
-    ];
+    const broadcasts = [...this.#broadcasts].map((text) => ({ sessionId: null, text }));
+    this.#broadcasts.clear();
+    return [...broadcasts, ...this.#outgoing.take(BATCH_BYTES, room)].map(({ sessionId, text }) => ({
+      sessionId,
+      text: `${node} ${sessionId ?? ALL_NODES} ${text}`,
+    }));
   }
 
   #receive(text: string): void {
@@ -202,6 +199,3 @@ export class ClusterBus implements Bus {
     );
   }
 }
-
-/** A UUID, for its length. */
-const LONGEST_ID = "00000000-0000-0000-0000-000000000000";

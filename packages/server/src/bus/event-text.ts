@@ -3,8 +3,7 @@
 
 import type { IncludeGroup, MessageDelta, NoticeCode, NoticeLevel, PendingAction } from "@colloquy/protocol";
 import { actionNotice } from "../core/action.ts";
-import { formatEventId } from "../core/session-event.ts";
-import { projectEvent, type NumberedEvent } from "../core/session-event.ts";
+import { formatEventId, projectEvent, type NumberedEvent } from "../core/session-event.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
 export const RETRY_TEXT = Buffer.from("retry: 2000\n\n");
@@ -43,17 +42,14 @@ export function wholeMessageText(source: EventSource, { text, answer }: Streamin
   return Buffer.from(`data: ${withSession(source, "message_updated", fields)}\n\n`);
 }
 
-/**
- * Formats a notice for this stream only, with the id of the log's head if the client must resume from there.
- */
+/** Formats a notice for this stream only, with the id of `head` if the client must resume from there. */
 export function streamNoticeText(
   source: EventSource,
-  notice: { readonly code: NoticeCode; readonly level: NoticeLevel; readonly message: string },
-  head: number | null,
+  notice: { readonly message: string; readonly level: NoticeLevel; readonly code: NoticeCode },
+  head: number | null = null,
 ): Buffer {
   const id = head === null ? "" : `id: ${formatEventId(source.life, head)}\n`;
-  const { message, level, code } = notice;
-  return Buffer.from(`${id}data: ${withSession(source, "system_notice", { message, level, code })}\n\n`);
+  return Buffer.from(`${id}data: ${withSession(source, "system_notice", notice)}\n\n`);
 }
 
 /** Formats a heartbeat that advances the client's `Last-Event-ID` past events that its groups exclude. */
@@ -65,24 +61,17 @@ function withSession(source: EventSource, type: string, fields: object): string 
   return JSON.stringify({ type, session_id: source.spelling, ...fields });
 }
 
-/**
- * Formats the `resync` notice: events after the client's id are gone, and the stream starts after `head`
- * instead.
- */
+/** Formats the `resync` notice: events after the client's id are gone; the stream starts after `head`. */
 export function resyncText(source: EventSource, head: number): Buffer {
   const message = "Events after your Last-Event-ID are not available. Fetch the session's state again.";
-  return streamNoticeText(source, { code: "resync", level: "info", message }, head);
+  return streamNoticeText(source, { message, level: "info", code: "resync" }, head);
 }
 
 /** Formats the notices about the session's pending actions for a new stream. */
 export function awaitedText(source: EventSource, pending: readonly PendingAction[]): Buffer {
-  return Buffer.concat(
-    pending.map((action) =>
-      streamNoticeText(
-        source,
-        { code: "action_requested", level: "info", message: actionNotice(action) },
-        null,
-      ),
-    ),
-  );
+  const notices = pending.map((action) => {
+    const message = actionNotice(action);
+    return streamNoticeText(source, { message, level: "info", code: "action_requested" });
+  });
+  return Buffer.concat(notices);
 }

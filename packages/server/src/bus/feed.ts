@@ -22,19 +22,18 @@ import type {
 import { DEFAULT_APP } from "../core/session.ts";
 import { parseEventId } from "../core/session-event.ts";
 import { awaitedText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
+import { StreamMaintenance } from "./stream-maintenance.ts";
+import { StreamingTexts, TextRepair } from "./streaming-texts.ts";
 import {
-  publishEvents,
-  publishDelta,
+  advanceHead,
   hasGapBefore,
   incarnationsOf,
-  advanceHead,
+  publishDelta,
+  publishEvents,
   showWhole,
-  type FeedChannel,
-} from "./feed-channel.ts";
-import { Subscriber } from "./subscriber.ts";
-import { StreamMaintenance } from "./stream-maintenance.ts";
-import { StreamingTexts } from "./streaming-texts.ts";
-import { TextRepair } from "./text-repair.ts";
+  Subscriber,
+  type Channel,
+} from "./subscriber.ts";
 
 /** Finds the position of a session's event log. */
 interface Positions {
@@ -46,7 +45,7 @@ interface Positions {
 
 export interface FeedOptions {
   readonly hub: EventHub;
-  readonly events: EventStore;
+  readonly events: Pick<EventStore, "after">;
   readonly store: Pick<CommandStore, "execute">;
   readonly clock: Clock;
   readonly positions: Positions;
@@ -58,7 +57,7 @@ export interface FeedOptions {
 
 export class Feed implements UpdateService {
   readonly #options: FeedOptions;
-  readonly #channels = new Map<string, FeedChannel>();
+  readonly #channels = new Map<string, Channel>();
   readonly #texts = new StreamingTexts();
   readonly #maintenance: StreamMaintenance;
   readonly #repair: TextRepair;
@@ -72,7 +71,10 @@ export class Feed implements UpdateService {
       onNotification: (...args) => this.#take(...args),
       onEvicted: (sessionId) => this.#texts.release(sessionId),
       onAnswerLoaded: (...args) => this.#recover(...args),
-      incarnationsOf: (sessionId) => this.#incarnationsOf(sessionId),
+      incarnationsOf: (sessionId) => {
+        const channel = this.#channels.get(sessionId);
+        return channel === undefined ? [] : incarnationsOf(channel);
+      },
     });
     this.#maintenance = new StreamMaintenance({ channels: this.#channels, clock, store });
     const isBroken = (id: string): boolean => this.#channels.has(id) && this.#texts.hasGap(id);
@@ -84,15 +86,6 @@ export class Feed implements UpdateService {
     let count = 0;
     for (const channel of this.#channels.values()) count += channel.subscribers.size;
     return count;
-  }
-
-  /**
-   * Returns the session's incarnations with open streams, including older ones whose deletion was not
-   * announced.
-   */
-  #incarnationsOf(sessionId: string): readonly string[] {
-    const channel = this.#channels.get(sessionId);
-    return channel === undefined ? [] : incarnationsOf(channel);
   }
 
   /** Number of sessions whose streaming text is in memory. */
@@ -164,18 +157,8 @@ export class Feed implements UpdateService {
     this.#sendText(channel);
   }
 
-  /** See `StreamMaintenance.noteUse`. */
-  async noteUse(): Promise<void> {
-    await this.#maintenance.noteUse();
-  }
-
-  /** See `StreamMaintenance.checkKeys`. */
-  async checkKeys(): Promise<void> {
-    await this.#maintenance.checkKeys();
-  }
-
   /** Joins before the session is read, so that the stream misses no notification in between. */
-  #join(sessionId: string): FeedChannel {
+  #join(sessionId: string): Channel {
     const limit = this.#options.maxStreamsPerSession;
     let channel = this.#channels.get(sessionId);
     if (channel !== undefined && limit !== null && channel.streams >= limit) throw tooManyStreams(limit);
@@ -197,7 +180,7 @@ export class Feed implements UpdateService {
     return channel;
   }
 
-  #leave(channel: FeedChannel, subscriber: Subscriber | null): void {
+  #leave(channel: Channel, subscriber: Subscriber | null): void {
     if (subscriber !== null) channel.subscribers.delete(subscriber);
     channel.streams -= 1;
     if (channel.streams > 0) return;
@@ -238,7 +221,7 @@ export class Feed implements UpdateService {
   }
 
   /** Applies a position read from the store. Returns false if notifications have already moved past it. */
-  #applyPosition(channel: FeedChannel, position: StreamPosition): boolean {
+  #applyPosition(channel: Channel, position: StreamPosition): boolean {
     const { life, head, epoch, streaming } = position;
     if (channel.ended.has(life) || (channel.life === life && head < channel.head)) return false;
     advanceHead(channel, position);
@@ -251,12 +234,12 @@ export class Feed implements UpdateService {
   }
 
   /** Sends the whole streaming text to live subscribers. The others receive it when they have caught up. */
-  #sendText(channel: FeedChannel): void {
+  #sendText(channel: Channel): void {
     const streaming = this.#texts.get(channel.sessionId, channel.life);
     if (streaming !== null) showWhole(channel, streaming);
   }
 
-  #catchUp(channel: FeedChannel): void {
+  #catchUp(channel: Channel): void {
     for (const subscriber of channel.subscribers) {
       if (subscriber.source.life === channel.life && subscriber.verifyAccess(channel.app))
         subscriber.catchUp();
@@ -264,22 +247,16 @@ export class Feed implements UpdateService {
   }
 }
 
-/**
- * Ends the stream with 200 and `retry`: a browser's EventSource reconnects after that, but gives up for good
- * on a 503.
- */
+/** Ends the stream with 200 and `retry`: an EventSource reconnects after that, but never after a 503. */
 function endWithRetry(sink: StreamSink): OpenStream {
   sink.write(RETRY_TEXT);
   sink.end("finish");
   return { close: () => undefined };
 }
 
-/**
- * Returns the sequence number after which a stream starts, or `null` if the client must fetch the snapshot
- * again (contract section 5).
- */
+/** Returns the number after which a stream starts; `null` if the client must fetch the snapshot (contract section 5). */
 async function resolveStart(
-  events: EventStore,
+  events: Pick<EventStore, "after">,
   source: EventSource,
   lastEventId: string | null,
   head: number,
@@ -289,8 +266,7 @@ async function resolveStart(
   if (id === null || id.life !== source.life || id.n > head) return null;
   if (id.n === head) return head;
   const page = await events.after(source.sessionId, id.n, 0);
-  // If this incarnation ended meanwhile, no resync is needed: the stream is about to report
-  // `session_deleted`.
+  // If this incarnation ended meanwhile, no resync is needed: the stream is about to report `session_deleted`.
   const isOver = page === null || page.life !== source.life;
   return isOver || page.floor <= id.n ? id.n : null;
 }

@@ -1,5 +1,5 @@
-// Carries texts between nodes over NATS: one subject for each session, so that a node receives only those it
-// follows, and one for all.
+// Carries texts between nodes over NATS: one subject for each session, so that a node receives only the texts of
+// sessions that it follows, and one subject for all nodes.
 
 import {
   connect,
@@ -10,14 +10,10 @@ import {
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
-import type { Packet, Transport, TransportReceiver } from "./transport.ts";
-import { within } from "./within.ts";
+import { type Packet, type Transport, type TransportReceiver, within } from "./transport.ts";
 
 export interface NatsTransportOptions {
-  /**
-   * `nats://` or `tls://` URLs, separated by commas for a cluster; the first may carry user and password, or
-   * a token.
-   */
+  /** Comma-separated `nats://` or `tls://` URLs; the first may contain user and password, or a token. */
   readonly url: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -26,9 +22,9 @@ export interface NatsTransportOptions {
 }
 
 /** The default `max_payload` of a NATS server: 1 MiB. */
-const USUAL_MAX_BYTES = 1024 * 1024;
+const DEFAULT_MAX_BYTES = 1024 * 1024;
 const CONNECT_MS = 3000;
-const SEND_MS = 5000;
+const ANSWER_MS = 5000;
 const END_MS = 500;
 
 export class NatsTransport implements Transport {
@@ -58,7 +54,7 @@ export class NatsTransport implements Transport {
 
   /** The server announces its limit when the connection opens. */
   get maxBytes(): number {
-    return this.#connection.current?.connection.info?.max_payload ?? USUAL_MAX_BYTES;
+    return this.#connection.current?.connection.info?.max_payload ?? DEFAULT_MAX_BYTES;
   }
 
   start(receiver: TransportReceiver): void {
@@ -75,13 +71,10 @@ export class NatsTransport implements Transport {
   }
 
   async send(packets: readonly Packet[]): Promise<void> {
-    const link = this.#connection.current;
-    if (link === null) throw new Error("There is no connection to NATS");
+    const { current } = this.#connection;
     try {
-      for (const { sessionId, text } of packets) link.connection.publish(this.#subject(sessionId), text);
-      if (!(await within(this.#options.clock, SEND_MS, link.flush()))) {
-        throw new Error("NATS did not answer in time");
-      }
+      for (const { sessionId, text } of packets) current?.connection.publish(this.#subject(sessionId), text);
+      await this.check();
     } catch (error) {
       // The state of the connection is unknown now: send the next batch on a new one.
       this.#connection.drop();
@@ -90,17 +83,16 @@ export class NatsTransport implements Transport {
   }
 
   async check(): Promise<void> {
-    const link = this.#connection.current;
-    if (link === null) throw new Error("There is no connection to NATS");
-    if (await within(this.#options.clock, SEND_MS, link.flush())) return;
-    throw new Error("NATS did not answer in time");
+    const { current } = this.#connection;
+    if (current === null) throw new Error("There is no connection to NATS");
+    if (!(await within(this.#options.clock, ANSWER_MS, current.flush())))
+      throw new Error("NATS did not answer in time");
   }
 
   async follow(sessionId: string): Promise<void> {
     const link = this.#connection.current;
     if (!this.#followed.has(sessionId)) {
-      // Record it first: if the connection is just closing, `subscribe` throws, and the next connection
-      // subscribes.
+      // Record the session first: `subscribe` throws on a closing connection, and the next one then subscribes.
       this.#followed.set(sessionId, null);
       if (link !== null) this.#followed.set(sessionId, this.#subscribe(link, sessionId));
     }
@@ -137,10 +129,7 @@ export class NatsTransport implements Transport {
     };
   }
 
-  /**
-   * Subscribes a new connection to every followed session, and reports `onResumed` when the server has
-   * confirmed it.
-   */
+  /** Subscribes a new connection to every followed session, then calls `onResumed`. */
   async #listen(link: NatsLink): Promise<void> {
     this.#subscribe(link, null);
     for (const sessionId of this.#followed.keys()) {
@@ -149,7 +138,7 @@ export class NatsTransport implements Transport {
     try {
       await link.flush();
     } catch {
-      // It broke again: the next connection reports `onResumed`.
+      // The connection broke; the next one calls `onResumed`.
       return;
     }
     this.#receiver?.onResumed();
@@ -168,7 +157,7 @@ export class NatsTransport implements Transport {
   }
 }
 
-/** A connection whose flushes reject when it breaks; those of the NATS client stay pending. */
+/** A connection whose flushes reject when it breaks. The NATS client leaves them pending. */
 class NatsLink {
   readonly connection: NatsConnection;
   readonly broken: Promise<void>;
@@ -181,9 +170,7 @@ class NatsLink {
     });
   }
 
-  /**
-   * Resolves when the server has processed everything sent so far; rejects if the connection breaks first.
-   */
+  /** Resolves when the server has processed everything sent so far; rejects if the connection breaks first. */
   async flush(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#flushing.add(reject);
@@ -196,7 +183,7 @@ class NatsLink {
   }
 }
 
-/** Splits the URL: the NATS client takes credentials apart from the servers. */
+/** Separates the credentials from the servers, as the NATS client expects. */
 function serversOf(url: string): ConnectionOptions {
   const parsed = url.split(",").map((part) => new URL(part));
   const first = parsed[0];

@@ -1,5 +1,4 @@
-// A bounded queue of notifications to other nodes: when the bus is down, memory stays bounded and no event is
-// lost.
+// A bounded queue of notifications to other nodes: when the bus is down, memory stays bounded and no event is lost.
 
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import { toMovedHint, encodeNotification } from "./notification-encoding.ts";
@@ -14,10 +13,7 @@ interface Waiting {
   bytes: number;
 }
 
-/**
- * Why notifications were not sent unchanged: the queue was full, or the connection broke while they were
- * being sent.
- */
+/** What a full queue lost, or `broken`: the connection broke while notifications were being sent. */
 export type NotificationLoss = "deltas" | "events" | "all" | "broken";
 
 export interface OutgoingQueueOptions {
@@ -54,10 +50,7 @@ export class OutgoingQueue {
     if (this.#bytes > this.#options.maxBytes) this.#shrink();
   }
 
-  /**
-   * Removes about `batchBytes` from the front of the queue, encoded as texts of at most `maxBytes` UTF-8
-   * bytes.
-   */
+  /** Removes about `batchBytes` from the front of the queue, as texts of at most `maxBytes` UTF-8 bytes each. */
   take(batchBytes: number, maxBytes: number): readonly Packet[] {
     const packets: Packet[] = [];
     let taken = 0;

@@ -6,8 +6,7 @@ import { Client } from "pg";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
-import type { Packet, Transport, TransportReceiver } from "./transport.ts";
-import { within } from "./within.ts";
+import { type Packet, type Transport, type TransportReceiver, within } from "./transport.ts";
 
 export interface PostgresTransportOptions {
   /** A PostgreSQL URL: `postgres://user:password@host:port/database`. */
@@ -21,7 +20,7 @@ export interface PostgresTransportOptions {
 /** A PostgreSQL notification must be shorter than 8,000 bytes. */
 const MAX_BYTES = 7999;
 const CONNECT_MS = 3000;
-const SEND_MS = 5000;
+const ANSWER_MS = 5000;
 const END_MS = 500;
 
 /** Notifies in order, in one transaction. Returns one row, however many texts there are. */
@@ -30,9 +29,7 @@ const NOTIFY = `SELECT count(pg_notify($1, text)) FROM
 
 interface Link {
   readonly client: Client;
-  /**
-   * Resolves when the server has answered. Concurrent callers share one query, so that checks do not pile up.
-   */
+  /** Resolves when the server has answered. Concurrent callers share one query. */
   readonly check: () => Promise<unknown>;
 }
 
@@ -86,9 +83,7 @@ export class PostgresTransport implements Transport {
     if (link === null) throw new Error("There is no connection to the database");
     const texts = packets.map(({ text }) => text);
     try {
-      const sent = link.client.query({ name: "notify", text: NOTIFY, values: [this.#channel, texts] });
-      if (!(await within(this.#options.clock, SEND_MS, sent)))
-        throw new Error("The database did not answer in time");
+      await this.#inTime(link.client.query({ name: "notify", text: NOTIFY, values: [this.#channel, texts] }));
     } catch (error) {
       // The state of the connection is unknown now: send the next batch on a new one.
       this.#sender.drop();
@@ -101,8 +96,12 @@ export class PostgresTransport implements Transport {
       if (current === null) throw new Error("There is no connection to the database");
       return await current.check();
     });
-    if (await within(this.#options.clock, SEND_MS, Promise.all(answers))) return;
-    throw new Error("The database did not answer in time");
+    await this.#inTime(Promise.all(answers));
+  }
+
+  async #inTime(answer: Promise<unknown>): Promise<void> {
+    if (!(await within(this.#options.clock, ANSWER_MS, answer)))
+      throw new Error("The database did not answer in time");
   }
 
   follow(): Promise<void> {
@@ -125,7 +124,7 @@ export class PostgresTransport implements Transport {
       connectionString: url,
       application_name: "colloquy-bus",
       connectionTimeoutMillis: CONNECT_MS,
-      query_timeout: 2 * SEND_MS,
+      query_timeout: 2 * ANSWER_MS,
       keepAlive: true,
       stream: () => socket,
     });

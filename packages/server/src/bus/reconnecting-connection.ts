@@ -39,10 +39,7 @@ export class ReconnectingConnection<Connection> {
   readonly #attempted = Promise.withResolvers<void>();
   #dropped = Promise.withResolvers<void>();
   #ended: Promise<void> = Promise.resolve();
-  /**
-   * Failures since the last answer. A connect alone does not reset it: the server may close every connection
-   * at once.
-   */
+  /** Failures since the last answer. A connect does not reset it: the server may close every connection at once. */
   #failures = 0;
 
   constructor(options: ReconnectingConnectionOptions<Connection>) {
@@ -133,10 +130,7 @@ export class ReconnectingConnection<Connection> {
     );
   }
 
-  /**
-   * Checks the connection periodically, because a dead peer may never close it. Returns a function that stops
-   * the checks.
-   */
+  /** Checks the connection periodically, because a dead peer may never close it. Returns how to stop. */
   #watch(made: EstablishedConnection<Connection>): () => void {
     const { clock } = this.#options;
     const dropIt = (): void => {

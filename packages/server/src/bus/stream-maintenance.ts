@@ -2,7 +2,7 @@
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
-import type { FeedChannel } from "./feed-channel.ts";
+import type { Channel } from "./subscriber.ts";
 
 const HEARTBEAT_MS = 15_000;
 /** Heartbeats are sent in slices: ten thousand at once would block the event loop for 0.1 s. */
@@ -13,10 +13,7 @@ const HEARTBEAT_SLICE = 200;
  * however short its expiry.
  */
 const NOTE_USE_MS = 4 * 60_000;
-/**
- * How often the keys of open streams are checked. Key data may be 2 s old, so a revoked key ends its streams
- * within 5 s.
- */
+/** Key data may be 2 s old, so a revoked key ends its streams within 5 s. */
 const KEY_CHECK_MS = 2_000;
 /** Maximum age of key data. It bounds how long a stream outlives a revocation that could not be read. */
 const MAX_KEY_AGE_MS = 5_000;
@@ -24,7 +21,7 @@ const MAX_KEY_AGE_MS = 5_000;
 const NOTE_USE_BATCH = 500;
 
 export interface StreamMaintenanceOptions {
-  readonly channels: ReadonlyMap<string, FeedChannel>;
+  readonly channels: ReadonlyMap<string, Channel>;
   readonly clock: Clock;
   readonly store: Pick<CommandStore, "execute">;
 }
@@ -41,8 +38,8 @@ export class StreamMaintenance {
     const { clock } = options;
     this.#timers = [
       clock.every(HEARTBEAT_MS, () => this.#sendHeartbeats()),
-      clock.every(NOTE_USE_MS, () => void this.noteUse()),
-      clock.every(KEY_CHECK_MS, () => void this.checkKeys()),
+      clock.every(NOTE_USE_MS, () => void this.#noteUse()),
+      clock.every(KEY_CHECK_MS, () => void this.#checkKeys()),
     ];
   }
 
@@ -52,31 +49,22 @@ export class StreamMaintenance {
     this.#expiryTimer?.stop();
   }
 
-  /**
-   * Records the use of every session with an open stream. Never rejects; the next call retries after a
-   * failure.
-   */
-  async noteUse(): Promise<void> {
-    const used: { readonly id: string; readonly life: string }[] = [];
-    for (const { sessionId: id, life, subscribers } of this.#options.channels.values()) {
-      if (subscribers.size > 0) used.push({ id, life });
-    }
+  /** Records the use of every session with an open stream. Never rejects; the next call retries after a failure. */
+  async #noteUse(): Promise<void> {
+    const used = [...this.#options.channels.values()].filter(({ subscribers }) => subscribers.size > 0);
     for (let from = 0; from < used.length && !this.#stopped; from += NOTE_USE_BATCH) {
       const batch = used.slice(from, from + NOTE_USE_BATCH);
       await Promise.allSettled(
-        batch.map(({ id, life }) => {
-          const target = { session: id, incarnation: life };
+        batch.map(({ sessionId: session, life: incarnation }) => {
+          const target = { session, incarnation };
           return this.#options.store.execute({ kind: "noteUse", target, input: null });
         }),
       );
     }
   }
 
-  /**
-   * Ends the streams whose keys are no longer valid. Never rejects: a key that cannot be read is checked
-   * again until its data expires.
-   */
-  async checkKeys(): Promise<void> {
+  /** Ends the streams whose keys are no longer valid. A key that cannot be read is checked again until its data expires. */
+  async #checkKeys(): Promise<void> {
     this.#endExpired();
     const keyed: Promise<void>[] = [];
     for (const channel of this.#options.channels.values()) {

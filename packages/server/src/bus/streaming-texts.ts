@@ -1,5 +1,8 @@
+// The texts of the agent messages that stream in sessions with subscribers, and their repair after a lost notification.
+
 import type { PlacedMessage } from "../core/message.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
 type Delta = Extract<SessionNotification, { kind: "delta" }>;
@@ -14,10 +17,7 @@ interface Streaming extends StreamingText {
   text: string;
   /** The newest known epoch; deltas of older ones are ignored. */
   epoch: number;
-  /**
-   * False if a missed notification may have changed the text. Deltas are buffered until it has been read
-   * again.
-   */
+  /** False if a missed notification may have changed the text. Deltas are buffered until it has been read again. */
   isComplete: boolean;
   /** Deltas that wait for missing text before them, oldest first. */
   readonly early: Delta[];
@@ -28,13 +28,14 @@ interface Streaming extends StreamingText {
 /** Maximum buffered deltas; the store has the missing text within 250 ms. */
 const MAX_EARLY = 1_000;
 
+const RETRY_MS = 250;
+/** After this many tries something else is wrong; the next delta starts over. */
+const MAX_TRIES = 20;
+
 /** `gap`: earlier text is missing, or the message is unknown; `old`: the delta belongs to an older epoch. */
 export type DeltaOutcome = "taken" | "gap" | "old";
 
-/**
- * The texts of the agent messages that stream, at most one for each session; new subscribers receive them
- * first.
- */
+/** At most one text for each session; new subscribers receive it first. */
 export class StreamingTexts {
   readonly #bySession = new Map<string, Streaming>();
 
@@ -74,8 +75,7 @@ export class StreamingTexts {
     const isSame = known?.life === life && known.messageId === messageId;
     const epoch = isSame ? Math.max(known.epoch, readEpoch) : readEpoch;
     const early = isSame ? known.early.filter((delta) => delta.epoch >= epoch) : [];
-    const streaming = { life, messageId, text, answer, epoch, isComplete: true, early, hasGrown: true };
-    this.#bySession.set(sessionId, streaming);
+    const streaming = this.#begin(sessionId, { life, messageId, text, answer, epoch, early });
     applyEarly(streaming);
     return !isSame || !known.isComplete || known.text !== streaming.text;
   }
@@ -127,21 +127,64 @@ export class StreamingTexts {
     { life, epoch }: { readonly life: string; readonly epoch: number },
     answer: PlacedMessage,
   ): void {
-    const { message } = answer;
-    if (message.status === "streaming") {
-      this.#bySession.set(sessionId, {
-        life,
-        messageId: message.id,
-        text: message.content,
-        answer,
-        epoch,
-        isComplete: true,
-        early: [],
-        hasGrown: true,
-      });
-    } else if (this.#bySession.get(sessionId)?.messageId === message.id) {
-      this.#bySession.delete(sessionId);
-    }
+    const { id: messageId, status, content: text } = answer.message;
+    if (status === "streaming") this.#begin(sessionId, { life, messageId, text, answer, epoch, early: [] });
+    else if (this.#bySession.get(sessionId)?.messageId === messageId) this.#bySession.delete(sessionId);
+  }
+
+  #begin(sessionId: string, known: Omit<Streaming, "isComplete" | "hasGrown">): Streaming {
+    const streaming = { ...known, isComplete: true, hasGrown: true };
+    this.#bySession.set(sessionId, streaming);
+    return streaming;
+  }
+}
+
+export interface TextRepairOptions {
+  readonly clock: Clock;
+  /** Reads the session and its text from the store. Returns false if the result was older than what is known. */
+  readonly read: (sessionId: string) => Promise<boolean>;
+  /** Returns true if pieces are still missing and the session has subscribers. */
+  readonly isBroken: (sessionId: string) => boolean;
+}
+
+/**
+ * Repairs streaming text after a lost notification, or one that arrived before its subscriber, by reading the store. Checkpoints are at most
+ * 250 ms old, so it reads again until the missing pieces are there.
+ */
+export class TextRepair {
+  readonly #options: TextRepairOptions;
+  /** Sessions being read; true if another read was requested since the current one began. */
+  readonly #reading = new Map<string, boolean>();
+  #stopped = false;
+
+  constructor(options: TextRepairOptions) {
+    this.#options = options;
+  }
+
+  /** Starts a read of the session after this call. Never throws. */
+  begin(sessionId: string): void {
+    if (this.#stopped) return;
+    const isUnderWay = this.#reading.has(sessionId);
+    this.#reading.set(sessionId, isUnderWay);
+    if (!isUnderWay) void this.#repair(sessionId, 1);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #repair(sessionId: string, tries: number): Promise<void> {
+    let isRepaired: boolean;
+    do {
+      this.#reading.set(sessionId, false);
+      // Treat a store failure like missing text: try again later.
+      const isRead = await this.#options.read(sessionId).catch(() => false);
+      if (this.#stopped) return;
+      isRepaired = isRead && !this.#options.isBroken(sessionId);
+      // While pieces are missing, requests do not cause extra reads: only the timer retries.
+    } while (isRepaired && this.#reading.get(sessionId) === true);
+    if (isRepaired || tries === MAX_TRIES) this.#reading.delete(sessionId);
+    else this.#options.clock.after(RETRY_MS, () => void this.#repair(sessionId, tries + 1));
   }
 }
 

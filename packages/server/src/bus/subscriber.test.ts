@@ -4,7 +4,7 @@ import { RecordingSink } from "../../test/service.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { eventText } from "./event-text.ts";
 import { FakeEventLog, SlowSink, titled } from "./testing/fake-event-log.ts";
-import { MAX_UNDRAINED_BYTES, Subscriber, type Channel } from "./subscriber.ts";
+import { MAX_UNDRAINED_BYTES, Subscriber, type SubscriberChannel } from "./subscriber.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
@@ -23,12 +23,12 @@ const PAGE = 200;
 const FOR_DEFAULT = { ...FOR_ANYBODY, opens: (app: string) => app === "default" };
 
 let log: FakeEventLog;
-let channel: Channel & { head: number };
+let channel: SubscriberChannel;
 let ended: number;
 beforeEach(() => {
   log = new FakeEventLog(SOURCE.life);
   ended = 0;
-  channel = { sessionId: SOURCE.sessionId, head: 0, streaming: () => null };
+  channel = { head: 0, streaming: () => null };
 });
 
 function subscriber(
@@ -60,22 +60,22 @@ const numbers = (sink: RecordingSink) =>
   [...sink.text.matchAll(/^id: abc-(\d+)$/gm)].map(([, number]) => Number(number));
 const upTo = (last: number, first = 1) =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
-const round = () => new Promise((resolve) => setImmediate(resolve));
+const eventLoopTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe("subscriber that replays", () => {
+describe("replaying subscriber", () => {
   it("waits for the client between pages, and misses no event announced meanwhile", async () => {
     log.head = channel.head = 450;
     const sink = new SlowSink();
     const one = subscriber(sink, 0);
     const replay = one.replay();
-    await round();
+    await eventLoopTurn();
     expect(numbers(sink)).toEqual(upTo(PAGE));
     announce(one, titled(451));
-    await round();
+    await eventLoopTurn();
     expect(log.asked).toEqual([0]);
     for (const expected of [2 * PAGE, 451]) {
       sink.drain();
-      await round();
+      await eventLoopTurn();
       expect(numbers(sink)).toEqual(upTo(expected));
     }
     sink.drain();
@@ -107,10 +107,10 @@ describe("subscriber that replays", () => {
 
   it.each<[string, () => void]>([
     ["the store fails", () => (log.gate = Promise.reject(new Error("broken")))],
-    ["the log belongs to another life", () => (log.life = "new")],
-    ["what it needs is no longer kept", () => (log.floor = 1)],
-    ["there is less in the log than was announced", () => (log.head = 0)],
-  ])("is cut off, so that its client resumes, when %s", async (_why, happen) => {
+    ["the log belongs to another incarnation", () => (log.life = "new")],
+    ["the events after its position were trimmed", () => (log.floor = 1)],
+    ["the log ends before the announced head", () => (log.head = 0)],
+  ])("aborts the stream, so that the client resumes, when %s", async (_why, happen) => {
     log.head = channel.head = 3;
     happen();
     log.gate?.catch(() => undefined);
@@ -122,9 +122,9 @@ describe("subscriber that replays", () => {
   });
 
   it.each([
-    ["begins after a gap", 3],
+    ["starts after a gap", 3],
     ["is empty", 5],
-  ])("sends resync and goes on behind the head when a page of the log %s", async (_what, missing) => {
+  ])("sends resync and continues after the head when a page of the log %s", async (_what, missing) => {
     log.head = channel.head = 5;
     log.missing = missing;
     const sink = new RecordingSink();
@@ -136,12 +136,12 @@ describe("subscriber that replays", () => {
     expect(sink.ended).toBeNull();
   });
 
-  it("stops reading when its client disconnects", async () => {
+  it("stops reading the log when its client disconnects", async () => {
     log.head = channel.head = 1000;
     const sink = new SlowSink();
     const one = subscriber(sink, 0);
     const replay = one.replay();
-    await round();
+    await eventLoopTurn();
     one.end("abort");
     sink.drain();
     await replay;
@@ -149,33 +149,33 @@ describe("subscriber that replays", () => {
     expect(ended).toBe(1);
   });
 
-  it("is not disconnected for undrained pages", async () => {
+  it("keeps the connection however much of the replay is undrained", async () => {
     log.head = channel.head = 1;
     const sink = new SlowSink();
     sink.undrained = 10 * MAX_UNDRAINED_BYTES;
     const one = subscriber(sink, 0);
     void one.replay();
-    await round();
+    await eventLoopTurn();
     one.beat();
     expect(sink.ended).toBeNull();
   });
 });
 
 describe("live subscriber", () => {
-  it("reads events that were not announced from the log", async () => {
+  it("replays events that were not announced", async () => {
     const sink = new RecordingSink();
     const one = subscriber(sink, 0);
     await one.replay();
     announce(one, titled(1));
     announce(one, titled(4), titled(5));
     announce(one, titled(6));
-    await round();
+    await eventLoopTurn();
     announce(one, titled(7));
     expect(numbers(sink)).toEqual(upTo(7));
     expect(log.asked).toEqual([1]);
   });
 
-  it("writes events announced twice or late once", async () => {
+  it("writes an event once when it is announced again", async () => {
     const sink = new RecordingSink();
     const one = subscriber(sink, 0);
     await one.replay();
@@ -185,7 +185,7 @@ describe("live subscriber", () => {
     expect(numbers(sink)).toEqual([1, 2, 3]);
   });
 
-  it("receives the whole text first and after a gap, but only if messages are included", async () => {
+  it("sends the whole streaming text when it goes live and after a gap, only if messages are included", async () => {
     channel.streaming = () => streamingText("m1", "so far");
     const sink = new RecordingSink();
     const one = subscriber(sink, 0, new Set(["messages"]));
@@ -195,7 +195,7 @@ describe("live subscriber", () => {
     expect(sink.text.endsWith("data: more\n\n")).toBe(true);
     announce(one, titled(3));
     one.grow(Buffer.from("data: lost in the gap\n\n"));
-    await round();
+    await eventLoopTurn();
     expect(sink.text).not.toContain("lost in the gap");
     expect(sink.text.match(/"message_updated"/g)).toHaveLength(2);
     const other = new RecordingSink();
@@ -205,7 +205,7 @@ describe("live subscriber", () => {
     expect(other.text).toBe("");
   });
 
-  it("is disconnected when its client leaves more than 256 KiB undrained", async () => {
+  it("aborts the stream when its client leaves more than 256 KiB undrained", async () => {
     const sink = new SlowSink();
     const one = subscriber(sink, 0);
     await one.replay();
@@ -223,7 +223,7 @@ describe("live subscriber", () => {
     expect(ended).toBe(1);
   });
 
-  it("is never disconnected while its client drains in time", async () => {
+  it("keeps the connection while its client drains in time", async () => {
     const sink = new SlowSink();
     const one = subscriber(sink, 0);
     await one.replay();
@@ -235,7 +235,7 @@ describe("live subscriber", () => {
     expect(numbers(sink)).toEqual(upTo(20));
   });
 
-  it("advances its client's id past filtered events, once", async () => {
+  it("advances Last-Event-ID past filtered events with one heartbeat", async () => {
     const sink = new RecordingSink();
     const one = subscriber(sink, 0);
     await one.replay();
@@ -251,7 +251,7 @@ describe("live subscriber", () => {
   });
 });
 
-describe("subscriber whose log is ahead of the announced head", () => {
+describe("subscriber with a log ahead of the announced head", () => {
   const MESSAGES = new Set<IncludeGroup>(["messages"]);
   const GROWN = Buffer.from("data: grown\n\n");
   const shown = (sink: RecordingSink) =>
@@ -262,7 +262,7 @@ describe("subscriber whose log is ahead of the announced head", () => {
     channel.streaming = () => streaming;
   });
 
-  it("receives no text of an answer that may already be complete", async () => {
+  it("withholds text of an answer that may already be complete", async () => {
     channel.head = 1;
     log.head = 3;
     const sink = new RecordingSink();
@@ -272,7 +272,7 @@ describe("subscriber whose log is ahead of the announced head", () => {
     one.grow(GROWN);
     announce(one, titled(2));
     expect(shown(sink)).toEqual([]);
-    // When the announced head catches up, the text is sent whole because some was withheld.
+    // Some text was withheld, so the whole text is sent when the announced head catches up.
     streaming = streamingText("m2", "new");
     announce(one, titled(3));
     expect(shown(sink)).toEqual(["new"]);
@@ -281,7 +281,7 @@ describe("subscriber whose log is ahead of the announced head", () => {
     expect(shown(sink)).toEqual(["new", "grown"]);
   });
 
-  it("receives the text when a position read moves the head", async () => {
+  it("sends the withheld text when the announced head catches up", async () => {
     channel.head = 1;
     log.head = 2;
     const sink = new RecordingSink();
@@ -292,11 +292,11 @@ describe("subscriber whose log is ahead of the announced head", () => {
     expect(shown(sink)).toEqual(["old"]);
   });
 
-  it("ends before the events of an App that its key does not open", async () => {
+  it("ends the stream before the events of an App that its key does not open", async () => {
     channel.head = 2;
     log.head = 2;
     log.after = () =>
-      Promise.resolve({ life: SOURCE.life, head: 2, floor: 0, events: [titled(1), cameToApp("shop", 2)] });
+      Promise.resolve({ life: SOURCE.life, head: 2, floor: 0, events: [titled(1), joinedApp("shop", 2)] });
     const sink = new RecordingSink();
     const onEnd = () => void (ended += 1);
     const shared = { source: SOURCE, included: MESSAGES, channel, events: log, after: 0, onEnd };
@@ -307,7 +307,7 @@ describe("subscriber whose log is ahead of the announced head", () => {
   });
 });
 
-const cameToApp = (app: string, number: number): NumberedEvent => ({
+const joinedApp = (app: string, number: number): NumberedEvent => ({
   number,
   event: { type: "state_changed", status: "idle", model: "m/m", app, user_state: null },
 });

@@ -1,12 +1,16 @@
-// One open event stream. It replays the log page by page, waiting for the client to drain each one, and goes
-// live when it has caught up with the announced head. A gap between announced events sends it back to the
-// log. It queues nothing while it replays, so a slow client costs little memory.
+// The open event streams of one session: each a subscriber, all of them on its channel. A subscriber replays the log page by page, waiting for the client to drain each
+// one, and goes live when it has caught up with the announced head. A gap between announced events sends it back to the log. It queues nothing
+// while it replays, so a slow client costs little memory.
 
 import type { IncludeGroup } from "@colloquy/protocol";
+import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { EventStore } from "../core/ports/driven/event-store.ts";
 import type { StreamAccess, StreamSink } from "../core/ports/driving/services.ts";
 import { appAfter, type NumberedEvent } from "../core/session-event.ts";
+import { DEFAULT_APP } from "../core/session.ts";
 import {
+  deltaText,
   eventText,
   HEARTBEAT_TEXT,
   positionText,
@@ -16,34 +20,42 @@ import {
   wholeMessageText,
   type EventSource,
 } from "./event-text.ts";
-import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
 /** Maximum bytes of live events that a client may leave undrained (contract section 5). */
 export const MAX_UNDRAINED_BYTES = 256 * 1024;
 const PAGE = 200;
 
-/** The feed's state of a session with open streams. */
-export interface Channel {
-  readonly sessionId: string;
-  /**
-   * Sequence number of the last announced event in the current incarnation, to which every open stream
-   * belongs.
-   */
+/** A session with open streams, as a subscriber reads it. */
+export interface SubscriberChannel {
+  /** Sequence number of the last announced event in the current incarnation, to which every open stream belongs. */
   head: number;
-  /**
-   * Returns the whole text of the agent message that streams in this incarnation; read when a stream goes
-   * live.
-   */
+  /** Returns the whole text of the agent message that streams in this incarnation; read when a stream goes live. */
   streaming(life: string): StreamingText | null;
+}
+
+/** The feed's state of a session with open streams. */
+export interface Channel extends SubscriberChannel {
+  readonly sessionId: string;
+  /** The newest known incarnation, to which `head` refers. */
+  life: string;
+  /** The App that the session belongs to in that incarnation. */
+  app: string;
+  readonly subscribers: Set<Subscriber>;
+  /** Number of streams that are open or being opened. */
+  streams: number;
+  /** Incarnations that ended while a stream was being opened. */
+  readonly ended: Set<string>;
+  /** Subscription to the notifications of other nodes, held while a stream is open. */
+  readonly following: Following;
 }
 
 export class Subscriber {
   readonly source: EventSource;
   readonly included: ReadonlySet<IncludeGroup>;
   readonly access: StreamAccess;
-  readonly #channel: Channel;
+  readonly #channel: SubscriberChannel;
   readonly #sink: StreamSink;
-  readonly #events: EventStore;
+  readonly #events: Pick<EventStore, "after">;
   readonly #onEnd: () => void;
   #mode: "replaying" | "live" | "ended" = "replaying";
   /** Sequence number of the last event that was written or filtered out. */
@@ -57,9 +69,9 @@ export class Subscriber {
     readonly source: EventSource;
     readonly included: ReadonlySet<IncludeGroup>;
     readonly access: StreamAccess;
-    readonly channel: Channel;
+    readonly channel: SubscriberChannel;
     readonly sink: StreamSink;
-    readonly events: EventStore;
+    readonly events: Pick<EventStore, "after">;
     /** Sequence number after which the stream starts. */
     readonly after: number;
     readonly onEnd: () => void;
@@ -75,10 +87,7 @@ export class Subscriber {
     this.#written = options.after;
   }
 
-  /**
-   * Writes the events after the last one seen, then goes live. A store failure ends the stream; the client
-   * resumes.
-   */
+  /** Writes the events after the last one seen, then goes live. A store failure ends the stream; the client resumes. */
   async replay(): Promise<void> {
     try {
       while (this.#mode === "replaying" && this.#seen < this.#channel.head) {
@@ -92,7 +101,9 @@ export class Subscriber {
         const app = appAfter(page.events);
         if (app !== null && !this.verifyAccess(app)) return;
         if (hasGap) this.#resync(page.head);
-        else for (const event of page.events) this.#write(event);
+        else
+          for (const event of page.events)
+            this.#write(event.number, eventText(this.source, event, this.included));
         await this.#sink.drained();
       }
     } catch {
@@ -107,7 +118,7 @@ export class Subscriber {
     for (const event of events) {
       if (event.number <= this.#seen) continue;
       if (event.number > this.#seen + 1) return this.#replayGap();
-      this.#writeEvent(event.number, text(event));
+      this.#write(event.number, text(event));
       if (this.#mode !== "live") return;
     }
     this.#flushText();
@@ -137,38 +148,29 @@ export class Subscriber {
 
   /** Ends the stream with a `session_deleted` notice. */
   finishDeleted(): void {
-    if (this.#mode === "ended") return;
-    const notice = {
-      code: "session_deleted",
-      level: "warning",
-      message: "This conversation was deleted.",
-    } as const;
-    this.#sink.write(streamNoticeText(this.source, notice, null));
-    this.end("finish");
+    const message = "This conversation was deleted.";
+    const notice = { message, level: "warning", code: "session_deleted" } as const;
+    this.#finish(streamNoticeText(this.source, notice));
   }
 
-  /**
-   * Returns true if the stream's key opens this App; otherwise ends the stream with an `app_key_invalid`
-   * notice.
-   */
+  /** Returns true if the stream's key opens this App; otherwise ends the stream with an `app_key_invalid` notice. */
   verifyAccess(app: string): boolean {
     if (this.access.opens(app)) return true;
-    if (this.#mode === "ended") return false;
     const message =
       "This stream has ended, because its key does not open the App of this conversation, or does not any more.";
-    this.#sink.write(
-      streamNoticeText(this.source, { code: "app_key_invalid", level: "error", message }, null),
-    );
-    this.end("finish");
+    const notice = { message, level: "error", code: "app_key_invalid" } as const;
+    this.#finish(streamNoticeText(this.source, notice));
     return false;
   }
 
-  /**
-   * Ends the stream with `retry`, so that the client reconnects: the service stops, or cannot verify the key.
-   */
+  /** Ends the stream with `retry`, so that the client reconnects: the service stops, or cannot verify the key. */
   finishWithRetry(): void {
+    this.#finish(RETRY_TEXT);
+  }
+
+  #finish(text: Buffer): void {
     if (this.#mode === "ended") return;
-    this.#sink.write(RETRY_TEXT);
+    this.#sink.write(text);
     this.end("finish");
   }
 
@@ -179,10 +181,7 @@ export class Subscriber {
     this.#sink.end(how);
   }
 
-  /**
-   * True if the log was ahead of the announced head: announced text may then belong to an answer that is
-   * already complete.
-   */
+  /** True if the log was ahead of the announced head: announced text may belong to an answer that is already complete. */
   get #isAhead(): boolean {
     return this.#seen > this.#channel.head;
   }
@@ -193,10 +192,7 @@ export class Subscriber {
     this.#flushText();
   }
 
-  /**
-   * Sends the whole streaming message if some text was withheld and the announced head has caught up:
-   * snapshots may omit it.
-   */
+  /** Sends the whole streaming message if some text was withheld and the announced head has caught up. */
   #flushText(): void {
     if (!this.#hasPendingText || this.#isAhead) return;
     this.#hasPendingText = false;
@@ -216,18 +212,12 @@ export class Subscriber {
     void this.replay();
   }
 
-  #write(event: NumberedEvent): void {
-    const text = eventText(this.source, event, this.included);
-    this.#seen = event.number;
-    if (text === null) return;
-    this.#sink.write(text);
-    this.#written = event.number;
-  }
-
-  #writeEvent(number: number, text: Buffer | null): void {
+  /** Writes the event of this number, unless `text` is `null`: then it is filtered out. */
+  #write(number: number, text: Buffer | null): void {
     this.#seen = number;
     if (text === null) return;
-    this.#writeLive(text);
+    if (this.#mode === "live") this.#writeLive(text);
+    else this.#sink.write(text);
     this.#written = number;
   }
 
@@ -235,5 +225,76 @@ export class Subscriber {
   #writeLive(text: Buffer): void {
     const undrained = this.#sink.write(text) - text.length;
     if (undrained > MAX_UNDRAINED_BYTES) this.end("abort");
+  }
+}
+
+/** Advances the head. A new incarnation restarts the numbering; events of an ended incarnation are ignored. */
+export function advanceHead(
+  channel: Channel,
+  { life, head, app }: { readonly life: string; readonly head: number; readonly app: string | null },
+): void {
+  if (channel.ended.has(life)) return;
+  const isSame = channel.life === life;
+  channel.head = isSame ? Math.max(channel.head, head) : head;
+  // A session joins an App at most once; an older notification must not undo that.
+  if (!isSame) channel.app = app ?? DEFAULT_APP;
+  else if (app !== null && app !== DEFAULT_APP) channel.app = app;
+  channel.life = life;
+}
+
+/** Returns the newest known incarnation, and older ones whose streams are open because their end was not announced. */
+export function incarnationsOf({ life, subscribers }: Channel): readonly string[] {
+  const incarnations = new Set([...subscribers].map(({ source }) => source.life));
+  return [...(life === "" ? incarnations : incarnations.add(life))];
+}
+
+/** Returns true if this node missed the start of a new incarnation, or events between the head and the notification. */
+export function hasGapBefore(
+  { life, head }: Channel,
+  notification: Extract<SessionNotification, { kind: "events" }>,
+): boolean {
+  if (life === "") return false;
+  return life !== notification.life || (notification.events[0]?.number ?? 0) > head + 1;
+}
+
+/** Sends streaming text to the subscribers of its incarnation. */
+export function publishDelta(
+  channel: Channel,
+  notification: Omit<Extract<SessionNotification, { kind: "delta" }>, "kind" | "epoch">,
+): void {
+  let text: Buffer | null = null;
+  for (const subscriber of channel.subscribers) {
+    if (subscriber.source.life !== notification.life) continue;
+    text ??= deltaText(subscriber.source, {
+      message_id: notification.messageId,
+      offset: notification.offset,
+      text: notification.text,
+    });
+    subscriber.grow(text);
+  }
+}
+
+/** Sends the whole streaming message to the subscribers of the current incarnation. */
+export function showWhole({ life, subscribers }: Channel, streaming: StreamingText): void {
+  for (const subscriber of subscribers)
+    if (subscriber.source.life === life) subscriber.grow(wholeMessageText(subscriber.source, streaming));
+}
+
+/** Sends announced events to the subscribers of their incarnation. */
+export function publishEvents(channel: Channel, life: string, events: readonly NumberedEvent[]): void {
+  advanceHead(channel, { life, head: events.at(-1)?.number ?? 0, app: appAfter(events) });
+  const texts = new Map<string, Buffer | null>();
+  for (const subscriber of channel.subscribers) {
+    if (subscriber.source.life !== life || !subscriber.verifyAccess(channel.app)) continue;
+    const groups = [...subscriber.included].join();
+    subscriber.announce(events, (event) => {
+      const key = `${event.number} ${groups}`;
+      let text = texts.get(key);
+      if (text === undefined) {
+        text = eventText(subscriber.source, event, subscriber.included);
+        texts.set(key, text);
+      }
+      return text;
+    });
   }
 }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { until } from "../../test/service.ts";
-import { TextRepair } from "./text-repair.ts";
+import { TextRepair } from "./streaming-texts.ts";
 
 const ID = "session";
 

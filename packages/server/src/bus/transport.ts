@@ -1,6 +1,8 @@
 // Carries opaque texts between the nodes of a cluster. Delivery is best effort: texts may be lost, but arrive
 // whole, and those of one node arrive in the order in which it sent them.
 
+import type { Clock } from "../core/ports/driven/clock.ts";
+
 /** A text for the nodes that follow a session, or for all nodes. */
 export interface Packet {
   /** `null`: for every node. */
@@ -39,4 +41,15 @@ export interface Transport {
   unfollow(sessionId: string): void;
   /** Closes every connection and timer, in bounded time. */
   close(): Promise<void>;
+}
+
+/** Returns true if the promise resolves within `ms` milliseconds; rejects if it rejects by then. */
+export async function within(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = clock.after(ms, () => late.resolve(false));
+  try {
+    return await Promise.race([promise.then(() => true), late.promise]);
+  } finally {
+    timer.stop();
+  }
 }

@@ -4,11 +4,11 @@ import { RecordingSink } from "../../../test/service.ts";
 import type { EventPage, EventStore } from "../../core/ports/driven/event-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 
-/** An event log that a test fills, and whose answers it can delay. */
-export class FakeEventLog implements EventStore {
+/** A log of generated events whose reads a test can delay. */
+export class FakeEventLog implements Pick<EventStore, "after"> {
   head = 0;
   floor = 0;
-  /** Events up to and with this number are gone, although the floor does not say so. */
+  /** Events up to this number, inclusive, are missing although the floor is lower. */
   missing = 0;
   life: string;
   asked: number[] = [];
@@ -27,13 +27,9 @@ export class FakeEventLog implements EventStore {
     );
     return { life, head, floor, events: events.filter(({ number }) => number > this.missing) };
   }
-
-  trim(): never {
-    throw new Error("not implemented");
-  }
 }
 
-/** A client that drains nothing until told to. */
+/** A client that drains nothing until `drain` is called. */
 export class SlowSink extends RecordingSink {
   undrained = 0;
   readonly #waiting: (() => void)[] = [];

@@ -1,4 +1,4 @@
-// Notifications and a recording listener for tests of the bus.
+// Sample notifications and a recording listener for bus tests.
 
 import type { Bus, Origin, SessionNotification } from "../../core/ports/driven/bus.ts";
 
@@ -8,10 +8,10 @@ export interface ReceivedNotification {
   readonly origin: Origin;
 }
 
-/** Records the notifications of a bus. */
+/** A bus listener that counts and stores everything it receives. */
 export class RecordingListener {
   readonly notifications: ReceivedNotification[] = [];
-  rings = 0;
+  workNotices = 0;
   resumed = 0;
   readonly #waiting = new Set<() => void>();
 
@@ -22,7 +22,7 @@ export class RecordingListener {
         this.#notifyWaiters();
       },
       onWork: () => {
-        this.rings += 1;
+        this.workNotices += 1;
         this.#notifyWaiters();
       },
       onResumed: () => {
@@ -32,7 +32,7 @@ export class RecordingListener {
     });
   }
 
-  /** Resolves as soon as the predicate holds. */
+  /** Resolves when the predicate returns true. */
   until(holds: (received: RecordingListener) => boolean): Promise<void> {
     if (holds(this)) return Promise.resolve();
     return new Promise((resolve) => {
@@ -45,7 +45,7 @@ export class RecordingListener {
     });
   }
 
-  /** Joins the consecutive deltas from this offset on. */
+  /** Concatenates the consecutive deltas from this offset on. */
   text(offset: number): string {
     let text = "";
     for (const { notification } of this.notifications) {
