@@ -1,20 +1,24 @@
-// The use cases of pending actions: list them, decide one.
+// Pending actions: listing them, deciding one, and denying those that expire.
 
 import type { Action } from "@colloquy/protocol";
 import { toWireAction } from "../core/action.ts";
 import type { ActionAnswer, ActionOutcome } from "../core/commands/resolve-action.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { ActionService, AdmitNewSession } from "../core/ports/driving/services.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import { otherApp } from "./other-app.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /** Maximum decided actions in a list, beside the pending ones. */
 const LISTED = 100;
+const EXPIRY_CHECK_MS = 1_000;
+/** Maximum sessions that one transaction expires, so that it never delays chats. */
+const PORTION = 64;
 
 export interface ActionsOptions {
-  readonly store: Pick<Store, "execute" | "actions">;
+  readonly store: Pick<Store, "actions">;
   readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
 }
@@ -39,24 +43,83 @@ export class Actions implements ActionService {
     answer: ActionAnswer,
     apps?: readonly string[],
   ): Promise<Action> {
-    const { store, registry, dispatcher } = this.#options;
-    const decision = registry.invalidateOnUnknownOutcome(
-      sessionId,
-      store.execute({
-        kind: "resolveAction",
-        target: { session: sessionId, birth: null, load: false, apps },
-        input: { action: actionId, ...answer },
-      }),
-    );
+    const { registry, dispatcher } = this.#options;
+    const decision = registry.execute({
+      kind: "resolveAction",
+      target: { session: sessionId, birth: null, load: false, apps },
+      input: { action: actionId, ...answer },
+    });
     // It may have been stored: then its turn may be claimable.
     decision.catch(() => dispatcher.workArrived());
-    const committed = await decision;
-    if (committed === null) throw refusal({ kind: "unknown" });
-    const { outcome } = registry.apply(committed);
-    if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
+    const { outcome } = (await decision) ?? { outcome: { kind: "unknown" } as const };
+    if (outcome === "other_app") throw registry.otherApp(sessionId, apps);
     if ("arrived" in outcome && outcome.arrived > 0) dispatcher.workArrived(outcome.arrived);
     if (outcome.kind !== "decided") throw refusal(outcome);
     return toWireAction(outcome.action);
+  }
+}
+
+export interface ActionExpiryOptions extends ActionsOptions {
+  readonly store: Pick<Store, "executeEach" | "actions">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Denies actions that expired without a decision, so that their turns go on. Checks by the store's clock, and writes only if an action is due. */
+export class ActionExpiry {
+  readonly #options: ActionExpiryOptions;
+  #timer: Timer | null = null;
+  #running: Promise<void> | null = null;
+  #stopped = false;
+  /** True if the last check failed. */
+  #isFailing = false;
+
+  constructor(options: ActionExpiryOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer ??= this.#options.clock.every(EXPIRY_CHECK_MS, () => void this.sweep());
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.stop();
+    await this.#running;
+  }
+
+  /** Checks now, or joins the check in progress. Never rejects. */
+  async sweep(): Promise<void> {
+    this.#running ??= this.#expire().finally(() => {
+      this.#running = null;
+    });
+    await this.#running;
+  }
+
+  async #expire(): Promise<void> {
+    const { store, logger } = this.#options;
+    try {
+      let more = await store.actions.isAnyDue();
+      while (more && !this.#stopped) more = (await this.#expireSome()) === PORTION;
+      if (!this.#isFailing) return;
+      this.#isFailing = false;
+      // A failed transaction may have been stored: then memory lacks it, and its turns are not yet announced.
+      this.#options.registry.invalidateWaiting();
+      this.#options.dispatcher.workArrived();
+    } catch (error) {
+      // Logged once: it is retried every second.
+      if (!this.#isFailing) logger.warn({ err: error }, "could not expire actions; retrying");
+      this.#isFailing = true;
+    }
+  }
+
+  async #expireSome(): Promise<number> {
+    const { store, registry, dispatcher } = this.#options;
+    const expired = await store.executeEach({ kind: "expireActions", limit: PORTION });
+    for (const committed of expired) registry.apply(committed);
+    const arrived = expired.reduce((sum, { outcome }) => sum + outcome.arrived, 0);
+    if (arrived > 0) dispatcher.workArrived(arrived);
+    return expired.length;
   }
 }
 

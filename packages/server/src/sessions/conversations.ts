@@ -1,10 +1,13 @@
-// The use cases of one conversation: chat, state, interrupt, and creating a session.
+// The use cases of one conversation: chat, state, interrupt, and creating a session. Snapshots are returned at once or when the session stops
+// processing (`Prefer: wait`).
 
 import { createHash, randomUUID } from "node:crypto";
-import type { ChatInput, ChatOutcome } from "../core/commands/chat.ts";
+import type { ChatInput, ChatOutcome, ChatRejection } from "../core/commands/chat.ts";
 import type { PartialText } from "../core/commands/command.ts";
-import { AppGone } from "../core/errors.ts";
+import { AppGone, NotFound, ServiceError, throwAfterCommit, Unavailable } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
 import type {
   AdmitNewSession,
   ChatRequest,
@@ -16,39 +19,57 @@ import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { type Dispatcher, finishReservation, type Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
-import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
-import { otherApp } from "./other-app.ts";
+import type { VersionReads } from "./replica-sync.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
-import { SnapshotAnswers, type SnapshotAnswersOptions } from "./snapshot-answers.ts";
 import type { Titles } from "./titles.ts";
 
-export interface ConversationsOptions extends SnapshotAnswersOptions {
+export interface ConversationsOptions {
   readonly store: Store;
   readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
   readonly running: RunningTurns;
   readonly titles: Titles;
   readonly apps: AppCatalog;
+  readonly clock: Clock;
+  readonly hub: Pick<EventHub, "follow">;
+  /** `null` if no other process changes the store. */
+  readonly versions: Pick<VersionReads, "of"> | null;
   /** Checked for every chat. */
   readonly limits: Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
 }
 
-/** The position of a session's event log. */
-type SessionPosition = Pick<
-  Session,
-  "spelling" | "life" | "head" | "app" | "epoch" | "streaming" | "pendingActions"
->;
+type SnapshotRequest = Pick<ChatRequest, "sessionId" | "waitMs" | "signal">;
 
 const NEVER = new AbortController().signal;
+/** Status and detail of the error for each rejection. */
+const REJECTIONS: Readonly<Record<ChatRejection, readonly [status: number, detail: string]>> = {
+  app_mismatch: [
+    409,
+    "This session belongs to another App. Use that App, or start a session of its own here.",
+  ],
+  session_busy: [
+    409,
+    "The assistant is still answering. Wait until is_processing is false, or interrupt it.",
+  ],
+  queue_full: [429, "Too many messages wait in this session. Wait for answers, or interrupt."],
+  session_full: [
+    409,
+    "This conversation is full. Start a new thread to go on; the messages in this one stay readable.",
+  ],
+  user_state_too_large: [400, "The merged user_state must be at most 8 KiB of JSON, nested at most 16 deep."],
+  idempotency_key_reused: [
+    409,
+    "This Idempotency-Key was used with another message. Use a new key for a new message.",
+  ],
+};
 
 export class Conversations implements ConversationService {
   readonly #options: ConversationsOptions;
-  readonly #answers: SnapshotAnswers;
+  readonly #stopped = new AbortController();
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
-    this.#answers = new SnapshotAnswers(options);
   }
 
   async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
@@ -56,10 +77,14 @@ export class Conversations implements ConversationService {
     const { sessionId, idempotencyKey: key } = request;
     // A repeated chat adds no waiting turn.
     const isRepeat = async () => key !== null && (await this.isRepeat(sessionId, key));
-    if ((await dispatcher.isFull()) && !(await isRepeat())) throw tooManyWaiting();
+    if ((await dispatcher.isFull()) && !(await isRepeat())) {
+      // Contract section 3.
+      const detail = "Too many messages wait for the assistant at the moment. Send this one again later.";
+      throw new Unavailable(503, "too_many_waiting", detail, 5);
+    }
     const app = this.#app(request.app);
     const session = await this.#accept(request, app, dispatcher.reserve(), admit);
-    return await this.#answers.afterChange(session, request);
+    return await this.#afterCommit(session, request);
   }
 
   async isRepeat(sessionId: string, key: string): Promise<boolean> {
@@ -87,18 +112,14 @@ export class Conversations implements ConversationService {
         input: { streamed: this.#streamed(sessionId) },
       }),
     );
-    if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
-    return await this.#answers.afterChange(session, { sessionId, waitMs: 0, signal: NEVER });
+    if (outcome === "other_app") throw registry.otherApp(sessionId, apps);
+    return await this.#afterCommit(session, { sessionId, waitMs: 0, signal: NEVER });
   }
 
   async interruptExisting(sessionId: string): Promise<void> {
-    const { registry, store } = this.#options;
-    const askedAt = registry.moment();
     const target = { session: sessionId, birth: null, load: false };
     const input = { streamed: this.#streamed(sessionId) };
-    const stopped = store.execute({ kind: "interrupt", target, input });
-    const committed = await registry.invalidateOnUnknownOutcome(sessionId, stopped);
-    if (committed !== null) registry.apply(committed, askedAt);
+    await this.#options.registry.execute({ kind: "interrupt", target, input });
   }
 
   async ensure(sessionId: string, admit: AdmitNewSession): Promise<void> {
@@ -106,12 +127,12 @@ export class Conversations implements ConversationService {
   }
 
   /** Creates the session if it does not exist, and returns the position of its event log. */
-  async ensurePosition(sessionId: string, admit: AdmitNewSession): Promise<SessionPosition> {
+  async ensurePosition(sessionId: string, admit: AdmitNewSession): Promise<StreamPosition> {
     return positionOf(await this.#options.registry.get(sessionId, admit));
   }
 
   /** Returns the position of the session's event log, or `null` if the session does not exist. */
-  async position(sessionId: string): Promise<SessionPosition | null> {
+  async position(sessionId: string): Promise<StreamPosition | null> {
     const session = await this.#options.registry.find(sessionId);
     return session === null ? null : positionOf(session);
   }
@@ -127,7 +148,7 @@ export class Conversations implements ConversationService {
 
   /** Ends all waits for sessions to stop processing; the service is stopping. */
   stopWaiting(): void {
-    this.#answers.stopWaiting();
+    this.#stopped.abort();
   }
 
   async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
@@ -138,14 +159,14 @@ export class Conversations implements ConversationService {
     const session = isRead ? await registry.get(sessionId, admit, seen) : null;
     if (session !== null && (userState === null || session.has(userState))) {
       if (waitMs === 0 && !session.isReplaced && !session.isGone) return session.view();
-      return await this.#answers.answer(session, request);
+      return await this.#snapshot(session, request);
     }
     await request.admitChange?.();
     const merged = await registry.commit(sessionId, admit, (target) =>
       store.execute({ kind: "open", target, input: { userState, publicKey: null } }),
     );
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
-    return await this.#answers.afterChange(merged.session, request);
+    return await this.#afterCommit(merged.session, request);
   }
 
   async #accept(
@@ -194,6 +215,59 @@ export class Conversations implements ConversationService {
     return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
   }
 
+  /** Like `#snapshot`, after a commit: its errors must not say that nothing was changed. */
+  async #afterCommit(live: Session | null, request: SnapshotRequest): Promise<SnapshotView> {
+    return await this.#snapshot(live, request).catch(throwAfterCommit);
+  }
+
+  /** Returns the snapshot when the session stops processing or after `waitMs`. `live` is the session if the caller has it. */
+  async #snapshot(
+    live: Session | null,
+    { sessionId, waitMs, signal }: SnapshotRequest,
+  ): Promise<SnapshotView> {
+    const { clock, hub, registry, versions } = this.#options;
+    let session = await this.#present(live, sessionId);
+    if (waitMs > 0 && session.isProcessing) {
+      const timeOver = new AbortController();
+      const timer = clock.after(waitMs, () => timeOver.abort());
+      const enough = AbortSignal.any([signal, timeOver.signal, this.#stopped.signal]);
+      const following = hub.follow(sessionId);
+      try {
+        if (versions !== null) {
+          // Read what other processes committed before this process followed the session.
+          await following.ready;
+          session = await this.#present(await registry.find(sessionId), sessionId);
+        }
+        while (session.isProcessing && !enough.aborted) {
+          await session.untilIdle(enough);
+          session = await this.#present(session, sessionId);
+        }
+      } finally {
+        following.stop();
+        timer.stop();
+      }
+    }
+    return (await this.#withText(session)).view();
+  }
+
+  /**
+   * Reads the text of a session whose turn runs in another process, because memory may be older than the last checkpoint. Falls back to
+   * memory if the store fails.
+   */
+  async #withText(session: Session): Promise<Session> {
+    const { versions, running, registry } = this.#options;
+    if (versions === null || !session.isStreaming || running.isRunning(session.key)) return session;
+    return (await registry.find(session.id).catch(() => null)) ?? session;
+  }
+
+  /** Returns the current object of the session. Throws `NotFound` if another request deleted it. */
+  async #present(live: Session | null, sessionId: string): Promise<Session> {
+    const isLive = live !== null && !live.isReplaced;
+    const session = isLive ? live : await this.#options.registry.find(sessionId);
+    if (session !== null && !session.isGone) return session;
+    throw new NotFound("session_deleted", "The session was deleted while this request was answered.");
+  }
+
   /** Throws `AppGone` if the configuration was replaced since the route checked access. */
   #app(name: string): AppDefinition {
     const app = this.#options.apps.get(name);
@@ -202,6 +276,12 @@ export class Conversations implements ConversationService {
   }
 }
 
+function chatRejection(reason: ChatRejection): ServiceError {
+  const [status, detail] = REJECTIONS[reason];
+  return new ServiceError(status, reason, detail, status === 429 ? { headers: { "retry-after": "5" } } : {});
+}
+
+/** Copies the position: the session changes while the stream is opened. */
 function positionOf({
   spelling,
   life,
@@ -210,7 +290,7 @@ function positionOf({
   epoch,
   streaming,
   pendingActions,
-}: Session): SessionPosition {
+}: Session): StreamPosition {
   return { spelling, life, head, app, epoch, streaming, pendingActions };
 }
 

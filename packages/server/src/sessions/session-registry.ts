@@ -3,7 +3,8 @@
 
 import { randomUUID } from "node:crypto";
 import type { SessionTarget } from "../core/commands/command.ts";
-import { OutcomeUnknown, Unavailable } from "../core/errors.ts";
+import type { OutcomeOf, SessionCommand } from "../core/commands/index.ts";
+import { OtherApp, OutcomeUnknown, Unavailable } from "../core/errors.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -16,7 +17,7 @@ import type {
 } from "../core/ports/driven/session-store.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { AdmitNewSession } from "../core/ports/driving/services.ts";
-import { DEFAULT_APP, type SessionBirth, type SessionRecord } from "../core/session.ts";
+import { countsAs, DEFAULT_APP, type SessionBirth, type SessionRecord } from "../core/session.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { ReplicaSync } from "./replica-sync.ts";
 import { assertCreated, SessionCreations, SessionLoads, type SessionCache } from "./session-cache.ts";
@@ -140,6 +141,22 @@ export class SessionRegistry {
     return await this.#creations.run(id, admit, create);
   }
 
+  /** Runs a command on an existing session or turn, and applies its commit. Returns `null` if the target does not exist. */
+  async execute<C extends SessionCommand>(command: C): Promise<Applied<OutcomeOf<C["kind"]>> | null> {
+    const { target } = command;
+    const id = "turn" in target ? target.turn.sessionId : target.session;
+    const askedAt = this.#moment();
+    const committed = await this.#invalidateOnUnknownOutcome(id, this.#options.store.execute(command));
+    return committed === null ? null : this.apply(committed, askedAt);
+  }
+
+  /** Returns the error for a session of another App. Invalidates the session if memory says otherwise, so that a retry sees its App. */
+  otherApp(id: string, apps: readonly string[] | undefined): OtherApp {
+    const session = this.resident(id);
+    if (session !== null && countsAs(session, apps)) this.invalidate(id);
+    return new OtherApp();
+  }
+
   /**
    * Applies a commit to memory, then publishes it. Must be called in the order of the commits, without an await in between. `askedAt` is a
    * time before the transaction; without it, the commit does not count as recorded use.
@@ -210,19 +227,6 @@ export class SessionRegistry {
     for (const session of cache.sessions()) if (session.hasPendingActions) cache.replace(session);
   }
 
-  /** Returns the same promise, so that nothing comes between it and `apply`. Invalidates the session if its outcome is unknown. */
-  invalidateOnUnknownOutcome<Answer>(id: string, change: Promise<Answer>): Promise<Answer> {
-    change.catch((error: unknown) => {
-      if (error instanceof OutcomeUnknown) this.invalidate(id);
-    });
-    return change;
-  }
-
-  /** Returns the current time on the clocks that measure how long ago use was recorded. */
-  moment(): Moment {
-    return momentOf(this.#options.clock);
-  }
-
   /** True if sessions in memory need not be compared with the store. */
   get #isMemoryCurrent(): boolean {
     return this.#options.sync === null;
@@ -248,7 +252,7 @@ export class SessionRegistry {
 
   /** Records the use of an incarnation. Returns false, and drops it, if it was deleted. */
   async #touch({ id, life }: { readonly id: string; readonly life: string }): Promise<boolean> {
-    const askedAt = this.moment();
+    const askedAt = this.#moment();
     const target = { session: id, incarnation: life };
     const noted = await this.#options.store.execute({ kind: "noteUse", target, input: null });
     if (noted === null) this.remove(id, life);
@@ -256,14 +260,27 @@ export class SessionRegistry {
     return noted !== null;
   }
 
+  /** Returns the same promise, so that nothing comes between it and `apply`. */
+  #invalidateOnUnknownOutcome<Answer>(id: string, change: Promise<Answer>): Promise<Answer> {
+    change.catch((error: unknown) => {
+      if (error instanceof OutcomeUnknown) this.invalidate(id);
+    });
+    return change;
+  }
+
+  /** Returns the current time on the clocks that measure how long ago use was recorded. */
+  #moment(): Moment {
+    return momentOf(this.#options.clock);
+  }
+
   async #commit<Outcome>(
     id: string,
     birth: SessionBirth | null,
     transaction: Transaction<Outcome>,
   ): Promise<Applied<Outcome> | null> {
-    const askedAt = this.moment();
+    const askedAt = this.#moment();
     const load = this.inMemory(id) === null;
-    const committed = await this.invalidateOnUnknownOutcome(id, transaction({ session: id, birth, load }));
+    const committed = await this.#invalidateOnUnknownOutcome(id, transaction({ session: id, birth, load }));
     if (committed === null) return null;
     const applied = this.apply(committed, askedAt);
     return { ...applied, session: await this.#upTo(applied) };
@@ -304,7 +321,7 @@ export class SessionRegistry {
    */
   async #load(id: string, spelling: string | null): Promise<Session | null> {
     for (let loads = 0; loads < MAX_LOADS; loads += 1) {
-      const askedAt = this.moment();
+      const askedAt = this.#moment();
       const birth = spelling === null ? null : this.#birth(spelling);
       const opened = await this.#commit(id, birth, (target) =>
         this.#options.store.execute({ kind: "open", target: { ...target, load: true }, input: NO_CHANGE }),

@@ -1,17 +1,16 @@
 // A session in memory: the fold of its committed events, and its streaming text.
 
-import type { PendingAction, ResolvedAction, SystemEvent } from "@colloquy/protocol";
+import type { Message, PendingAction, ResolvedAction, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction } from "../core/action.ts";
 import type { StoredSession } from "../core/ports/driven/session-store.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
-import { toWireMessage } from "../core/message.ts";
+import { joinStepText, toWireMessage } from "../core/message.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { appOf } from "../core/session.ts";
 import { mergeUserState } from "../core/user-state.ts";
-import { AnswerText, type Growth } from "./answer-text.ts";
 import { Snapshot } from "./snapshot.ts";
 
 const MAX_EARLY = 1000;
@@ -31,6 +30,9 @@ export interface Moment {
   readonly monotonic: number;
 }
 
+/** Text added to a message at `offset`. */
+type Growth = Pick<StreamingText, "messageId" | "text"> & { readonly offset: number };
+
 export function momentOf(clock: Pick<Clock, "now" | "monotonic">): Moment {
   return { wall: clock.now(), monotonic: clock.monotonic() };
 }
@@ -43,7 +45,11 @@ export class Session {
   /** The store's key of this incarnation. */
   readonly key: number;
   readonly #snapshot: Snapshot;
-  readonly #answer: AnswerText;
+  /** Text of the finished steps of the streaming answer. */
+  #finished = "";
+  /** Length of the current step when it grew last; `null` if unknown: the next `grow` then shows the whole text of the step. */
+  #said: number | null = null;
+  #textMark: string | null = null;
   /** Events that arrived before earlier ones, by number. */
   readonly #early = new Map<number, NumberedEvent>();
   readonly #waiters = new Set<() => void>();
@@ -72,11 +78,12 @@ export class Session {
       userState: session.userState,
       head: session.head,
     });
-    this.#answer = new AnswerText(this.#snapshot);
     for (const message of stored.messages) this.#snapshot.addMessage(toWireMessage(message));
     for (const { item } of stored.systemEvents) this.#snapshot.addSystemEvent(item);
     for (const action of stored.pendingActions) this.#snapshot.addPendingAction(toPendingAction(action));
-    this.#answer.resume(stored.checkpointed);
+    // Shows the checkpointed text until the turn goes on.
+    this.#finished = this.#snapshot.streaming()?.message.content ?? "";
+    this.#showStep(stored.checkpointed);
   }
 
   get head(): number {
@@ -135,7 +142,7 @@ export class Session {
 
   /** True if an agent message streams. */
   get isStreaming(): boolean {
-    return this.#snapshot.streamingMessage() !== null;
+    return this.#snapshot.streaming() !== null;
   }
 
   /** Oldest first. */
@@ -161,7 +168,8 @@ export class Session {
 
   /** The streaming agent message with its whole text. */
   get streaming(): StreamingText | null {
-    return this.#answer.streaming;
+    const answer = this.#snapshot.streaming();
+    return answer === null ? null : { messageId: answer.message.id, text: answer.message.content, answer };
   }
 
   get streamingText(): string {
@@ -170,7 +178,7 @@ export class Session {
 
   /** Mark of the text that was read from the store for a turn in another process; `null` before a read. */
   get textMark(): string | null {
-    return this.#answer.mark;
+    return this.#textMark;
   }
 
   /** True if events are buffered behind missing ones. */
@@ -178,9 +186,11 @@ export class Session {
     return this.#early.size > 0;
   }
 
-  /** See `AnswerText.show`. */
+  /** Replaces the text of the current step with one from the store. */
   showStreamed(text: string, mark: string): void {
-    this.#answer.show(text, mark);
+    this.#textMark = mark;
+    this.#said = null;
+    this.#showStep(text);
   }
 
   /**
@@ -198,11 +208,27 @@ export class Session {
     return true;
   }
 
-  /** See `AnswerText.grow`. Also returns `null` while events before the text are missing. */
+  /**
+   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers: the whole text of the step if the
+   * session was loaded in the middle of it. Returns `null` if the message does not stream, or while events before the text are missing.
+   */
   grow(messageId: string, before: string, delta: string): Growth | null {
-    if (!this.isBehind) return this.#answer.grow(messageId, before, delta);
-    this.#answer.interrupt();
-    return null;
+    if (this.isBehind) {
+      this.#said = null;
+      return null;
+    }
+    const message = this.#snapshot.streaming()?.message;
+    // Ignore deltas of an earlier answer.
+    if (message?.id !== messageId) return null;
+    const goesOn = this.#said === before.length;
+    const shown = goesOn ? message.content : this.#finished;
+    const added = goesOn ? delta : before + delta;
+    const offset = shown.length;
+    // A blank line separates the steps.
+    const text = offset === this.#finished.length ? joinStepText(this.#finished, added).slice(offset) : added;
+    this.#snapshot.replaceMessage({ ...message, content: shown + text });
+    this.#said = before.length + delta.length;
+    return { messageId, offset, text };
   }
 
   /** Ends a deleted incarnation and all waits for it. */
@@ -253,17 +279,31 @@ export class Session {
       case "message_created":
         this.isEmpty = false;
         this.#snapshot.addMessage(event.message);
-        if (event.message.status === "streaming") this.#answer.commit(event.message.content);
+        this.#finishStep(event.message);
         return true;
       case "message_updated":
       case "message_completed":
-        if (event.message.status === "streaming") this.#answer.commit(event.message.content);
+        this.#finishStep(event.message);
         return this.#snapshot.replaceMessage(event.message);
       case "tool_update":
       case "tool_complete":
       case "system_notice":
         return true;
     }
+  }
+
+  /** Notes the committed text of a streaming answer. */
+  #finishStep({ status, content }: Message): void {
+    if (status !== "streaming") return;
+    this.#finished = content;
+    // The next step may have the same length as this one, and thus the same mark.
+    this.#textMark = null;
+  }
+
+  #showStep(text: string): void {
+    const message = this.#snapshot.streaming()?.message;
+    if (message === undefined) return;
+    this.#snapshot.replaceMessage({ ...message, content: joinStepText(this.#finished, text) });
   }
 
   #followAction({ type, payload }: SystemEvent): void {

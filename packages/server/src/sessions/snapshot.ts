@@ -97,11 +97,6 @@ export class Snapshot {
     return true;
   }
 
-  /** Returns the streaming agent message. */
-  streamingMessage(): Message | null {
-    return this.#loose.findLast(({ message }) => message.status === "streaming")?.message ?? null;
-  }
-
   /** Returns the streaming agent message with its index. */
   streaming(): PlacedMessage | null {
     const at = this.#loose.findLastIndex(({ message }) => message.status === "streaming");

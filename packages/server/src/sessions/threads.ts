@@ -15,7 +15,6 @@ import type { ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { appOf, countsAs, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import { otherApp } from "./other-app.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /** Bytes of stored text that end a page of messages. */
@@ -56,7 +55,7 @@ export class Threads implements ThreadService {
     const { outcome, record } = await registry.commit(sessionId, admit, (target) =>
       store.execute({ kind: "open", target: { ...target, apps }, input: { userState: null, publicKey } }),
     );
-    if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
+    if (outcome === "other_app") throw registry.otherApp(sessionId, apps);
     if (outcome === "wallet_mismatch") {
       const detail = "This session is bound to another wallet. Start a new session for this one.";
       throw new Conflict("wallet_mismatch", detail);
@@ -68,7 +67,7 @@ export class Threads implements ThreadService {
     const { registry, store } = this.#options;
     const record = await store.sessions.find(sessionId);
     if (record === null) throw unknownSession();
-    if (!countsAs(record, apps)) throw otherApp(registry, sessionId, apps);
+    if (!countsAs(record, apps)) throw registry.otherApp(sessionId, apps);
     await registry.noteUse(record);
     return toThread(record);
   }
@@ -115,37 +114,33 @@ export class Threads implements ThreadService {
   }
 
   async rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread> {
-    const command = { kind: "rename", target: existing(sessionId, apps), input: { title } } as const;
-    return await this.#change(command);
+    const target = existing(sessionId, apps);
+    return toThread(await this.#change({ kind: "rename", target, input: { title } }));
   }
 
   async pin(sessionId: string, pinned: boolean, apps?: readonly string[]): Promise<Thread> {
-    const command = { kind: "pin", target: existing(sessionId, apps), input: { pinned } } as const;
-    return await this.#change(command);
+    const target = existing(sessionId, apps);
+    return toThread(await this.#change({ kind: "pin", target, input: { pinned } }));
   }
 
   async remove(sessionId: string, apps?: readonly string[]): Promise<string> {
-    const { registry, store } = this.#options;
-    const removed = await registry.invalidateOnUnknownOutcome(
-      sessionId,
-      store.execute({ kind: "delete", target: existing(sessionId, apps), input: null }),
-    );
-    if (removed === null) throw unknownSession();
-    if (removed.outcome === "other_app") throw otherApp(registry, sessionId, apps);
-    const { life, spelling } = removed.session;
+    const { registry, dispatcher } = this.#options;
+    const target = existing(sessionId, apps);
+    const { life, spelling } = await this.#change({ kind: "delete", target, input: null });
     registry.remove(sessionId, life);
-    this.#options.dispatcher.abandon(sessionId, life);
+    dispatcher.abandon(sessionId, life);
     return spelling;
   }
 
-  async #change(command: Extract<SessionCommand, { readonly kind: "rename" | "pin" }>): Promise<Thread> {
-    const { registry, store } = this.#options;
+  async #change(
+    command: Extract<SessionCommand, { readonly kind: "rename" | "pin" | "delete" }>,
+  ): Promise<SessionRecord> {
+    const { registry } = this.#options;
     const { session, apps } = command.target;
-    const askedAt = registry.moment();
-    const committed = await registry.invalidateOnUnknownOutcome(session, store.execute(command));
-    if (committed === null) throw unknownSession();
-    if (committed.outcome === "other_app") throw otherApp(registry, session, apps);
-    return toThread(registry.apply(committed, askedAt).record);
+    const applied = await registry.execute(command);
+    if (applied === null) throw unknownSession();
+    if (applied.outcome === "other_app") throw registry.otherApp(session, apps);
+    return applied.record;
   }
 
   async messages(
@@ -156,7 +151,7 @@ export class Threads implements ThreadService {
   ): Promise<RecordPage> {
     const { registry, store } = this.#options;
     const page = await store.sessions.messagePage(sessionId, after, { limit, bytes: PAGE_BYTES }, apps);
-    if (page === "other_app") throw otherApp(registry, sessionId, apps);
+    if (page === "other_app") throw registry.otherApp(sessionId, apps);
     if (page === null) throw unknownMessages();
     await registry.noteUse(page.session);
     const { session, last, hasMore } = page;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isCleanText } from "../core/text.ts";
-import { cleanTitle, plainTitle } from "./title-text.ts";
+import { cleanTitle, plainTitle } from "./titles.ts";
 
 const FAMILY = "👨‍👩‍👧‍👦";
 

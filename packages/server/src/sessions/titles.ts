@@ -7,8 +7,9 @@ import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { TitleJob } from "../core/ports/driven/job-store.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
+import { PLACEHOLDER_TITLE } from "../core/session.ts";
+import { cleanText } from "../core/text.ts";
 import type { SessionRegistry } from "./session-registry.ts";
-import { cleanTitle, plainTitle } from "./title-text.ts";
 
 /**
  * Time from the chat, or from the claim of a job, until the plain fallback becomes the title, even if no model was free. The rest of the
@@ -21,10 +22,16 @@ const MAX_AT_ONCE = 8;
 const CLAIM_AT_ONCE = 100;
 /** Further jobs stay in the store until they are due again. */
 const MAX_PENDING = 1_000;
+/** Maximum UTF-16 units of a plain title, without the ellipsis. */
+const MAX_TITLE = 60;
+/** Maximum characters read of a model's answer. */
+const MAX_ANSWER = 400;
+/** Splits into grapheme clusters, so that a cut never splits an emoji. Created on demand, because that is slow. */
+let characters: Intl.Segmenter | null = null;
 
 export interface TitlesOptions {
-  readonly store: Pick<Store, "execute" | "jobs">;
-  readonly registry: SessionRegistry;
+  readonly store: Pick<Store, "jobs">;
+  readonly registry: Pick<SessionRegistry, "execute">;
   readonly apps: AppCatalog;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -177,17 +184,8 @@ export class Titles {
 
   async #finish(job: TitleJob, title: string): Promise<void> {
     try {
-      const { store, registry } = this.#options;
-      const { sessionId, life } = job;
-      const committed = await registry.invalidateOnUnknownOutcome(
-        sessionId,
-        store.execute({
-          kind: "finishTitle",
-          target: { session: sessionId, incarnation: life },
-          input: { title },
-        }),
-      );
-      if (committed !== null) registry.apply(committed);
+      const target = { session: job.sessionId, incarnation: job.life };
+      await this.#options.registry.execute({ kind: "finishTitle", target, input: { title } });
     } catch (error) {
       this.#options.logger.warn({ err: error }, "could not store a title; retrying later");
     } finally {
@@ -198,4 +196,42 @@ export class Titles {
 
 function lifeOf({ sessionId, life }: TitleJob): string {
   return `${sessionId} ${life}`;
+}
+
+/** Returns the first visible line of the message, cut at a word. Clean text, never empty. */
+export function plainTitle(message: string): string {
+  const line = firstLine(message);
+  if (line === "") return PLACEHOLDER_TITLE;
+  if (line.length <= MAX_TITLE) return line;
+  const start = wholeCharacters(line);
+  const space = line.charAt(start.length) === " " ? start.length : start.lastIndexOf(" ");
+  // Without a word boundary in the second half (one long word, Chinese), cut between two characters.
+  return `${(space < MAX_TITLE / 2 ? start : start.slice(0, space)).trimEnd()}…`;
+}
+
+/** Cleans a model's title: one line without quotes and final full stop. Returns `null` if nothing is left. */
+export function cleanTitle(answer: string): string | null {
+  // Cut first: the pattern takes quadratic time.
+  const line = firstLine(cleanText(answer.slice(0, MAX_ANSWER)));
+  const bare = line.replace(/^["'“”«*#\s]+|["'“”»*.\s]+$/gu, "");
+  return bare === "" ? null : plainTitle(bare);
+}
+
+function firstLine(text: string): string {
+  for (const line of text.split(/[\r\n]/)) {
+    const shown = line.replace(/[\s\p{Cc}]+/gu, " ").trim();
+    if (shown !== "") return shown;
+  }
+  return "";
+}
+
+/** Returns as many whole characters as fit; if the first one is too long, its whole code points. */
+function wholeCharacters(text: string): string {
+  let end = 0;
+  characters ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  for (const { index, segment } of characters.segment(text.slice(0, 2 * MAX_TITLE))) {
+    if (index + segment.length > MAX_TITLE) break;
+    end = index + segment.length;
+  }
+  return end > 0 ? text.slice(0, end) : text.slice(0, MAX_TITLE).replace(/[\uD800-\uDBFF]$/, "");
 }

@@ -3,6 +3,7 @@
 
 import type { AskedAction } from "../core/action.ts";
 import type { TurnTarget } from "../core/commands/command.ts";
+import type { SessionCommand } from "../core/commands/index.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
@@ -10,11 +11,10 @@ import { joinStepText, type StepCall } from "../core/message.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { PastTurn, TurnStore } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
-import type { TurnJournal, TurnJournals, WorkQueue } from "../turns/journal.ts";
+import type { TurnJournal, WorkQueue } from "../turns/journal.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 const FIRST_RETRY_MS = 200;
@@ -27,29 +27,13 @@ const MAX_WAIT_MS = 200;
 const MIN_WAIT_MS = 100;
 const SPARE_MS = 10;
 
-export interface JournalsOptions {
+export interface JournalOptions {
   readonly store: CommandStore & { readonly turns: Pick<TurnStore, "history"> };
   readonly registry: SessionRegistry;
   readonly hub: Pick<EventHub, "publish">;
   readonly clock: Clock;
   readonly logger: Logger;
-}
-
-export class StoredTurnJournals implements TurnJournals {
-  readonly #options: JournalsOptions;
-
-  constructor(options: JournalsOptions) {
-    this.#options = options;
-  }
-
-  async open(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<StoredTurnJournal> {
-    const journal = new StoredTurnJournal(turn, { ...this.#options, signal, queue });
-    await journal.open();
-    return journal;
-  }
-}
-
-interface JournalOptions extends JournalsOptions {
+  /** Aborted when the turn must stop. */
   readonly signal: AbortSignal;
   readonly queue: WorkQueue;
 }
@@ -91,21 +75,15 @@ export class StoredTurnJournal implements TurnJournal {
     const { registry } = this.#options;
     const { sessionId, life } = this.#turn;
     if (registry.ofIncarnation(sessionId, life) !== null) return;
-    await this.#persist(
-      () => registry.find(sessionId),
-      () => undefined,
-    );
+    await this.#persist(() => registry.find(sessionId));
   }
 
   async history(maxCharacters: number): Promise<readonly PastTurn[] | null> {
-    return pastOfBeginning(this.#turn) ?? (await this.#stored(maxCharacters));
-  }
-
-  async #stored(maxCharacters: number): Promise<readonly PastTurn[] | null> {
-    return await this.#persist(
-      () => this.#options.store.turns.history(this.#turn, maxCharacters),
-      (turns) => turns,
-    );
+    const { turn, stepsDone, userText, agentMessage } = this.#turn;
+    if (turn > 1 || stepsDone > 0)
+      return await this.#persist(() => this.#options.store.turns.history(this.#turn, maxCharacters));
+    // The first turn of a session has no history before its first step ends.
+    return [{ number: turn, state: "running", userMessage: { content: userText }, agentMessage, steps: [] }];
   }
 
   say(text: string): void {
@@ -128,64 +106,43 @@ export class StoredTurnJournal implements TurnJournal {
     asked: readonly AskedAction[],
   ): Promise<boolean> {
     this.#endStep(step.text);
-    return await this.#write(() =>
-      this.#options.store.execute({
-        kind: "stepWithCalls",
-        target: this.#target,
-        input: { step, calls, asked },
-      }),
-    );
+    const input = { step, calls, asked };
+    return await this.#write({ kind: "stepWithCalls", target: this.#target, input });
   }
 
   async wait(): Promise<boolean> {
-    const { store, registry, queue } = this.#options;
-    const outcome = await this.#persist(
-      () => store.execute({ kind: "wait", target: this.#target, input: null }),
-      (committed) => registry.apply(committed).outcome,
+    const { registry, queue } = this.#options;
+    const applied = await this.#persist(() =>
+      registry.execute({ kind: "wait", target: this.#target, input: null }),
     );
-    if (outcome === "runnable") queue.workArrived(1);
-    return outcome !== null;
+    if (applied?.outcome === "runnable") queue.workArrived(1);
+    return applied !== null;
   }
 
   toolProgress(callId: string, progress: JsonValue): void {
+    const { logger, registry } = this.#options;
     // Progress that cannot be stored is dropped: it must not fail the turn.
-    const { store, registry } = this.#options;
     registry
-      .invalidateOnUnknownOutcome(
-        this.#turn.sessionId,
-        store.execute({ kind: "toolProgress", target: this.#target, input: { callId, progress } }),
-      )
-      .then((committed) => committed !== null && registry.apply(committed))
-      .catch((error: unknown) =>
-        this.#options.logger.warn({ err: error }, "a tool's progress was not stored"),
-      );
+      .execute({ kind: "toolProgress", target: this.#target, input: { callId, progress } })
+      .catch((error: unknown) => logger.warn({ err: error }, "a tool's progress was not stored"));
   }
 
   async startCalls(callIds: readonly string[]): Promise<boolean> {
-    return await this.#write(() =>
-      this.#options.store.execute({ kind: "startCalls", target: this.#target, input: { callIds } }),
-    );
+    return await this.#write({ kind: "startCalls", target: this.#target, input: { callIds } });
   }
 
   async toolResult(outcome: ToolOutcomeInput, starts: readonly string[] = []): Promise<boolean> {
-    return await this.#write(() =>
-      this.#options.store.execute({ kind: "toolResult", target: this.#target, input: { outcome, starts } }),
-    );
+    return await this.#write({ kind: "toolResult", target: this.#target, input: { outcome, starts } });
   }
 
   async complete(step: StepRecord): Promise<boolean> {
     this.#endStep(step.text);
-    return await this.#end(() =>
-      this.#options.store.execute({ kind: "complete", target: this.#target, input: { step } }),
-    );
+    return await this.#end({ kind: "complete", target: this.#target, input: { step } });
   }
 
   async fail(failure: TurnFailure): Promise<boolean> {
     this.#endStep(this.#said);
-    const text = this.#finished;
-    return await this.#end(() =>
-      this.#options.store.execute({ kind: "fail", target: this.#target, input: { text, failure } }),
-    );
+    return await this.#end({ kind: "fail", target: this.#target, input: { text: this.#finished, failure } });
   }
 
   /** Stops writing. Must be called when the run has ended, however it ended. */
@@ -193,34 +150,30 @@ export class StoredTurnJournal implements TurnJournal {
     this.#endStep("");
   }
 
-  async #end(operation: () => Promise<Committed<"ok"> | null>): Promise<boolean> {
-    const record = await this.#persist(
-      operation,
-      (committed) => this.#options.registry.apply(committed).record,
-    );
-    if (record?.status === "processing") this.#options.queue.workArrived(0);
-    return record !== null;
+  async #end(command: SessionCommand): Promise<boolean> {
+    const applied = await this.#persist(() => this.#options.registry.execute(command));
+    if (applied?.record.status === "processing") this.#options.queue.workArrived(0);
+    return applied !== null;
   }
 
-  async #write(operation: () => Promise<Committed<"ok"> | null>): Promise<boolean> {
-    return (await this.#persist(operation, (committed) => this.#options.registry.apply(committed))) !== null;
+  async #write(command: SessionCommand): Promise<boolean> {
+    return (await this.#persist(() => this.#options.registry.execute(command))) !== null;
   }
 
   /**
-   * Retries while the store fails (a full disk), because that must not end the turn. Calls `take` in the same tick as the commit, so that
-   * commits are published in order. Returns `null` if the turn was superseded or stopped meanwhile.
+   * Retries while the store fails (a full disk), because that must not end the turn. Returns `null` if the turn was superseded or stopped
+   * meanwhile.
    */
-  async #persist<T, R>(operation: () => Promise<T | null>, take: (committed: T) => R): Promise<R | null> {
+  async #persist<T>(operation: () => Promise<T | null>): Promise<T | null> {
     const { clock, signal, logger, registry, queue } = this.#options;
-    const { sessionId } = this.#turn;
     let hasFailed = false;
     for (let delay = FIRST_RETRY_MS; !signal.aborted; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
       try {
         // The session may have been invalidated; only one in memory shows streaming text.
-        if (hasFailed) await registry.find(sessionId);
-        const committed = await registry.invalidateOnUnknownOutcome(sessionId, operation());
-        if (committed === null) break;
-        return take(committed);
+        if (hasFailed) await registry.find(this.#turn.sessionId);
+        const stored = await operation();
+        if (stored !== null) return stored;
+        break;
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         hasFailed = true;
@@ -282,15 +235,11 @@ export class StoredTurnJournal implements TurnJournal {
   }
 }
 
-/** Returns the history of a session's first turn before its first step ends; `null` for other turns, whose history is in the store. */
-function pastOfBeginning({
-  turn,
-  stepsDone,
-  userText,
-  agentMessage,
-}: StartedTurn): readonly PastTurn[] | null {
-  if (turn > 1 || stepsDone > 0) return null;
-  return [{ number: turn, state: "running", userMessage: { content: userText }, agentMessage, steps: [] }];
+/** Opens a turn's journal; the session is in memory when this resolves. */
+export async function openJournal(turn: StartedTurn, options: JournalOptions): Promise<StoredTurnJournal> {
+  const journal = new StoredTurnJournal(turn, options);
+  await journal.open();
+  return journal;
 }
 
 /** Returns the milliseconds until the next checkpoint, after one that took `tookMs`. */

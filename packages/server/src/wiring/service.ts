@@ -20,8 +20,7 @@ import type { ProcessGauges } from "../core/ports/driven/process-gauges.ts";
 import type { SecretVault } from "../core/ports/driven/secret-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { AppKeys } from "../core/ports/driving/key-service.ts";
-import { ActionExpiry } from "../sessions/action-expiry.ts";
-import { Actions } from "../sessions/actions.ts";
+import { ActionExpiry, Actions } from "../sessions/actions.ts";
 import { Cleanup } from "../sessions/cleanup.ts";
 import { Conversations } from "../sessions/conversations.ts";
 import { ModelChoices } from "../sessions/model-choice.ts";
@@ -30,9 +29,10 @@ import { SessionCache } from "../sessions/session-cache.ts";
 import { SessionRegistry } from "../sessions/session-registry.ts";
 import { Threads } from "../sessions/threads.ts";
 import { Titles } from "../sessions/titles.ts";
-import { StoredTurnJournals } from "../sessions/turn-journal.ts";
+import { openJournal } from "../sessions/turn-journal.ts";
 import type { AppTools } from "../tools/toolset.ts";
 import { Dispatcher } from "../turns/dispatcher.ts";
+import type { TurnJournals } from "../turns/journal.ts";
 import { Leases } from "../turns/leases.ts";
 import { ModelCaller } from "../turns/model-step.ts";
 import { RunningTurns, type SlotLimits } from "../turns/running-turns.ts";
@@ -161,7 +161,10 @@ function buildTurns(
 ) {
   const owner = randomUUID();
   const metrics = createTurnMetrics(register);
-  const journals = new StoredTurnJournals({ store, registry, hub, clock, logger });
+  const written = { store, registry, hub, clock, logger };
+  const journals: TurnJournals = {
+    open: (turn, signal, queue) => openJournal(turn, { ...written, signal, queue }),
+  };
   const runner = new TurnRunner({ ...assistant, clock, limits, logger, journals, hub, metrics });
   const owned = { store: store.turns, running, clock, owner, logger, isAlone };
   const { apps } = assistant;
