@@ -6,7 +6,7 @@ import { bindTo } from "../src/store/contract/testing/scenario.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";
-import { KeyedStream } from "../src/http/app-access.ts";
+import { keyedStream } from "../src/http/app-access.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";
@@ -50,7 +50,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   /** Opens a stream of the session on the second node. */
   async function open(id: string, { key: text }: IssuedKey): Promise<RecordingSink> {
     const sink = new RecordingSink();
-    const access = new KeyedStream(there.keys, text, await there.keys.check(text));
+    const access = keyedStream(there.keys, text, await there.keys.check(text));
     await there.feed.open({ sessionId: id, access, include: new Set(), lastEventId: null }, sink, null);
     return sink;
   }
