@@ -20,17 +20,12 @@ export interface ModelCatalogOptions {
   readonly open?: (name: string, settings: HostedSettings) => Promise<ModelFactory>;
 }
 
-type ProvidersByName = ModelCatalogOptions["providers"];
-
 /** A catalog whose providers can be replaced atomically. Models already resolved stay usable. */
 export interface ReplaceableModels extends ModelCatalog {
-  replace(providers: ProvidersByName): void;
+  replace(providers: ModelCatalogOptions["providers"]): void;
 }
 
-/**
- * Creates a catalog. A rig is split at its first slash: `gateway/meta/llama` is the model `meta/llama` of
- * `gateway`.
- */
+/** Creates a catalog. A rig is split at its first slash: `gateway/meta/llama` is `meta/llama` of `gateway`. */
 export function createModelCatalog(options: ModelCatalogOptions): ReplaceableModels {
   const { clock, open = openProvider } = options;
   let providers = new Map(Object.entries(options.providers));
@@ -96,10 +91,7 @@ function splitRig(rig: string): { readonly provider: string; readonly modelId: s
 
 export interface ProviderSettings {
   readonly kind: ProviderKind;
-  /**
-   * Base URL of the provider's API; required for `openai-compatible`, otherwise the provider's own by
-   * default.
-   */
+  /** Base URL of the API; required for `openai-compatible`, otherwise the provider's own by default. */
   readonly baseURL?: string;
   readonly apiKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -114,10 +106,9 @@ type ModelFactory = (modelId: string) => LanguageModelV4;
 type HostedSettings = ProviderSettings & { readonly kind: Exclude<ProviderKind, "demo"> };
 
 /**
- * Imports a provider's package on first use (together they would add 100 ms and 15 MB to every start) and configures it. Base URL and key are always passed explicitly: the packages would otherwise read
- * them from the environment, and a key must never go to a URL that it was not configured for.
- *
- * @param name the provider's name in the configuration
+ * Imports a provider's package on first use (together they would add 100 ms and 15 MB to every start) and
+ * configures it. Base URL and key are always passed explicitly: the packages would otherwise read them from the
+ * environment, and a key must never go to a URL that it was not configured for. `name` is the configured one.
  */
 async function openProvider(name: string, settings: HostedSettings): Promise<ModelFactory> {
   const headers = { ...settings.headers };

@@ -13,16 +13,14 @@ import type {
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import type { Clock } from "../core/ports/driven/clock.ts";
-import { answerTo, type DemoAnswer, readConversation } from "./demo/answer.ts";
+import { answerTo, type DemoAnswer, readConversation } from "./demo-answer.ts";
 
 const modelId = "assistant";
 const textId = "text-1";
 const stopped: LanguageModelV4FinishReason = { unified: "stop", raw: "stop" };
 const calledTools: LanguageModelV4FinishReason = { unified: "tool-calls", raw: "tool-calls" };
 
-/**
- * Creates `demo/assistant` (contract section 4). Its answers depend only on the prompt and the offered tools.
- */
+/** Creates `demo/assistant` (contract section 4). Its answers depend only on the prompt and the offered tools. */
 export function createDemoModel(clock: Clock): LanguageModelV4 {
   return {
     specificationVersion: "v4",
@@ -129,10 +127,7 @@ function* deltasOf(answer: DemoAnswer): Generator<Delta> {
   }
 }
 
-/**
- * Estimates the demo model's usage: one token for every four UTF-16 units of text, calls and results, rounded
- * up, which is typical for English.
- */
+/** Estimates usage: one token for every four UTF-16 units, rounded up, which is typical for English. */
 function demoUsage(prompt: LanguageModelV4Prompt, outputCharacters: number): LanguageModelV4Usage {
   let inputCharacters = 0;
   for (const message of prompt) {

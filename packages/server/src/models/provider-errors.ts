@@ -184,10 +184,7 @@ function saysBadKey(text: string): boolean {
   );
 }
 
-/**
- * Classifies connections that were refused, broke, timed out or were aborted. Returns `null` for other
- * errors.
- */
+/** Classifies connections that were refused, broke, timed out or were aborted; `null` for other errors. */
 function describeBreak(error: unknown): ReturnType<typeof failure> | null {
   const chain = causesOf(error);
   const names = chain.map(nameOf);

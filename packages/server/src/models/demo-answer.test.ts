@@ -1,5 +1,5 @@
 import { expect, it, describe } from "vitest";
-import { timeZoneOf, answerTo, readToolRequest } from "./answer.ts";
+import { timeZoneOf, answerTo, readToolRequest } from "./demo-answer.ts";
 
 it.each([
   ["Tokyo", "Asia/Tokyo"],
