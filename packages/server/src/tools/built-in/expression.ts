@@ -7,106 +7,77 @@ export class ExpressionError extends Error {
   override readonly name = "ExpressionError";
 }
 
-type Punctuation = "+" | "-" | "*" | "/" | "%" | "^" | "(" | ")" | ",";
-
-type Token =
-  | { readonly kind: "number"; readonly value: number; readonly position: number }
-  | { readonly kind: "name"; readonly name: string; readonly position: number }
-  | { readonly kind: "symbol"; readonly symbol: Punctuation; readonly position: number }
-  | { readonly kind: "end"; readonly position: number };
-
-const numberPattern = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/iy;
-const namePattern = /[a-z_][a-z0-9_]*/iy;
-const spacePattern = /\s+/y;
-
-/** Spellings of operators; a longer spelling precedes its own prefix. */
-const spellings: ReadonlyArray<readonly [string, Punctuation]> = [
-  ["**", "^"],
-  ["+", "+"],
-  ["-", "-"],
-  ["−", "-"],
-  ["*", "*"],
-  ["×", "*"],
-  ["·", "*"],
-  ["/", "/"],
-  ["÷", "/"],
-  ["%", "%"],
-  ["^", "^"],
-  ["(", "("],
-  [")", ")"],
-  [",", ","],
-];
-
-/**
- * Splits an expression into tokens, of which the last is `end`.
- *
- * @throws ExpressionError for an unknown character, and for a number that exceeds a double.
- */
-function tokenize(text: string): readonly Token[] {
-  const tokens: Token[] = [];
-  let index = 0;
-  while (index < text.length) {
-    const space = matchAt(spacePattern, text, index);
-    if (space !== undefined) {
-      index += space.length;
-      continue;
-    }
-    const [token, length] = readToken(text, index);
-    tokens.push(token);
-    index += length;
-  }
-  tokens.push({ kind: "end", position: text.length + 1 });
-  return tokens;
-}
-
-function readToken(text: string, index: number): readonly [token: Token, length: number] {
-  const position = index + 1;
-  const digits = matchAt(numberPattern, text, index);
-  if (digits !== undefined) {
-    const value = Number(digits);
-    if (!Number.isFinite(value))
-      throw new ExpressionError(`The number at position ${position} is too large.`);
-    return [{ kind: "number", value, position }, digits.length];
-  }
-  const name = matchAt(namePattern, text, index);
-  if (name !== undefined) return [{ kind: "name", name, position }, name.length];
-  for (const [spelling, symbol] of spellings) {
-    if (text.startsWith(spelling, index)) return [{ kind: "symbol", symbol, position }, spelling.length];
-  }
-  const character = String.fromCodePoint(text.codePointAt(index) ?? 0);
-  throw new ExpressionError(`Unexpected character "${character}" at position ${position}.`);
-}
-
-function matchAt(pattern: RegExp, text: string, index: number): string | undefined {
-  pattern.lastIndex = index;
-  return pattern.exec(text)?.[0];
-}
-
 /** Maximum length of an expression in characters. */
 export const maximumExpressionLength = 1_000;
 const maximumDepth = 100;
 
-interface Operator {
-  readonly precedence: number;
-  readonly rightAssociative: boolean;
+interface Token {
+  readonly kind: "number" | "name" | "symbol" | "end";
+  readonly text: string;
+  readonly position: number;
 }
 
+/** The last alternative matches a character that no token begins with. */
+const tokenPattern =
+  /(?<number>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|(?<name>[a-z_]\w*)|(?<symbol>\*\*|[-−+*×·/÷%^(),])|\S/gi;
+
+/** Other spellings of symbols. */
+const spellings: ReadonlyMap<string, string> = new Map([
+  ["**", "^"],
+  ["−", "-"],
+  ["×", "*"],
+  ["·", "*"],
+  ["÷", "/"],
+]);
+
+interface Operator {
+  readonly precedence: number;
+  readonly isRightAssociative?: true;
+  compute(left: number, right: number): number;
+}
+
+const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
+  ["+", { precedence: 1, compute: (left, right) => left + right }],
+  ["-", { precedence: 1, compute: (left, right) => left - right }],
+  ["*", { precedence: 2, compute: (left, right) => left * right }],
+  ["/", { precedence: 2, compute: (left, right) => left / right }],
+  ["%", { precedence: 2, compute: (left, right) => left % right }],
+  ["^", { precedence: 4, isRightAssociative: true, compute: (left, right) => left ** right }],
+]);
 /** Between `*` and `^`, so that `-2^2` is -4 as in mathematics. */
 const signPrecedence = 3;
-const operators: ReadonlyMap<Punctuation, Operator> = new Map([
-  ["+", { precedence: 1, rightAssociative: false }],
-  ["-", { precedence: 1, rightAssociative: false }],
-  ["*", { precedence: 2, rightAssociative: false }],
-  ["/", { precedence: 2, rightAssociative: false }],
-  ["%", { precedence: 2, rightAssociative: false }],
-  ["^", { precedence: 4, rightAssociative: true }],
+
+/**
+ * Functions of one number, except for those in `variadic`; they return an error message if they have no
+ * value. Angles are in radians; `ln` is the natural logarithm, `log` the one of base 10; `round` rounds halves
+ * away from zero.
+ */
+const functions: ReadonlyMap<string, (...numbers: number[]) => number | string> = new Map([
+  ["sqrt", (x: number) => (x >= 0 ? Math.sqrt(x) : `sqrt needs a number of at least 0, not ${x}`)],
+  ["abs", Math.abs],
+  ["round", (x: number) => Math.sign(x) * Math.round(Math.abs(x))],
+  ["floor", Math.floor],
+  ["ceil", Math.ceil],
+  ["min", Math.min],
+  ["max", Math.max],
+  ["ln", (x: number) => (x > 0 ? Math.log(x) : `ln needs a number above 0, not ${x}`)],
+  ["log", (x: number) => (x > 0 ? Math.log10(x) : `log needs a number above 0, not ${x}`)],
+  ["sin", Math.sin],
+  ["cos", Math.cos],
+  ["tan", Math.tan],
+]);
+const variadic: ReadonlySet<string> = new Set(["min", "max"]);
+
+const constants: ReadonlyMap<string, number> = new Map([
+  ["pi", Math.PI],
+  ["e", Math.E],
 ]);
 
 /**
  * Returns the value of an arithmetic expression: decimals and scientific notation, `+ - * / % ^`,
- * parentheses, and the functions and constants below. `%` is the remainder with the sign
- * of its left operand. Integers up to 2^53 are exact; other results are rounded to 15 significant digits, so
- * that `0.1 + 0.2` is 0.3.
+ * parentheses, and the functions and constants above. `%` is the remainder with the sign of its left operand.
+ * Integers up to 2^53 are exact; other results are rounded to 15 significant digits, so that `0.1 + 0.2` is
+ * 0.3.
  *
  * @throws ExpressionError naming the problem and its position: a syntax error, no real or no finite value,
  *   more than 1,000 characters or more than 100 levels.
@@ -117,8 +88,24 @@ export function evaluateExpression(text: string): number {
       `The expression has ${text.length} characters; at most ${maximumExpressionLength} are allowed.`,
     );
   }
-  const reader = new ExpressionReader(tokenize(text));
-  return roundToReadable(reader.readAll());
+  return roundToReadable(new ExpressionReader(tokenize(text)).readAll());
+}
+
+/** @throws ExpressionError for an unknown character, and for a number that exceeds a double. */
+function tokenize(expression: string): readonly Token[] {
+  return Array.from(expression.matchAll(tokenPattern), ({ 0: text, index, groups }) => {
+    const position = index + 1;
+    if (groups?.["name"] !== undefined) return { kind: "name", text, position };
+    if (groups?.["symbol"] !== undefined) {
+      return { kind: "symbol", text: spellings.get(text) ?? text, position };
+    }
+    if (groups?.["number"] === undefined) {
+      const character = String.fromCodePoint(expression.codePointAt(index) ?? 0);
+      throw new ExpressionError(`Unexpected character "${character}" at position ${position}.`);
+    }
+    if (Number.isFinite(Number(text))) return { kind: "number", text, position };
+    throw new ExpressionError(`The number at position ${position} is too large.`);
+  });
 }
 
 function roundToReadable(value: number): number {
@@ -153,12 +140,16 @@ class ExpressionReader {
     }
     let left = this.#readOperand();
     for (;;) {
-      const token = this.#peek();
-      const operator = token.kind === "symbol" ? operators.get(token.symbol) : undefined;
-      if (token.kind !== "symbol" || operator === undefined || operator.precedence <= loosest) break;
+      const { text, position } = this.#peek();
+      const operator = operators.get(text);
+      if (operator === undefined || operator.precedence <= loosest) break;
       this.#next += 1;
-      const right = this.#readExpression(operator.precedence - (operator.rightAssociative ? 1 : 0));
-      left = compute(token.symbol, left, right, token.position);
+      const right = this.#readExpression(operator.precedence - (operator.isRightAssociative ? 1 : 0));
+      const isByZero = text === "^" ? left === 0 && right < 0 : (text === "/" || text === "%") && right === 0;
+      if (isByZero) {
+        throw new ExpressionError(`Division by zero at position ${position}.`);
+      }
+      left = finite(operator.compute(left, right), position);
     }
     this.#depth -= 1;
     return left;
@@ -166,53 +157,45 @@ class ExpressionReader {
 
   #readOperand(): number {
     const token = this.#take();
-    switch (token.kind) {
-      case "number":
-        return token.value;
-      case "name":
-        return this.#readNamed(token.name, token.position);
-      case "symbol": {
-        if (token.symbol === "-") return -this.#readExpression(signPrecedence);
-        if (token.symbol === "+") return this.#readExpression(signPrecedence);
-        if (token.symbol !== "(") break;
-        const value = this.#readExpression(0);
-        this.#expectClosing(token.position);
-        return value;
-      }
-      case "end":
-        break;
-    }
-    throw new ExpressionError(`Expected a number ${place(token)}.`);
+    if (token.kind === "number") return Number(token.text);
+    if (token.kind === "name") return this.#readNamed(token.text, token.position);
+    if (token.text === "-") return -this.#readExpression(signPrecedence);
+    if (token.text === "+") return this.#readExpression(signPrecedence);
+    if (token.text !== "(") throw new ExpressionError(`Expected a number ${place(token)}.`);
+    const value = this.#readExpression(0);
+    this.#expectClosing(token.position);
+    return value;
   }
 
   #readNamed(name: string, position: number): number {
     const lowerCase = name.toLowerCase();
-    const constant = expressionConstants.get(lowerCase);
+    const constant = constants.get(lowerCase);
     if (constant !== undefined) return constant;
-    const called = expressionFunctions.get(lowerCase);
-    if (called === undefined) {
-      const known = [...expressionFunctions.keys(), ...expressionConstants.keys()].join(", ");
+    const apply = functions.get(lowerCase);
+    if (apply === undefined) {
+      const known = [...functions.keys(), ...constants.keys()].join(", ");
       throw new ExpressionError(`Unknown name "${name}" at position ${position}. Known are ${known}.`);
     }
     const opening = this.#take();
-    if (opening.kind !== "symbol" || opening.symbol !== "(") {
+    if (opening.text !== "(") {
       throw new ExpressionError(`Expected "(" after ${name} ${place(opening)}.`);
     }
     const numbers = this.#readArguments(opening.position);
-    if (numbers.length < called.leastArguments || numbers.length > called.mostArguments) {
-      const wanted = called.mostArguments === 1 ? "one number" : "at least one number";
+    const isVariadic = variadic.has(lowerCase);
+    if (numbers.length === 0 || (numbers.length > 1 && !isVariadic)) {
+      const wanted = isVariadic ? "at least one number" : "one number";
       throw new ExpressionError(`${name} at position ${position} takes ${wanted}, not ${numbers.length}.`);
     }
-    const value = called.apply(numbers);
+    const value = apply(...numbers);
     if (typeof value === "string") throw new ExpressionError(`No value at position ${position}: ${value}.`);
     return finite(value, position);
   }
 
   #readArguments(openingPosition: number): readonly number[] {
     const numbers: number[] = [];
-    if (!this.#at(")")) {
+    if (this.#peek().text !== ")") {
       numbers.push(this.#readExpression(0));
-      while (this.#at(",")) {
+      while (this.#peek().text === ",") {
         this.#next += 1;
         numbers.push(this.#readExpression(0));
       }
@@ -223,48 +206,18 @@ class ExpressionReader {
 
   #expectClosing(openingPosition: number): void {
     const token = this.#take();
-    if (token.kind === "symbol" && token.symbol === ")") return;
+    if (token.text === ")") return;
     throw new ExpressionError(`The "(" at position ${openingPosition} is not closed ${place(token)}.`);
   }
 
-  #at(symbol: Punctuation): boolean {
-    const token = this.#peek();
-    return token.kind === "symbol" && token.symbol === symbol;
-  }
-
   #peek(): Token {
-    const token = this.#tokens[this.#next];
-    if (token === undefined) throw new ExpressionError("The expression ends too early.");
-    return token;
+    return this.#tokens[this.#next] ?? { kind: "end", text: "", position: 0 };
   }
 
   #take(): Token {
     const token = this.#peek();
-    if (token.kind !== "end") this.#next += 1;
+    this.#next += 1;
     return token;
-  }
-}
-
-function compute(symbol: Punctuation, left: number, right: number, position: number): number {
-  if ((symbol === "/" || symbol === "%") && right === 0) {
-    throw new ExpressionError(`Division by zero at position ${position}.`);
-  }
-  switch (symbol) {
-    case "+":
-      return finite(left + right, position);
-    case "-":
-      return finite(left - right, position);
-    case "*":
-      return finite(left * right, position);
-    case "/":
-      return finite(left / right, position);
-    case "%":
-      return finite(left % right, position);
-    case "^":
-      if (left === 0 && right < 0) throw new ExpressionError(`Division by zero at position ${position}.`);
-      return finite(left ** right, position);
-    default:
-      throw new ExpressionError(`"${symbol}" at position ${position} is not an operator.`);
   }
 }
 
@@ -277,42 +230,3 @@ function finite(value: number, position: number): number {
 function place(token: Token): string {
   return token.kind === "end" ? "at the end" : `at position ${token.position}`;
 }
-
-/** A function of an expression. `apply` returns an error message if the function has no value. */
-interface ExpressionFunction {
-  readonly leastArguments: number;
-  readonly mostArguments: number;
-  apply(numbers: readonly number[]): number | string;
-}
-
-function unary(compute: (x: number) => number | string): ExpressionFunction {
-  return { leastArguments: 1, mostArguments: 1, apply: ([x = Number.NaN]) => compute(x) };
-}
-
-function logarithm(name: string, compute: (x: number) => number): ExpressionFunction {
-  return unary((x) => (x > 0 ? compute(x) : `${name} needs a number above 0, not ${x}`));
-}
-
-/**
- * Angles are in radians; `ln` is the natural logarithm, `log` the one of base 10; `round` rounds halves away
- * from zero.
- */
-const expressionFunctions: ReadonlyMap<string, ExpressionFunction> = new Map([
-  ["sqrt", unary((x) => (x >= 0 ? Math.sqrt(x) : `sqrt needs a number of at least 0, not ${x}`))],
-  ["abs", unary(Math.abs)],
-  ["round", unary((x) => Math.sign(x) * Math.round(Math.abs(x)))],
-  ["floor", unary(Math.floor)],
-  ["ceil", unary(Math.ceil)],
-  ["min", { leastArguments: 1, mostArguments: Number.POSITIVE_INFINITY, apply: (x) => Math.min(...x) }],
-  ["max", { leastArguments: 1, mostArguments: Number.POSITIVE_INFINITY, apply: (x) => Math.max(...x) }],
-  ["ln", logarithm("ln", Math.log)],
-  ["log", logarithm("log", Math.log10)],
-  ["sin", unary(Math.sin)],
-  ["cos", unary(Math.cos)],
-  ["tan", unary(Math.tan)],
-]);
-
-const expressionConstants: ReadonlyMap<string, number> = new Map([
-  ["pi", Math.PI],
-  ["e", Math.E],
-]);
