@@ -78,6 +78,6 @@ describe("wallets", () => {
 
 it("lists the names of all wallet tools in WALLET_TOOLS", async () => {
   const chains = (await app({ wallet: true }, { RPC_KEY: "x" }, CHAINS)).tools.wallet?.chains ?? [];
-  const tools = createWalletTools({ chains }, { clock: new ManualClock() });
+  const tools = createWalletTools({ chains }, new ManualClock());
   expect(tools.map(({ name }) => name).toSorted()).toEqual(WALLET_TOOLS.toSorted());
 });

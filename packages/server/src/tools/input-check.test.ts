@@ -7,7 +7,7 @@ import { createWalletTools } from "./wallet/wallet-tools.ts";
 describe("createInputCheck", () => {
   it.each([[[1]], [[1, 10]]])("names the configured chains when the input has another: %j", (ids) => {
     const chains = ids.map((id) => ({ id, name: `Chain ${id}` }) as ChainSettings);
-    const tools = createWalletTools({ chains }, { clock: new ManualClock() });
+    const tools = createWalletTools({ chains }, new ManualClock());
     const [balance] = tools.filter(({ name }) => name === "wallet_balance");
     expect(createInputCheck(balance!)({ chain_id: 5 })).toMatch(
       new RegExp(`expected .*${ids.join(", ")}\\.$`),

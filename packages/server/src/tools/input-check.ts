@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "../core/ports/driven/tool.ts";
+import { isDeeperThan } from "./json-output.ts";
 
 /**
  * Checks an input. Returns an error message for the model, `null` if the input is valid, or the value that
@@ -12,9 +13,7 @@ type CheckedInput = string | null | { readonly value: unknown };
 export type SchemaDialect = "draft-7" | "draft-2020-12";
 
 const maximumIssues = 5;
-/**
- * Nesting limit of an input. Stored and shown JSON may have 64 levels, and wraps the input in some of them.
- */
+/** Stored and shown JSON may have 64 levels, and wraps the input in some of them. */
 const maximumDepth = 60;
 
 /**
@@ -27,7 +26,12 @@ export function createInputCheck(
   tool: Pick<Tool, "name" | "inputSchema">,
   dialect: SchemaDialect = "draft-7",
 ): (input: unknown) => string | null {
-  const findIssues = readSchema(tool, dialect);
+  let findIssues: ReturnType<typeof createSchemaCheck>;
+  try {
+    findIssues = createSchemaCheck(tool.inputSchema, dialect);
+  } catch (cause) {
+    throw new TypeError(`The input schema of the tool ${tool.name} cannot be checked.`, { cause });
+  }
   return (input) => {
     const issues = findIssues(input);
     return issues === null ? null : describeMisfit(tool.name, issues);
@@ -40,22 +44,12 @@ export function complaintOfDepth(tool: string, input: unknown): string | null {
   return describeMisfit(tool, [`it is nested deeper than ${maximumDepth} levels`]);
 }
 
-function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item));
-}
-
 /** Formats validation issues as an error message for the model. */
 export function describeMisfit(tool: string, issues: readonly string[]): string {
   return `The input does not fit the tool ${tool}: ${issues.join("; ")}.`;
 }
 
-/**
- * Creates a check of values against a JSON Schema: it returns short error texts, or `null` if a value is
- * valid.
- *
- * @throws Error if the schema cannot be checked.
- */
+/** Creates a check that returns short error texts, or `null`. @throws Error for an unusable schema. */
 export function createSchemaCheck(
   schema: object,
   dialect: SchemaDialect,
@@ -81,15 +75,4 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return values.length === 0 || values.includes(null)
     ? issue.message
     : `Invalid input: expected one of ${values.join(", ")}`;
-}
-
-function readSchema(
-  tool: Pick<Tool, "name" | "inputSchema">,
-  dialect: SchemaDialect,
-): ReturnType<typeof createSchemaCheck> {
-  try {
-    return createSchemaCheck(tool.inputSchema, dialect);
-  } catch (cause) {
-    throw new TypeError(`The input schema of the tool ${tool.name} cannot be checked.`, { cause });
-  }
 }

@@ -3,7 +3,7 @@
 import type { ToolSettings } from "../core/app-settings.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { ToolDefinition } from "../core/ports/driven/tool.ts";
-import type { CallableTool } from "./call-tool.ts";
+import { type CallableTool, messageOf } from "./call-tool.ts";
 import { createInputCheck } from "./input-check.ts";
 import type { SourceTool } from "./tool-source.ts";
 
@@ -51,9 +51,12 @@ export class ToolMerger {
   #merge(tools: readonly SourceTool[]): MergedTools {
     const byName = new Map<string, CallableTool>();
     for (const tool of tools) {
-      const reason = byName.has(tool.name) ? "its name is taken" : reasonToOmit(tool);
-      if (reason === null) byName.set(tool.name, this.#callable(tool));
-      else this.#logger.warn({ app: this.#app, tool: tool.name.slice(0, 100), reason }, "a tool is left out");
+      const read = byName.has(tool.name) ? "its name is taken" : this.#read(tool);
+      if (typeof read !== "string") byName.set(tool.name, read);
+      else {
+        const fields = { app: this.#app, tool: tool.name.slice(0, 100), reason: read };
+        this.#logger.warn(fields, "a tool is left out");
+      }
     }
     this.#warnOfMissing(byName);
     const definitions = [...byName.values()].map(({ tool, effect }) => ({
@@ -89,21 +92,15 @@ export class ToolMerger {
     }
   }
 
-  #callable(tool: SourceTool): CallableTool {
+  /** Returns why a tool cannot be offered if it cannot. */
+  #read(tool: SourceTool): CallableTool | string {
+    if (!NAME_PATTERN.test(tool.name)) return "a tool's name has 1 to 64 of [a-zA-Z0-9_-]";
     const { effects } = this.#settings;
-    const configured = Object.hasOwn(effects, tool.name) ? effects[tool.name] : undefined;
-    return { tool, effect: configured ?? tool.effect, checkInput: tool.checkInput ?? createInputCheck(tool) };
-  }
-}
-
-/** Returns why a tool cannot be offered, or `null` if it can. */
-function reasonToOmit(tool: SourceTool): string | null {
-  if (!NAME_PATTERN.test(tool.name)) return "a tool's name has 1 to 64 of [a-zA-Z0-9_-]";
-  if (tool.checkInput !== undefined) return null;
-  try {
-    createInputCheck(tool);
-    return null;
-  } catch (error) {
-    return String(error instanceof Error ? error.message : error);
+    const effect = (Object.hasOwn(effects, tool.name) ? effects[tool.name] : undefined) ?? tool.effect;
+    try {
+      return { tool, effect, checkInput: tool.checkInput ?? createInputCheck(tool) };
+    } catch (error) {
+      return messageOf(error);
+    }
   }
 }

@@ -4,9 +4,10 @@ import type { ActionRequest } from "../core/action.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import { sameJson, type JsonValue } from "../core/json.ts";
-import type { PolicyDecision, ToolTurn } from "../core/ports/driven/tool.ts";
+import type { PolicyDecision } from "../core/ports/driven/tool.ts";
 import { type CallableTool, type CallScope, checkSafely, refusedCall, shownInput } from "./call-tool.ts";
 import { jsonBytes, toJson } from "./json-output.ts";
+import { within } from "./time-limit.ts";
 
 /** Bytes of JSON that a person can be asked to decide about. */
 const MAX_REQUEST_BYTES = 64 * 1_024;
@@ -83,23 +84,7 @@ function askFor(tool: string, shown: JsonValue, scope: CallScope): ActionRequest
 
 async function needsApproval(input: unknown, { rule, scope, clock }: ApprovalOptions): Promise<boolean> {
   if (typeof rule === "string") return rule === "always";
-  const stop = new AbortController();
-  const outOfTime = clock.sleep(RULE_TIMEOUT_MS, stop.signal).then(
-    () => true,
-    () => true,
-  );
-  try {
-    const decided: unknown = await Promise.race([applyRule(rule, input, scope.turn), outOfTime]);
-    return decided !== false;
-  } finally {
-    stop.abort();
-  }
-}
-
-async function applyRule(
-  rule: Exclude<ApprovalRule, string>,
-  input: unknown,
-  turn: ToolTurn,
-): Promise<unknown> {
-  return await rule(input, turn);
+  // An exception of the rule becomes a rejection.
+  const applied = (async (): Promise<unknown> => rule(input, scope.turn))();
+  return (await within(applied, true, { clock, ms: RULE_TIMEOUT_MS })) !== false;
 }

@@ -6,7 +6,7 @@
 
 import type { JsonValue } from "../core/json.ts";
 import { readings, withoutHexSeparators, withoutWhiteSpace, type DecodedText } from "./scrub/decoded-text.ts";
-import { folded, formsOf, MINIMUM_LENGTH, type SecretForms } from "./scrub/secret-forms.ts";
+import { folded, formsOf, MINIMUM_LENGTH } from "./scrub/secret-forms.ts";
 
 /** Replacements for a value. The first one is used that no value can contain or overlap. */
 const MARKS = ["[secret]", "<hidden>", "***", "###", "\u2588\u2588\u2588"];
@@ -31,81 +31,57 @@ export function createScrubber(values: Iterable<string>): Scrubber {
   const trimmed = [...new Set(values)].map((value) => value.trim()).filter((value) => value !== "");
   if (trimmed.length === 0) return (value) => value;
   const isLong = (value: string): boolean => value.length >= MINIMUM_LENGTH;
+  const forms = formsOf(trimmed.filter(isLong));
+  // Replaced as whole strings only.
   const short = trimmed.filter((value) => !isLong(value));
-  const text = new TextScrubber({
-    forms: formsOf(trimmed.filter(isLong)),
-    short: new Set(short.map(folded)),
-    shortInBase64: new Set(short.map(base64Of)),
-    mark: markFor(trimmed),
-  });
-  return (value) => scrub(value, text);
+  const wholes = new Set(short.map(folded));
+  const wholesInBase64 = new Set(short.map(base64Of));
+  const mark = markFor(trimmed);
+  return (value) =>
+    scrub(value, (original) => {
+      const covered = new Cover(original.length);
+      for (const reading of readings(original)) {
+        const plain = folded(reading.text);
+        const unbroken = withoutWhiteSpace(reading);
+        const base64 = inStandardAlphabet(unbroken.text);
+        if (wholes.has(plain.trim()) || wholesInBase64.has(withoutPadding(base64))) return mark;
+        forms.plain.findIn(plain, (_, start, end) => covered.add(reading, start, end));
+        const hex = withoutHexSeparators(reading);
+        if (hex !== null) {
+          forms.hex.findIn(hex.text.toLowerCase(), (_, start, end) => covered.add(hex, start, end));
+        }
+        forms.base64.findIn(base64, ({ before, after }, start, end) => {
+          covered.add(unbroken, ...widened(base64, start, end, before, after));
+        });
+      }
+      return covered.replaceIn(original, mark);
+    });
 }
 
-function scrub(value: JsonValue, text: TextScrubber): JsonValue {
-  switch (typeof value) {
-    case "string":
-      return text.scrub(value);
-    case "number": {
-      const digits = String(value);
-      const scrubbed = text.scrub(digits);
-      return scrubbed === digits ? value : scrubbed;
-    }
-    case "object":
-      if (value === null) return null;
-      if (Array.isArray(value)) return value.map((item) => scrub(item, text));
-      return scrubObject(value, text);
-    default:
-      return value;
+export function scrubText(scrub: Scrubber, text: string): string {
+  const scrubbed = scrub(text);
+  return typeof scrubbed === "string" ? scrubbed : "";
+}
+
+function scrub(value: JsonValue, replaceIn: (text: string) => string): JsonValue {
+  if (typeof value === "string") return replaceIn(value);
+  if (typeof value === "number") {
+    const digits = String(value);
+    const scrubbed = replaceIn(digits);
+    return scrubbed === digits ? value : scrubbed;
   }
-}
-
-function scrubObject(object: Readonly<Record<string, JsonValue>>, text: TextScrubber): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => scrub(item, replaceIn));
   const entries = new Map<string, JsonValue>();
-  for (const [key, item] of Object.entries(object)) {
-    const scrubbed = text.scrub(key);
+  for (const [key, item] of Object.entries(value)) {
+    const scrubbed = replaceIn(key);
     // Two keys may have become equal; keep both of their values.
     let name = scrubbed;
     for (let count = 2; entries.has(name); count += 1) name = `${scrubbed} ${count}`;
-    entries.set(name, scrub(item, text));
+    entries.set(name, scrub(item, replaceIn));
   }
   // Unlike assignment, `fromEntries` keeps `__proto__` an ordinary key.
   return Object.fromEntries(entries);
-}
-
-interface TextScrubberOptions {
-  readonly forms: SecretForms;
-  /** Short values to replace as whole strings, folded; and the same in base64. */
-  readonly short: ReadonlySet<string>;
-  readonly shortInBase64: ReadonlySet<string>;
-  readonly mark: string;
-}
-
-class TextScrubber {
-  readonly #options: TextScrubberOptions;
-
-  constructor(options: TextScrubberOptions) {
-    this.#options = options;
-  }
-
-  scrub(original: string): string {
-    const { forms, short, shortInBase64, mark } = this.#options;
-    const covered = new Cover(original.length);
-    for (const reading of readings(original)) {
-      const plain = folded(reading.text);
-      const unbroken = withoutWhiteSpace(reading);
-      const base64 = inStandardAlphabet(unbroken.text);
-      if (short.has(plain.trim()) || shortInBase64.has(withoutPadding(base64))) return mark;
-      forms.plain.findIn(plain, (_, start, end) => covered.add(reading, start, end));
-      const hex = withoutHexSeparators(reading);
-      if (hex !== null) {
-        forms.hex.findIn(hex.text.toLowerCase(), (_, start, end) => covered.add(hex, start, end));
-      }
-      forms.base64.findIn(base64, ({ before, after }, start, end) => {
-        covered.add(unbroken, ...widened(base64, start, end, before, after));
-      });
-    }
-    return covered.replaceIn(original, mark);
-  }
 }
 
 /** Extends the span to neighbouring base64 characters that hold bits of the value. */
@@ -137,8 +113,8 @@ class Cover {
   add(reading: DecodedText, start: number, end: number): void {
     this.#changes ??= new Int32Array(this.#length + 1);
     const [first, last] = reading.originOf(start, end);
-    this.#change(first, 1);
-    this.#change(last, -1);
+    this.#changes[first] = (this.#changes[first] ?? 0) + 1;
+    this.#changes[last] = (this.#changes[last] ?? 0) - 1;
   }
 
   replaceIn(original: string, mark: string): string {
@@ -154,21 +130,13 @@ class Cover {
     }
     return text + original.slice(from);
   }
-
-  #change(index: number, by: number): void {
-    if (this.#changes !== null) this.#changes[index] = (this.#changes[index] ?? 0) + by;
-  }
 }
 
 function markFor(values: readonly string[]): string {
-  const isSafe = (mark: string): boolean =>
-    values
-      .map(folded)
-      .every(
-        (value) =>
-          !mark.includes(value) && !value.includes(mark.slice(0, 1)) && !value.includes(mark.slice(-1)),
-      );
-  return MARKS.find(isSafe) ?? "";
+  const plain = values.map(folded);
+  const fits = (mark: string, value: string): boolean =>
+    !mark.includes(value) && !value.includes(mark.slice(0, 1)) && !value.includes(mark.slice(-1));
+  return MARKS.find((mark) => plain.every((value) => fits(mark, value))) ?? "";
 }
 
 function base64Of(value: string): string {

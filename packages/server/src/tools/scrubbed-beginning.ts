@@ -5,8 +5,7 @@ import type { JsonValue } from "../core/json.ts";
 import { SECRET_MAX } from "../core/secret-values.ts";
 import { cleanText } from "../core/text.ts";
 import { cutText, fitJson, jsonBytes } from "./json-output.ts";
-
-type Scrub = (value: JsonValue) => JsonValue;
+import { scrubText, type Scrubber } from "./scrub.ts";
 
 /** Longest encoding of a secret, in characters: every character as an escape within an escape. */
 const MARGIN = 16 * SECRET_MAX;
@@ -29,14 +28,13 @@ export class Beginning {
  * Returns a text of at most `limit` bytes as JSON, with a note that it was cut. Leaves no partial secret at
  * the cut, nor where reading ended.
  */
-export function scrubbedBeginning({ text, bytes }: Beginning, limit: number, scrub: Scrub): string {
-  const scrubbed = scrub(cleanText(text.slice(0, limit + 2 * MARGIN).toWellFormed()));
-  const known = typeof scrubbed === "string" ? scrubbed.slice(0, -MARGIN) : "";
-  return cutText(known.toWellFormed(), limit, `more than ${bytes} bytes`);
+export function scrubbedBeginning({ text, bytes }: Beginning, limit: number, scrub: Scrubber): string {
+  const scrubbed = scrubText(scrub, cleanText(text.slice(0, limit + 2 * MARGIN)));
+  return cutText(scrubbed.slice(0, -MARGIN).toWellFormed(), limit, `more than ${bytes} bytes`);
 }
 
 /** Returns `fitJson` of the scrubbed value. Leaves no partial secret at the cut. */
-export function scrubbedToFit(value: JsonValue, limit: number, scrub: Scrub): JsonValue {
+export function scrubbedToFit(value: JsonValue, limit: number, scrub: Scrubber): JsonValue {
   const size = jsonBytes(value);
   if (size <= limit + MARGIN) return fitJson(scrub(value), limit);
   return fitJson(scrub(new Shortener(limit, scrub).shorten(value)), limit, size);
@@ -45,9 +43,9 @@ export function scrubbedToFit(value: JsonValue, limit: number, scrub: Scrub): Js
 /** Keeps the first parts of a value, up to a number of characters. */
 class Shortener {
   #left: number;
-  readonly #scrub: Scrub;
+  readonly #scrub: Scrubber;
 
-  constructor(characters: number, scrub: Scrub) {
+  constructor(characters: number, scrub: Scrubber) {
     this.#left = characters;
     this.#scrub = scrub;
   }
@@ -78,7 +76,8 @@ class Shortener {
     this.#left -= text.length + 1;
     if (text.length <= left + MARGIN) return text;
     // A secret that the slice cuts off lies in its last MARGIN characters and is not recognised: drop them.
-    const scrubbed = this.#scrub(text.slice(0, left + MARGIN).toWellFormed());
-    return typeof scrubbed === "string" ? scrubbed.slice(0, -MARGIN).toWellFormed() : "";
+    return scrubText(this.#scrub, text.slice(0, left + MARGIN).toWellFormed())
+      .slice(0, -MARGIN)
+      .toWellFormed();
   }
 }

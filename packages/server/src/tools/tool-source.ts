@@ -1,5 +1,4 @@
-// Sources of an App's tools: built-in tools, the configuration file, and remote servers. The toolset merges
-// them.
+// Sources of an App's tools: built-in tools, the configuration file, and remote servers.
 
 import { createHash } from "node:crypto";
 import type { JsonValue } from "../core/json.ts";
@@ -44,9 +43,9 @@ export interface ToolSource {
    */
   list(scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]>;
   /** Marks the source as replaced. Running turns may still call its tools; unused connections are closed. */
-  retire(): void;
+  retire?(): void;
   /** Closes all connections at once. */
-  close(): Promise<void>;
+  close?(): Promise<void>;
 }
 
 /** A source as configured. A reload keeps the source, with its connections, if its key is unchanged. */
@@ -58,13 +57,7 @@ export interface SourcePlan {
 
 /** A source whose tools never change. */
 export function fixedSource(label: string, tools: readonly SourceTool[]): SourcePlan {
-  const source = {
-    label,
-    list: () => Promise.resolve(tools),
-    retire: () => undefined,
-    close: () => Promise.resolve(),
-  };
-  return { key: null, create: () => source };
+  return { key: null, create: () => ({ label, list: () => Promise.resolve(tools) }) };
 }
 
 interface StandInOptions extends UnavailableTools {

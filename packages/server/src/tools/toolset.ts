@@ -16,7 +16,6 @@ import {
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SecretVault, OpenSecrets } from "../core/ports/driven/secret-store.ts";
-import type { JsonValue } from "../core/json.ts";
 import { decideCall } from "./policy-decision.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
 import { type MergedTools, NO_TOOLS, ToolMerger } from "./merged-tools.ts";
@@ -82,7 +81,7 @@ export class AppTools implements Toolset, ToolSourceReports {
     const replaced = [...before.values()]
       .flatMap(({ sources }) => sources.map(({ source }) => source))
       .filter((source) => !kept.has(source));
-    for (const source of replaced) source.retire();
+    for (const source of replaced) source.retire?.();
     const used = this.#retired.filter((source) => source.deref() !== undefined);
     this.#retired = [...used, ...replaced.map((source) => new WeakRef(source))];
   }
@@ -90,11 +89,8 @@ export class AppTools implements Toolset, ToolSourceReports {
   async open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools> {
     const { clock, logger, vault } = this.#options;
     const app = this.#apps.get(turn.app);
-    if (app === undefined) {
-      const scope = await openScope(turn, { declared: new Set(), vault: null, logger });
-      return new ToolsOfTurn(NO_TOOLS, { scope, clock, approvals: {} });
-    }
-    const scope = await openScope(turn, { declared: app.declared, vault, logger });
+    const scope = await openScope(turn, { declared: app?.declared ?? new Set(), vault, logger });
+    if (app === undefined) return new ToolsOfTurn(NO_TOOLS, { scope, clock, approvals: {} });
     const lists = app.sources.map(({ source }) => this.#list(source, scope, signal));
     const joined = app.merger.merge(await Promise.all(lists));
     return new ToolsOfTurn(joined, { scope, clock, approvals: app.settings.tools.approvals });
@@ -110,7 +106,7 @@ export class AppTools implements Toolset, ToolSourceReports {
     this.#apps = new Map();
     const retired = this.#retired.flatMap((source) => source.deref() ?? []);
     this.#retired = [];
-    await Promise.allSettled([...sources, ...retired].map((source) => source.close()));
+    await Promise.allSettled([...sources, ...retired].map((source) => source.close?.()));
     await this.#options.onClosed?.();
   }
 
@@ -120,12 +116,8 @@ export class AppTools implements Toolset, ToolSourceReports {
       return same ?? { key, source: create() };
     });
     const declared = new Set(settings.secrets.map((slot) => slot.name));
-    return {
-      settings,
-      declared,
-      merger: new ToolMerger(name, settings.tools, this.#options.logger),
-      sources,
-    };
+    const merger = new ToolMerger(name, settings.tools, this.#options.logger);
+    return { settings, declared, merger, sources };
   }
 
   async #list(source: ToolSource, scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]> {
@@ -221,19 +213,15 @@ class SourceReports {
   }
 }
 
-const NO_SECRETS: OpenSecrets = new Map();
-
-interface SecretOptions {
+interface SecretOptions extends Pick<AppToolsOptions, "vault" | "logger"> {
   /** Names of the secrets that the App declares. */
   readonly declared: ReadonlySet<string>;
-  readonly vault: SecretVault | null;
-  readonly logger: Logger;
 }
 
 /** Opens the client's secrets for the App. Never rejects: unreadable secrets fail when a tool needs them. */
 async function openScope(turn: ToolTurn, options: SecretOptions): Promise<CallScope> {
   const { declared, vault, logger } = options;
-  let values: OpenSecrets | null = NO_SECRETS;
+  let values: OpenSecrets | null = new Map();
   if (declared.size > 0 && turn.clientId !== null && vault !== null) {
     values = await vault.open(turn.app, turn.clientId).catch((error: unknown) => {
       logger.warn({ app: turn.app, err: error }, "the secrets of a turn's client cannot be read");
@@ -250,10 +238,6 @@ async function openScope(turn: ToolTurn, options: SecretOptions): Promise<CallSc
       if (value === undefined) throw new SecretMissing(name);
       return value;
     },
-    scrub: opened === null || opened.size === 0 ? unchanged : createScrubber([...opened.values()]),
+    scrub: createScrubber(opened?.values() ?? []),
   };
-}
-
-function unchanged(value: JsonValue): JsonValue {
-  return value;
 }

@@ -57,9 +57,7 @@ export function createTools(config: Config, { clock, logger, vault }: ToolFounda
       "built-in tools",
       tools.builtIn.flatMap((name) => builtIn[name] ?? []),
     ),
-    ...(tools.wallet === null
-      ? []
-      : [fixedSource("wallet tools", createWalletTools(tools.wallet, { clock }))]),
+    ...(tools.wallet === null ? [] : [fixedSource("wallet tools", createWalletTools(tools.wallet, clock))]),
     ...Object.entries(tools.mcp).map(([server, settings]) =>
       planMcpServer(server, settings, { clock, logger, effects: tools.effects }),
     ),

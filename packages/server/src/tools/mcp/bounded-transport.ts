@@ -9,6 +9,8 @@ import type {
   Tool as ListedTool,
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../core/ports/driven/clock.ts";
+import { isDeeperThan } from "../json-output.ts";
+import { within } from "../time-limit.ts";
 
 /** Maximum number of messages from one server within ten seconds. */
 export const MAX_MESSAGES = 5_000;
@@ -103,16 +105,11 @@ export class BoundedTransport implements Transport {
   async #endSession(): Promise<void> {
     const inner: Transport & { readonly terminateSession?: () => Promise<void> } = this.#inner;
     if (inner.terminateSession === undefined || inner.sessionId === undefined) return;
-    const stop = new AbortController();
-    const timeout = this.#clock.sleep(END_SESSION_MS, stop.signal);
-    await Promise.race([inner.terminateSession(), timeout]).catch(() => undefined);
-    stop.abort();
-    await timeout.catch(() => undefined);
+    const ended = inner.terminateSession().catch(() => undefined);
+    await within(ended, undefined, { clock: this.#clock, ms: END_SESSION_MS });
   }
 
-  /**
-   * Aborts the connection of a cancelled request: the server may ignore the cancellation and keep it open.
-   */
+  /** Aborts the connection of a cancelled request: the server may ignore the cancellation. */
   #abortCancelled(message: JSONRPCNotification): void {
     const id = message.method === "notifications/cancelled" ? message.params?.["requestId"] : undefined;
     if (typeof id !== "string" && typeof id !== "number") return;
@@ -176,10 +173,8 @@ const MARK = "colloquy/too-deep";
 function withoutDeepTools(message: JSONRPCMessage): JSONRPCMessage {
   if (!("result" in message)) return message;
   const tools = (message.result as { readonly tools?: unknown } | null)?.tools;
-  if (!Array.isArray(tools) || !tools.some((tool) => isDeeper(tool, MAX_DEPTH))) return message;
-  const flat: readonly unknown[] = tools.map((tool: unknown) =>
-    isDeeper(tool, MAX_DEPTH) ? flatten(tool) : tool,
-  );
+  if (!Array.isArray(tools) || !tools.some((tool) => isDeeperThan(MAX_DEPTH, tool))) return message;
+  const flat = tools.map((tool: unknown) => (isDeeperThan(MAX_DEPTH, tool) ? flatten(tool) : tool));
   return { ...message, result: { ...message.result, tools: flat } };
 }
 
@@ -190,14 +185,6 @@ export function isTooDeep({ _meta }: ListedTool): boolean {
 function flatten(tool: unknown): unknown {
   // Only an object or array can be too deep.
   const { name } = tool as { readonly name?: unknown };
-  return {
-    name: typeof name === "string" ? name : "",
-    inputSchema: { type: "object" },
-    _meta: { [MARK]: true },
-  };
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+  const plainName = typeof name === "string" ? name : "";
+  return { name: plainName, inputSchema: { type: "object" }, _meta: { [MARK]: true } };
 }

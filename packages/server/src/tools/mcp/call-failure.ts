@@ -11,7 +11,7 @@ import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import { messageOf } from "../call-tool.ts";
 import { STREAM_ENDED } from "./bounded-transport.ts";
 import { ANSWER_CUT } from "./cut-answer.ts";
-import { McpBroken, McpCut, McpRefusal, SessionLost } from "./mcp-failure.ts";
+import { McpBroken, McpCut, SessionLost } from "./mcp-failure.ts";
 
 /** SDK errors for responses that the protocol does not allow. */
 const NOT_ALLOWED: ReadonlySet<SdkErrorCode> = new Set([
@@ -56,7 +56,7 @@ export function describeCallFailure(error: unknown, call: FailedCall): CallFailu
   // Some servers answer 400 instead of 404 for an unknown session.
   const connection = hasSession && status === 400 ? "doubtful" : "stands";
   const isFault = !(error instanceof ProtocolError) && (status === null || status >= 500);
-  return { failure: new McpRefusal(message, options), connection, isFault };
+  return { failure: new Error(message, options), connection, isFault };
 }
 
 /** Returns true if the server responded, even with an error: no reconnect delay is needed then. */

@@ -5,6 +5,7 @@ import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import type { Scrubber } from "../scrub.ts";
+import { within } from "../time-limit.ts";
 import { failureText, McpUnavailable, SessionLost } from "./mcp-failure.ts";
 import { ReconnectPlan } from "./reconnect-plan.ts";
 import { ToolList } from "./tool-list.ts";
@@ -12,6 +13,7 @@ import { NO_TIMEOUT_MS } from "./open-client.ts";
 
 /** Time limit in milliseconds for connecting and the first list of tools. */
 const CONNECT_MS = 30_000;
+const IDLE_MS = 5 * 60_000;
 
 export interface McpConnectionOptions {
   /** Name of the server in the configuration. */
@@ -22,11 +24,8 @@ export interface McpConnectionOptions {
   /** Returns a number from 0 to 1. */
   readonly random: () => number;
   readonly open: (signal: AbortSignal, onToolsChanged: () => void) => Promise<Client>;
-  /** Whether to reconnect in the background after a loss. */
-  readonly isKept: boolean;
-  /** Closes the connection after this many milliseconds without use; `null` for never. */
-  readonly idleMs: number | null;
-  readonly onIdle: () => void;
+  /** Called when an unused connection was closed; `null` to keep it open, and reconnect in the background. */
+  readonly onIdle: (() => void) | null;
 }
 
 export class McpConnection {
@@ -46,12 +45,12 @@ export class McpConnection {
   #waiting = 0;
 
   constructor(options: McpConnectionOptions) {
-    const { server, clock, logger, random, isKept } = options;
+    const { server, clock, logger, random, onIdle } = options;
     this.#options = options;
     this.scrub = options.scrub;
     const onDue = (): void => void this.#connect().catch(() => undefined);
-    this.#plan = new ReconnectPlan({ clock, random, onDue: isKept ? onDue : null });
-    this.#idleMs = options.idleMs;
+    this.#plan = new ReconnectPlan({ clock, random, onDue: onIdle === null ? onDue : null });
+    this.#idleMs = onIdle === null ? null : IDLE_MS;
     this.#list = new ToolList({
       clock,
       onLeftOut: (reason) =>
@@ -73,7 +72,9 @@ export class McpConnection {
     const client = this.#client;
     if (client === null) {
       const connected = this.#connect().catch(() => undefined);
-      if (this.#list.tools === null && !this.#plan.hasFailed) await this.#waitFor(connected, waitMs, signal);
+      if (this.#list.tools === null && !this.#plan.hasFailed) {
+        await within(connected, undefined, { clock: this.#options.clock, ms: waitMs, signal });
+      }
     } else if (this.#list.isStale) this.#list.renew(client, this.#end.signal);
     return this.#list.tools;
   }
@@ -129,7 +130,7 @@ export class McpConnection {
     { effect, signal }: McpCall,
   ): Promise<Error> {
     const { server } = this.#options;
-    // Imported here because it needs the SDK, which is loaded by now.
+    // Imported on demand, with the SDK.
     const { describeCallFailure } = await import("./call-failure.ts");
     const { failure, connection, isFault } = describeCallFailure(error, { server, effect, hasSession });
     if (isFault && !signal.aborted) this.#warn(error, "a call to an MCP server has failed");
@@ -228,17 +229,8 @@ export class McpConnection {
       const client = this.#client;
       this.#client = null;
       if (client !== null) void client.close().catch(() => undefined);
-      this.#options.onIdle();
+      this.#options.onIdle?.();
     });
-  }
-
-  async #waitFor(promise: Promise<unknown>, ms: number, signal: AbortSignal): Promise<void> {
-    const stop = new AbortController();
-    const sleep = this.#options.clock
-      .sleep(ms, AbortSignal.any([stop.signal, signal]))
-      .catch(() => undefined);
-    await Promise.race([promise, sleep]);
-    stop.abort();
   }
 }
 

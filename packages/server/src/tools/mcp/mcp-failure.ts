@@ -1,15 +1,14 @@
 // Errors of failed calls. The messages are for the model; addresses and causes are for the log.
 
 import type { ToolEffect } from "../../core/ports/driven/tool.ts";
-import type { JsonValue } from "../../core/json.ts";
 import { cleanText } from "../../core/text.ts";
 import { messageOf } from "../call-tool.ts";
+import { scrubText, type Scrubber } from "../scrub.ts";
 
 /** The server could not be reached, so nothing was called. */
 export class McpUnavailable extends Error {
   constructor(server: string, options?: ErrorOptions) {
     super(`The MCP server "${server}" cannot be reached at the moment. The tool was not called.`, options);
-    this.name = "McpUnavailable";
   }
 }
 
@@ -18,15 +17,6 @@ export class McpBroken extends Error {
   constructor(server: string, effect: ToolEffect, options?: ErrorOptions) {
     const what = `The connection to the MCP server "${server}" broke before the tool answered.`;
     super(effect === "read" ? what : `${what} It may have had its effect.`, options);
-    this.name = "McpBroken";
-  }
-}
-
-/** The server rejected the call, or its response violates the protocol. */
-export class McpRefusal extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "McpRefusal";
   }
 }
 
@@ -40,7 +30,6 @@ export class McpCut extends Error {
 
   constructor(head: string, options?: ErrorOptions) {
     super("The answer is too large to be read.", options);
-    this.name = "McpCut";
     this.head = head;
   }
 }
@@ -52,14 +41,13 @@ const MAX_LENGTH = 500;
  * Returns the messages of an error and its causes, for the log. The error itself is never logged: it may
  * quote keys that the server repeated.
  */
-export function failureText(error: unknown, scrub: (value: JsonValue) => JsonValue): string {
+export function failureText(error: unknown, scrub: Scrubber): string {
   const texts: string[] = [];
   for (let cause = error; cause !== undefined && texts.length < MAX_CAUSES; cause = causeOf(cause)) {
     const text = messageOf(cause);
     if (text !== "" && !texts.includes(text)) texts.push(text);
   }
-  const scrubbed = scrub(cleanText(texts.join(": ")));
-  return (typeof scrubbed === "string" ? scrubbed : "").slice(0, MAX_LENGTH);
+  return scrubText(scrub, cleanText(texts.join(": "))).slice(0, MAX_LENGTH);
 }
 
 function causeOf(error: unknown): unknown {

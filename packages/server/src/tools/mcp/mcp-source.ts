@@ -7,7 +7,7 @@ import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import { SecretMissing, type ToolContext, type ToolEffect } from "../../core/ports/driven/tool.ts";
 import { cleanText } from "../../core/text.ts";
-import type { Scrubber } from "../scrub.ts";
+import { scrubText, type Scrubber } from "../scrub.ts";
 import { messageOf } from "../call-tool.ts";
 import {
   toolNameOf,
@@ -20,7 +20,7 @@ import {
 } from "../tool-source.ts";
 import { fillSecrets, secretsIn, ownScrubber } from "../secret-headers.ts";
 import { failureText, McpUnavailable } from "./mcp-failure.ts";
-import { McpConnection, type McpConnectionOptions } from "./mcp-connection.ts";
+import { McpConnection } from "./mcp-connection.ts";
 import { readMcpTool } from "./mcp-tool.ts";
 import { openClient } from "./open-client.ts";
 
@@ -28,7 +28,7 @@ import { openClient } from "./open-client.ts";
 const FIRST_LIST_MS = 5_000;
 /** Maximum length of a logged stderr line in characters. */
 const MAX_LOGGED_LINE = 1_000;
-const CLIENT_IDLE_MS = 5 * 60_000;
+/** Maximum number of connected clients of one server. */
 const MAX_CLIENTS = 200;
 
 export interface McpOptions {
@@ -127,40 +127,31 @@ class McpSource implements ToolSource {
 function connectionsTo(server: string, settings: McpServerSettings, options: McpOptions): Connections {
   const { clock, logger, random = Math.random } = options;
   const connect = (
-    headers: Readonly<Record<string, string>>,
+    headers: Headers,
     secrets: readonly string[],
-    kept: Pick<McpConnectionOptions, "isKept" | "idleMs" | "onIdle">,
+    onIdle: (() => void) | null,
   ): McpConnection => {
     const scrub = ownScrubber(settings, secrets);
-    const onErrorLine = (line: string): void => {
-      const scrubbed = scrub(cleanText(line));
-      const fields = { server, line: typeof scrubbed === "string" ? scrubbed.slice(0, MAX_LOGGED_LINE) : "" };
-      logger.debug(fields, "an MCP server says");
-    };
+    const onErrorLine = (line: string): void =>
+      logger.debug(
+        { server, line: scrubText(scrub, cleanText(line)).slice(0, MAX_LOGGED_LINE) },
+        "an MCP server says",
+      );
     return new McpConnection({
       scrub,
       server,
       clock,
       logger,
       random,
-      ...kept,
+      onIdle,
       open: (signal, onToolsChanged) =>
         openClient({ settings, headers, clock, signal, onToolsChanged, onErrorLine }),
     });
   };
   const headers = settings.transport === "http" ? settings.headers.reveal() : {};
-  const slots = secretsIn(headers);
-  if (slots.length === 0) {
-    return oneConnection(connect(headers, [], { isKept: true, idleMs: null, onIdle: () => undefined }));
-  }
-  return new ClientConnections({
-    headersFor: (scope) => fillSecrets(headers, scope),
-    open: (filled, scope, onIdle) => {
-      const secrets = slots.map((slot) => scope.secret(slot));
-      return connect(filled, secrets, { isKept: false, idleMs: CLIENT_IDLE_MS, onIdle });
-    },
-    limit: MAX_CLIENTS,
-  });
+  if (secretsIn(headers).length > 0) return new ClientConnections(headers, connect);
+  const connection = connect(headers, [], null);
+  return { for: () => connection, retire: () => connection.retire(), close: () => connection.close() };
 }
 
 /** Returns a digest, because headers and environment are secret. */
@@ -182,46 +173,28 @@ interface Connections {
   close(): Promise<void>;
 }
 
-function oneConnection(connection: McpConnection): Connections {
-  return {
-    for: () => connection,
-    retire: () => connection.retire(),
-    close: () => connection.close(),
-  };
-}
-
-interface ClientConnectionsOptions {
-  /** Returns the server's headers with the secrets of the turn's client. Throws `SecretMissing`. */
-  readonly headersFor: (scope: ToolScope) => Readonly<Record<string, string>>;
-  readonly open: (
-    headers: Readonly<Record<string, string>>,
-    scope: ToolScope,
-    onIdle: () => void,
-  ) => McpConnection;
-  /** Maximum number of connected clients. */
-  readonly limit: number;
-}
-
-interface ClientConnection {
-  readonly headers: string;
-  readonly connection: McpConnection;
-}
+type Headers = Readonly<Record<string, string>>;
+/** Opens a connection; `secrets` are the client's secrets in the headers. */
+type Connect = (headers: Headers, secrets: readonly string[], onIdle: () => void) => McpConnection;
 
 /** One connection per client; the least recently used idle one makes room for a new one. */
 class ClientConnections implements Connections {
-  readonly #options: ClientConnectionsOptions;
+  readonly #headers: Headers;
+  readonly #connect: Connect;
   /** Keyed by client id, least recently used first. */
-  readonly #open = new Map<string, ClientConnection>();
+  readonly #open = new Map<string, { readonly headers: string; readonly connection: McpConnection }>();
   #isRetired = false;
   #isClosed = false;
 
-  constructor(options: ClientConnectionsOptions) {
-    this.#options = options;
+  /** @param headers with the places of the secrets of a turn's client. */
+  constructor(headers: Headers, connect: Connect) {
+    this.#headers = headers;
+    this.#connect = connect;
   }
 
   for(scope: ToolScope): McpConnection {
     if (this.#isClosed) throw new Error("The service does not use this server any more.");
-    const filled = this.#options.headersFor(scope);
+    const filled = fillSecrets(this.#headers, scope);
     const headers = JSON.stringify(filled);
     const client = scope.turn.clientId ?? "";
     const known = this.#open.get(client);
@@ -233,7 +206,10 @@ class ClientConnections implements Connections {
     // The client has changed a secret.
     known?.connection.retire();
     this.#makeRoom();
-    const connection = this.#options.open(filled, scope, () => this.#forget(client, connection));
+    const secrets = secretsIn(this.#headers).map((slot) => scope.secret(slot));
+    const connection = this.#connect(filled, secrets, () => {
+      if (this.#open.get(client)?.connection === connection) this.#open.delete(client);
+    });
     this.#open.set(client, { headers, connection });
     if (this.#isRetired) connection.retire();
     return connection;
@@ -252,7 +228,7 @@ class ClientConnections implements Connections {
   }
 
   #makeRoom(): void {
-    if (this.#open.size < this.#options.limit) return;
+    if (this.#open.size < MAX_CLIENTS) return;
     for (const [client, { connection }] of this.#open) {
       if (connection.isBusy) continue;
       this.#open.delete(client);
@@ -260,9 +236,5 @@ class ClientConnections implements Connections {
       return;
     }
     throw new Error("Too many users of this server are being served at the moment. Try again later.");
-  }
-
-  #forget(client: string, connection: McpConnection): void {
-    if (this.#open.get(client)?.connection === connection) this.#open.delete(client);
   }
 }

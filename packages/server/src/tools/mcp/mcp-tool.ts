@@ -6,7 +6,7 @@ import { isJsonObject, type JsonValue } from "../../core/json.ts";
 import type { ToolContext, ToolEffect } from "../../core/ports/driven/tool.ts";
 import { cleanText } from "../../core/text.ts";
 import { createInputCheck, createSchemaCheck } from "../input-check.ts";
-import type { Scrubber } from "../scrub.ts";
+import { scrubText, type Scrubber } from "../scrub.ts";
 import { toolNameOf, type SourceTool } from "../tool-source.ts";
 import { checkableSchema, sanitizeSchema } from "./sanitize-schema.ts";
 import { readBeginning } from "./cut-answer.ts";
@@ -35,7 +35,7 @@ export function readMcpTool(
   listed: ListedTool,
   { connect, scrub, effects }: McpToolOptions,
 ): SourceTool {
-  const name = toolNameOf(server, textOf(scrub(listed.name)));
+  const name = toolNameOf(server, scrubText(scrub, listed.name));
   const inputSchema = scrub(sanitizeSchema(listed.inputSchema as JsonValue)) as JSONSchema7;
   const checkable = checkableSchema(listed.inputSchema as JsonValue) as JSONSchema7;
   const announced = announcedOutput(listed);
@@ -43,7 +43,7 @@ export function readMcpTool(
   const effect = (Object.hasOwn(effects, name) ? effects[name] : undefined) ?? claimed;
   return {
     name,
-    description: cut(textOf(scrub(cleanText(listed.description ?? listed.title ?? "")))),
+    description: cut(scrubText(scrub, cleanText(listed.description ?? listed.title ?? ""))),
     inputSchema,
     effect: claimed,
     scrub,
@@ -83,10 +83,6 @@ function announcedOutput({ outputSchema }: ListedTool): AnnouncedOutput | null {
   }
 }
 
-function textOf(value: JsonValue): string {
-  return typeof value === "string" ? value : "";
-}
-
 function cut(description: string): string {
   return description.length > MAX_DESCRIPTION
     ? `${description.slice(0, MAX_DESCRIPTION).toWellFormed()}…`
@@ -94,14 +90,6 @@ function cut(description: string): string {
 }
 
 const MAX_BLOCKS = 200;
-
-/** A result that the server marks as an error, with the server's message. */
-class McpToolError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "McpToolError";
-  }
-}
 
 /** Returns the violations of the tool's announced output schema; `null` for none. */
 type AnnouncedOutput = (value: unknown) => readonly string[] | null;
@@ -111,19 +99,19 @@ type AnnouncedOutput = (value: unknown) => readonly string[] | null;
  * only repeat it as text; a single text block becomes a string.
  *
  * @param announced `null` for a tool without an output schema.
- * @throws McpToolError for a result marked as an error, and for structured content that is missing or
+ * @throws Error for a result marked as an error, and for structured content that is missing or
  *   violates the announced schema.
  */
 function readResult(result: CallToolResult, announced: AnnouncedOutput | null): unknown {
   const described = describeContent(result.content);
   const text = typeof described === "string" ? described : JSON.stringify(described);
-  if (result.isError === true) throw new McpToolError(text);
+  if (result.isError === true) throw new Error(text);
   const { structuredContent } = result;
   if (structuredContent === undefined && announced === null) return described;
   const issues =
     structuredContent === undefined ? ["there is no structured content"] : announced?.(structuredContent);
   if (issues === null || issues === undefined) return structuredContent;
-  throw new McpToolError(
+  throw new Error(
     `The tool ran, but its answer is not what it has announced (${issues.join("; ")}). It said: ${text}`,
   );
 }

@@ -13,6 +13,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { Clock } from "../../core/ports/driven/clock.ts";
+import { within } from "../time-limit.ts";
 import { MAX_MESSAGES, FlowLimit } from "./bounded-transport.ts";
 import { cutAnswer, idOfAnswer, MAX_MESSAGE_BYTES, HEAD_BYTES, TAIL_BYTES } from "./cut-answer.ts";
 
@@ -27,9 +28,7 @@ const EXIT_TIMEOUT_MS = 1_000;
 export interface StdioOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /**
-   * Added to the variables that a program needs (`PATH`, `HOME`, …); no others of this service are passed on.
-   */
+  /** Added to those that a program needs (`PATH`, `HOME`, …); no others of this service are passed on. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /** Called with lines of the server's stderr. */
@@ -81,7 +80,7 @@ export class StdioTransport implements Transport {
     child.on("error", (error) => this.onerror?.(error));
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
-    new ErrorOutput(onErrorLine).follow(child.stderr);
+    passLines(child.stderr, onErrorLine);
     await spawned;
   }
 
@@ -108,15 +107,9 @@ export class StdioTransport implements Transport {
     this.#end(child);
   }
 
-  async #hasExited(): Promise<boolean> {
-    const stop = new AbortController();
-    const timeout = this.#options.clock.sleep(EXIT_TIMEOUT_MS, stop.signal).then(
-      () => false,
-      () => false,
-    );
-    const exited = await Promise.race([this.#exited.then(() => true), timeout]);
-    stop.abort();
-    return exited;
+  #hasExited(): Promise<boolean> {
+    const exited = this.#exited.then(() => true);
+    return within(exited, false, { clock: this.#options.clock, ms: EXIT_TIMEOUT_MS });
   }
 
   #read(chunk: Buffer): void {
@@ -173,40 +166,24 @@ const MAX_ERROR_LINE = 16 * 1_024;
 const MAX_ERROR_LINES = 1_000;
 
 /**
- * Splits the stderr of a process into lines. Lines are passed on whole or not at all, because the scrubber
+ * Passes on the stderr of a process line by line. Lines are passed on whole or not at all, because the scrubber
  * could not find a partial key. Output after `MAX_ERROR_LINES` is discarded.
  */
-class ErrorOutput {
-  readonly #onLine: (line: string) => void;
-  #rest = "";
-  #lines = 0;
-
-  constructor(onLine: (line: string) => void) {
-    this.#onLine = onLine;
-  }
-
-  follow(stream: Readable): void {
-    stream.setEncoding("utf8");
-    stream.on("error", () => undefined);
-    stream.on("data", (text: string) => this.#take(text));
-  }
-
-  #take(text: string): void {
-    if (this.#lines > MAX_ERROR_LINES) return;
-    const lines = (this.#rest + text).split("\n");
-    this.#rest = (lines.pop() ?? "").slice(0, MAX_ERROR_LINE + 1);
-    for (const line of lines) this.#tell(line.trimEnd());
-  }
-
-  #tell(line: string): void {
-    if (line === "" || this.#lines > MAX_ERROR_LINES) return;
-    this.#lines += 1;
-    if (this.#lines > MAX_ERROR_LINES) this.#onLine("[no more of this process is logged]");
-    else
-      this.#onLine(
-        line.length > MAX_ERROR_LINE ? `[a line of more than ${MAX_ERROR_LINE} characters]` : line,
-      );
-  }
+function passLines(stream: Readable, onLine: (line: string) => void): void {
+  let rest = "";
+  let count = 0;
+  stream.setEncoding("utf8");
+  stream.on("error", () => undefined);
+  stream.on("data", (text: string) => {
+    if (count > MAX_ERROR_LINES) return;
+    const lines = (rest + text).split("\n");
+    rest = (lines.pop() ?? "").slice(0, MAX_ERROR_LINE + 1);
+    for (const line of lines.map((line) => line.trimEnd()).filter((line) => line !== "")) {
+      count += 1;
+      if (count > MAX_ERROR_LINES) return onLine("[no more of this process is logged]");
+      onLine(line.length > MAX_ERROR_LINE ? `[a line of more than ${MAX_ERROR_LINE} characters]` : line);
+    }
+  });
 }
 
 interface OutputLine {

@@ -4,6 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import type SwaggerParser from "@apidevtools/swagger-parser";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import type { Outbound } from "../outbound/outbound.ts";
+import { messageOf } from "../call-tool.ts";
 import { listAt, objectAt, textAt } from "./fields.ts";
 
 export interface OpenApiDocument {
@@ -80,7 +81,7 @@ async function parse(text: string): Promise<JsonObject> {
 
 /** Returns the first line of the parser's error, without the made-up file name. */
 function reasonOf(error: unknown): string {
-  const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+  const [line = ""] = messageOf(error).split("\n");
   return line.replace(/^Error parsing \S+: /, "").replace(/"?\S*document\.(?:json|yaml)"?/, "it");
 }
 

@@ -215,7 +215,7 @@ describe("an unavailable document", () => {
     const source = open({ document: url });
     const listing = list(source);
     await arrived.promise;
-    await source.close();
+    await source.close?.();
     expect([namesOf(await listing), log]).toEqual([["pets_unavailable"], []]);
   });
 

@@ -15,6 +15,7 @@ import {
   type ToolScope,
   type ToolSource,
 } from "../tool-source.ts";
+import { within } from "../time-limit.ts";
 import { readDocument } from "./document.ts";
 import { readTools } from "./openapi-tools.ts";
 
@@ -78,15 +79,8 @@ class OpenApiSource implements ToolSource {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null;
     });
-    const stop = new AbortController();
-    const waited = clock.sleep(firstListMs, AbortSignal.any([signal, stop.signal])).catch(() => undefined);
-    await Promise.race([this.#reading, waited]);
-    stop.abort();
+    await within(this.#reading, undefined, { clock, ms: firstListMs, signal });
     return this.#tools;
-  }
-
-  retire(): void {
-    // No resources are held between calls.
   }
 
   close(): Promise<void> {
@@ -100,10 +94,9 @@ class OpenApiSource implements ToolSource {
     const name = this.#name;
     try {
       const document = await readDocument(this.#settings.document, outbound, this.#closed.signal);
-      const headers = this.#settings.headers.reveal();
       this.#tools = readTools(name, document, this.#settings, {
         outbound,
-        scrub: headerScrubber(headers),
+        scrub: headerScrubber(this.#settings.headers.reveal()),
         onLeftOut: (operation, reason) =>
           logger.warn(
             { openapi: name, operation, reason },
@@ -116,12 +109,8 @@ class OpenApiSource implements ToolSource {
       const delay = reconnectDelay(this.#failures, random());
       this.#failures += 1;
       this.#nextAttempt = clock.monotonic() + delay;
-      const fields = {
-        openapi: name,
-        document: locationOf(this.#settings.document),
-        err: error,
-        retryInMs: delay,
-      };
+      const document = locationOf(this.#settings.document);
+      const fields = { openapi: name, document, err: error, retryInMs: delay };
       logger.warn(fields, "an OpenAPI document cannot be used");
     }
   }

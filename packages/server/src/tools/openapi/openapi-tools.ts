@@ -2,6 +2,7 @@
 
 import type { OpenApiSettings } from "../../core/app-settings.ts";
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import { messageOf } from "../call-tool.ts";
 import { toolNameOf, type SourceTool } from "../tool-source.ts";
 import { baseUrl, isElsewhere, type OpenApiDocument } from "./document.ts";
 import { listAt, objectAt, textAt } from "./fields.ts";
@@ -48,7 +49,7 @@ export function readTools(
       const parts = { name: freeName(toolNameOf(name, plan.id), names), base, headers, outbound, scrub };
       return [createOpenApiTool(plan, parts)];
     } catch (error) {
-      leaveOut(`left out: ${error instanceof Error ? error.message : String(error)}`, "whole");
+      leaveOut(`left out: ${messageOf(error)}`, "whole");
       return [];
     }
   });

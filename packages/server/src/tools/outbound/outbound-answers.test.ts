@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import { failure, get, limits, useOutbound } from "./testing/outbound-trial.ts";
+import { failure, get, useOutbound } from "./testing/outbound-trial.ts";
 
 const { open, startPublic } = useOutbound();
 
@@ -88,15 +88,6 @@ describe("the response of a guarded request", () => {
     expect((await body)[0]).toBe("timeout");
   });
 
-  it("never times out with an infinite limit", async () => {
-    const clock = new ManualClock();
-    const server = await startPublic();
-    const response = await get(open({ clock }), `https://public.test:${server.port}/`, {
-      timeoutMs: Infinity,
-    });
-    expect([clock.timers, await response.text()]).toEqual([0, "ok"]);
-  });
-
   it("leaves no timer, however it ends", async () => {
     const clock = new ManualClock();
     const server = await startPublic();
@@ -133,10 +124,8 @@ describe("the response of a guarded request", () => {
     const stop = new AbortController();
     const reason = new Error("The turn is over.");
     const waiting = get(outbound, `https://public.test:${server.port}/`, { signal: stop.signal });
-    const init = { signal: stop.signal };
-    const body = (
-      await outbound.guardedFetch(`https://public.test:${server.port}/body`, init, limits())
-    ).text();
+    const response = await get(outbound, `https://public.test:${server.port}/body`, { signal: stop.signal });
+    const body = response.text();
     await arrived.promise;
     stop.abort(reason);
     await expect(waiting).rejects.toBe(reason);

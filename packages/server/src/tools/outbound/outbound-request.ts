@@ -6,7 +6,7 @@ export interface OutboundRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Headers;
-  readonly body: string | Uint8Array<ArrayBuffer> | null;
+  readonly body: string | null;
 }
 
 /** Headers of the connection, which fetch and the guard set. */
@@ -36,31 +36,23 @@ const harmlessHeaders = new Set([
 
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
-/**
- * @throws OutboundError (`refused`) if the URL or a header cannot be sent.
- * @throws TypeError for a body that could not be sent again after a redirect.
- */
-export function firstRequest(url: string | URL, init: RequestInit): OutboundRequest {
+/** The body is text, because it may have to be sent again after a redirect. */
+export type OutboundInit = Pick<RequestInit, "method" | "headers"> & { readonly body?: string | null };
+
+/** @throws OutboundError (`refused`) if the URL or a header cannot be sent. */
+export function firstRequest(url: string | URL, init: OutboundInit): OutboundRequest {
   const parsed = URL.parse(String(url));
   if (parsed === null) throw new OutboundError("refused", "The request was refused: its URL is not valid.");
   const headers = readHeaders(init.headers);
   if (!headers.has("user-agent")) headers.set("user-agent", "colloquy");
-  return {
-    url: parsed,
-    method: (init.method ?? "GET").toUpperCase(),
-    headers,
-    body: readBody(init.body ?? null, headers),
-  };
+  return { url: parsed, method: (init.method ?? "GET").toUpperCase(), headers, body: init.body ?? null };
 }
 
-/**
- * @throws OutboundError (`refused`) for a URL that is never allowed. `configured`: the operator named its
- *   origin.
- */
-export function checkUrl(url: URL, configured: boolean): void {
+/** @throws OutboundError (`refused`) for a URL that is never allowed. */
+export function checkUrl(url: URL, isConfigured: boolean): void {
   const refused = (reason: string): OutboundError =>
     new OutboundError("refused", `The request to ${url.host || url.protocol} was refused: ${reason}.`);
-  if (url.protocol !== "https:" && !(configured && url.protocol === "http:")) {
+  if (url.protocol !== "https:" && !(isConfigured && url.protocol === "http:")) {
     throw refused("only https URLs may be requested");
   }
   if (url.username !== "" || url.password !== "") {
@@ -68,9 +60,7 @@ export function checkUrl(url: URL, configured: boolean): void {
   }
 }
 
-/**
- * Returns the next request after a redirect (Fetch standard, HTTP-redirect fetch); `null` if there is none.
- */
+/** Returns the request after a redirect (Fetch standard, HTTP-redirect fetch); `null` if there is none. */
 export function redirected(
   request: OutboundRequest,
   status: number,
@@ -97,7 +87,7 @@ function onlyHeaders(headers: Headers, keep: (name: string) => boolean): Headers
   return new Headers([...headers].filter(([name]) => keep(name)));
 }
 
-function readHeaders(init: RequestInit["headers"]): Headers {
+function readHeaders(init: OutboundInit["headers"]): Headers {
   let headers: Headers;
   try {
     headers = new Headers(init);
@@ -110,16 +100,4 @@ function readHeaders(init: RequestInit["headers"]): Headers {
   }
   for (const name of connectionHeaders) headers.delete(name);
   return headers;
-}
-
-function readBody(body: RequestInit["body"] | null, headers: Headers): OutboundRequest["body"] {
-  if (body === null || body === undefined || typeof body === "string") return body ?? null;
-  if (body instanceof Uint8Array) return new Uint8Array(body);
-  if (body instanceof URLSearchParams) {
-    if (!headers.has("content-type")) {
-      headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
-    }
-    return body.toString();
-  }
-  throw new TypeError("The body of an outbound request is text or bytes: it may have to be sent twice.");
 }

@@ -198,17 +198,11 @@ describe("a guarded request", () => {
     expect([kind, message.includes("secret")]).toEqual(["refused", false]);
   });
 
-  it("accepts text, bytes and form fields as its body, but no stream", async () => {
+  it("sends text as its body", async () => {
     const server = await startPublic();
-    const outbound = open();
-    const url = `https://public.test:${server.port}/`;
-    for (const body of ["text", new TextEncoder().encode("bytes"), new URLSearchParams({ a: "b c" })]) {
-      await (await outbound.guardedFetch(url, { method: "POST", body }, limits())).text();
-    }
-    expect(server.seen.map(({ body }) => body)).toEqual(["text", "bytes", "a=b+c"]);
-    expect(server.seen[2]?.headers["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
-    const stream = outbound.guardedFetch(url, { method: "POST", body: new ReadableStream() }, limits());
-    await expect(stream).rejects.toThrow(TypeError);
+    const init = { method: "POST", body: "text" };
+    await (await open().guardedFetch(`https://public.test:${server.port}/`, init, limits())).text();
+    expect(server.seen.map(({ body }) => body)).toEqual(["text"]);
   });
 
   it("fails when the guard is closed, before and after it was sent", async () => {
@@ -252,9 +246,9 @@ describe("a request to a server that the operator has configured", () => {
     expect(other.connections()).toBe(0);
   });
 
-  it("may have several configured origins, including IP addresses", async () => {
+  it("may use an IP address as its origin", async () => {
     const server = await start("127.0.0.1", (_, response) => response.end("inside"));
-    const allowPrivate = ["https://public.test", `http://127.0.0.1:${server.port}`];
+    const allowPrivate = `http://127.0.0.1:${server.port}`;
     const response = await get(open(), `http://127.0.0.1:${server.port}/`, { allowPrivate });
     expect(await response.text()).toBe("inside");
   });

@@ -3,23 +3,27 @@
 // docs/adr/0010-outbound-guard.md.
 
 import type { fetch } from "undici";
+import { loadOnce } from "../../core/load-once.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import type { ConnectionParts } from "./connecting.ts";
+import type { Agents, ConnectionParts } from "./connecting.ts";
 import { describeFailure, OutboundError } from "./outbound-error.ts";
-import { checkUrl, firstRequest, type OutboundRequest, redirected } from "./outbound-request.ts";
+import {
+  checkUrl,
+  firstRequest,
+  type OutboundInit,
+  type OutboundRequest,
+  redirected,
+} from "./outbound-request.ts";
 
 export interface OutboundOptions {
   /**
-   * Configured origins (`https://host:port`; the rest is ignored): these may be private or this machine, and
-   * may use `http` unless they are public. `false` for none. Metadata and link-local addresses are always
-   * refused.
+   * A URL with the configured origin, which may be private or this machine, and may use `http` unless it is
+   * public; `null` for none. Metadata and link-local addresses are always refused.
    */
-  readonly allowPrivate: false | string | readonly string[];
+  readonly allowPrivate: string | null;
   /** Limit of the response body in decompressed bytes. */
   readonly maxBytes: number;
-  /**
-   * Time limit in milliseconds from the call to the end of the body; `Infinity` for a stream that stays open.
-   */
+  /** Time limit in milliseconds from the call to the end of the body. */
   readonly timeoutMs: number;
   /** Aborts the request and the reading of its response, with the signal's reason. */
   readonly signal: AbortSignal;
@@ -28,13 +32,12 @@ export interface OutboundOptions {
 export interface Outbound {
   /**
    * Like `fetch`, but guarded. Follows at most 3 redirects, each checked like the first request; across
-   * origins, only headers that cannot hold a key are kept. The body is text or bytes. Proxy environment
-   * variables are ignored.
+   * origins, only headers that cannot hold a key are kept. Proxy environment variables are ignored.
    *
    * @throws OutboundError if the request is refused or fails. The body errors with one if it breaks off or is
    *   too large.
    */
-  guardedFetch(url: string | URL, init: RequestInit, options: OutboundOptions): Promise<Response>;
+  guardedFetch(url: string | URL, init: OutboundInit, options: OutboundOptions): Promise<Response>;
   /** Closes all connections. */
   close(): Promise<void>;
 }
@@ -48,16 +51,26 @@ const maximumRedirects = 3;
 const bodiless = new Set([101, 103, 204, 205, 304]);
 
 export function createOutbound(parts: OutboundParts): Outbound {
-  const connections = connectLazily(parts);
+  let agents = null as Agents | null;
+  let isClosed = false;
+  // At the first request: most services make none.
+  const load = loadOnce(async () => {
+    const [{ fetch: fetchWith }, { createAgents }] = await Promise.all([
+      import("undici"),
+      import("./connecting.ts"),
+    ]);
+    agents = createAgents(parts);
+    return { fetchWith, agents };
+  });
 
   async function guardedFetch(
     url: string | URL,
-    init: RequestInit,
+    init: OutboundInit,
     options: OutboundOptions,
   ): Promise<Response> {
     let request = firstRequest(url, init);
-    const configured = originsOf(options.allowPrivate);
-    const watch = startWatch(parts.clock, request.url.host, init.signal ?? null, options);
+    const configured = options.allowPrivate === null ? null : new URL(options.allowPrivate).origin;
+    const watch = startWatch(parts.clock, request.url.host, options);
     try {
       for (let hops = 0; ; hops += 1) {
         const response = await send(request, configured, watch.signal);
@@ -81,12 +94,13 @@ export function createOutbound(parts: OutboundParts): Outbound {
 
   async function send(
     request: OutboundRequest,
-    configured: ReadonlySet<string>,
+    configured: string | null,
     signal: AbortSignal,
   ): Promise<Awaited<ReturnType<typeof fetch>>> {
-    const isConfigured = configured.has(request.url.origin);
+    const isConfigured = request.url.origin === configured;
     checkUrl(request.url, isConfigured);
-    const { agents, fetchWith } = await connections.connect();
+    const { agents, fetchWith } = await load();
+    if (isClosed) throw new Error("All connections have been ended.");
     return await fetchWith(request.url, {
       method: request.method,
       headers: [...request.headers],
@@ -98,39 +112,12 @@ export function createOutbound(parts: OutboundParts): Outbound {
     });
   }
 
-  return { guardedFetch, close: () => connections.close() };
-}
+  async function close(): Promise<void> {
+    isClosed = true;
+    await Promise.all([agents?.steered.destroy(), agents?.configured.destroy()]);
+  }
 
-/** Loads undici and creates the agents at the first request: most services make none. */
-function connectLazily(parts: ConnectionParts) {
-  let isClosed = false;
-  let loading: ReturnType<typeof load> | null = null;
-  const load = async () => {
-    const [{ fetch: fetchWith }, { createAgents }] = await Promise.all([
-      import("undici"),
-      import("./connecting.ts"),
-    ]);
-    return { fetchWith, agents: createAgents(parts) };
-  };
-  return {
-    async connect() {
-      loading ??= load().catch((error: unknown) => {
-        // Retry at the next request.
-        loading = null;
-        throw error;
-      });
-      const connections = await loading;
-      if (isClosed) throw new Error("All connections have been ended.");
-      return connections;
-    },
-    async close(): Promise<void> {
-      isClosed = true;
-      const connections = await loading?.catch(() => null);
-      if (connections === undefined || connections === null) return;
-      const { steered, configured } = connections.agents;
-      await Promise.all([steered.destroy(), configured.destroy()]);
-    },
-  };
+  return { guardedFetch, close };
 }
 
 /** Combined timeout and abort signal of a request. */
@@ -143,17 +130,13 @@ interface Watch {
 function startWatch(
   clock: Pick<Clock, "after">,
   host: string,
-  callersSignal: AbortSignal | null,
   { timeoutMs, signal }: OutboundOptions,
 ): Watch {
   const late = new AbortController();
-  const onTime = (): void =>
-    late.abort(new OutboundError("timeout", `${host} did not answer within ${timeoutMs / 1_000} s.`));
-  const timer = Number.isFinite(timeoutMs) ? clock.after(timeoutMs, onTime) : null;
-  return {
-    signal: AbortSignal.any([late.signal, signal, ...(callersSignal === null ? [] : [callersSignal])]),
-    end: () => timer?.stop(),
-  };
+  const timer = clock.after(timeoutMs, () =>
+    late.abort(new OutboundError("timeout", `${host} did not answer within ${timeoutMs / 1_000} s.`)),
+  );
+  return { signal: AbortSignal.any([late.signal, signal]), end: () => timer.stop() };
 }
 
 /**
@@ -173,40 +156,20 @@ function receive(
     watch.end();
     return new Response(null, init);
   }
-  const body = limitBody(response.body as ReadableStream<Uint8Array<ArrayBuffer>>, {
-    maxBytes,
-    tooLarge: () =>
-      new OutboundError("too_large", `The answer of ${url.host} is larger than ${maxBytes} bytes.`),
-    broken: (error) =>
-      watch.signal.aborted ? (watch.signal.reason as Error) : describeFailure(url.host, error),
-    onEnd: () => watch.end(),
-  });
-  return new Response(body, init);
-}
-
-function originsOf(allowPrivate: OutboundOptions["allowPrivate"]): ReadonlySet<string> {
-  const listed = allowPrivate === false ? [] : [allowPrivate].flat();
-  return new Set(listed.map((origin) => new URL(origin).origin));
-}
-
-/** Limits and callbacks for reading a response body. */
-interface BodyRules {
-  readonly maxBytes: number;
-  /** Returns the error for the reader of a body that is too large. */
-  tooLarge(): Error;
-  /** Returns the error for the reader of a body that breaks off. */
-  broken(error: unknown): Error;
-  /** Called once, when the body is read, has failed or is cancelled. */
-  onEnd(): void;
+  const body = response.body as ReadableStream<Uint8Array<ArrayBuffer>>;
+  return new Response(limitBody(body, url.host, maxBytes, watch), init);
 }
 
 /**
  * Returns a body that errors as soon as it exceeds its limit. It counts decompressed bytes and pulls only on
- * demand, so a compression bomb cannot fill the memory.
+ * demand, so a compression bomb cannot fill the memory. Ends the watch when the body is read, has failed or is
+ * cancelled.
  */
 function limitBody(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  rules: BodyRules,
+  host: string,
+  maxBytes: number,
+  watch: Watch,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
   let received = 0;
@@ -215,28 +178,29 @@ function limitBody(
       async pull(controller) {
         try {
           const { done, value } = await reader.read();
-          if (done) {
-            rules.onEnd();
-            controller.close();
-            return;
-          }
-          received += value.byteLength;
-          if (received <= rules.maxBytes) {
+          received += value?.byteLength ?? 0;
+          if (!done && received <= maxBytes) {
             controller.enqueue(value);
             return;
           }
+          watch.end();
+          if (done) {
+            controller.close();
+            return;
+          }
         } catch (error) {
-          rules.onEnd();
-          controller.error(rules.broken(error));
+          watch.end();
+          controller.error(watch.signal.aborted ? watch.signal.reason : describeFailure(host, error));
           return;
         }
-        rules.onEnd();
-        controller.error(rules.tooLarge());
+        controller.error(
+          new OutboundError("too_large", `The answer of ${host} is larger than ${maxBytes} bytes.`),
+        );
         // Close the connection; its error no longer matters.
         reader.cancel().catch(() => undefined);
       },
       cancel(reason) {
-        rules.onEnd();
+        watch.end();
         return reader.cancel(reason);
       },
     },

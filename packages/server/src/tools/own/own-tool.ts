@@ -8,8 +8,9 @@ import type { OwnTool } from "../../core/app-settings.ts";
 import type { ToolContext } from "../../core/ports/driven/tool.ts";
 import { loadOnce } from "../../core/load-once.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
+import { messageOf } from "../call-tool.ts";
 import { createInputCheck, describeMisfit } from "../input-check.ts";
-import type { SourceTool, SourcePlan, ToolSource } from "../tool-source.ts";
+import type { SourceTool, SourcePlan } from "../tool-source.ts";
 
 const MAX_ISSUES = 5;
 
@@ -30,8 +31,7 @@ export async function readOwnTool(
   tool: OwnTool,
   sdk: Pick<typeof Sdk, "asSchema">,
 ): Promise<SourceTool> {
-  const { schema, jsonSchema: inputSchema } = await readOwnSchema(name, tool.inputSchema, sdk);
-  const check = schema.validate === undefined ? createInputCheck({ name, inputSchema }) : null;
+  const { validate, inputSchema } = await readOwnSchema(name, tool.inputSchema, sdk);
   const needsApproval = (tool as { readonly needsApproval?: unknown }).needsApproval;
   if (needsApproval !== undefined && needsApproval !== false) {
     throw new TypeError(
@@ -43,7 +43,13 @@ export async function readOwnTool(
     description: describe(tool),
     inputSchema,
     effect: "unsafe",
-    checkInput: check ?? ((input) => readInput(name, schema, input)),
+    checkInput:
+      validate === undefined
+        ? createInputCheck({ name, inputSchema })
+        : async (input) => {
+            const read = await validate(input);
+            return read.success ? { value: read.value } : describeMisfit(name, issuesOf(read.error));
+          },
     execute: async (input, context) => {
       const execute = tool.execute as Execute;
       const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context };
@@ -56,15 +62,6 @@ export async function readOwnTool(
 function describe({ description }: OwnTool): string {
   if (typeof description !== "function") return description ?? "";
   return (description as (options: object) => string)({ context: {} });
-}
-
-async function readInput(
-  name: string,
-  schema: Schema,
-  input: unknown,
-): Promise<string | { readonly value: unknown }> {
-  const validated = await validate(schema, input);
-  return validated.success ? { value: validated.value } : describeMisfit(name, issuesOf(validated.error));
 }
 
 /** Returns the `issues` of a Standard Schema error, whose own message is hard to read. */
@@ -80,13 +77,6 @@ function issuesOf(error: Error): readonly string[] {
 /** Formats a step of a Standard Schema path: a key, or an object with a `key`. */
 function stepName(step: unknown): string {
   return String(typeof step === "object" && step !== null && "key" in step ? step.key : step);
-}
-
-async function validate(
-  schema: Schema,
-  input: unknown,
-): Promise<{ success: true; value: unknown } | { success: false; error: Error }> {
-  return schema.validate === undefined ? { success: true, value: input } : await schema.validate(input);
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
@@ -105,17 +95,12 @@ async function lastOf(values: AsyncIterable<unknown>, context: ToolContext): Pro
   return last?.value;
 }
 
-interface OwnSchema {
-  readonly schema: Schema;
-  readonly jsonSchema: JSONSchema7;
-}
-
 /** Rejects with a TypeError naming the tool if the schema is invalid or has no JSON Schema for the model. */
 async function readOwnSchema(
   name: string,
   written: unknown,
   { asSchema }: Pick<typeof Sdk, "asSchema">,
-): Promise<OwnSchema> {
+): Promise<{ readonly validate: Schema["validate"]; readonly inputSchema: JSONSchema7 }> {
   const complain = (reason: string, cause?: unknown): TypeError =>
     new TypeError(`The input schema of the tool ${name} ${reason}`, { cause });
   let schema: Schema;
@@ -124,53 +109,32 @@ async function readOwnSchema(
   } catch (error) {
     throw complain("is invalid. Give it one of zod, another Standard Schema, or jsonSchema().", error);
   }
-  let jsonSchema: JSONSchema7;
+  let inputSchema: JSONSchema7;
   try {
-    jsonSchema = await schema.jsonSchema;
+    inputSchema = await schema.jsonSchema;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw complain(`cannot be converted to JSON Schema for the model: ${reason}.`, error);
+    throw complain(`cannot be converted to JSON Schema for the model: ${messageOf(error)}.`, error);
   }
   // Providers reject every request that contains a tool with another type of input.
-  if (jsonSchema.type !== undefined && jsonSchema.type !== "object") {
-    throw complain(`must be of an object, not of ${JSON.stringify(jsonSchema.type)}.`);
+  if (inputSchema.type !== undefined && inputSchema.type !== "object") {
+    throw complain(`must be of an object, not of ${JSON.stringify(inputSchema.type)}.`);
   }
-  return { schema, jsonSchema };
+  return { validate: schema.validate?.bind(schema), inputSchema };
 }
 
 /** Plans one source for all own tools of an App. Imports the SDK, which reads their schemas, on first use. */
 export function planOwnTools(tools: Readonly<Record<string, OwnTool>>, logger: Logger): SourcePlan {
-  return { key: null, create: () => new OwnSource(tools, logger) };
-}
-
-class OwnSource implements ToolSource {
-  readonly label = "own tools";
-  readonly #tools: Readonly<Record<string, OwnTool>>;
-  readonly #logger: Logger;
-  readonly list: () => Promise<readonly SourceTool[]>;
-
-  constructor(tools: Readonly<Record<string, OwnTool>>, logger: Logger) {
-    this.#tools = tools;
-    this.#logger = logger;
-    this.list = loadOnce(() => this.#readAll());
-  }
-
-  retire(): void {}
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  async #readAll(): Promise<readonly SourceTool[]> {
+  const readAll = async (): Promise<readonly SourceTool[]> => {
     const sdk: Pick<typeof Sdk, "asSchema"> = await import("ai");
-    const read = Object.entries(this.#tools).map(async ([name, tool]) => {
+    const read = Object.entries(tools).map(async ([name, tool]) => {
       try {
         return [await readOwnTool(name, tool, sdk)];
       } catch (error) {
-        this.#logger.error({ tool: name, err: error }, "a tool of the configuration file cannot be used");
+        logger.error({ tool: name, err: error }, "a tool of the configuration file cannot be used");
         return [];
       }
     });
     return (await Promise.all(read)).flat();
-  }
+  };
+  return { key: null, create: () => ({ label: "own tools", list: loadOnce(readAll) }) };
 }

@@ -1,11 +1,13 @@
-// The configured chains of an App, and access to their RPC servers.
+// The configured chains of an App, and requests with validated responses: an RPC server is trusted for values,
+// never for their types.
 
+import { numberToHex, type Address, type Hex } from "viem";
 import type { ChainSettings, WalletSettings } from "../../core/app-settings.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import { createRpcEndpoint, type RpcRequest } from "./rpc-endpoint.ts";
-import { RpcUnavailable } from "./rpc-failures.ts";
-import { listChains } from "./wallet-inputs.ts";
+import { createRpcEndpoint, isHexBytes, type RpcRequest } from "./rpc-endpoint.ts";
+import { revertReason, RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
+import { unknownChain } from "./wallet-inputs.ts";
 
 /** A chain for the duration of one call, whose signal aborts its requests. */
 export interface Chain {
@@ -46,11 +48,6 @@ export function createChains(settings: WalletSettings, clock: Clock): Chains {
   };
 }
 
-/** Returns the error for a model that names a chain which is not configured. */
-export function unknownChain(chainId: number, chains: readonly ChainSettings[]): string {
-  return `The chain ${chainId} is not configured. There are: ${listChains(chains)}.`;
-}
-
 function labelOf({ id, name }: ChainSettings): string {
   return `${name} (chain ${id})`;
 }
@@ -75,4 +72,74 @@ function createCheckedEndpoint(chain: ChainSettings, clock: Clock): RpcRequest {
     }
     return await request(method, params, signal);
   };
+}
+
+/** The result of a call or an estimate, or the reason why it reverts. */
+export type Outcome<Value> =
+  | { readonly reverted: false; readonly value: Value }
+  | { readonly reverted: true; readonly reason: string };
+
+export interface TransactionFields {
+  readonly from: Address | null;
+  readonly to: Address;
+  readonly value: bigint;
+  readonly data: Hex;
+}
+
+/** Returns the balance in wei. */
+export async function readBalance(chain: Chain, address: Address): Promise<bigint> {
+  return readQuantity(chain, await request(chain, "eth_getBalance", [address, "latest"]));
+}
+
+/** Returns the price of one unit of gas in wei. */
+export async function readGasPrice(chain: Chain): Promise<bigint> {
+  return readQuantity(chain, await request(chain, "eth_gasPrice", []));
+}
+
+export async function hasCode(chain: Chain, address: Address): Promise<boolean> {
+  return readBytes(chain, await request(chain, "eth_getCode", [address, "latest"])) !== "0x";
+}
+
+/** Calls a contract; an address without code returns no bytes. */
+export async function callContract(chain: Chain, to: Address, data: Hex): Promise<Outcome<Hex>> {
+  return await toOutcome(async () =>
+    readBytes(chain, await request(chain, "eth_call", [{ to, data }, "latest"])),
+  );
+}
+
+/** Estimates the gas of a transaction, or returns the reason why it would fail. */
+export async function estimateGas(
+  chain: Chain,
+  { from, to, value, data }: TransactionFields,
+): Promise<Outcome<bigint>> {
+  const fields = { ...(from === null ? {} : { from }), to, value: numberToHex(value), data };
+  return await toOutcome(async () => readQuantity(chain, await request(chain, "eth_estimateGas", [fields])));
+}
+
+async function toOutcome<Value>(read: () => Promise<Value>): Promise<Outcome<Value>> {
+  try {
+    return { reverted: false, value: await read() };
+  } catch (error) {
+    if (!(error instanceof RpcRefusal) || !error.isReverted) throw error;
+    return { reverted: true, reason: revertReason(error) };
+  }
+}
+
+async function request(chain: Chain, method: string, params: readonly unknown[]): Promise<unknown> {
+  try {
+    return await chain.request(method, params);
+  } catch (error) {
+    if (!(error instanceof RpcRefusal) || error.isReverted) throw error;
+    throw new RpcUnavailable(`The RPC server of ${chain.label} refuses ${method}: ${error.message}`);
+  }
+}
+
+function readQuantity(chain: Chain, answer: unknown): bigint {
+  if (typeof answer === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(answer)) return BigInt(answer);
+  throw new RpcUnavailable(`The RPC server of ${chain.label} answered with something that is not a number.`);
+}
+
+function readBytes(chain: Chain, answer: unknown): Hex {
+  if (isHexBytes(answer)) return answer;
+  throw new RpcUnavailable(`The RPC server of ${chain.label} answered with something that is not bytes.`);
 }

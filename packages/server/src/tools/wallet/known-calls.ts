@@ -1,5 +1,5 @@
-// Decodes transaction data as a call of a token or of Permit2. A person approves what this shows, so it shows
-// nothing if a contract could read the bytes differently.
+// Decodes transaction data as a call to a token or to Permit2. The result is what a person approves, so data
+// that a contract could decode differently is not decoded.
 
 import {
   decodeAbiParameters,
@@ -15,12 +15,12 @@ import {
 } from "viem";
 import { formatAbiItem } from "viem/utils";
 
-/** One value of a call; values in structs and arrays are named by their path. */
 export interface CallArgument {
+  /** Name of the parameter; of a value in a struct or array, its path: `details[0].amount`. */
   readonly name: string;
   readonly type: string;
   readonly value: string;
-  /** The token contract if this value is an amount; otherwise `null`. */
+  /** Contract of the token that the value is an amount of; `null` if the value is not an amount. */
   readonly token: Address | null;
 }
 
@@ -31,9 +31,9 @@ export interface KnownCall {
 }
 
 /**
- * ERC-20 and ERC-721 share `transferFrom` and `approve`: the data does not tell an amount from a token id.
- * Parameters whose names begin with `amount` are amounts of the sibling parameter `token`, else of the called
- * contract.
+ * ERC-20 and ERC-721 share `transferFrom` and `approve`, and their data does not tell an amount from a token
+ * id. A parameter whose name begins with `amount` is an amount of the sibling parameter `token` if there is one,
+ * else of the called contract.
  */
 const KNOWN = parseAbi([
   "function transfer(address to, uint256 amount)",
@@ -70,13 +70,13 @@ const KNOWN = parseAbi([
 const BY_SELECTOR: ReadonlyMap<Hex, AbiFunction> = new Map(
   KNOWN.map((known) => [toFunctionSelector(known), known]),
 );
-/** Maximum number of values; a larger batch is treated as unknown. */
+/** Calls with more values are treated as unknown. */
 const MAX_ARGUMENTS = 128;
 
 /**
- * Decodes the call that `data`, in lower case, makes to the contract `to`; `null` if it is unknown. Contracts
- * may read non-canonical data differently (dirty upper bytes of an address, trailing bytes), so only data
- * that equals its canonical encoding is accepted.
+ * Decodes `data`, in lower-case hexadecimal, as a call to the contract `to`. Returns `null` for an unknown
+ * function, and for data that differs from its canonical encoding (dirty upper bytes of an address, trailing
+ * bytes), which contracts may decode differently.
  */
 export function readKnownCall(to: Address, data: Hex): KnownCall | null {
   const known = size(data) <= 4 ? undefined : BY_SELECTOR.get(slice(data, 0, 4));
@@ -101,10 +101,10 @@ function decodeExactly(parameters: readonly AbiParameter[], data: Hex): readonly
 
 interface Fields {
   readonly fields: readonly AbiParameter[];
-  /** An array by index, or a struct by name. */
+  /** Values in an array, or in an object by field name. */
   readonly values: unknown;
   readonly prefix: string;
-  /** The token of amounts without a sibling `token`. */
+  /** Token of the amounts that have no sibling `token`. */
   readonly token: Address;
 }
 

@@ -11,8 +11,7 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import { callContract, hasCode, type Outcome } from "./chain-reads.ts";
-import type { Chain } from "./chains.ts";
+import { callContract, hasCode, type Chain, type Outcome } from "./chains.ts";
 import { plainLine } from "./rpc-failures.ts";
 
 export interface TokenFacts {
@@ -79,11 +78,8 @@ function notesOn(facts: Omit<TokenFacts, "notes">): string[] {
   const notes = [
     "Name, symbol and decimals are what the contract says of itself: anybody can give a token any name.",
   ];
-  const missing = [
-    ...(facts.symbol === null ? ["symbol"] : []),
-    ...(facts.name === null ? ["name"] : []),
-    ...(facts.totalSupply === null ? ["total supply"] : []),
-  ];
+  const described = { symbol: facts.symbol, name: facts.name, "total supply": facts.totalSupply };
+  const missing = Object.entries(described).flatMap(([fact, value]) => (value === null ? [fact] : []));
   if (missing.length > 0)
     notes.push(`The contract does not tell its ${missing.join(", ")} in a form that can be read.`);
   if (facts.decimals === null) {

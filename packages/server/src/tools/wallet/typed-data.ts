@@ -6,7 +6,8 @@ import { hashTypedData, type TypedDataDefinition, isAddress } from "viem";
 import { z } from "zod";
 import type { ChainSettings } from "../../core/app-settings.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/json.ts";
-import { unknownChain } from "./chains.ts";
+import { isDeeperThan, jsonBytes } from "../json-output.ts";
+import { unknownChain } from "./wallet-inputs.ts";
 import { plainLine } from "./rpc-failures.ts";
 
 const maximumBytes = 16 * 1_024;
@@ -43,13 +44,19 @@ const shape = z.strictObject({
  * @throws RangeError naming the problem and its path.
  */
 export function readTypedData(value: JsonObject, chains: readonly ChainSettings[]): JsonObject {
-  checkSize(value);
+  if (isDeeperThan(maximumDepth, value)) {
+    throw new RangeError(`The typed data is nested deeper than ${maximumDepth} levels.`);
+  }
+  if (jsonBytes(value) > maximumBytes) {
+    throw new RangeError(`The typed data has more than ${maximumBytes / 1_024} KiB.`);
+  }
   const result = shape.safeParse(value);
   if (!result.success) throw new RangeError(`The typed data is wrong: ${z.prettifyError(result.error)}`);
   const { primaryType, message } = result.data;
   const domain = { ...result.data.domain, chainId: readChainId(result.data.domain["chainId"], chains) };
   const { EIP712Domain: givenDomainType, ...ownTypes } = result.data.types;
-  const types: StructTypes = { EIP712Domain: givenDomainType ?? typeOfDomain(domain), ...ownTypes };
+  const domainType = givenDomainType ?? domainFields.filter(({ name }) => Object.hasOwn(domain, name));
+  const types: StructTypes = { EIP712Domain: domainType, ...ownTypes };
   checkTypes(types);
   if (!Object.hasOwn(ownTypes, primaryType)) {
     throw new RangeError(`primaryType is "${plainLine(primaryType, 64)}", which types does not have.`);
@@ -59,19 +66,6 @@ export function readTypedData(value: JsonObject, chains: readonly ChainSettings[
   const checked = { types, primaryType, domain, message };
   checkThatItEncodes(checked);
   return checked as unknown as JsonObject;
-}
-
-function checkSize(value: JsonObject): void {
-  if (isDeeper(value, maximumDepth)) {
-    throw new RangeError(`The typed data is nested deeper than ${maximumDepth} levels.`);
-  }
-  const bytes = Buffer.byteLength(JSON.stringify(value));
-  if (bytes > maximumBytes) throw new RangeError(`The typed data has more than ${maximumBytes / 1_024} KiB.`);
-}
-
-function isDeeper(value: JsonValue, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 /** A chain id is required: a signature without one is valid on every chain. */
@@ -86,10 +80,6 @@ function readChainId(value: JsonValue | undefined, chains: readonly ChainSetting
   if (!chains.some(({ id }) => id === chainId))
     throw new RangeError(`domain.chainId: ${unknownChain(chainId, chains)}`);
   return chainId;
-}
-
-function typeOfDomain(domain: JsonObject) {
-  return domainFields.filter(({ name }) => Object.hasOwn(domain, name));
 }
 
 function checkTypes(types: StructTypes): void {

@@ -4,8 +4,7 @@ import { getAddress, isAddress, type Address } from "viem";
 import type { ChainSettings } from "../../core/app-settings.ts";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
 import type { ToolTurn } from "../../core/ports/driven/tool.ts";
-import { unknownChain } from "./chains.ts";
-import { listChains } from "./wallet-inputs.ts";
+import { listChains, unknownChain } from "./wallet-inputs.ts";
 
 export interface OwnedAddress {
   readonly address: Address;

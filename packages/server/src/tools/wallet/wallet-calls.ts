@@ -7,8 +7,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { ToolTurn } from "../../core/ports/driven/tool.ts";
 import { amountOf } from "./amounts.ts";
-import { estimateGas, readBalance, readGasPrice } from "./chain-reads.ts";
-import { createChains, type Chain, type Chains } from "./chains.ts";
+import { createChains, estimateGas, readBalance, readGasPrice, type Chain, type Chains } from "./chains.ts";
 import {
   addressOfName,
   contractsWithEns,
@@ -40,7 +39,7 @@ export interface WalletCalls {
   readonly ensName: Call<"ensName">;
   readonly estimateGas: Call<"gas">;
   readonly transaction: Call<"transaction", ActionRequest>;
-  signature(input: Input<"signature">, turn: ToolTurn): Promise<ActionRequest>;
+  readonly signature: Call<"signature", ActionRequest>;
 }
 
 export function createWalletCalls(settings: WalletSettings, clock: Clock): WalletCalls {

@@ -74,3 +74,8 @@ const typedData = z
 export function listChains(chains: readonly ChainSettings[]): string {
   return chains.map(({ id, name }) => `${id} (${name})`).join(", ");
 }
+
+/** Returns the error for a model that names a chain which is not configured. */
+export function unknownChain(chainId: number, chains: readonly ChainSettings[]): string {
+  return `The chain ${chainId} is not configured. There are: ${listChains(chains)}.`;
+}

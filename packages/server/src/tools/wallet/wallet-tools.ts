@@ -8,113 +8,83 @@ import type { WalletSettings } from "../../core/app-settings.ts";
 import { loadOnce } from "../../core/load-once.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Tool, ToolTurn } from "../../core/ports/driven/tool.ts";
-import type { WalletCalls } from "./wallet-calls.ts";
 import { createWalletInputs } from "./wallet-inputs.ts";
-
-export interface WalletToolParts {
-  readonly clock: Clock;
-}
-
-interface WalletToolTexts {
-  readonly name: string;
-  readonly description: string;
-}
-
-type Load = () => Promise<WalletCalls>;
 
 /**
  * Creates the tools that read chains and ask the user's wallet. The person's decision is the result of a
  * request, so its `execute` runs only if `ask` returned nothing, and reports what is wrong with the request.
  */
-export function createWalletTools(settings: WalletSettings, parts: WalletToolParts): readonly Tool[] {
+export function createWalletTools(settings: WalletSettings, clock: Clock): readonly Tool[] {
   const inputs = createWalletInputs(settings.chains);
-  const load: Load = loadOnce(async () =>
-    (await import("./wallet-calls.ts")).createWalletCalls(settings, parts.clock),
-  );
-  return [...readingTools(inputs, load), ...askingTools(inputs, load)];
-}
-
-function readingTools(inputs: ReturnType<typeof createWalletInputs>, load: Load): Tool[] {
+  const load = loadOnce(async () => (await import("./wallet-calls.ts")).createWalletCalls(settings, clock));
   return [
     reading(
-      {
-        name: "wallet_balance",
-        description: "Tells how much of the chain's own currency (such as ETH) an address has.",
-      },
+      "wallet_balance",
+      "Tells how much of the chain's own currency (such as ETH) an address has.",
       inputs.balance,
-      async (input, turn, signal) => (await load()).balance(input, turn, signal),
+      async (...call) => (await load()).balance(...call),
     ),
     reading(
-      { name: "wallet_token_balance", description: "Tells how much of an ERC-20 token an address has." },
+      "wallet_token_balance",
+      "Tells how much of an ERC-20 token an address has.",
       inputs.tokenBalance,
-      async (input, turn, signal) => (await load()).tokenBalance(input, turn, signal),
+      async (...call) => (await load()).tokenBalance(...call),
     ),
     reading(
-      {
-        name: "wallet_token_info",
-        description: "Tells an ERC-20 token's name, symbol, decimals and total supply.",
-      },
+      "wallet_token_info",
+      "Tells an ERC-20 token's name, symbol, decimals and total supply.",
       inputs.token,
-      async (input, turn, signal) => (await load()).tokenInfo(input, turn, signal),
+      async (...call) => (await load()).tokenInfo(...call),
     ),
     reading(
-      {
-        name: "wallet_ens_name",
-        description: "Looks up the address of an ENS name, or the ENS name of an address.",
-      },
+      "wallet_ens_name",
+      "Looks up the address of an ENS name, or the ENS name of an address.",
       inputs.ensName,
-      async (input, turn, signal) => (await load()).ensName(input, turn, signal),
+      async (...call) => (await load()).ensName(...call),
     ),
     reading(
-      {
-        name: "wallet_estimate_gas",
-        description:
-          "Estimates the gas and the fee of a transaction, and tells why it would fail. Sends nothing.",
-      },
+      "wallet_estimate_gas",
+      "Estimates the gas and the fee of a transaction, and tells why it would fail. Sends nothing.",
       inputs.gas,
-      async (input, turn, signal) => (await load()).estimateGas(input, turn, signal),
+      async (...call) => (await load()).estimateGas(...call),
     ),
-  ];
-}
-
-function askingTools(inputs: ReturnType<typeof createWalletInputs>, load: Load): Tool[] {
-  return [
     asking(
-      {
-        name: "wallet_request_transaction",
-        description:
-          "Asks the user to send a transaction with their wallet, and answers its hash once they have. Show the user what it does before.",
-      },
+      "wallet_request_transaction",
+      "Asks the user to send a transaction with their wallet, and answers its hash once they have. Show the user what it does before.",
       inputs.transaction,
-      async (input, turn, signal) => (await load()).transaction(input, turn, signal),
+      async (...call) => (await load()).transaction(...call),
     ),
     asking(
-      {
-        name: "wallet_request_signature",
-        description: "Asks the user to sign EIP-712 typed data with their wallet, and answers the signature.",
-      },
+      "wallet_request_signature",
+      "Asks the user to sign EIP-712 typed data with their wallet, and answers the signature.",
       inputs.signature,
-      async (input, turn) => (await load()).signature(input, turn),
+      async (...call) => (await load()).signature(...call),
     ),
   ];
 }
 
 type Run<Input, Output> = (input: Input, turn: ToolTurn, signal: AbortSignal) => Promise<Output>;
 
-function reading<Input>(texts: WalletToolTexts, schema: z.ZodType<Input>, run: Run<Input, unknown>): Tool {
+function reading<Input>(
+  name: string,
+  description: string,
+  schema: z.ZodType<Input>,
+  run: Run<Input, unknown>,
+): Tool {
   return {
-    ...describe(texts, schema),
+    ...describe(name, description, schema),
     execute: async (input, { turn, signal }) => await run(readInput(schema, input), turn, signal),
   };
 }
 
 function asking<Input>(
-  texts: WalletToolTexts,
+  name: string,
+  description: string,
   schema: z.ZodType<Input>,
   prepare: Run<Input, ActionRequest>,
 ): Tool {
   return {
-    ...describe(texts, schema),
+    ...describe(name, description, schema),
     async ask(input, turn) {
       try {
         return await prepare(readInput(schema, input), turn, new AbortController().signal);
@@ -132,10 +102,10 @@ function asking<Input>(
   };
 }
 
-function describe(texts: WalletToolTexts, schema: z.ZodType): Omit<Tool, "execute"> {
+function describe(name: string, description: string, schema: z.ZodType): Omit<Tool, "execute"> {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { target: "draft-7", io: "input" });
   // All tools only read: the service never executes a request, so a crash repeats its checks at most.
-  return { ...texts, inputSchema: inputSchema as JSONSchema7, effect: "read" };
+  return { name, description, inputSchema: inputSchema as JSONSchema7, effect: "read" };
 }
 
 function readInput<Input>(schema: z.ZodType<Input>, input: unknown): Input {

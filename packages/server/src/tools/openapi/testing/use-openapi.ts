@@ -71,7 +71,7 @@ export function useOpenApi(): OpenApiTrial {
         ...settings,
       };
       const source = planOpenApi("pets", complete, { outbound, clock, logger, random: () => 1 }).create();
-      closeLater(() => source.close());
+      closeLater(async () => source.close?.());
       return source;
     },
     documentWith: async (document) => {

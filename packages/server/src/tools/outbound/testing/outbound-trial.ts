@@ -82,7 +82,7 @@ function partsOf(names: Names, asked: string[]): OutboundParts {
 }
 
 export const limits = (of: Partial<OutboundOptions> = {}): OutboundOptions => ({
-  allowPrivate: false,
+  allowPrivate: null,
   maxBytes: 1_000_000,
   timeoutMs: 30_000,
   signal: new AbortController().signal,

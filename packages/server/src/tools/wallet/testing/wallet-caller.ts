@@ -13,7 +13,7 @@ export interface WalletCaller {
 }
 
 export function createWalletCaller(chains: readonly ChainSettings[], clock: Clock): WalletCaller {
-  const tools = createWalletTools({ chains }, { clock });
+  const tools = createWalletTools({ chains }, clock);
   const find = (name: string): Tool => {
     const tool = tools.find((tool) => tool.name === name);
     if (tool === undefined) throw new Error(`There is no tool ${name}.`);
