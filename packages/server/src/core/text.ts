@@ -11,3 +11,12 @@ export function cleanText(text: string): string {
   if (isCleanText(text)) return text;
   return text.replaceAll("\0", "").toWellFormed();
 }
+
+/** Decodes percent-encoding. Returns text that is not valid percent-encoding unchanged. */
+export function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -68,7 +68,8 @@ export async function callTool(
     case "value":
       return succeeded(callable.tool, ending.value, scope);
     case "failure": {
-      const outcome = failed(describeFailure(callable.tool, ending.error), scope);
+      const message = messageOf(ending.error) || `The tool ${callable.tool.name} failed without saying why.`;
+      const outcome = failed(message, scope);
       return ending.error instanceof SecretMissing
         ? { ...outcome, missingSecret: ending.error.slot }
         : outcome;
@@ -184,11 +185,6 @@ function failed(message: string, scope: CallScope): ToolOutcome {
   return { output: scrubbedToFit(cleanText(message), maximumMessageBytes, scope.scrub), isError: true };
 }
 
-function describeFailure(tool: Tool, error: unknown): string {
-  const message = messageOf(error);
-  return message === "" ? `The tool ${tool.name} failed without saying why.` : message;
-}
-
 function describeTimeout({ tool, effect }: CallableTool, timeoutMs: number): string {
   const sentence = `The tool ${tool.name} took longer than ${timeoutMs / 1_000} s and was stopped.`;
   if (effect !== "unsafe") return sentence;
@@ -249,8 +245,6 @@ class ProgressBudget {
 /** Shown instead of an input that is not JSON. */
 const UNSHOWN_INPUT = "The input cannot be shown.";
 
-const PLAIN_TYPES: ReadonlySet<string> = new Set(["string", "number", "boolean"]);
-
 /** Returns the input as it is shown to a person and stored with its call. */
 export function shownInput(value: unknown): JsonValue {
   try {
@@ -272,7 +266,7 @@ function decidedValue(value: unknown, sent: unknown, decided: JsonValue): { read
 }
 
 function isPlain(value: unknown): boolean {
-  if (typeof value !== "object") return value === undefined || PLAIN_TYPES.has(typeof value);
+  if (typeof value !== "object") return ["undefined", "string", "number", "boolean"].includes(typeof value);
   if (value === null) return true;
   if (Array.isArray(value)) return value.every(isPlain);
   const prototype: unknown = Object.getPrototypeOf(value);

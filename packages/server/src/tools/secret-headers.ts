@@ -2,6 +2,7 @@
 // finds the secrets, so that a server cannot expose them by repeating them.
 
 import type { McpServerSettings } from "../core/app-settings.ts";
+import { decodePercent } from "../core/text.ts";
 import type { ToolScope } from "./tool-source.ts";
 import { createScrubber, type Scrubber } from "./scrub.ts";
 
@@ -92,13 +93,5 @@ function keysInUrl(value: string): readonly string[] | null {
     ),
     ...path.split("/").filter((part) => RANDOM.test(part)),
   ];
-  return found.filter((part) => part !== "").flatMap((part) => [part, decoded(part)]);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return found.filter((part) => part !== "").flatMap((part) => [part, decodePercent(part)]);
 }

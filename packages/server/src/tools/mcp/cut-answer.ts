@@ -24,9 +24,7 @@ export function cutAnswer(id: string | number, head: string): JSONRPCErrorRespon
   return { jsonrpc: "2.0", id, error: { code: ANSWER_CUT, message, data: head } };
 }
 
-/**
- * Returns the id of the request that a message answers, or `null` if it is not found. Our ids are numbers.
- */
+/** Returns the id of the answered request, `null` if it is not found. The client sends numbers. */
 export function idOfAnswer(head: string, tail: string): number | null {
   const [, id] = ID_FIRST.exec(head) ?? ID_LAST.exec(tail) ?? [];
   return id === undefined ? null : Number(id);

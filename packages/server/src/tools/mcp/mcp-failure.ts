@@ -43,13 +43,13 @@ const MAX_LENGTH = 500;
  */
 export function failureText(error: unknown, scrub: Scrubber): string {
   const texts: string[] = [];
-  for (let cause = error; cause !== undefined && texts.length < MAX_CAUSES; cause = causeOf(cause)) {
+  for (
+    let cause = error;
+    cause !== undefined && texts.length < MAX_CAUSES;
+    cause = cause instanceof Error ? cause.cause : undefined
+  ) {
     const text = messageOf(cause);
     if (text !== "" && !texts.includes(text)) texts.push(text);
   }
   return scrubText(scrub, cleanText(texts.join(": "))).slice(0, MAX_LENGTH);
-}
-
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? error.cause : undefined;
 }

@@ -2,7 +2,7 @@
 // request or the store reject the text. Otherwise, one tool would fail every turn of its App.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
-import { cleanText } from "../../core/text.ts";
+import { cleanText, decodePercent } from "../../core/text.ts";
 
 /** Keywords whose values are data, not schemas. */
 const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "example", "required"]);
@@ -65,19 +65,11 @@ function resolves(reference: string, { root, anchors }: Whole): boolean {
   if (!reference.startsWith("#/")) return false;
   let place: JsonValue | undefined = root;
   for (const part of reference.slice(2).split("/")) {
-    const name = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    const name = decodePercent(part).replaceAll("~1", "/").replaceAll("~0", "~");
     if (typeof place !== "object" || place === null || !Object.hasOwn(place, name)) return false;
     place = (place as JsonObject)[name];
   }
   return isJsonObject(place ?? null) || typeof place === "boolean";
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 function anchorsIn(value: JsonValue, found: Set<string>): ReadonlySet<string> {
@@ -96,20 +88,12 @@ function cleaned(value: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [cleanText(key), cleaned(inner)]));
 }
 
-const COPIED: ReadonlySet<string> = new Set([
-  "type",
-  "enum",
-  "const",
-  "required",
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "minLength",
-  "maxLength",
-  "minItems",
-  "maxItems",
-]);
+const COPIED: ReadonlySet<string> = new Set(
+  (
+    "type enum const required minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength " +
+    "minItems maxItems"
+  ).split(" "),
+);
 const ALTERNATIVES: ReadonlySet<string> = new Set(["anyOf", "oneOf"]);
 const MAX_BRANCHES = 16;
 const MAX_NESTED_ALTERNATIVES = 2;
@@ -135,7 +119,8 @@ export function checkableSchema(schema: JsonValue, depth = 0, alternatives = 0):
         Object.entries(value).map(([name, property]) => [name, inner(property)]),
       );
     } else if (key === "items" && isJsonObject(value)) result[key] = inner(value);
-    else if (key === "additionalProperties" && canCheckAdditional(schema)) {
+    // Which properties are additional depends on `patternProperties`, which is not checked.
+    else if (key === "additionalProperties" && !("patternProperties" in schema)) {
       result[key] = typeof value === "boolean" ? value : inner(value);
     } else if (ALTERNATIVES.has(key) && Array.isArray(value) && value.length <= MAX_BRANCHES) {
       if (alternatives === MAX_NESTED_ALTERNATIVES) continue;
@@ -144,9 +129,4 @@ export function checkableSchema(schema: JsonValue, depth = 0, alternatives = 0):
     }
   }
   return result;
-}
-
-/** Which properties are additional depends on `patternProperties`, which is not checked. */
-function canCheckAdditional(schema: JsonObject): boolean {
-  return !("patternProperties" in schema);
 }

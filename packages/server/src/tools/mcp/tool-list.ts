@@ -7,9 +7,7 @@ import { NO_TIMEOUT_MS } from "./open-client.ts";
 import { isTooDeep, MAX_DEPTH } from "./bounded-transport.ts";
 
 const MAX_PAGES = 64;
-/**
- * Maximum number of tools per server. Models choose badly among more, and each is sent with every model call.
- */
+/** Tools per server. Models choose badly among more, and each is sent with every model call. */
 const MAX_TOOLS = 128;
 /** Maximum size of one tool's JSON in characters. */
 const MAX_TOOL_LENGTH = 64 * 1_024;

@@ -56,9 +56,7 @@ export function readBody(
     : asWhole(schema, body, names, { contentType, required });
 }
 
-/**
- * Returns true for an object with declared properties only, which can become inputs beside the parameters.
- */
+/** Returns true for an object with declared properties only: they can be inputs beside the parameters. */
 function isFlat(schema: JsonObject): boolean {
   const known = new Set(["type", "properties", "required", "description", "additionalProperties"]);
   return (

@@ -46,12 +46,8 @@ export function createOpenApiTool(plan: OperationPlan, parts: OpenApiToolParts):
         headers: fillSecrets(headers, context),
         callId: context.callId,
       });
-      const limits = {
-        allowPrivate: base.origin,
-        maxBytes: maximumAnswerBytes,
-        timeoutMs,
-        signal: context.signal,
-      };
+      const { signal } = context;
+      const limits = { allowPrivate: base.origin, maxBytes: maximumAnswerBytes, timeoutMs, signal };
       try {
         return await readAnswer(await outbound.guardedFetch(url, init, limits), url.host);
       } catch (error) {
@@ -140,7 +136,6 @@ interface Answer {
   readonly body: JsonValue;
 }
 
-/** The bytes that could be read of a body. */
 interface ReadBytes {
   readonly bytes: Buffer;
   /** `false` if the body exceeded the limit. */

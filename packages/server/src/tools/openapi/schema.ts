@@ -4,10 +4,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import { cutText, isSmall, listAt, objectAt, textAt, follow } from "./fields.ts";
 
-/**
- * Maximum number and depth of schemas per tool. Beyond them anything is allowed: the service checks its
- * input.
- */
+/** Limits of the schemas per tool. Beyond them anything is allowed: the service checks its input. */
 const maximumSchemas = 1_000;
 const maximumDepth = 16;
 const maximumDescription = 500;
@@ -124,14 +121,9 @@ function orNull(schema: JsonObject): JsonObject {
 }
 
 /** The only keywords that parts of an `allOf` may have to be merged. */
-const joinable: ReadonlySet<string> = new Set([
-  "type",
-  "properties",
-  "required",
-  "description",
-  "additionalProperties",
-  "default",
-]);
+const joinable: ReadonlySet<string> = new Set(
+  "type properties required description additionalProperties default".split(" "),
+);
 
 /**
  * Merges a schema with the parts of its `allOf`: into one object schema if all are plain objects; into the

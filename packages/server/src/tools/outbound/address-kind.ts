@@ -60,9 +60,7 @@ const translation = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 /** The global unicast space that IANA has allocated; the rest of IPv6 is unassigned. */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/**
- * `address` is in a resolver's notation: dotted decimal IPv4, or IPv6 without brackets. Others are `special`.
- */
+/** `address` is dotted decimal IPv4, or IPv6 without brackets. Other notations are `special`. */
 export function addressKind(address: string): AddressKind {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return kindOfIPv4(ipaddr.IPv4.parse(address));
   // Checked first: `parse` also accepts IPv4 with omitted parts, in hexadecimal and in octal.

@@ -10,29 +10,15 @@ export interface OutboundRequest {
 }
 
 /** Headers of the connection, which fetch and the guard set. */
-const connectionHeaders = [
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-];
+const connectionHeaders = (
+  "connection content-length expect host keep-alive proxy-authorization proxy-connection te trailer " +
+  "transfer-encoding upgrade"
+).split(" ");
 
 /** Headers that may be sent to another origin. Any other header may hold a key, whatever its name. */
-const harmlessHeaders = new Set([
-  "accept",
-  "accept-language",
-  "content-language",
-  "content-type",
-  "idempotency-key",
-  "user-agent",
-]);
+const harmlessHeaders = new Set(
+  "accept accept-language content-language content-type idempotency-key user-agent".split(" "),
+);
 
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 

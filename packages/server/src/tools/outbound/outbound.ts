@@ -139,9 +139,7 @@ function startWatch(
   return { signal: AbortSignal.any([late.signal, signal]), end: () => timer.stop() };
 }
 
-/**
- * Converts to a `Response` with a bounded body. Drops `Content-Encoding` and `Content-Length`: it is decoded.
- */
+/** Drops `Content-Encoding` and `Content-Length`, because the body is decoded. */
 function receive(
   response: Awaited<ReturnType<typeof fetch>>,
   { url }: OutboundRequest,

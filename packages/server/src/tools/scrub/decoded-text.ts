@@ -7,9 +7,7 @@ interface Encoding {
   decode(escaped: string): string;
 }
 
-/**
- * Percent-encoding of a UTF-8 sequence or of a single byte, and the output of JavaScript's legacy `escape()`.
- */
+/** Percent-encoding of a UTF-8 sequence or a single byte, and the output of JavaScript's legacy `escape()`. */
 const PERCENT: Encoding = {
   escape:
     /%(?:u[0-9a-f]{4}|[cd][0-9a-f]%[89ab][0-9a-f]|e[0-9a-f](?:%[89ab][0-9a-f]){2}|f[0-7](?:%[89ab][0-9a-f]){3}|[0-9a-f]{2})/gi,

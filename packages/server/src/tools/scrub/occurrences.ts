@@ -4,9 +4,7 @@
 /** Length of the window that selects the patterns to compare at an index. Patterns are at least as long. */
 const WINDOW = 4;
 
-/**
- * Length of the prefix that is compared first: nearly every text does not contain it, and needs no more work.
- */
+/** Length of the prefix that is compared first. Most texts do not contain it, and need no more work. */
 const PREFIX = 16;
 
 /** A number of the last `WINDOW` UTF-16 units: each unit shifts the older ones left, until they are masked out. */

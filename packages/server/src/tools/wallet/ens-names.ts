@@ -28,9 +28,7 @@ export interface EnsContracts {
   readonly ensUniversalResolver: { readonly address: Address };
 }
 
-/**
- * Resolves a name to its address, `null` for none. @throws Error if the name is invalid or the lookup fails.
- */
+/** Returns the address of a name, `null` for none. @throws Error if the name is invalid or the lookup fails. */
 export async function addressOfName(
   chain: Chain,
   contracts: EnsContracts,

@@ -2,7 +2,7 @@
 // of a library is cleaned of all parts of the URL.
 
 import { decodeErrorResult, parseAbi, type Hex } from "viem";
-import { cleanText } from "../../core/text.ts";
+import { cleanText, decodePercent } from "../../core/text.ts";
 
 const maximumMessageLength = 300;
 const shortestSecret = 4;
@@ -34,9 +34,7 @@ export class RpcRefusal extends Error {
 const revertedMessage =
   /revert|insufficient funds|invalid opcode|invalid jump|out of gas|stack (under|over)flow/i;
 
-/**
- * Returns untrusted text as one line of at most `limit` characters, without control and format characters.
- */
+/** Returns text as one line of at most `limit` characters, without control and format characters. */
 export function plainLine(text: string, limit = maximumMessageLength): string {
   const line = cleanText(text)
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
@@ -50,19 +48,11 @@ export function createUrlCleaner(url: string): (text: string) => string {
   const { href, origin, host, hostname, pathname, search, username, password, searchParams } = new URL(url);
   const parts = [url, href, origin, host, hostname, pathname, search, username, password];
   parts.push(...pathname.split("/"), ...searchParams.values());
-  const spellings = new Set(parts.flatMap((part) => [part, decodeQuietly(part), encodeURIComponent(part)]));
+  const spellings = new Set(parts.flatMap((part) => [part, decodePercent(part), encodeURIComponent(part)]));
   const secrets = [...spellings].filter((part) => part.length >= shortestSecret);
   // Longest first, so that no part of a longer secret remains.
   secrets.sort((left, right) => right.length - left.length);
   return (text) => secrets.reduce((cleaned, secret) => cleaned.replaceAll(secret, "[hidden]"), text);
-}
-
-function decodeQuietly(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 const solidityErrors = parseAbi(["error Error(string)", "error Panic(uint256)"]);
@@ -77,7 +67,7 @@ function decodeReason(data: Hex): string | null {
   try {
     const { errorName, args } = decodeErrorResult({ abi: solidityErrors, data });
     if (errorName === "Error") return `"${plainLine(args[0])}"`;
-    return reasonOfPanic(args[0]);
+    return `the contract panics: ${panics.get(args[0]) ?? `code ${args[0]}`}`;
   } catch {
     return null;
   }
@@ -92,7 +82,3 @@ const panics: ReadonlyMap<bigint, string> = new Map([
   [0x32n, "an index out of bounds"],
   [0x41n, "too much memory"],
 ]);
-
-function reasonOfPanic(code: bigint): string {
-  return `the contract panics: ${panics.get(code) ?? `code ${code}`}`;
-}

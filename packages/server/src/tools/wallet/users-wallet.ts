@@ -23,11 +23,8 @@ export function addressOfUser(turn: ToolTurn): OwnedAddress | null {
     return { address: claimed, source: "connected wallet of the user (claimed by the client, not verified)" };
   }
   const bound = readAddressQuietly(turn.publicKey);
-  if (bound === null) return null;
-  return {
-    address: bound,
-    source: "wallet that the session is bound to (claimed by the client, not verified)",
-  };
+  const source = "wallet that the session is bound to (claimed by the client, not verified)";
+  return bound === null ? null : { address: bound, source };
 }
 
 /** Returns the given address, else the user's. @throws Error if there is none, or the checksum is wrong. */
