@@ -106,7 +106,7 @@ export class AppTools implements Toolset, ToolSourceReports {
     this.#apps = new Map();
     const retired = this.#retired.flatMap((source) => source.deref() ?? []);
     this.#retired = [];
-    await Promise.allSettled([...sources, ...retired].map((source) => source.close?.()));
+    await Promise.allSettled([...sources, ...retired].map(async (source) => source.close?.()));
     await this.#options.onClosed?.();
   }
 

@@ -51,17 +51,7 @@ const maximumRedirects = 3;
 const bodiless = new Set([101, 103, 204, 205, 304]);
 
 export function createOutbound(parts: OutboundParts): Outbound {
-  let agents = null as Agents | null;
-  let isClosed = false;
-  // At the first request: most services make none.
-  const load = loadOnce(async () => {
-    const [{ fetch: fetchWith }, { createAgents }] = await Promise.all([
-      import("undici"),
-      import("./connecting.ts"),
-    ]);
-    agents = createAgents(parts);
-    return { fetchWith, agents };
-  });
+  const { connect, close } = connectLazily(parts);
 
   async function guardedFetch(
     url: string | URL,
@@ -99,8 +89,7 @@ export function createOutbound(parts: OutboundParts): Outbound {
   ): Promise<Awaited<ReturnType<typeof fetch>>> {
     const isConfigured = request.url.origin === configured;
     checkUrl(request.url, isConfigured);
-    const { agents, fetchWith } = await load();
-    if (isClosed) throw new Error("All connections have been ended.");
+    const { agents, fetchWith } = await connect();
     return await fetchWith(request.url, {
       method: request.method,
       headers: [...request.headers],
@@ -112,12 +101,32 @@ export function createOutbound(parts: OutboundParts): Outbound {
     });
   }
 
-  async function close(): Promise<void> {
-    isClosed = true;
-    await Promise.all([agents?.steered.destroy(), agents?.configured.destroy()]);
-  }
-
   return { guardedFetch, close };
+}
+
+/** Loads undici and creates the agents at the first request: most services make none. */
+function connectLazily(parts: ConnectionParts) {
+  let agents = null as Agents | null;
+  let isClosed = false;
+  const load = loadOnce(async () => {
+    const [{ fetch: fetchWith }, { createAgents }] = await Promise.all([
+      import("undici"),
+      import("./connecting.ts"),
+    ]);
+    agents = createAgents(parts);
+    return { fetchWith, agents };
+  });
+  return {
+    connect: async () => {
+      const loaded = await load();
+      if (isClosed) throw new Error("All connections have been ended.");
+      return loaded;
+    },
+    close: async (): Promise<void> => {
+      isClosed = true;
+      await Promise.all([agents?.steered.destroy(), agents?.configured.destroy()]);
+    },
+  };
 }
 
 /** Combined timeout and abort signal of a request. */
