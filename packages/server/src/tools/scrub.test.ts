@@ -85,6 +85,11 @@ describe("createScrubber", () => {
     );
   });
 
+  it("uses a mark that forms no value with the text beside it", () => {
+    expect(createScrubber(["abc["])("abcabc[")).toBe("abc<hidden>");
+    expect(createScrubber(["]abc"])("]abcabc")).toBe("<hidden>abc");
+  });
+
   it("leaves text without secrets unchanged", () => {
     const scrub = createScrubber(["sk-live-4f9A8b7C6d5E", "12345678"]);
     fc.assert(
