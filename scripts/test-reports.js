@@ -1,6 +1,7 @@
-// Reads the reports of Vitest's JSON reporter for .ci/run and scripts/test-all. Plain JavaScript, because it must count on any Node, also when npm ci failed.
+// Reads the reports of Vitest's JSON reporter for .ci/run and scripts/test-all. Plain JavaScript: it also runs on an
+// older Node, after a failed `npm ci`.
 //
-//   node scripts/test-reports.js left-out <report>    prints the files of which tests were skipped
+//   node scripts/test-reports.js left-out <report>    prints the files with skipped tests
 //   node scripts/test-reports.js least <n> <report>   fails if fewer than n tests passed
 //   node scripts/test-reports.js check <n> <report>   fails if any test was skipped, or fewer than n passed
 //   node scripts/test-reports.js count <report>...    prints "N passed, N failed" for the tests of all reports, each test once
@@ -42,7 +43,7 @@ const commands = {
   },
   least(least = "", report = "") {
     const passed = testsOf(report).filter(({ status }) => status === "passed").length;
-    console.log(`== ${passed} passed, at least ${least} have to`);
+    console.log(`== ${passed} passed; at least ${least} required`);
     if (passed < Number(least)) process.exitCode = 1;
   },
   check(least = "", report = "") {
