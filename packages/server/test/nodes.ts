@@ -12,7 +12,7 @@ import { openPostgresStore } from "../src/store/postgres/open.ts";
 import type { BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import type { PostgresDatabases } from "./postgres-server.ts";
-import { newId, startService, type TestService } from "./service.ts";
+import { newId, startService, until, type TestService } from "./service.ts";
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -21,7 +21,7 @@ export interface Nodes {
   readonly nodes: readonly TestService[];
   /** Restarts a crashed node, as another process, at the same index. */
   comeBack(place: number): Promise<void>;
-  /** Advances the clock on all nodes, second by second. */
+  /** Advances the clock on all nodes, second by second, and waits for the claims of each second. */
   pass(ms: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -46,8 +46,21 @@ export async function startNodes(
   const clock = new ManualClock();
   const url = server.url(await server.createDatabase());
   const nodes: TestService[] = [];
+  // A claim whose answer arrives after many seconds of manual time would hold an expired lease.
+  let openClaims = 0;
+  const countClaims = (store: Store): Store => ({
+    ...store,
+    executeEach: async (selection) => {
+      openClaims += 1;
+      try {
+        return await store.executeEach(selection);
+      } finally {
+        openClaims -= 1;
+      }
+    },
+  });
   const shared = async () => ({
-    store: watch(await openPostgresStore({ url, clock, connections: 4 })),
+    store: watch(countClaims(await openPostgresStore({ url, clock, connections: 4 }))),
     bus: busOn(hasBus ? url : null),
   });
   const start = (place: number) =>
@@ -70,6 +83,7 @@ export async function startNodes(
         await clock.advance(Math.min(left, 1_000));
         // One of them may have crashed.
         for (const { store } of nodes) await store.probe().catch(() => undefined);
+        await until(() => openClaims === 0);
       }
     },
     close: async () => {
