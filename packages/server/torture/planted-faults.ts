@@ -45,12 +45,12 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "a run may write into whatever turn of its session runs now, under whatever epoch",
     replacements: [
       {
-        file: "core/commands/fence.ts",
+        file: "core/commands/command.ts",
         text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
         by: "void [session, identity];",
       },
       {
-        file: "core/commands/fence.ts",
+        file: "core/commands/command.ts",
         text: 'turn.number === identity.turn && turn.state === "running"',
         by: 'turn.state === "running"',
       },

@@ -1,7 +1,7 @@
 // The state of the service: counts of this process and of all nodes, and the health of store and bus.
 
 import type { AdminOverview } from "@colloquy/protocol";
-import type { ProcessGauges } from "../core/ports/driven/process-gauges.ts";
+import type { ProcessGauges } from "../core/ports/driven/admin-store.ts";
 import type { BusServer } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Readiness } from "../core/ports/driving/services.ts";

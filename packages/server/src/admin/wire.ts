@@ -1,7 +1,7 @@
 // Converts stored records to the wire format.
 
 import type { AdminKey, AdminSession, AdminTurn, IssuedAdminKey } from "@colloquy/protocol";
-import { ranInAttempt } from "../core/commands/run-time.ts";
+import { ranInAttempt } from "../core/turn.ts";
 import type { SeenSession, SeenTurn } from "../core/ports/driven/admin-store.ts";
 import type { IssuedKey, ListedKey } from "../core/ports/driving/key-service.ts";
 import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";

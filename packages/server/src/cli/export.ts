@@ -2,7 +2,7 @@ import { type FileHandle, link, open, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { parseSessionId } from "@colloquy/protocol";
 import { describeFileError } from "../core/file-error.ts";
-import { parsePublicKey } from "../core/wallet.ts";
+import { parsePublicKey } from "../core/user-state.ts";
 import { administer, CommandFailure, type CommandParts } from "./command.ts";
 
 interface ExportOptions {

@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Hidden } from "../core/hidden.ts";
 import { isLoopbackName } from "../core/loopback.ts";
-import { parseMasterKeys } from "../core/master-key.ts";
+import { parseMasterKeys } from "../core/secrets.ts";
 import { LOG_LEVELS, type LogLevel, type ServerConfig } from "./config.ts";
 import { nearestName, suggestion } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";

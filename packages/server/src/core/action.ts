@@ -5,11 +5,11 @@ import type { JsonObject, JsonValue } from "./json.ts";
 
 /** The request of an action, with the field names of the wire. */
 export type ActionRequest =
-  /** May this call run with exactly this input? */
+  /** Approve a call with exactly this input. */
   | { readonly kind: "approval"; readonly request: { readonly tool: string; readonly input: JsonValue } }
   /**
-   * Send this transaction with your wallet. `value` is decimal, in the smallest unit of the chain's `currency`; `data` is hexadecimal. `call` is
-   * the decoded `data`, `null` if unknown. Actions of older versions have neither `currency` nor `call`.
+   * Send a transaction. `value` is decimal, in the smallest unit of `currency`; `data` is hexadecimal; `call` is the decoded `data`, `null`
+   * if unknown. Actions of older versions have neither `currency` nor `call`.
    */
   | {
       readonly kind: "wallet_transaction";
@@ -22,7 +22,7 @@ export type ActionRequest =
         readonly call?: DescribedCall | null;
       };
     }
-  /** Sign this typed data (EIP-712). */
+  /** Sign typed data (EIP-712). */
   | { readonly kind: "wallet_signature"; readonly request: { readonly typed_data: JsonObject } }
   | {
       readonly kind: "question";
@@ -46,10 +46,10 @@ export interface DescribedCall {
 
 export type ActionKind = ActionRequest["kind"];
 
-/** `cancelled`: the turn ended before anybody decided. */
+/** `cancelled`: the turn ended before a decision. */
 export type ActionStatus = "pending" | "approved" | "denied" | "expired" | "cancelled";
 
-/** A request that must be decided before a call runs, as the turn stores it with its step. */
+/** A request that must be decided before a call runs, stored with its step. */
 export interface AskedAction {
   readonly id: string;
   readonly callId: string;
@@ -62,18 +62,15 @@ export interface ActionRecord {
   /** Number of the event that announced it; orders the actions of a session. */
   readonly number: number;
   readonly id: string;
-  /** Number of the turn that waits. */
   readonly turn: number;
   readonly callId: string;
-  /** Name of the called tool. */
   readonly tool: string;
   readonly asked: ActionRequest;
   readonly status: ActionStatus;
-  /** Result that came with the decision, `null` for none. */
+  /** Result sent with the decision, `null` for none. */
   readonly result: JsonValue;
   /** Milliseconds since the Unix epoch, on the store's clock. */
   readonly createdAt: number;
-  /** Time from which the action cannot be decided. */
   readonly expiresAt: number;
   readonly resolvedAt: number | null;
 }
@@ -107,7 +104,7 @@ export function toWireAction(action: ActionRecord): Action {
 /** Maximum characters of a question quoted in a notice. */
 const QUOTED = 500;
 
-/** Returns the text of a notice: what must be decided, and what happens otherwise. It is all that clients without actions can show. */
+/** Returns the text of a notice, which is all that clients without actions can show. */
 export function actionNotice(action: PendingAction): string {
   const until = `Without a decision by ${action.expires_at} it counts as denied, and the answer goes on.`;
   switch (action.kind) {

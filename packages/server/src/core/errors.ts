@@ -1,8 +1,8 @@
-// Failures of requests: thrown below routes, turned into problem+json by one handler. Model and tool failures are values instead.
+// Errors of failed requests. One handler converts them to problem+json. Failures of models and tools are values instead.
 
 export interface ServiceErrorOptions {
   readonly cause?: unknown;
-  /** Header fields of the answer, such as `Retry-After` in seconds. */
+  /** Response headers, such as `Retry-After` in seconds. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -10,7 +10,7 @@ export class ServiceError extends Error {
   readonly status: number;
   /** Stable snake_case code on the wire (contract section 6). */
   readonly code: string;
-  /** One or two sentences that say what to do. */
+  /** One or two user-facing sentences that say what to do. */
   readonly detail: string;
   readonly headers: Readonly<Record<string, string>>;
 
@@ -24,14 +24,14 @@ export class ServiceError extends Error {
   }
 }
 
-/** 400: a parameter, header or body is missing or wrong. */
+/** 400: a parameter, header or body is missing or invalid. */
 export class InvalidRequest extends ServiceError {
   constructor(code: string, detail: string, options?: ServiceErrorOptions) {
     super(400, code, detail, options);
   }
 }
 
-/** 404: the session or another resource does not exist. */
+/** 404 */
 export class NotFound extends ServiceError {
   constructor(code: string, detail: string, options?: ServiceErrorOptions) {
     super(404, code, detail, options);
@@ -51,33 +51,33 @@ export function tooManyStreams(limit: number): ServiceError {
   return new ServiceError(429, "too_many_streams", detail, { headers: { "retry-after": "10" } });
 }
 
-/** 503 or 507: the request is valid and can be repeated after `retryAfter` seconds. */
+/** 503 or 507: the client may repeat the request after `retryAfter` seconds. */
 export class Unavailable extends ServiceError {
   constructor(status: 503 | 507, code: string, detail: string, retryAfter: number, cause?: unknown) {
     super(status, code, detail, { cause, headers: { "retry-after": String(retryAfter) } });
   }
 }
 
-/** 503: the store was lost during the write and its outcome is unknown, or the result is stored but cannot be shown. */
+/** 503: the write may have succeeded, because the connection broke during it or its result could not be read. */
 export class OutcomeUnknown extends Unavailable {}
 
 const DONE_BUT_NOT_SHOWN =
   "What you sent was stored, but what has become of it cannot be shown right now. Fetch the state before you send anything again.";
 
-/** Rethrows a failure that came after the request had changed something, which is not undone. */
+/** Rethrows an error that occurred after a commit, as `OutcomeUnknown` if it was `Unavailable`. */
 export function throwAfterCommit(error: unknown): never {
   if (!(error instanceof Unavailable) || error instanceof OutcomeUnknown) throw error;
   throw new OutcomeUnknown(503, "stored_not_shown", DONE_BUT_NOT_SHOWN, 1, error);
 }
 
-/** 503: the session's App differs from the one that access was checked for. The edge checks again before answering this. */
+/** 503: the session's App changed after the access check. The HTTP layer checks again before it responds with this. */
 export class OtherApp extends Unavailable {
   constructor() {
     super(503, "app_changed", "This session has come to another App meanwhile. Send the request again.", 1);
   }
 }
 
-/** 401: the App left the configuration and is unknown (contract section 4). */
+/** 401: the App was removed from the configuration (contract section 4). */
 export class AppGone extends ServiceError {
   constructor() {
     super(401, "app_key_invalid", "This App is not offered any more. Start a new session with another App.", {
@@ -86,7 +86,7 @@ export class AppGone extends ServiceError {
   }
 }
 
-/** Thrown by commands that need an existing database and do not create one. */
+/** Thrown by CLI commands that need an existing database. */
 export class NoDatabase extends Error {
   constructor(directory: string) {
     super(

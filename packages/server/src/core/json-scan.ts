@@ -1,5 +1,4 @@
-// One pass over the text of JSON, for what `JSON.parse` does not report: deep nesting, numbers that it changes, and
-// names that occur twice in an object, of which it keeps the last value.
+// One pass over the text of JSON, for what `JSON.parse` does not report: deep nesting, changed numbers, and repeated names in an object.
 
 /** A name that occurs again in an object. Lines and columns start at 1. */
 export interface RepeatedName {
@@ -17,7 +16,7 @@ export interface ChangedNumber {
 
 export interface JsonScan {
   readonly isTooDeep: boolean;
-  /** The first one, in the order of the text. */
+  /** The first one in the text. */
   readonly changedNumber: ChangedNumber | null;
   readonly repeatedNames: readonly RepeatedName[];
 }
@@ -58,14 +57,10 @@ interface Level {
   byName: Map<string, number> | null;
 }
 
-/**
- * Scans a text that should be JSON; the result for other text means nothing. Takes linear time: it reads every character a
- * bounded number of times.
- */
+/** Scans valid JSON in linear time, beside the positions of repeated names. The result for other text is meaningless. */
 export function scanJson(text: string, limits: ScanLimits): JsonScan {
   const repeatedNames: RepeatedName[] = [];
   const levels: Level[] = [];
-  const lines = new Lines(text);
   let changedNumber: ChangedNumber | null = null;
   let depth = 0;
   let level: Level | undefined;
@@ -81,7 +76,7 @@ export function scanJson(text: string, limits: ScanLimits): JsonScan {
         const first = note(level, text, index, end);
         if (first !== null && repeatedNames.length < limits.repeatedNames) {
           const path = levels.slice(0, depth).map(keyOf);
-          repeatedNames.push({ path, first: lines.positionOf(first), again: lines.positionOf(index) });
+          repeatedNames.push({ path, first: positionOf(text, first), again: positionOf(text, index) });
         }
       }
       index = end;
@@ -244,23 +239,7 @@ function keyOf({ isObject, index, names, count }: Level): string | number {
   return isObject ? (names[count - 1] ?? "") : index;
 }
 
-/** Lines and columns of a text. */
-class Lines {
-  readonly #text: string;
-  #starts: readonly number[] | null = null;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  positionOf(index: number): string {
-    this.#starts ??= [0, ...Array.from(this.#text.matchAll(/\n/g), (match) => match.index + 1)];
-    let [low, high] = [0, this.#starts.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if ((this.#starts[middle] ?? 0) <= index) low = middle;
-      else high = middle;
-    }
-    return `line ${low + 1}, column ${index - (this.#starts[low] ?? 0) + 1}`;
-  }
+function positionOf(text: string, index: number): string {
+  const lines = text.slice(0, index).split("\n");
+  return `line ${lines.length}, column ${(lines.at(-1) ?? "").length + 1}`;
 }

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isJsonObject, jsonDepth } from "./json.ts";
+import { cleanText, isCleanText, isJsonObject, jsonDepth } from "./json.ts";
 
 describe("JSON", () => {
   it("knows its objects from all else", () => {
@@ -11,5 +12,31 @@ describe("JSON", () => {
     expect([null, "a", 1].map(jsonDepth)).toEqual([0, 0, 0]);
     expect([{}, [], [1], { a: 1 }].map(jsonDepth)).toEqual([1, 1, 1, 1]);
     expect(jsonDepth({ a: 1, b: [{ c: [] }], d: {} })).toBe(4);
+  });
+});
+
+describe("clean text", () => {
+  it("has no NUL and no lone surrogate", () => {
+    expect(isCleanText("Grüße 👍\n\t")).toBe(true);
+    for (const text of ["a\0", "\ud83d", "\udc4d", "x\udc4d\ud83dx"]) expect(isCleanText(text)).toBe(false);
+  });
+
+  it("is made by leaving out NUL and replacing lone surrogates", () => {
+    expect(cleanText("a\0b\ud83dc👍")).toBe("ab\ufffdc👍");
+  });
+
+  it("survives UTF-8, and stays as it is when it was clean", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "binary" }),
+        fc.constantFrom("", "\0", "\ud800", "\udfff"),
+        (text, bad) => {
+          const clean = cleanText(text + bad + text);
+          expect(isCleanText(clean)).toBe(true);
+          expect(Buffer.from(clean).toString()).toBe(clean);
+          if (isCleanText(text)) expect(cleanText(text)).toBe(text);
+        },
+      ),
+    );
   });
 });

@@ -31,3 +31,39 @@ export function sameJson(left: JsonValue, right: JsonValue): boolean {
     keys.every((key) => Object.hasOwn(right, key) && sameJson(left[key] ?? null, right[key] ?? null))
   );
 }
+
+/** Returns true if every store and client accepts this text: no NUL (PostgreSQL rejects it), no lone surrogate (contract section 6). */
+export function isCleanText(text: string): boolean {
+  return text.isWellFormed() && !text.includes("\0");
+}
+
+/** Removes NUL and replaces lone surrogates by U+FFFD in text of models and tools; clients get a 400 for it. */
+export function cleanText(text: string): string {
+  return isCleanText(text) ? text : text.replaceAll("\0", "").toWellFormed();
+}
+
+/** Deeper than any tool's input, and shallow enough for recursive readers. */
+const MAX_DEPTH = 64;
+
+/** Cleans all strings, and replaces values deeper than 64 levels and non-finite numbers by `null`. Keeps the order of keys. */
+export function cleanJson(value: JsonValue, depth = 0): JsonValue {
+  if (typeof value === "string") return cleanText(value);
+  // `JSON.parse` reads 1e400 as Infinity, which JSON cannot represent.
+  if (typeof value === "number") return Number.isFinite(value) ? value : null;
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === MAX_DEPTH) return null;
+  if (Array.isArray(value)) return value.map((item) => cleanJson(item, depth + 1));
+  // `fromEntries`, because assignment to a key `__proto__` would set the prototype.
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [cleanText(key), cleanJson(item, depth + 1)]),
+  );
+}
+
+/** Decodes percent-encoding. Returns text that is not valid percent-encoding unchanged. */
+export function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,7 +1,4 @@
-/**
- * Returns true if a host name or address (no port, no brackets) is a loopback one (RFC 6761 section 6.3; RFC 1122 section
- * 3.2.1.3).
- */
+/** Returns true if a host name or address (no port, no brackets) is a loopback one (RFC 6761 section 6.3; RFC 1122 section 3.2.1.3). */
 export function isLoopbackName(name: string): boolean {
   return (
     name === "localhost" ||

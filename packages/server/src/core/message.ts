@@ -3,34 +3,32 @@ import type { JsonValue } from "./json.ts";
 import type { ToolEffect, ToolOutcome } from "./ports/driven/tool.ts";
 
 /**
- * How far a call without a result has come: `asked` waits for a person, `approved` is one that a person has allowed, `allowed` one that
- * asked nobody; both may begin as soon as there is a place for them. `started` is the stored intent: from there on the call may have had
- * its effect. It is noted of `unsafe` calls alone: the others run again in any case, and what a person is told of them is the same.
+ * Phase of a call without a result: `asked` waits for a person; `approved` (by a person) and `allowed` (by policy) wait for a slot;
+ * `started` is the stored intent, after which the call may have had its effect. Only `unsafe` calls record it, since others run again.
  */
 export type ToolCallPhase = "started" | "asked" | "approved" | "allowed";
 
-/** A call as it is kept; `effect`, `step`, `phase` and `input` are for recovery and replay and do not go over the wire. */
+/** A stored call. `effect`, `step`, `phase` and `input` are for recovery and replay, and never sent over the wire. */
 export interface ToolCallRecord extends ToolCall {
-  /** Absent for a call that asked nobody and found a place at once: it starts with its step. */
+  /** Absent for a call that starts with its step. */
   readonly phase?: ToolCallPhase;
   readonly effect: ToolEffect;
-  /** The model step that made the call; the first step of a turn is 1. */
+  /** Number of the model step that made the call. */
   readonly step: number;
-  /** The input after the tool's schema, on which the policy decision was made; absent if it equals the arguments. */
+  /** The input of the policy decision, after the tool's schema; absent if it equals the arguments. */
   readonly input?: JsonValue;
 }
 
-/** A call of a step that is to be stored. */
+/** A call of a step to be stored. */
 export interface StepCall extends ToolCallRecord {
-  /** Why it is never made: it is stored with this result. Absent for one that runs, or asks a person. */
+  /** Result of a call that is refused and never runs. */
   readonly refusal?: ToolOutcome;
 }
 
 export interface MessageRecord {
-  /** Position in the session, in the order of arrival; the first message has 1. */
+  /** Counts from 1 in the session, in the order of arrival. */
   readonly position: number;
   readonly id: string;
-  /** Number of the turn it belongs to. */
   readonly turn: number;
   readonly role: "user" | "assistant" | "system";
   readonly content: string;
@@ -41,7 +39,7 @@ export interface MessageRecord {
   readonly createdAt: number;
 }
 
-/** A message as snapshots and events show it (contract section 2). */
+/** Returns a message in the form of snapshots and events (contract section 2). */
 export function toWireMessage(message: MessageRecord): Message {
   return {
     sender: message.role === "user" ? "user" : "agent",
@@ -74,18 +72,18 @@ export function wireGrowth(before: MessageRecord, after: MessageRecord): number 
   return bytesOf(after) - bytesOf(before);
 }
 
-/** A message and how many stand before it in its session, as far as that is known. */
+/** A message and its zero-based position in the session, if it is known. */
 export interface PlacedMessage {
   readonly message: Message;
   readonly index?: number | undefined;
 }
 
-/** Whether snapshots leave the message out: an answer that has not said or done anything yet (contract section 2). */
+/** Returns true for an answer without text and calls so far, which snapshots leave out (contract section 2). */
 export function isHidden({ sender, status, content, tool_calls: calls }: Message): boolean {
   return sender === "agent" && status === "streaming" && content === "" && calls === undefined;
 }
 
-/** A message as `GET /api/sessions/{id}/messages` shows it (interface specification, "Persisted message record"). */
+/** Returns a message in the form of `GET /api/sessions/{id}/messages` (interface specification, "Persisted message record"). */
 export function toPersistedMessage(sessionId: string, message: MessageRecord): PersistedMessage {
   return {
     id: message.id,
@@ -100,33 +98,33 @@ export function toPersistedMessage(sessionId: string, message: MessageRecord): P
   };
 }
 
-/** The calls of a message that have no result yet. */
+/** Returns the calls of a message without a result. */
 export function openCalls(message: MessageRecord): readonly ToolCallRecord[] {
   const answered = new Set(message.toolResults.map((result) => result.call_id));
   return message.toolCalls.filter((call) => !answered.has(call.id));
 }
 
-/** Whether a call without a result must not run again: it has side effects, and may have had them. */
+/** Returns true if a call without a result must not run again, because it may have had side effects. */
 export function isUncertain({ effect, phase }: ToolCallRecord): boolean {
   return effect === "unsafe" && (phase === undefined || phase === "started");
 }
 
-/** Whether a call may run and waits for its place. */
+/** Returns true if a call may run and waits for a slot. */
 export function hasNotBegun({ phase }: ToolCallRecord): boolean {
   return phase === "allowed" || phase === "approved";
 }
 
-/** Whether it has to be on disk that a call starts before it does, so that it runs at most once. */
+/** Returns true if the start of a call must be durable before it runs, so that it runs at most once. */
 export function needsIntent(call: ToolCallRecord): boolean {
   return call.effect === "unsafe" && hasNotBegun(call);
 }
 
-/** Whether a call of the message waits for a person. */
+/** Returns true if a call of the message waits for a person. */
 export function waitsForPerson(message: MessageRecord): boolean {
   return openCalls(message).some(({ phase }) => phase === "asked");
 }
 
-/** The text of a message whose turn took another step: steps stand apart by a blank line. */
+/** Appends a step's text to a message, after a blank line. */
 export function joinStepText(before: string, text: string): string {
   return before === "" || text === "" ? before + text : `${before}\n\n${text}`;
 }

@@ -1,17 +1,16 @@
 import type { IncludeGroup, SessionEvent, SystemEvent } from "@colloquy/protocol";
 
-/** An event with its place in the life of its session. */
 export interface NumberedEvent {
   readonly number: number;
   readonly event: SessionEvent;
 }
 
-/** Groups that a reader asked for beside the four specified types (contract section 5). */
+/** Groups of events that a subscriber requested beside the four specified types (contract section 5). */
 export type Included = ReadonlySet<IncludeGroup>;
 
 /**
- * The event as a reader with these groups sees it, without `session_id`; `null` when it is not for them.
- * By default exactly the four specified types with exactly the specified fields.
+ * Returns the event for a subscriber with these groups, without `session_id`; `null` to skip it. Without groups, a subscriber gets exactly
+ * the four specified types with exactly the specified fields.
  */
 export function projectEvent(event: SessionEvent, included: Included): object | null {
   switch (event.type) {
@@ -34,7 +33,7 @@ export function projectEvent(event: SessionEvent, included: Included): object | 
   }
 }
 
-/** The App that events bring a session to, `null` when they say nothing of it. */
+/** Returns the session's App after the events, `null` if they do not mention it. */
 export function appAfter(events: readonly NumberedEvent[]): string | null {
   let app: string | null = null;
   for (const { event } of events) if (event.type === "state_changed") app = event.app;
@@ -44,13 +43,13 @@ export function appAfter(events: readonly NumberedEvent[]): string | null {
 /** Maximum number of system events in a snapshot, newest kept (contract section 2). */
 export const SYSTEM_EVENTS_SHOWN = 100;
 
-/** A stored system event: the wire item and the number of the event that announced it. */
 export interface SystemEventRecord {
+  /** Number of the event that announced it. */
   readonly number: number;
   readonly item: SystemEvent;
 }
 
-/** Event ids are `<life>-<n>`: `n` counts within one incarnation (contract section 5). Clients treat them as opaque. */
+/** Formats an event id: `n` counts within one incarnation (contract section 5). Clients treat ids as opaque. */
 export function formatEventId(life: string, n: number): string {
   return `${life}-${n}`;
 }

@@ -1,6 +1,6 @@
 import type { SessionStatus } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
-import { nextStatus, type SessionTrigger } from "./session-status.ts";
+import { nextStatus, type SessionTrigger } from "./session.ts";
 
 type Row = readonly [SessionStatus, SessionTrigger, SessionStatus | "impossible"];
 

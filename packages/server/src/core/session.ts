@@ -13,7 +13,7 @@ export interface SessionRecord {
   readonly key: number;
   /** In lower case, for comparison and lookup. */
   readonly id: string;
-  /** The id as its creator spelled it; answers and events carry this spelling. */
+  /** The id in its creator's spelling, which responses and events use. */
   readonly spelling: string;
   /** Random word of this incarnation; the first half of event ids. */
   readonly life: string;
@@ -24,24 +24,19 @@ export interface SessionRecord {
   readonly status: SessionStatus;
   /** The current rig. */
   readonly model: string;
-  /** Whether the rig was chosen for this session; if not it follows the App's default. */
+  /** True if the rig was chosen for this session; otherwise it follows the App's default. */
   readonly modelChosen: boolean;
-  /**
-   * The App that the chosen models were validated against before the first chat. A first chat with another App drops the choice.
-   * Ignored once the session belongs to an App.
-   */
+  /** App that models chosen before the first chat were validated against; a first chat with another App drops the choice. */
   readonly modelApp: string | null;
   /** The utility model chosen for this session, `null` for the App's. */
   readonly utilityModel: string | null;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
-  /** Whether lists show the session before those that are not pinned. */
   readonly pinned: boolean;
   /** Number of the last event. */
   readonly head: number;
-  /** Position of the last message; the first one has position 1. */
   readonly messageCount: number;
-  /** Number of the last turn; the first one has number 1. */
+  /** Also the number of the last turn. */
   readonly turnCount: number;
   /** UTF-8 bytes of the messages as JSON on the wire, capped by `limits.sessionBytes`; `null` until cleanup has counted them. */
   readonly messageBytes: number | null;
@@ -54,11 +49,10 @@ export interface SessionRecord {
   readonly updatedAt: number;
 }
 
-/** Initial values of a new session. */
 export interface SessionBirth {
   readonly life: string;
   readonly model: string;
-  /** As in `SessionRecord`; lower case when absent. */
+  /** Lower case if absent. */
   readonly spelling?: string;
 }
 
@@ -107,7 +101,39 @@ export function appOf(session: Pick<SessionRecord, "app">): string {
   return session.app ?? DEFAULT_APP;
 }
 
-/** Returns true if the session's App is one of these; without `apps` always. */
+/** Returns true if the session's App is one of `apps`, or if `apps` is absent. */
 export function countsAs(session: Pick<SessionRecord, "app">, apps: readonly string[] | undefined): boolean {
   return apps === undefined || apps.includes(appOf(session));
+}
+
+export type SessionTrigger = "chat" | "turn_ended_queue_empty" | "turn_ended_queue_not_empty" | "interrupt";
+
+/** The table of contract section 3. */
+const NEXT: Readonly<Record<SessionStatus, Readonly<Record<SessionTrigger, SessionStatus | "impossible">>>> =
+  {
+    idle: {
+      chat: "processing",
+      turn_ended_queue_empty: "impossible",
+      turn_ended_queue_not_empty: "impossible",
+      interrupt: "idle",
+    },
+    processing: {
+      chat: "processing",
+      turn_ended_queue_empty: "idle",
+      turn_ended_queue_not_empty: "processing",
+      interrupt: "interrupted",
+    },
+    interrupted: {
+      chat: "processing",
+      turn_ended_queue_empty: "impossible",
+      turn_ended_queue_not_empty: "impossible",
+      interrupt: "interrupted",
+    },
+  };
+
+/** Returns the status after `trigger`. Throws on an impossible transition, which is a defect, never caused by input. */
+export function nextStatus(status: SessionStatus, trigger: SessionTrigger): SessionStatus {
+  const next = NEXT[status][trigger];
+  if (next === "impossible") throw new Error(`A session that is ${status} cannot see "${trigger}"`);
+  return next;
 }

@@ -1,7 +1,7 @@
 // Detects stuck turns for operators. The sweeps of leases and actions repair what they can.
 
 import type { AdminSessionStatus } from "@colloquy/protocol";
-import { ranInAttempt } from "./commands/run-time.ts";
+import { ranInAttempt } from "./turn.ts";
 import type { SeenSession, SeenTurn } from "./ports/driven/admin-store.ts";
 
 /** Tolerance for expired leases, which are swept every second. */

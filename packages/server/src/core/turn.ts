@@ -6,13 +6,13 @@ import type { MessageRecord, ToolCallRecord } from "./message.ts";
 /** Contract section 3: three states of an open turn, three ends. */
 export type TurnState = "queued" | "running" | "waiting" | "complete" | "interrupted" | "failed";
 
-/** A turn that has crashed its process this often is not tried again (contract section 3, "Crash"). */
+/** A turn that crashed its process this often fails (contract section 3, "Crash"). */
 export const MAX_ATTEMPTS = 3;
 
-/** Calls of one step that are made. Each result announces the whole message again, so their cost grows with the square of their number. */
+/** Maximum calls of a step. Each result announces the whole message again, so the cost grows with the square of their number. */
 export const MAX_CALLS = 128;
 
-/** How long a lease holds from the moment it is taken, in milliseconds on the store's clock; renewing prolongs it. */
+/** Duration of a lease from its start or renewal, in milliseconds on the store's clock. */
 export const LEASE_MS = 10_000;
 
 export interface TokenUsage {
@@ -24,40 +24,37 @@ export interface TokenUsage {
 }
 
 export interface TurnRecord {
-  /** Counts within one life of a session; the first turn has 1. */
+  /** Counts within one incarnation of the session, from 1. */
   readonly number: number;
   readonly state: TurnState;
   /** Position of its user message. */
   readonly userPosition: number;
   /** Position of its agent message, `null` until the turn starts. */
   readonly agentPosition: number | null;
-  /** How often it was started, since the last time that it waited for a person. */
+  /** Number of starts since it last waited for a person. */
   readonly attempts: number;
   /** Finished model steps. */
   readonly steps: number;
-  /** Milliseconds that it ran in attempts that are over, on the store's clock, whatever ended them; the one under way is not in it. */
+  /** Milliseconds of all ended attempts, on the store's clock. */
   readonly ranMs: number;
-  /** Rig that it was started on last; `null` before it starts, and where a node of a version before has started it. */
+  /** Rig of its last start; `null` before the first one, and if a node of an older version started it. */
   readonly model: string | null;
-  /** Milliseconds since the Unix epoch: its first start, and its last one; `null` as `model`. */
+  /** First and last start in milliseconds since the Unix epoch; `null` as for `model`. */
   readonly startedAt: number | null;
   readonly attemptAt: number | null;
-  /** Epoch under which it runs or ran last; 0 before it starts. */
+  /** Epoch of its last start; 0 before the first one. */
   readonly epoch: number;
   /**
-   * Whether a process may start it now: it is the first open turn of its session and nobody holds the lease.
-   * True for a queued turn at the head of the queue and for a running one whose owner is gone, or that waits for a person no more.
+   * True if a process may claim it: a queued turn at the head of its session's queue, or a running one without an owner, because that
+   * is gone or because a person has decided.
    */
   readonly runnable: boolean;
-  /**
-   * Whether it is queued behind a turn that waits for a person. Then it waits for nothing of this service, and does not count to what may
-   * wait for that (`limits.maxWaiting`).
-   */
+  /** True if it is queued behind a turn that waits for a person; it then does not count towards `limits.maxWaiting`. */
   readonly behindWaiting: boolean;
   /** The `client_id` of the chat; decides whose secrets its tools may use. */
   readonly clientId: string | null;
   readonly usage: TokenUsage;
-  /** Why it failed: a stable word, `null` otherwise. */
+  /** Code of its failure, `null` otherwise. */
   readonly failure: string | null;
   /** Milliseconds since the Unix epoch. */
   readonly enqueuedAt: number;
@@ -67,13 +64,13 @@ export interface TurnRecord {
 /** Why a turn failed. */
 export interface TurnFailure {
   readonly code: NoticeCode;
-  /** What the person is told. */
+  /** User-facing sentence. */
   readonly message: string;
 }
 
 /** The lease under which a session's turn runs. Milliseconds since the Unix epoch, on the store's clock. */
 export interface Lease {
-  /** Since when its owner runs the turn; `null` where a node of the version before has taken it. */
+  /** `null` if a node of the previous version took it. */
   readonly takenAt: number | null;
   readonly expiresAt: number;
 }
@@ -83,22 +80,22 @@ export interface OpenTurn {
   readonly turn: TurnRecord;
   readonly userMessage: MessageRecord;
   readonly agentMessage: MessageRecord | null;
-  /** Its actions that nobody has decided yet, oldest first. */
+  /** Its pending actions, oldest first. */
   readonly actions: readonly ActionRecord[];
 }
 
-/** One finished model step: what was said and called, kept for recovery and for exact replay to a model. */
+/** A finished model step, kept for recovery and for exact replay to a model. */
 export interface StepRecord {
-  /** The first step of a turn is 1. */
+  /** Counts from 1 in each turn. */
   readonly number: number;
   readonly text: string;
-  /** The assistant's content parts as the model gave them (AI SDK `AssistantContent`), provider metadata included. */
+  /** AI SDK `AssistantContent`, with provider metadata. */
   readonly parts: JsonValue;
   readonly usage: TokenUsage;
   readonly finishReason: string;
 }
 
-/** The identity under which a turn writes. The store refuses every write of another epoch than the session's. */
+/** The identity under which a turn writes. The store rejects writes with another epoch than the session's. */
 export interface TurnIdentity {
   readonly sessionId: string;
   readonly sessionKey: number;
@@ -106,21 +103,18 @@ export interface TurnIdentity {
   readonly epoch: number;
 }
 
-/** What a process needs to run a turn that it has just acquired. */
+/** An acquired turn with everything needed to run it. */
 export interface StartedTurn extends TurnIdentity {
   readonly life: string;
   readonly app: string;
   readonly model: string;
   readonly attempt: number;
   readonly stepsDone: number;
-  /** Milliseconds that it ran in the attempts before this one; they count towards `limits.turnMs`. */
+  /** Milliseconds of earlier attempts; they count towards `limits.turnMs`. */
   readonly ranMs: number;
   readonly userText: string;
   readonly agentMessage: MessageRecord;
-  /**
-   * Calls of the last finished step that still need a result: run them before the next step, those that `needsIntent` once it is stored.
-   * Without those that wait for a person.
-   */
+  /** Calls of the last finished step to run before the next one; those that wait for a person are left out. */
   readonly openCalls: readonly ToolCallRecord[];
   readonly clientId: string | null;
   readonly publicKey: string | null;
@@ -149,4 +143,23 @@ export function addUsage(left: TokenUsage, right: TokenUsage): TokenUsage {
 export function providerOf(rig: string): string {
   const slash = rig.indexOf("/");
   return slash < 0 ? rig : rig.slice(0, slash);
+}
+
+/**
+ * Returns the milliseconds that a turn ran under a lease until `at`, on the store's clock, at most until the lease expired: its owner had
+ * stopped by then. 0 without a lease, and for a lease of the previous version, which does not record when it was taken.
+ */
+export function ranUnder(lease: Lease | null, at: number): number {
+  if (lease === null || lease.takenAt === null) return 0;
+  return Math.max(0, Math.min(at, lease.expiresAt) - lease.takenAt);
+}
+
+/** Returns the milliseconds of the attempt in progress until `at`, at most until `lease` expires if it is known; 0 without an attempt. */
+export function ranInAttempt(
+  { state, runnable, attemptAt }: Pick<TurnRecord, "state" | "runnable" | "attemptAt">,
+  lease: Pick<Lease, "expiresAt"> | null,
+  at: number,
+): number {
+  if (state !== "running" || runnable || attemptAt === null) return 0;
+  return Math.max(0, Math.min(at, lease?.expiresAt ?? at) - attemptAt);
 }

@@ -2,7 +2,13 @@ import { UserState } from "@colloquy/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "./json.ts";
-import { mergeUserState, USER_STATE_MAX_BYTES, userStateFits, withoutWrongTypes } from "./user-state.ts";
+import {
+  mergeUserState,
+  USER_STATE_MAX_BYTES,
+  userStateFits,
+  withoutWrongTypes,
+  parsePublicKey,
+} from "./user-state.ts";
 
 const nested = (depth: number): JsonObject => (depth === 1 ? {} : { a: nested(depth - 1) });
 const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
@@ -125,4 +131,36 @@ describe("user state stored before its types were checked", () => {
       { numRuns: 1000 },
     );
   });
+});
+
+describe("a wallet address", () => {
+  it("keeps its case, but for 0x addresses, which are compared without", () => {
+    expect(parsePublicKey("So1anaKey")).toBe("So1anaKey");
+    expect(parsePublicKey("0xAbCdEf")).toBe("0xabcdef");
+    expect(parsePublicKey("0XABCDEF")).toBe("0xabcdef");
+  });
+
+  it("has 1 to 128 characters", () => {
+    expect(parsePublicKey("")).toBeNull();
+    expect(parsePublicKey("a".repeat(128))).toHaveLength(128);
+    expect(parsePublicKey("a".repeat(129))).toBeNull();
+    expect(parsePublicKey("👍".repeat(64))).toHaveLength(128);
+    expect(parsePublicKey("👍".repeat(65))).toBeNull();
+  });
+
+  it.each([
+    "a b",
+    " a",
+    "a\t",
+    "a\u00a0b",
+    "a\u3000",
+    "a\0",
+    "a\u0007",
+    "\u200b",
+    "a\u202eb",
+    "\ud800",
+    "a\n",
+  ])("may be printed, and holds no white space: %j is none", (text) =>
+    expect(parsePublicKey(text)).toBeNull(),
+  );
 });

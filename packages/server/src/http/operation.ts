@@ -3,7 +3,7 @@
 import { SessionId, UserState } from "@colloquy/protocol";
 import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
-import { parsePublicKey } from "../core/wallet.ts";
+import { parsePublicKey } from "../core/user-state.ts";
 import { EXAMPLE_SESSION, Problem } from "./documented.ts";
 import { parseJson } from "./json-text.ts";
 import { PROBLEM_TYPE } from "./problem.ts";

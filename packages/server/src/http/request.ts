@@ -5,7 +5,7 @@ import { parseSessionId } from "@colloquy/protocol";
 import type { FastifySchemaCompiler, FastifyBodyParser, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidRequest } from "../core/errors.ts";
-import { isCleanText } from "../core/text.ts";
+import { isCleanText } from "../core/json.ts";
 import { parseJsonBytes } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
 

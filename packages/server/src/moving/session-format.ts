@@ -10,7 +10,7 @@ import {
   ToolResult,
 } from "@colloquy/protocol";
 import { z } from "zod";
-import { parsePublicKey } from "../core/wallet.ts";
+import { parsePublicKey } from "../core/user-state.ts";
 
 export const FORMAT = "colloquy-sessions";
 export const FORMAT_VERSION = 1;

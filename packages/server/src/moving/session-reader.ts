@@ -1,7 +1,7 @@
 // Groups the lines of an export into sessions. An invalid line rejects its session but no other.
 
 import { z } from "zod";
-import { isCleanText } from "../core/text.ts";
+import { isCleanText } from "../core/json.ts";
 import { EndLine, FORMAT, FORMAT_VERSION, Header, type Kind, KINDS } from "./session-format.ts";
 
 /** A session, or the reason why it cannot be imported. `id` is `null` if the line with the id is invalid. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isCleanText } from "../core/text.ts";
+import { isCleanText } from "../core/json.ts";
 import { cleanTitle, plainTitle } from "./titles.ts";
 
 const FAMILY = "👨‍👩‍👧‍👦";

@@ -8,7 +8,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { ScriptedCall } from "../../test/scripted-model.ts";
 import { MODEL, newId, startService, until, type TestService } from "../../test/service.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
-import type { TitleJob } from "../core/ports/driven/job-store.ts";
+import type { TitleJob } from "../core/ports/driven/store.ts";
 import { Unavailable } from "../core/errors.ts";
 import { Titles } from "./titles.ts";
 

@@ -4,11 +4,10 @@
 import { TITLE_LEASE_MS } from "../core/commands/finish-title.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
-import type { TitleJob } from "../core/ports/driven/job-store.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { Store } from "../core/ports/driven/store.ts";
+import type { TitleJob, Store } from "../core/ports/driven/store.ts";
 import { PLACEHOLDER_TITLE } from "../core/session.ts";
-import { cleanText } from "../core/text.ts";
+import { cleanText } from "../core/json.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /**

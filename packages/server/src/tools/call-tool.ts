@@ -1,7 +1,7 @@
 // Runs one tool call, from the arguments that the model sent to the outcome that it gets. Tool exceptions
 // become outcomes, and an abort is answered at once even if the tool ignores its signal.
 
-import { type JsonValue, sameJson } from "../core/json.ts";
+import { type JsonValue, sameJson, cleanText } from "../core/json.ts";
 import {
   SecretMissing,
   type Tool,
@@ -10,7 +10,6 @@ import {
   type ToolEffect,
   type ToolOutcome,
 } from "../core/ports/driven/tool.ts";
-import { cleanText } from "../core/text.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import { complaintOfDepth, type InputCheck } from "./input-check.ts";
 import { fitJson, jsonBytes, toJson } from "./json-output.ts";

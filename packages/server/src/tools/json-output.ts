@@ -1,7 +1,6 @@
 // Converts tool results, which are untrusted, into plain JSON of bounded size before they are stored or sent.
 
-import type { JsonValue } from "../core/json.ts";
-import { cleanText } from "../core/text.ts";
+import { type JsonValue, cleanText } from "../core/json.ts";
 
 const maximumDepth = 64;
 

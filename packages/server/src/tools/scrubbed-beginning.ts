@@ -1,9 +1,8 @@
 // Scrubbing takes time proportional to its input and blocks other turns meanwhile. Of a value of megabytes,
 // only the part that will be shown is scrubbed, plus a margin for a secret that lies across the cut.
 
-import type { JsonValue } from "../core/json.ts";
-import { SECRET_MAX } from "../core/secret-values.ts";
-import { cleanText } from "../core/text.ts";
+import { type JsonValue, cleanText } from "../core/json.ts";
+import { SECRET_MAX } from "../core/secrets.ts";
 import { cutText, fitJson, jsonBytes } from "./json-output.ts";
 import { scrubText, type Scrubber } from "./scrub.ts";
 

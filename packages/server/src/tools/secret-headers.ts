@@ -2,7 +2,7 @@
 // finds the secrets, so that a server cannot expose them by repeating them.
 
 import type { McpServerSettings } from "../core/app-settings.ts";
-import { decodePercent } from "../core/text.ts";
+import { decodePercent } from "../core/json.ts";
 import type { ToolScope } from "./tool-source.ts";
 import { createScrubber, type Scrubber } from "./scrub.ts";
 

@@ -1,4 +1,10 @@
-// The dispatcher's claim of waiting turns as a table, complete by type.
+// What the dispatcher knows: the state of its claim as a table, complete by type, and the turns that wait in the store.
+
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { TurnStore } from "../core/ports/driven/turn-store.ts";
+
+/** Minimum time between two counts of waiting turns. */
+const RECOUNT_MS = 1_000;
 
 export type DispatcherState =
   /** No claim is in progress. */
@@ -96,5 +102,67 @@ export class Backlog {
   forget(): void {
     this.leftBehind = 0;
     this.unclaimed = Number.POSITIVE_INFINITY;
+  }
+}
+
+interface WaitingCountOptions {
+  readonly store: Pick<TurnStore, "countWaiting">;
+  readonly clock: Clock;
+  /** Maximum number of waiting turns; counting stops there. */
+  readonly maxWaiting: number;
+  /** True if no other process adds or takes turns; otherwise they are counted every second. */
+  readonly isAlone: boolean;
+}
+
+/**
+ * Caches the number of turns waiting in the store, so that a chat need not query it. The cache is never too low: the next count notices
+ * turns that stopped waiting because of an interrupt or a deletion.
+ */
+export class WaitingCount {
+  readonly #options: WaitingCountOptions;
+  #value = 0;
+  #countedAt = Number.NEGATIVE_INFINITY;
+  /** True if the last count stopped at the maximum, so that more may wait. */
+  #capped = false;
+
+  constructor(options: WaitingCountOptions) {
+    this.#options = options;
+  }
+
+  get value(): number {
+    return this.#value;
+  }
+
+  add(count: number): void {
+    this.#value += count;
+  }
+
+  /** Subtracts claimed turns. Must be called in the order of the store's answers, including counts. */
+  take(count: number): void {
+    this.#value = Math.max(0, this.#value - count);
+  }
+
+  /** Returns true if the maximum number of turns waits; at most one second out of date. */
+  async isFull(): Promise<boolean> {
+    const { isAlone, maxWaiting } = this.#options;
+    if (isAlone && this.#value < maxWaiting && !this.#capped) return false;
+    await this.#recountIfOld();
+    return this.#value >= maxWaiting;
+  }
+
+  /** Recounts after a claim found nothing more, because the cached number may be too high. */
+  async correct(): Promise<void> {
+    if (this.#value > 0) await this.#recountIfOld();
+  }
+
+  async recount(): Promise<void> {
+    const { store, clock, maxWaiting } = this.#options;
+    this.#countedAt = clock.monotonic();
+    this.#value = await store.countWaiting(maxWaiting);
+    this.#capped = this.#value >= maxWaiting;
+  }
+
+  async #recountIfOld(): Promise<void> {
+    if (this.#options.clock.monotonic() - this.#countedAt >= RECOUNT_MS) await this.recount();
   }
 }

@@ -1,6 +1,5 @@
-// Decides which turns run in this process and when. A chat takes a free slot in its own transaction; other
-// turns wait in the store and are claimed, oldest first, when a slot is free. New work triggers a claim;
-// nothing polls.
+// Decides which turns run in this process and when. A chat takes a free slot in its own transaction; other turns wait in the store and are
+// claimed, oldest first, when a slot is free. New work triggers a claim; nothing polls.
 
 import { randomUUID } from "node:crypto";
 import type { Timer, Clock } from "../core/ports/driven/clock.ts";
@@ -13,8 +12,8 @@ import {
   nextDispatcherState,
   type DispatcherState,
   type DispatcherTrigger,
+  WaitingCount,
 } from "./dispatcher-state.ts";
-import { WaitingCount } from "./waiting-count.ts";
 import type { ChatOutcome } from "../core/commands/chat.ts";
 import type { TurnClaim } from "../core/commands/turns.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
@@ -22,7 +21,7 @@ import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { TurnStore } from "../core/ports/driven/turn-store.ts";
-import type { TurnRunner } from "./turn-runner.ts";
+import type { TurnRunner } from "./run.ts";
 
 const CLAIM_AT_ONCE = 64;
 const RETRY_CLAIM_MS = 1_000;
@@ -89,10 +88,7 @@ export class Dispatcher {
     return this.#count.value;
   }
 
-  /**
-   * Releases the leases of dead owners (of all other owners if this process is alone), then claims waiting
-   * turns.
-   */
+  /** Releases the leases of dead owners (of all other owners if this process is alone), then claims waiting turns. */
   async start(): Promise<void> {
     const { store, owner, isAlone } = this.#options;
     await store.releaseDeadLeases(isAlone ? owner : null);
@@ -109,7 +105,7 @@ export class Dispatcher {
     if (reserved === 0) this.#backlog.chatsWithoutSlot += 1;
     return {
       claim: reserved === 0 ? null : { owner, agentMessageId: randomUUID() },
-      fullProviders: running.fullProviders(reserved),
+      fullProviders: running.fullProviders(),
       complete: (started, waitingFor) => {
         if (reserved === 0) this.#backlog.chatsWithoutSlot -= 1;
         if (started !== null) this.#start(started, askedAt);
@@ -122,16 +118,11 @@ export class Dispatcher {
     };
   }
 
-  /** Returns true if the maximum number of turns waits in the store. */
   async isFull(): Promise<boolean> {
     return await this.#count.isFull();
   }
 
-  /**
-   * Claims as much work as there are free slots. `arrived` is the number of newly waiting turns, 0 if an
-   * already waiting one became runnable, and `null` if unknown. After the stop, it notifies other processes
-   * instead.
-   */
+  /** Claims as much work as there are free slots; notifies other processes instead after the stop. `arrived` as in `WorkQueue`. */
   workArrived(arrived: number | null = null): void {
     this.#backlog.isUnannounced = true;
     this.#count.add(arrived ?? 0);
@@ -150,8 +141,8 @@ export class Dispatcher {
   }
 
   /**
-   * Starts no more turns, waits up to `graceMs` for running ones, then aborts them and hands them back. A
-   * turn that ignores the abort is abandoned: another process takes it over when its lease expires.
+   * Starts no more turns, waits up to `graceMs` for running ones, then aborts them and hands them back. A turn that ignores the abort is
+   * left to expire.
    */
   async stop(graceMs: number): Promise<void> {
     this.#on("stop");
@@ -233,32 +224,25 @@ export class Dispatcher {
   async #claimInto(slots: number): Promise<number> {
     const { commands, running, owner, clock } = this.#options;
     const askedAt = clock.monotonic();
-    const fullProviders = running.fullProviders(slots);
+    const fullProviders = running.fullProviders();
     // Before the query: a provider that becomes free meanwhile must trigger another claim.
     this.#backlog.beginClaim(slots, this.waiting, fullProviders.length > 0);
     const ids = Array.from({ length: slots }, () => randomUUID());
     let claimed: readonly Committed<StartedTurn | null>[];
     try {
-      claimed = await commands.executeEach({
-        kind: "claimTurns",
-        owner,
-        agentMessageIds: ids,
-        fullProviders,
-        models: this.#models(),
-      });
+      const models = this.#models();
+      const claim = { kind: "claimTurns", owner, agentMessageIds: ids, fullProviders, models } as const;
+      claimed = await commands.executeEach(claim);
     } catch (error) {
       running.unreserve(slots);
       throw error;
     }
-    // Handle the result in the same tick: otherwise a deletion committed after the claim could be
-    // announced before it.
+    // In the same tick: otherwise a deletion committed after the claim could be announced before it.
     this.#take(claimed, slots, askedAt);
     return claimed.length;
   }
 
-  /**
-   * Bounds the turns left after a full claim: unknown if a provider was skipped or other processes add turns.
-   */
+  /** Bounds the turns left after a full claim: unknown if a provider was skipped or other processes add turns. */
   #beyond(expected: number): number {
     const { running, isAlone } = this.#options;
     if (running.limitsProviders) return Number.POSITIVE_INFINITY;

@@ -1,5 +1,5 @@
-// The port through which a running turn writes. A write is durable when its promise resolves; `false` means
-// that the turn may no longer write (interrupted, deleted, taken over) and must stop silently.
+// The port through which a running turn writes. A write is durable when its promise resolves; `false` means that the turn may no longer
+// write (interrupted, deleted, taken over) and must stop silently.
 
 import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
@@ -8,7 +8,7 @@ import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
 
-/** Told about turns in the store that may be claimed. */
+/** Receives the numbers of turns in the store that may be claimed. */
 export interface WorkQueue {
   /** `arrived` is the number of newly waiting turns: 0 if an already waiting one became runnable, `null` if unknown. */
   workArrived(arrived: number | null): void;
@@ -20,17 +20,11 @@ export interface TurnJournals {
 }
 
 export interface TurnJournal {
-  /**
-   * Returns the turns so far, ending with this one, that fit into `maxCharacters`; `null` if the turn is
-   * superseded.
-   */
+  /** Returns the turns so far, ending with this one, that fit into `maxCharacters`; `null` if the turn is superseded. */
   history(maxCharacters: number): Promise<readonly PastTurn[] | null>;
   /** Appends clean text of the model: shown at once, durable within 250 ms. */
   say(text: string): void;
-  /**
-   * Stores a step with tool calls. They count as started, except those that are `allowed` or wait for a
-   * decision.
-   */
+  /** Stores a step with its calls, which count as started unless they are `allowed` or wait for a decision. */
   stepWithCalls(
     step: StepRecord,
     calls: readonly StepCall[],
@@ -41,10 +35,7 @@ export interface TurnJournal {
   toolProgress(callId: string, progress: JsonValue): void;
   /** Stores the start of allowed calls. Must be durable before any call with `needsIntent` runs. */
   startCalls(callIds: readonly string[]): Promise<boolean>;
-  /**
-   * Stores a result and, in the same write, the start of the calls in `starts`, which take the ended call's
-   * slot.
-   */
+  /** Stores a result and, in the same write, the start of the calls that take its slot. */
   toolResult(outcome: ToolOutcomeInput, starts?: readonly string[]): Promise<boolean>;
   /** Stores the last step and completes the turn. */
   complete(step: StepRecord): Promise<boolean>;

@@ -1,6 +1,5 @@
-// Renews the leases of running turns, and stops a turn whose lease may have expired: by this process's
-// monotonic clock, before the store's clock can have given it to another owner (docs/adr/0003). A process
-// that is alone lets its turns go on.
+// Renews the leases of running turns, and stops a turn whose lease may have expired: by this process's monotonic clock, before the store's
+// clock can have given it to another owner (docs/adr/0003). A process that is alone lets its turns go on.
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
@@ -14,10 +13,7 @@ const RENEW_EVERY_MS = 3_000;
 /** Interval for renewing leases that were locked by another transaction. */
 const RENEW_BUSY_EVERY_MS = 250;
 const SWEEP_EVERY_MS = 1_000;
-/**
- * Maximum delay before a turn with an expired lease stops; two seconds then remain until the store reassigns
- * it.
- */
+/** Maximum delay before a turn with an expired lease stops; two seconds remain until the store reassigns it. */
 const WATCH_EVERY_MS = 100;
 
 export interface LeasesOptions {
@@ -64,9 +60,8 @@ export class Leases {
   }
 
   /**
-   * Renews the leases of running turns only: a turn that stopped without an end (a defect, a late renewal) is
-   * left to expire. A turn whose lease has another owner stops; one whose lease is locked goes on until it
-   * expires. Returns true if all leases of running turns are fresh.
+   * Renews the leases of running turns only: a turn that stopped without an end is left to expire. A turn whose lease has another owner
+   * stops; one whose lease is locked goes on until it expires. Returns true if all leases of running turns are fresh.
    */
   async renew(): Promise<boolean> {
     const { running, store, clock, owner, logger, isAlone } = this.#options;
@@ -96,10 +91,7 @@ export class Leases {
     }
   }
 
-  /**
-   * Renews all leases: renewing only the locked ones would skip a renewal of the others that comes due
-   * meanwhile.
-   */
+  /** Renews all leases: renewing only the locked ones would skip a renewal of the others that comes due meanwhile. */
   async #renewBusy(): Promise<void> {
     if (!this.#isBusy) return;
     this.#isBusy = false;
@@ -107,8 +99,8 @@ export class Leases {
   }
 
   /**
-   * Makes the turns of dead owners runnable. If this process is alone, these are its own turns that stopped
-   * without an end; it first renews running turns, because it may have been paused.
+   * Makes the turns of dead owners runnable. If this process is alone, these are its own turns that stopped without an end; it first renews
+   * running turns, because it may have been paused.
    */
   async sweep(): Promise<void> {
     const { store, logger, onReleased, isAlone } = this.#options;
@@ -125,7 +117,6 @@ export class Leases {
     }
   }
 
-  /** Stops turns whose lease may have expired. */
   stopUnheld(): void {
     const { running, clock, logger } = this.#options;
     const now = clock.monotonic();
@@ -137,10 +128,7 @@ export class Leases {
   }
 }
 
-/**
- * Hands stopped turns back, so that another process can continue them at once without the loss of an attempt.
- * Never rejects: if the store fails, the leases expire.
- */
+/** Hands stopped turns back, so that another process can continue them at once. Never rejects: if the store fails, the leases expire. */
 export async function handBack(
   epochs: readonly number[],
   { store, owner, logger }: Pick<LeasesOptions, "store" | "owner" | "logger">,

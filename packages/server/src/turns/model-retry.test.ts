@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { ModelFailure } from "../core/ports/driven/model.ts";
 import { NO_USAGE } from "../core/turn.ts";
-import { retryModel } from "./model-retry.ts";
-import type { ModelStep } from "./model-step.ts";
+import { retryModel, type ModelStep } from "./model-step.ts";
 
 const FINISHED: ModelStep = {
   kind: "finished",

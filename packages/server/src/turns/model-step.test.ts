@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { ScriptedModel } from "../../test/scripted-model.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { ModelCaller, type ModelStep, StreamedText } from "./model-step.ts";
-import { cleanText } from "../core/text.ts";
+import { cleanText } from "../core/json.ts";
 
 const caller = new ModelCaller();
 const calculator: Tool = {

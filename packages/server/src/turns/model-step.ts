@@ -1,22 +1,27 @@
-// One model call: streams text while it arrives, and returns the outcome as a value, including failures. This
-// is the only file that uses the SDK to call a model (docs/adr/0004 explains why not `streamText`).
+// One model call: streams text while it arrives, and returns the outcome as a value, including failures. This is the only file
+// that uses the SDK to call a model (docs/adr/0004 explains why not `streamText`).
 
 import type * as Sdk from "ai";
 import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelMessage, ToolSet } from "ai";
+import { cleanText, type JsonObject, type JsonValue } from "../core/json.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { ModelCatalog } from "../core/ports/driven/model.ts";
 import type { ToolDefinition } from "../core/ports/driven/tool.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
 import { type TokenUsage, NO_USAGE } from "../core/turn.ts";
 import { StepContent, type RequestedCall } from "./step-content.ts";
-import { cleanText } from "../core/text.ts";
 
 /** The SDK's finish reasons for an answer that the provider broke off. */
 const BROKEN_OFF: ReadonlySet<string> = new Set(["error", "interrupted"]);
 
+const FIRST_DELAY_MS = 1000;
+const MAX_DELAY_MS = 30_000;
+/** Maximum honored `Retry-After`, because a person waits for the answer. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
 export interface ModelCall {
   readonly model: LanguageModelV4;
   readonly instructions: string;
-  readonly messages: readonly ModelMessage[];
+  readonly messages: readonly Sdk.ModelMessage[];
   /** The turn's tools; turns with the same tools share one array. */
   readonly tools: readonly ToolDefinition[];
   /** Call ids of the conversation so far. */
@@ -45,11 +50,9 @@ export type ModelStep =
 
 type Part = Awaited<ReturnType<ModelCaller["open"]>> extends ReadableStream<infer P> ? P : never;
 
-/**
- * Calls models. Caches each App's tools in the SDK's form, whose creation costs more than the rest of a call.
- */
+/** Calls models. Caches each App's tools in the SDK's form, whose creation costs more than the rest of a call. */
 export class ModelCaller {
-  readonly #toolSets = new WeakMap<readonly ToolDefinition[], ToolSet>();
+  readonly #toolSets = new WeakMap<readonly ToolDefinition[], Sdk.ToolSet>();
 
   /** Calls the model once. Never rejects. Returns at once after an abort, even if the model ignores it. */
   async call(call: ModelCall): Promise<ModelStep> {
@@ -99,8 +102,8 @@ export class ModelCaller {
 function toToolSet(
   { tool, jsonSchema }: Pick<typeof Sdk, "tool" | "jsonSchema">,
   tools: readonly ToolDefinition[],
-): ToolSet {
-  const set: ToolSet = {};
+): Sdk.ToolSet {
+  const set: Sdk.ToolSet = {};
   for (const { name, description, inputSchema } of tools) {
     set[name] = tool({ description, inputSchema: jsonSchema(inputSchema) });
   }
@@ -186,37 +189,23 @@ async function untilAborted<T extends ReadableStream>(opening: Promise<T>, signa
   }
 }
 
-interface SdkUsage {
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-  readonly totalTokens: number | undefined;
-  readonly inputTokenDetails?: { readonly cacheReadTokens?: number | undefined };
-  readonly outputTokenDetails?: { readonly reasoningTokens?: number | undefined };
-}
-
-function toUsage(usage: SdkUsage | undefined): TokenUsage {
-  if (usage === undefined) return NO_USAGE;
+function toUsage(usage: Sdk.LanguageModelUsage): TokenUsage {
   const inputTokens = usage.inputTokens ?? 0;
   const outputTokens = usage.outputTokens ?? 0;
   return {
     inputTokens,
     outputTokens,
     totalTokens: usage.totalTokens ?? inputTokens + outputTokens,
-    reasoningTokens: usage.outputTokenDetails?.reasoningTokens ?? 0,
-    cachedInputTokens: usage.inputTokenDetails?.cacheReadTokens ?? 0,
+    reasoningTokens: usage.outputTokenDetails.reasoningTokens ?? 0,
+    cachedInputTokens: usage.inputTokenDetails.cacheReadTokens ?? 0,
   };
 }
 
-/**
- * Cleans streamed text: joins a surrogate pair that was split between pieces, then replaces lone surrogates.
- */
+/** Cleans streamed text: joins a surrogate pair that was split between pieces, then replaces lone surrogates. */
 export class StreamedText {
   #held = "";
 
-  /**
-   * Returns the clean text so far; holds back a trailing high surrogate until the next piece, ignoring NULs
-   * between.
-   */
+  /** Returns the clean text so far; holds back a trailing high surrogate until the next piece, ignoring NULs between. */
   push(piece: string): string {
     const text = this.#held + piece.replaceAll("\0", "");
     const last = text.charCodeAt(text.length - 1);
@@ -230,5 +219,37 @@ export class StreamedText {
     const rest = cleanText(this.#held);
     this.#held = "";
     return rest;
+  }
+}
+
+/**
+ * Retries a model call after retryable failures, as long as the step has streamed no text. Waits for the time the provider requests
+ * (`Retry-After`), otherwise with a delay that doubles from one second. Returns the last outcome; at once if the wait would exceed the
+ * turn's time, because the provider's error helps the user more than a timeout.
+ */
+export async function retryModel(
+  call: () => Promise<ModelStep>,
+  options: {
+    readonly models: Pick<ModelCatalog, "describeFailure">;
+    readonly clock: Clock;
+    readonly signal: AbortSignal;
+    /** Maximum number of retries. */
+    readonly maxRetries: number;
+    /** Returns the milliseconds that the turn may still wait. */
+    readonly left: () => number;
+  },
+): Promise<ModelStep> {
+  for (let attempt = 0; ; attempt += 1) {
+    const step = await call();
+    if (step.kind !== "failed" || step.hasStreamed || attempt >= options.maxRetries) return step;
+    const { retryable, retryAfterMs } = options.models.describeFailure(step.error);
+    if (!retryable || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return step;
+    const delay = retryAfterMs ?? Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS);
+    if (delay >= options.left()) return step;
+    try {
+      await options.clock.sleep(delay, options.signal);
+    } catch {
+      return { kind: "aborted" };
+    }
   }
 }

@@ -7,7 +7,7 @@ import { NO_USAGE } from "../core/turn.ts";
 import { callKey } from "./tool-calls.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { GatedTool } from "./testing/gated-tool.ts";
-import { instructionsFor } from "./run.ts";
+import { instructionsFor } from "./history.ts";
 
 describe("turn", () => {
   it("completes in one step without tools, and streams its text", async () => {

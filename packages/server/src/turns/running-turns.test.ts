@@ -43,16 +43,16 @@ describe("slots", () => {
   it("count against every provider while only reserved", () => {
     const turns = new RunningTurns({ total: 9, byProvider: { slow: 2 } });
     turns.reserve(1);
-    expect(turns.fullProviders(1)).toEqual([]);
+    expect(turns.fullProviders()).toEqual([]);
     turns.reserve(1);
-    expect(turns.fullProviders(1)).toEqual([]);
+    expect(turns.fullProviders()).toEqual([]);
     turns.reserve(1);
-    expect(turns.fullProviders(1)).toEqual(["slow"]);
+    expect(turns.fullProviders()).toEqual(["slow"]);
     turns.unreserve(1);
     turns.add(running({ epoch: 1, model: "slow/m" }));
-    expect(turns.fullProviders(1)).toEqual([]);
+    expect(turns.fullProviders()).toEqual([]);
     turns.reserve(1);
-    expect(turns.fullProviders(1)).toEqual(["slow"]);
+    expect(turns.fullProviders()).toEqual(["slow"]);
   });
 
   it("never exceed the limits, however reservations, starts and ends interleave", () => {
@@ -71,7 +71,7 @@ describe("slots", () => {
           const asked: { readonly full: readonly string[] }[] = [];
           let epoch = 0;
           for (const { kind, provider, pick } of steps) {
-            if (kind === "ask" && turns.reserve(1) === 1) asked.push({ full: turns.fullProviders(1) });
+            if (kind === "ask" && turns.reserve(1) === 1) asked.push({ full: turns.fullProviders() });
             if (kind === "answer" && asked.length > 0) {
               // The transaction starts no turn, or one on a provider that was not full at the request.
               const [{ full }] = asked.splice(pick % asked.length, 1) as [(typeof asked)[0]];

@@ -1,7 +1,7 @@
-// The turns running in this process, and their limits in total and by provider.
+// The turns running in this process, their limits in number, and the time limits of each.
 
-import type { Clock } from "../core/ports/driven/clock.ts";
-import { type StartedTurn, providerOf } from "../core/turn.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import { type StartedTurn, type TurnFailure, providerOf } from "../core/turn.ts";
 
 export interface RunningTurn {
   readonly turn: StartedTurn;
@@ -44,10 +44,7 @@ export class RunningTurns {
     return Object.keys(this.#slots.byProvider).length > 0;
   }
 
-  /**
-   * Reserves up to `count` slots and returns how many. Each must be taken by `add` or returned by
-   * `unreserve`.
-   */
+  /** Reserves up to `count` slots and returns how many. Each must be taken by `add` or returned by `unreserve`. */
   reserve(count: number): number {
     const reserved = Math.max(0, Math.min(count, this.free));
     this.#reserved += reserved;
@@ -58,14 +55,10 @@ export class RunningTurns {
     this.#reserved -= count;
   }
 
-  /**
-   * Returns the providers without a free slot. Counts every reserved slot against each, so that no limit is
-   * exceeded.
-   */
-  fullProviders(reserved: number): string[] {
-    const others = this.#reserved - reserved;
+  /** Returns the providers without a free slot. Counts every reserved slot against each, so that no limit is exceeded. */
+  fullProviders(): string[] {
     return Object.entries(this.#slots.byProvider)
-      .filter(([provider, limit]) => (this.#countByProvider.get(provider) ?? 0) + others + reserved > limit)
+      .filter(([provider, limit]) => (this.#countByProvider.get(provider) ?? 0) + this.#reserved > limit)
       .map(([provider]) => provider);
   }
 
@@ -107,9 +100,7 @@ export class RunningTurns {
     return epoch === undefined ? null : (this.#byEpoch.get(epoch) ?? null);
   }
 
-  /**
-   * Returns true if this process runs an uncancelled turn of the session; its text is then up to date here.
-   */
+  /** Returns true if this process runs an uncancelled turn of the session; its text is then up to date here. */
   isRunning(sessionKey: number): boolean {
     return this.ofSession(sessionKey)?.controller.signal.aborted === false;
   }
@@ -127,5 +118,90 @@ export class RunningTurns {
   #count({ model }: StartedTurn, by: number): void {
     const provider = providerOf(model);
     this.#countByProvider.set(provider, (this.#countByProvider.get(provider) ?? 0) + by);
+  }
+}
+
+export interface TurnLimits {
+  /** Maximum milliseconds of a turn over all attempts; `idleMs` is the maximum without progress. */
+  readonly turnMs: number;
+  readonly idleMs: number;
+  readonly maxSteps: number;
+  /** Maximum milliseconds of a tool call. */
+  readonly toolMs: number;
+  readonly maxModelRetries: number;
+  /** Maximum milliseconds for a person to decide an action; they do not count towards the other limits. */
+  readonly actionMs: number;
+}
+
+/**
+ * Enforces the time limits of one turn: aborts `signal` and sets `failure` when a limit is exceeded; at once if `ranMs`, the
+ * milliseconds of earlier attempts, already exceeds it.
+ */
+export class TurnDeadline {
+  readonly #controller = new AbortController();
+  readonly #clock: Clock;
+  readonly #idleMs: number;
+  readonly #endsAt: number;
+  readonly #end: Timer;
+  #idle: Timer;
+  #lastProgress: number;
+  #failure: TurnFailure | null = null;
+
+  constructor(clock: Clock, limits: TurnLimits, ranMs: number) {
+    this.#clock = clock;
+    this.#idleMs = limits.idleMs;
+    this.#lastProgress = clock.monotonic();
+    const leftMs = Math.max(0, limits.turnMs - ranMs);
+    this.#endsAt = this.#lastProgress + leftMs;
+    this.#end = clock.after(leftMs, () => this.#timeOut());
+    this.#idle = clock.after(limits.idleMs, () => this.#checkIdle());
+    if (leftMs === 0) this.#timeOut();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get failure(): TurnFailure | null {
+    return this.#failure;
+  }
+
+  /** Milliseconds until a limit is exceeded without further progress. */
+  get left(): number {
+    return Math.min(this.#endsAt, this.#lastProgress + this.#idleMs) - this.#clock.monotonic();
+  }
+
+  /** Records progress of the model or a tool. Cheap, because it is called for every delta. */
+  progress(): void {
+    this.#lastProgress = this.#clock.monotonic();
+  }
+
+  stop(): void {
+    this.#end.stop();
+    this.#idle.stop();
+  }
+
+  /** Aborts the turn's remaining work after a defect. */
+  abort(): void {
+    this.#controller.abort();
+  }
+
+  #timeOut(): void {
+    this.#fail("turn_timeout", "The answer took too long and was stopped.");
+  }
+
+  #checkIdle(): void {
+    const left = this.#lastProgress + this.#idleMs - this.#clock.monotonic();
+    if (left > 0) this.#idle = this.#clock.after(left, () => this.#checkIdle());
+    else
+      this.#fail(
+        "turn_stalled",
+        "The assistant made no progress for too long and was stopped. Send your message again.",
+      );
+  }
+
+  #fail(code: TurnFailure["code"], message: string): void {
+    this.#failure ??= { code, message };
+    this.#controller.abort();
   }
 }

@@ -1,11 +1,23 @@
-// Assembles streamed parts into the content of one assistant message, in the form in which it is stored and
-// sent back verbatim, including provider metadata such as reasoning signatures.
+// What a model step produces, within bounds: its text and calls, assembled from streamed parts, and the outputs of its calls.
+// Every result of a call announces the whole message again, so a model that repeats large calls would fill the disk.
 
-import type { JsonObject, JsonValue } from "../core/json.ts";
-import { isJsonObject } from "../core/json.ts";
-import { cleanText } from "../core/text.ts";
-import { cleanJson } from "./clean-json.ts";
-import { ArgumentBudget, cleanName, type StoredArguments, MAX_STORED_CALLS } from "./step-arguments.ts";
+import { cleanJson, cleanText, isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
+import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
+
+/** Maximum bytes of JSON of one call's arguments, of all calls of a step, and of all calls of an answer. */
+const MAX_CALL_BYTES = 64 * 1_024;
+const MAX_STEP_BYTES = 256 * 1_024;
+const MAX_ANSWER_BYTES = 1_024 * 1_024;
+/** Bytes of arguments after which the response is cut off: only a malfunctioning model sends as many. */
+const MAX_RECEIVED_BYTES = 4 * 1_024 * 1_024;
+/** Maximum stored calls of a step, including those that are never made and tell the model so. */
+const MAX_STORED_CALLS = 512;
+/** Maximum stored characters of a name or id. Tool names have at most 64. */
+const MAX_NAME = 128;
+/** Maximum bytes of all outputs of an answer, more than most models accept. */
+const MAX_OUTPUT_BYTES = 1_024 * 1_024;
+/** Outputs up to this size are always kept: a number, or an error. */
+const SHORT_OUTPUT_BYTES = 256;
 
 interface OpenPart {
   readonly type: "text" | "reasoning";
@@ -18,10 +30,11 @@ export interface RequestedCall {
   readonly id: string;
   readonly name: string;
   readonly input: JsonValue;
-  /** The refusal of a call with oversized arguments; `null` otherwise. */
+  /** The model's error result if the arguments were too large and not stored; `null` otherwise. */
   readonly refusal: string | null;
 }
 
+/** The content of one assistant message as it is stored and sent back verbatim, with provider metadata such as reasoning signatures. */
 export class StepContent {
   readonly calls: RequestedCall[] = [];
   /** Parts in the order of their start. */
@@ -31,11 +44,11 @@ export class StepContent {
   readonly #arguments: ArgumentBudget;
   /** Started but incomplete calls, by the provider's ids. */
   readonly #begun = new Map<string, { readonly name: string; bytes: number }>();
+  #receivedBytes = 0;
 
   /**
-   * `usedCallIds` are the conversation's ids so far: some providers restart counting in each step or turn,
-   * others reject a history with duplicates. `argumentBytes` is the size of the answer's stored arguments so
-   * far.
+   * `usedCallIds` are the conversation's ids so far: some providers restart counting in each step or turn, others reject a history with
+   * duplicates. `argumentBytes` is the size of the answer's stored arguments so far.
    */
   constructor(usedCallIds: Iterable<string>, argumentBytes: number) {
     this.#usedCallIds = new Set(usedCallIds);
@@ -49,9 +62,7 @@ export class StepContent {
     return part;
   }
 
-  /**
-   * Appends to a part, or starts it if the provider did not: its text was already shown, so it must be kept.
-   */
+  /** Appends to a part, or starts it if the provider did not: its text was already shown, so it must be kept. */
   grow(type: OpenPart["type"], id: string, text: string, metadata: unknown): void {
     const part = this.#open.get(`${type} ${id}`) ?? this.begin(type, id, undefined);
     part.text += text;
@@ -59,9 +70,11 @@ export class StepContent {
   }
 
   addCall(call: Omit<RequestedCall, "refusal">, metadata: unknown): void {
-    const kept = this.#arguments.take(call.input);
-    if (!this.#begun.delete(call.id)) this.#arguments.count(kept.bytes);
-    this.#keepCall(call, kept, metadata);
+    const input = cleanJson(call.input);
+    const bytes = byteLength(input);
+    const refusal = this.#arguments.take(bytes);
+    if (!this.#begun.delete(call.id)) this.#receivedBytes += bytes;
+    this.#keepCall({ ...call, input: refusal === null ? input : omitted(bytes), refusal }, metadata);
   }
 
   /** Starts a call whose arguments arrive in pieces before the complete call. */
@@ -72,30 +85,28 @@ export class StepContent {
   growCall(id: string, piece: string): void {
     const begun = this.#begun.get(id);
     if (begun !== undefined) begun.bytes += piece.length;
-    this.#arguments.count(piece.length);
+    this.#receivedBytes += piece.length;
   }
 
   /** True if so many arguments arrived that the response should be cut off. */
   get isOverLimit(): boolean {
-    return this.#arguments.isOverLimit;
+    return this.#receivedBytes > MAX_RECEIVED_BYTES;
   }
 
   /** Ends the step early: incomplete calls are reported to the model as not made. */
   cutOff(): void {
+    const refusal = `This call was not made: it was not heard to its end, because the calls of this step were far too large. One call may have ${MAX_CALL_BYTES} bytes of JSON at most, and all of a step ${MAX_STEP_BYTES}.`;
     for (const [id, { name, bytes }] of this.#begun) {
-      this.#keepCall({ id, name }, this.#arguments.cut(bytes), undefined);
+      this.#keepCall({ id, name, input: omitted(bytes), refusal }, undefined);
     }
     this.#begun.clear();
   }
 
-  #keepCall(
-    call: Pick<RequestedCall, "id" | "name">,
-    { input, refusal }: StoredArguments,
-    metadata: unknown,
-  ): void {
+  #keepCall(call: RequestedCall, metadata: unknown): void {
     if (this.calls.length === MAX_STORED_CALLS) return;
     const id = this.#uniqueCallId(cleanName(call.id));
     const name = cleanName(call.name);
+    const { input, refusal } = call;
     this.calls.push({ id, name, input, refusal });
     this.#parts.push({
       type: "tool-call",
@@ -108,7 +119,9 @@ export class StepContent {
 
   /** Returns the clean text of the message. */
   text(): string {
-    return cleanText(this.#parts.map((part) => (isText(part) ? part.text : "")).join(""));
+    return cleanText(
+      this.#parts.map((part) => (isOpenPart(part) && part.type === "text" ? part.text : "")).join(""),
+    );
   }
 
   /** Returns AI SDK `AssistantContent`. Omits empty text; keeps empty reasoning with provider metadata. */
@@ -128,12 +141,71 @@ export class StepContent {
   }
 }
 
-function isOpenPart(part: OpenPart | JsonObject): part is OpenPart {
-  return part["type"] === "text" || part["type"] === "reasoning";
+/** Tracks the remaining bytes for the arguments of one step's calls. */
+class ArgumentBudget {
+  readonly #answerBytes: number;
+  #stepBytes = 0;
+
+  constructor(answerBytes: number) {
+    this.#answerBytes = answerBytes;
+  }
+
+  /** Takes the bytes of a call's arguments. Returns the refusal of a call that does not fit, `null` otherwise. */
+  take(bytes: number): string | null {
+    if (bytes > MAX_CALL_BYTES) {
+      return `This call was not made: its arguments had ${bytes} bytes of JSON, and one call may have ${MAX_CALL_BYTES} at most. Make it with less, or in several parts.`;
+    }
+    if (this.#answerBytes + this.#stepBytes + bytes > MAX_ANSWER_BYTES) {
+      return `This call was not made: all calls of one answer may have ${MAX_ANSWER_BYTES} bytes of arguments together at most. Make calls with shorter arguments only, or answer with what there is.`;
+    }
+    if (this.#stepBytes + bytes > MAX_STEP_BYTES) {
+      return `This call was not made: the calls of one step may have ${MAX_STEP_BYTES} bytes of arguments together at most. Make it again in the next step.`;
+    }
+    this.#stepBytes += bytes;
+    return null;
+  }
 }
 
-function isText(part: OpenPart | JsonObject): part is OpenPart {
-  return part["type"] === "text";
+/** Tracks the remaining bytes for an answer's outputs. */
+export class OutputBudget {
+  #bytes: number;
+
+  constructor({ toolResults }: Pick<MessageRecord, "toolResults">) {
+    this.#bytes = toolResults.reduce((sum, { output }) => sum + byteLength(output), 0);
+  }
+
+  /** Returns the output, or if it is too large a sentence that says so. */
+  fit(output: JsonValue): JsonValue {
+    const bytes = byteLength(output);
+    const fits = bytes <= SHORT_OUTPUT_BYTES || this.#bytes + bytes <= MAX_OUTPUT_BYTES;
+    const kept = fits
+      ? output
+      : `[Left out: the call was made, and its output had ${bytes} bytes. All outputs of one answer may have ${MAX_OUTPUT_BYTES} together. Answer with what there is.]`;
+    this.#bytes += byteLength(kept);
+    return kept;
+  }
+}
+
+/** Returns the bytes of the calls' stored arguments. */
+export function argumentBytes(calls: readonly Pick<ToolCallRecord, "arguments">[]): number {
+  return calls.reduce((sum, call) => sum + byteLength(call.arguments), 0);
+}
+
+function cleanName(name: string): string {
+  return cleanText(name.slice(0, MAX_NAME));
+}
+
+/** Replaces arguments that are too large: by an object, because providers reject anything else. */
+function omitted(bytes: number): JsonObject {
+  return { left_out: `${bytes} bytes of arguments, which is more than is kept` };
+}
+
+function byteLength(value: JsonValue): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function isOpenPart(part: OpenPart | JsonObject): part is OpenPart {
+  return part["type"] === "text" || part["type"] === "reasoning";
 }
 
 function jsonObject(value: unknown): JsonObject | undefined {

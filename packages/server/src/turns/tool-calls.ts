@@ -1,12 +1,15 @@
-import { createHash } from "node:crypto";
+// The calls of a step: the policy decision on each before the step is stored (allow, ask a person, or deny), then their execution.
+
+import { createHash, randomUUID } from "node:crypto";
+import type { ActionRequest, AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
-import type { JsonValue } from "../core/json.ts";
+import { cleanJson, type JsonValue } from "../core/json.ts";
 import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { TurnTools } from "../core/ports/driven/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
-import type { OutputBudget } from "./answer-outputs.ts";
 import type { TurnJournal } from "./journal.ts";
+import type { OutputBudget } from "./step-content.ts";
 
 /** Maximum concurrent calls of one step: each may hold a connection or a process. */
 const MAX_AT_ONCE = 8;
@@ -24,10 +27,63 @@ export interface ToolRun {
   readonly onProgress: () => void;
 }
 
+export interface DecidedCalls {
+  /** All calls in order, with their decisions to store. */
+  readonly calls: readonly StepCall[];
+  /** Actions that must be decided before their calls may run. */
+  readonly asked: readonly AskedAction[];
+}
+
+/** Decides calls sequentially, except those already denied. Returns `null` if the turn was stopped meanwhile. */
+export async function decideCalls(
+  calls: readonly StepCall[],
+  { tools, signal, onProgress }: Pick<ToolRun, "tools" | "signal" | "onProgress">,
+  validMs: number,
+): Promise<DecidedCalls | null> {
+  const decided: StepCall[] = [];
+  const asked: AskedAction[] = [];
+  for (const call of calls) {
+    if (call.refusal !== undefined) {
+      decided.push(call);
+      continue;
+    }
+    // Pass a copy, so that a rule cannot change the arguments that will run.
+    const decision = await untilAborted(tools.decide(call.name, structuredClone(call.arguments)), signal);
+    if (decision === null || signal.aborted) return null;
+    onProgress();
+    if (decision.kind === "deny") {
+      const { kind: _, ...refusal } = decision;
+      decided.push({ ...call, refusal });
+      continue;
+    }
+    decided.push(decision.input === undefined ? call : { ...call, input: decision.input });
+    if (decision.kind === "ask")
+      asked.push({ id: randomUUID(), callId: call.id, asked: cleanRequest(decision.request), validMs });
+  }
+  return { calls: decided, asked };
+}
+
+/** Cleans the request's strings; its shape stays the same. */
+function cleanRequest({ kind, request }: ActionRequest): ActionRequest {
+  return { kind, request: cleanJson(request as JsonValue) } as ActionRequest;
+}
+
+/** Resolves with `null` as soon as the signal aborts: a hanging tool must not delay the end of its turn. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | null> {
+  const aborted = Promise.withResolvers<null>();
+  const abort = (): void => aborted.resolve(null);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
 /**
- * Assigns slots to a new step's calls: the first ones start with the step, the others are stored as `allowed`
- * until one has ended, so that they can still run if the turn is stopped before. Refused calls, and those in
- * `waiting` for a decision, take no slot.
+ * Assigns slots to a new step's calls: the first ones start with the step, the others are stored as `allowed` until one has ended, so that
+ * they can still run if the turn is stopped before. Refused calls, and those in `waiting` for a decision, take no slot.
  */
 export function assignSlots(calls: readonly StepCall[], waiting: ReadonlySet<string>): readonly StepCall[] {
   const running = calls.filter(({ id, refusal }) => refusal === undefined && !waiting.has(id));
@@ -44,10 +100,9 @@ export function refusalsOf(calls: readonly StepCall[]): ToolResults {
 }
 
 /**
- * Runs a step's calls concurrently, a limited number at a time, in order; each result is durable at once. An
- * unsafe call runs only after its intent is durable: the first calls share one write, and a later call shares
- * the write of the result that freed its slot. Returns `null` if the turn was superseded or stopped
- * meanwhile: whoever ended the turn also stored results for aborted calls.
+ * Runs a step's calls concurrently, a limited number at a time, in order; each result is durable at once. An unsafe call runs only after
+ * its intent is durable: the first calls share one write, and a later call shares the write of the result that freed its slot. Returns
+ * `null` if the turn was superseded or stopped meanwhile, with results for aborted calls.
  */
 export async function runToolCalls(
   calls: readonly ToolCallRecord[],
@@ -61,7 +116,7 @@ export async function runToolCalls(
   return await new StepCalls(calls.slice(MAX_AT_ONCE), journal, run).run(first);
 }
 
-/** Returns the ids of the calls whose intent must be durable before they start. */
+/** Returns the ids of calls that need a durable intent. */
 function startsOf(calls: readonly ToolCallRecord[]): readonly string[] {
   return calls.filter(needsIntent).map(({ id }) => id);
 }
@@ -134,9 +189,8 @@ class StepCalls {
 }
 
 /**
- * Returns a globally unique key of a call that stays the same when the call runs again after a crash. A
- * model's own id is neither long nor random (some count from 0 in every answer): as an idempotency key, it
- * could return one user the result of another. Hexadecimal, so that it is valid in a header.
+ * Returns a globally unique key of a call that stays the same when the call runs again after a crash. A model's own id is neither long nor
+ * random: as an idempotency key, it could return one user the result of another. Hexadecimal, so that it is valid in a header.
  */
 export function callKey(turn: Pick<StartedTurn, "sessionId" | "life" | "turn">, id: string): string {
   const parts = [turn.sessionId, turn.life, turn.turn, id];

@@ -5,10 +5,9 @@ import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import { createModelCatalog } from "../models/catalog.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { ModelCaller } from "./model-step.ts";
-import type { RunEnd } from "./run.ts";
+import { type RunEnd, TurnRunner } from "./run.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
 import { startedTurn } from "./testing/started-turn.ts";
-import { TurnRunner } from "./turn-runner.ts";
 
 function prepare(turn = startedTurn({ app: "shop" })) {
   const clock = new ManualClock();

@@ -7,7 +7,7 @@ import { rotateGivenKeys, rotateKeyInFile, type Rotation } from "../apps/secrets
 import { Vault } from "../apps/secrets/vault.ts";
 import type { Hidden } from "../core/hidden.ts";
 import type { Config } from "../config/config.ts";
-import { parseMasterKeys } from "../core/master-key.ts";
+import { parseMasterKeys } from "../core/secrets.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SecretStore } from "../core/ports/driven/secret-store.ts";
 import { lockFile } from "../store/sqlite/lock.ts";

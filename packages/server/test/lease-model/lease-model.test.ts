@@ -47,7 +47,7 @@ describe("the protocol of leases and epochs", { timeout: 180_000 }, () => {
 describe("detects a planted fault:", { timeout: 180_000 }, () => {
   it("writes without an epoch check", async () => {
     const { broken } = await explorePlanted({
-      file: "core/commands/fence.ts",
+      file: "core/commands/command.ts",
       text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
       by: "if (session.key !== identity.sessionKey) return null;",
     });
@@ -57,7 +57,7 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
 
   it("writes without a lease check", async () => {
     const { broken } = await explorePlanted({
-      file: "core/commands/fence.ts",
+      file: "core/commands/command.ts",
       text: "lease === null || lease.expiresAt <= at ? null",
       by: "lease === null ? null",
     });

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { formatMasterKey } from "../../core/master-key.ts";
+import { formatMasterKey } from "../../core/secrets.ts";
 import { createKeyFile } from "./key-file.ts";
 import { newMasterKey } from "./master-key.ts";
 

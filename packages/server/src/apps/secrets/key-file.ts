@@ -6,7 +6,7 @@ import { link, open, readFile, realpath, rename, rm, stat } from "node:fs/promis
 import { platform } from "node:os";
 import { dirname } from "node:path";
 import { randomUUID } from "node:crypto";
-import { formatMasterKey, parseMasterKeys } from "../../core/master-key.ts";
+import { formatMasterKey, parseMasterKeys } from "../../core/secrets.ts";
 
 const OWNER_ONLY = 0o600;
 const OTHERS = 0o077;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import { parseMasterKeys } from "../../core/master-key.ts";
+import { parseMasterKeys } from "../../core/secrets.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import type { Store } from "../../core/ports/driven/store.ts";

@@ -7,7 +7,7 @@
 // 3. All secrets are resealed, batch by batch.
 // 4. The old keys are removed from the file: nothing is sealed by them, and nothing can be any more.
 
-import { formatMasterKey } from "../../core/master-key.ts";
+import { formatMasterKey } from "../../core/secrets.ts";
 import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import type { KeyFile } from "./key-file.ts";
 import { newMasterKey, createMasterKey, type MasterKey, type SecretPlace } from "./master-key.ts";

@@ -8,7 +8,7 @@ import type {
 } from "../../core/ports/driven/secret-store.ts";
 import type { AppCatalog } from "../../core/ports/driven/apps.ts";
 import type { SecretService } from "../../core/ports/driving/services.ts";
-import { readSecretValues } from "../../core/secret-values.ts";
+import { readSecretValues } from "../../core/secrets.ts";
 import type { KeyRing, MasterKey } from "./master-key.ts";
 
 /** Retries per operation after a concurrent rotation or creation of the first key. */

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { type ClientOptions, createClient } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import type { Command } from "commander";
-import { parsePublicKey } from "../../core/wallet.ts";
+import { parsePublicKey } from "../../core/user-state.ts";
 import {
   CommandFailure,
   type CommandParts,

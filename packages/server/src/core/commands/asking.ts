@@ -1,17 +1,15 @@
-// Turns that ask a person: with the step that made the call, then by waiting without a slot until all their actions are resolved.
+// Turns that wait for a person: they store actions with a step, and continue when all are resolved.
 
 import { actionNotice, toPendingAction, type ActionRecord, type AskedAction } from "../action.ts";
-import type { JsonValue } from "../json.ts";
-import type { MessageRecord, ToolCallRecord } from "../message.ts";
+import type { ToolCallRecord } from "../message.ts";
 import type { OpenTurn, TurnRecord } from "../turn.ts";
+import type { WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import type { ToolOutcomeInput } from "./tool-calls.ts";
 
-/** What the model reads as the result of a call that was not allowed. */
+/** Results of calls that were not approved. */
 export const DENIED = "The user denied this call.";
 export const EXPIRED = "The user did not answer in time, so this call was not made.";
-
-export type AskingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
 /** Stores the actions of a step's calls and announces them. */
 export function askPerson(
@@ -49,32 +47,26 @@ export function isDue(action: ActionRecord, at: number): boolean {
   return at >= action.expiresAt;
 }
 
-export function withMessage(open: OpenTurn): AskingTurn {
+export function withMessage(open: OpenTurn): WritingTurn {
   if (open.agentMessage === null) throw new Error(`Turn ${open.turn.number} asks, but has no agent message`);
   return { ...open, agentMessage: open.agentMessage };
 }
 
 /** Returns the result that a resolved action gives its call. */
 export function outcomeOf(draft: SessionDraft, action: ActionRecord): ToolOutcomeInput {
+  const { callId, status, result } = action;
   const durationMs = Math.max(0, draft.at - action.createdAt);
-  return { callId: action.callId, ...resultOf(action), durationMs };
-}
-
-function resultOf({ status, result }: ActionRecord): {
-  readonly output: JsonValue;
-  readonly isError: boolean;
-} {
-  if (status === "approved") return { output: result, isError: false };
-  return { output: status === "denied" ? DENIED : EXPIRED, isError: true };
+  if (status === "approved") return { callId, output: result, isError: false, durationMs };
+  return { callId, output: status === "denied" ? DENIED : EXPIRED, isError: true, durationMs };
 }
 
 /**
- * Makes a waiting turn claimable once all its actions are resolved. A turn that still runs other calls continues by itself when they end.
- * Returns how many turns can be claimed now, or wait for one that can, and could not before.
+ * Makes a waiting turn claimable once all its actions are resolved; a turn that still runs other calls continues by itself. Returns the
+ * number of turns that no longer wait for a person.
  */
 export function goOn(
   draft: SessionDraft,
-  { turn, actions }: AskingTurn,
+  { turn, actions }: WritingTurn,
   openTurns: readonly OpenTurn[],
 ): number {
   if (turn.state !== "waiting" || actions.length > 0) return 0;
@@ -82,7 +74,7 @@ export function goOn(
   return 1 + moveQueue(draft, turn, openTurns, { behindWaiting: false });
 }
 
-/** Marks the turns behind `first`, depending on whether it waits for a person. Returns their number. */
+/** Records whether the turns behind `first` wait for a person. Returns their number. */
 export function moveQueue(
   draft: SessionDraft,
   first: TurnRecord,

@@ -1,13 +1,9 @@
 import type { JsonObject } from "../json.ts";
-import { providerOf } from "../turn.ts";
-import type { StartedTurn } from "../turn.ts";
-import { useAvailableModel } from "./available-model.ts";
-import { define, type PartialText } from "./command.ts";
-import { dispositionOf } from "./disposition.ts";
+import { providerOf, type StartedTurn } from "../turn.ts";
+import { useAvailableModel, enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
+import { define, type PartialText, dispositionOf } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptOpenTurns } from "./interrupt.ts";
-import { enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
-import { applyUserState } from "./user-state.ts";
 
 /** Effect of a chat on a processing session (contract section 3). */
 export type OnBusy = "enqueue" | "reject" | "interrupt";
@@ -21,17 +17,17 @@ export interface ChatInput {
   readonly userState: JsonObject | null;
   readonly clientId: string | null;
   readonly onBusy: OnBusy;
-  /** Messages of a session that may wait behind the running turn. */
+  /** Maximum turns of a session behind the running one. */
   readonly maxQueued: number;
-  /** Maximum UTF-8 bytes of a session's messages as JSON; a message beyond is refused. */
+  /** Maximum UTF-8 bytes of a session's messages as JSON. */
   readonly maxMessageBytes: number;
   /** The App's models, its default first. */
   readonly models: readonly string[];
   /** Set if this process reserved a slot to run the turn at once. */
   readonly claim: TurnClaim | null;
-  /** Providers at their limit of running turns; a turn on one of them waits in the store. */
+  /** Providers at their limit of running turns. */
   readonly fullProviders: readonly string[];
-  /** Text of the running turn that this process has streamed; for `onBusy: "interrupt"`. */
+  /** Streamed text of the running turn in this process; for `onBusy: "interrupt"`. */
   readonly streamed: PartialText | null;
   readonly idempotency: IdempotencyKey | null;
 }
@@ -42,7 +38,7 @@ export interface IdempotencyKey {
   readonly digest: string;
 }
 
-/** Lifetime of an idempotency key: 24 hours, in milliseconds. */
+/** Lifetime of an idempotency key in milliseconds. */
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
 
 export type ChatRejection =
@@ -57,9 +53,9 @@ export type ChatOutcome =
   | {
       readonly kind: "accepted";
       readonly turn: number;
-      /** The turn if it was claimed and starts at once. */
+      /** The turn if it starts at once. */
       readonly started: StartedTurn | null;
-      /** True if the turn waits only for a slot and may be claimed, not behind another turn of its session. */
+      /** True if the turn waits for a slot, not behind another turn of its session. */
       readonly runnable: boolean;
       /** True if a title must be generated from this message. */
       readonly wantsTitle: boolean;
@@ -67,7 +63,7 @@ export type ChatOutcome =
   | { readonly kind: "replayed"; readonly turn: number }
   | { readonly kind: "rejected"; readonly reason: ChatRejection };
 
-/** Adds a message with its turn, which starts at once if the process has claimed it. */
+/** Adds a message with its turn, which starts at once if the process has a slot. */
 export const chat = define({
   target: "session",
   needs: ({ onBusy, idempotency, claim }: ChatInput) => {
@@ -81,7 +77,7 @@ export const chat = define({
     };
   },
   decide: (draft, facts, input): ChatOutcome => {
-    // Check first, also for a replay: every other outcome shows the session, and the caller's key may open only this App.
+    // Check this first, even for a replay: every other outcome shows the session, and the caller's key may open only this App.
     if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
     const previous = facts.idempotencyKey();
     if (previous !== null && previous.at > draft.at - IDEMPOTENCY_KEPT_MS) {
@@ -104,7 +100,7 @@ export const chat = define({
     }
     bindWallet(draft, input.publicKey);
     useAvailableModel(draft, input.models);
-    if (input.userState !== null && applyUserState(draft, input.userState) === "too_large") {
+    if (input.userState !== null && draft.mergeUserState(input.userState) === "too_large") {
       return rejected("user_state_too_large");
     }
     return accept(draft, input, ahead, waits);

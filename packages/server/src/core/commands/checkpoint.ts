@@ -8,6 +8,6 @@ export interface CheckpointInput {
 
 /** Persists streamed text before its step ends. Writes its own row only. */
 export const checkpoint = defineForTurn((draft, { turn }, { offset, text }: CheckpointInput) => {
-  draft.addCheckpoint(turn.turn.number, offset, text);
+  draft.checkpoints.push({ turn: turn.turn.number, offset, text });
   return "ok" as const;
 });

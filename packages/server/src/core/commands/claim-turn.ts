@@ -1,25 +1,19 @@
-import { providerOf } from "../turn.ts";
+import { providerOf, type StartedTurn } from "../turn.ts";
 import { appOf } from "../session.ts";
-import type { StartedTurn } from "../turn.ts";
-import { availableModel, useAvailableModel } from "./available-model.ts";
+import { availableModel, useAvailableModel, moveOn, startTurn } from "./turns.ts";
 import { define } from "./command.ts";
-import { moveOn, startTurn } from "./turns.ts";
 
 export interface ClaimTurnInput {
   /** Number of the turn. */
   readonly turn: number;
   readonly owner: string;
   readonly agentMessageId: string;
-  /** Providers with as many running turns as they may have. */
   readonly fullProviders: readonly string[];
-  /** The models of each App, its default first: the session's may have left the configuration while the turn waited. */
+  /** Current models of each App, its default first: the session's may have been removed meanwhile. */
   readonly models: Readonly<Record<string, readonly string[]>>;
 }
 
-/**
- * Starts a runnable turn. One whose attempts are used up fails instead (`null`), and the session moves on. A turn that is no longer runnable
- * under the lock, or whose provider is full, is skipped.
- */
+/** Starts a runnable turn, or fails it after too many attempts (`null`). Skips a turn that is no longer runnable or whose provider is full. */
 export const claimTurn = define({
   target: "session",
   needs: (_input: ClaimTurnInput) => ({ openTurns: true, epochs: 1 }),

@@ -1,27 +1,26 @@
-// What a command is made of: a target, an input, and a definition that decides on the facts it needs.
+// The parts of a command: a target, an input, and a definition that decides on the facts it needs.
 
 import type { ActionRecord } from "../action.ts";
 import type { MessageRecord } from "../message.ts";
-import type { SessionBirth } from "../session.ts";
+import type { SessionBirth, SessionRecord } from "../session.ts";
 import type { Lease, OpenTurn, TurnIdentity } from "../turn.ts";
-import type { Disposition } from "./disposition.ts";
 import type { SessionDraft, UsedKey } from "./draft.ts";
 
 /** A session by its id. */
 export interface SessionTarget {
   readonly session: string;
-  /** What the session begins as if there is none; `null` if it must exist: then nothing is created and `execute` returns `null`. */
+  /** Initial values if the session must be created; with `null`, `execute` returns `null` for a session that does not exist. */
   readonly birth: SessionBirth | null;
-  /** Whether the answer holds the whole session as it is after the command. */
+  /** True to return the whole session after the command. */
   readonly load: boolean;
 }
 
-/** A session that the caller may use if it counts as one of `apps`; any App does if absent. The outcome is `other_app` otherwise. */
+/** A session of one of `apps`, of any App if absent. Otherwise the outcome is `other_app`. */
 export interface AccessibleTarget extends SessionTarget {
   readonly apps?: readonly string[] | undefined;
 }
 
-/** A running turn. `execute` returns `null` if it was interrupted, deleted or taken over, or if its lease has run out. */
+/** A running turn. `execute` returns `null` if it may no longer write (`turnThatWrites`). */
 export interface TurnTarget {
   readonly turn: TurnIdentity;
 }
@@ -41,26 +40,25 @@ export interface Targets {
 
 /** The facts that a command reads besides the session's row. */
 export interface Needs {
-  /** The number of open turns. Cheaper than loading them. */
+  /** Cheaper than loading the turns. */
   readonly turnCount?: boolean;
   /** Open turns with their messages and pending actions, and the session's lease. */
   readonly openTurns?: boolean;
-  /** Text of open turns that was checkpointed. */
   readonly checkpointed?: boolean;
-  /** Everything that a snapshot shows. */
+  /** Everything in a snapshot. */
   readonly snapshot?: boolean;
   readonly idempotencyKey?: string | null;
   /** Id of an action. */
   readonly action?: string | null;
-  /** An upper bound of the epochs that the decision takes. */
+  /** Maximum epochs that the decision takes. */
   readonly epochs?: number;
-  /** Whether the command may remove the session: no later command of the session joins its transaction. */
+  /** True if the command may remove the session: no later command of the session joins its transaction. */
   readonly removal?: boolean;
 }
 
 export interface TurnCount {
   readonly openTurns: number;
-  /** Whether one of them waits for a person. */
+  /** True if one of them waits for a person. */
   readonly waits: boolean;
 }
 
@@ -71,16 +69,15 @@ export interface PartialText {
   readonly text: string;
 }
 
-/** Facts of one session as the transaction sees them, earlier commands of the same batch included. Only those that were needed may be read. */
+/** Facts of one session as its transaction sees them, after earlier commands of the same batch. Only those in `Needs` may be read. */
 export interface StoredFacts {
   turnCount(): TurnCount;
   /** Oldest first. */
   openTurns(): readonly OpenTurn[];
-  /** The running turn's text as it was checkpointed last. */
+  /** The running turn's text at its last checkpoint. */
   checkpointed(): PartialText | null;
-  /** The earlier chat with the needed idempotency key. */
+  /** The earlier chat with this idempotency key. */
   idempotencyKey(): UsedKey | null;
-  /** The needed action; `null` if the session has none with this id. */
   action(): ActionRecord | null;
   lease(): Lease | null;
 }
@@ -89,17 +86,39 @@ export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
 /** The facts of every command of a running turn. */
 export interface TurnFacts {
-  /** The turn, which may write. */
   readonly turn: WritingTurn;
   /** All open turns of the session, oldest first. */
   readonly openTurns: readonly OpenTurn[];
   readonly lease: Lease;
 }
 
-/** The facts that a decision may read: those that its needs name. */
 export type Facts<TargetKind extends keyof Targets, Named extends Needs> = TargetKind extends "turn"
   ? TurnFacts
   : Pick<StoredFacts, Extract<keyof Named, keyof StoredFacts>>;
+
+/** What happens to a draft: `commit` writes it, `void` drops it, `hidden` drops it and never loads the session, which is another App's. */
+export type Disposition = "commit" | "void" | "hidden";
+
+const DISPOSITIONS = {
+  ok: "commit",
+  other_app: "hidden",
+  app_mismatch: "hidden",
+  wallet_mismatch: "void",
+  user_state_too_large: "void",
+  session_busy: "void",
+  queue_full: "void",
+  session_full: "void",
+  idempotency_key_reused: "void",
+  unknown: "void",
+  invalid: "void",
+  decided_otherwise: "void",
+  cancelled: "void",
+} as const satisfies Readonly<Record<string, Disposition>>;
+
+/** Returns the disposition of an outcome that is one word. */
+export function dispositionOf(outcome: keyof typeof DISPOSITIONS): Disposition {
+  return DISPOSITIONS[outcome];
+}
 
 export interface Definition<TargetKind extends keyof Targets, Input, Named extends Needs, Outcome> {
   readonly target: TargetKind;
@@ -123,4 +142,30 @@ export function defineForTurn<Input, Outcome>(
 ): Definition<"turn", Input, Needs, Outcome> {
   const needs = { openTurns: true, epochs };
   return { target: "turn", needs: () => needs, decide, disposition: () => "commit" };
+}
+
+/**
+ * Fences writes: returns the open turn that may write; `null` if it was interrupted, deleted or taken over, or if its `lease` has expired
+ * `at` this time on the store's clock, because another process may then claim the turn.
+ */
+export function turnThatWrites(
+  session: Pick<SessionRecord, "key" | "epoch">,
+  openTurns: readonly OpenTurn[],
+  identity: TurnIdentity,
+  { lease, at }: { readonly lease: Lease | null; readonly at: number },
+): WritingTurn | null {
+  return lease === null || lease.expiresAt <= at ? null : turnThatRuns(session, openTurns, identity);
+}
+
+/** Like `turnThatWrites`, whatever the lease: for reads. */
+export function turnThatRuns(
+  session: Pick<SessionRecord, "key" | "epoch">,
+  openTurns: readonly OpenTurn[],
+  identity: TurnIdentity,
+): WritingTurn | null {
+  if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;
+  const open = openTurns.find(({ turn }) => turn.number === identity.turn && turn.state === "running");
+  return open === undefined || open.agentMessage === null
+    ? null
+    : { ...open, agentMessage: open.agentMessage };
 }

@@ -18,7 +18,7 @@ export const complete = defineForTurn(
     if (step.finishReason === "length") draft.notify("warning", "answer_cut", ANSWER_CUT);
     else if (content.trim() === "") draft.notify("warning", "answer_empty", ANSWER_EMPTY);
     moveOn(draft, open.turn, openTurns);
-    draft.addStep(open.turn.number, step);
+    draft.addedSteps.push({ turn: open.turn.number, step });
     return "ok" as const;
   },
 );

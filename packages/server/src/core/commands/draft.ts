@@ -1,18 +1,15 @@
-// The pending writes of a command: everything that its transaction writes to one session. A store reads the facts under a lock, lets the
-// command change a draft, and writes what the draft then holds. All events are created here.
+// The pending writes of a command: everything that its transaction writes to one session. All events are created here.
 
 import type { NoticeCode, NoticeLevel, SessionEvent, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction, type ActionRecord, type ActionStatus } from "../action.ts";
-import { formatEventId } from "../session-event.ts";
+import { formatEventId, type NumberedEvent, type SystemEventRecord } from "../session-event.ts";
 import type { JsonObject, JsonValue } from "../json.ts";
 import { toWireMessage, wireGrowth, type MessageRecord } from "../message.ts";
-import type { NumberedEvent } from "../session-event.ts";
-import { nextStatus, type SessionTrigger } from "../session-status.ts";
-import { appOf, type SessionRecord } from "../session.ts";
-import type { SystemEventRecord } from "../session-event.ts";
+import { appOf, nextStatus, type SessionRecord, type SessionTrigger } from "../session.ts";
 import type { StepRecord, TurnRecord } from "../turn.ts";
+import { mergeUserState, userStateFits } from "../user-state.ts";
 
-/** What happens to the session's lease: taken by an owner, given up, or left as it is. */
+/** Change of the session's lease; `null` leaves it as it is. */
 export type LeaseChange =
   | { readonly kind: "taken"; readonly owner: string; readonly epoch: number }
   | { readonly kind: "released" }
@@ -48,7 +45,8 @@ export class SessionDraft {
   readonly settledTurns = new Set<number>();
   /** True if the session needs a title. */
   wantsTitle = false;
-  #isRemoved = false;
+  /** True if the draft removes the session and writes nothing else. */
+  isRemoved = false;
   readonly #before: SessionRecord;
   #session: SessionRecord;
   readonly #takeEpoch: () => number;
@@ -65,11 +63,6 @@ export class SessionDraft {
     return this.#session;
   }
 
-  /** True if the draft removes the session; nothing else is written. */
-  get isRemoved(): boolean {
-    return this.#isRemoved;
-  }
-
   /** True if the session's row is written, even if only for its last use. A checkpoint writes its own row only. */
   get writesSession(): boolean {
     return this.#session !== this.#before || this.checkpoints.length === 0;
@@ -81,7 +74,7 @@ export class SessionDraft {
       this.#session === this.#before &&
       this.changedMessages.size === 0 &&
       this.checkpoints.length === 0 &&
-      !this.#isRemoved
+      !this.isRemoved
     );
   }
 
@@ -93,14 +86,14 @@ export class SessionDraft {
     return this.#append(event, JSON.stringify(event));
   }
 
-  /** Raises the session's epoch: from here on nothing of an earlier lease can be written. */
+  /** Raises the session's epoch, so that owners of earlier leases can no longer write. */
   raiseEpoch(): number {
     const epoch = this.#takeEpoch();
     this.update({ epoch });
     return epoch;
   }
 
-  /** The only place where a session's status changes; announces it when it did. */
+  /** Changes and announces the session's status, which nothing else changes. */
   moveStatus(trigger: SessionTrigger): void {
     const status = nextStatus(this.#session.status, trigger);
     if (status === this.#session.status) return;
@@ -117,6 +110,16 @@ export class SessionDraft {
       app: appOf(session),
       user_state: session.userState,
     });
+  }
+
+  /** Merges and announces user state. Returns `too_large` if the result exceeds the limits; the draft must then be void. */
+  mergeUserState(patch: JsonObject): "ok" | "too_large" {
+    const merged = mergeUserState(this.#session.userState, patch);
+    if (merged === this.#session.userState) return "ok";
+    if (merged !== null && !userStateFits(merged)) return "too_large";
+    this.update({ userState: merged });
+    this.announceState();
+    return "ok";
   }
 
   addSystemEvent(type: SystemEvent["type"], payload: JsonObject): void {
@@ -157,7 +160,7 @@ export class SessionDraft {
     return message;
   }
 
-  /** Replaces a message in fields that only recovery needs. Its wire form, and so its size, must not change. */
+  /** Replaces fields of a message that only recovery needs, without an event. Its wire form must not change. */
   keepMessage(message: MessageRecord): MessageRecord {
     const added = this.addedMessages.findIndex((other) => other.position === message.position);
     if (added >= 0) this.addedMessages[added] = message;
@@ -173,7 +176,6 @@ export class SessionDraft {
     return added;
   }
 
-  /** Resolves an action. */
   resolveAction(
     action: ActionRecord,
     status: Exclude<ActionStatus, "pending">,
@@ -199,22 +201,8 @@ export class SessionDraft {
     return turn;
   }
 
-  addStep(turn: number, step: StepRecord): void {
-    this.addedSteps.push({ turn, step });
-  }
-
-  addCheckpoint(turn: number, offset: number, text: string): void {
-    this.checkpoints.push({ turn, offset, text });
-  }
-
-  /** Remembers that the chat of `turn` used an idempotency key. */
   rememberKey({ key, digest }: { readonly key: string; readonly digest: string }, turn: number): void {
     this.usedKeys.push({ key, digest, turn, at: this.at });
-  }
-
-  /** Ends the session's incarnation and removes everything that belongs to it. */
-  remove(): void {
-    this.#isRemoved = true;
   }
 
   /** Emits a message and counts its bytes, or the difference to `before`, which it replaces. Uncounted sessions stay uncounted. */

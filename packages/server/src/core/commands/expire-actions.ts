@@ -4,13 +4,12 @@ import { define } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { recordResults } from "./tool-calls.ts";
 
-/** Actions have expired. */
 export interface Expired {
-  /** Turns that can be claimed now: the asking turn, if it may continue, and those behind it. */
+  /** Number of turns that no longer wait for a person: the turn of the action, and those behind it. */
   readonly arrived: number;
 }
 
-/** Denies every action of the session that is due; skipped if a person was faster. */
+/** Expires every due action of the session. */
 export const expireActions = define({
   target: "session",
   needs: (_input: null) => ({ openTurns: true }),
@@ -22,7 +21,7 @@ export const expireActions = define({
   disposition: (outcome) => (outcome === "skipped" ? "void" : "commit"),
 });
 
-/** Returns how many turns can be claimed because of it. */
+/** Expires due actions. Returns `arrived`. */
 export function expireDue(draft: SessionDraft, openTurns: readonly OpenTurn[]): number {
   let arrived = 0;
   for (const open of openTurns) {

@@ -3,12 +3,11 @@ import { defineForTurn } from "./command.ts";
 import { failTurn, moveOn } from "./turns.ts";
 
 export interface FailInput {
-  /** The whole text that the turn's message keeps. */
+  /** Content of the turn's message. */
   readonly text: string;
   readonly failure: TurnFailure;
 }
 
-/** Fails the turn because of its model or a limit. */
 export const fail = defineForTurn((draft, { turn, openTurns }, { text, failure }: FailInput) => {
   failTurn(draft, turn, text, failure);
   moveOn(draft, turn.turn, openTurns);

@@ -1,9 +1,9 @@
 import { define } from "./command.ts";
 
-/** How long a title job belongs to the process that took the chat which created it, in milliseconds. */
+/** Duration of a title job's lease to the process of the chat that created it, in milliseconds. */
 export const TITLE_LEASE_MS = 30_000;
 
-/** Sets a generated title, which only ever replaces the placeholder, and ends the title job. */
+/** Replaces the placeholder by a generated title, and ends the title job. */
 export const finishTitle = define({
   target: "incarnation",
   needs: (_input: { readonly title: string }) => ({}),

@@ -1,11 +1,20 @@
-// All changes of one session. Adding one is its file, its line here, and a route or a method of the turn journal.
+// All commands, which are the changes of one session. A new one needs its file, its line here, and a route or a method of the journal.
 
 import { chat } from "./chat.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { claimTurn } from "./claim-turn.ts";
-import type { Definition, Needs, Targets } from "./command.ts";
+import { countsAs } from "../session.ts";
+import {
+  turnThatWrites,
+  type Definition,
+  type Disposition,
+  type Needs,
+  type StoredFacts,
+  type Targets,
+} from "./command.ts";
 import { complete } from "./complete.ts";
 import { deleteSession } from "./delete.ts";
+import type { SessionDraft } from "./draft.ts";
 import { expireActions } from "./expire-actions.ts";
 import { fail } from "./fail.ts";
 import { finishTitle } from "./finish-title.ts";
@@ -72,9 +81,50 @@ export type OutcomeOf<K extends CommandKind> =
   | PartsOf<Definitions[K]>["outcome"]
   | (PartsOf<Definitions[K]>["target"] extends "accessible session" ? "other_app" : never);
 
-/** The definition of a command, whose types the index has checked by its kind. */
-export type AnyDefinition = Definition<keyof Targets, unknown, Needs, unknown>;
+/** The types of a definition are checked above, by the command's kind. */
+function definitionOf(kind: CommandKind): Definition<keyof Targets, unknown, Needs, unknown> {
+  return DEFINITIONS[kind] as unknown as Definition<keyof Targets, unknown, Needs, unknown>;
+}
 
-export function definitionOf(kind: CommandKind): AnyDefinition {
-  return DEFINITIONS[kind] as unknown as AnyDefinition;
+export interface Decision {
+  readonly outcome: unknown;
+  readonly disposition: Disposition;
+}
+
+/** Returns the id of the session that a command changes. */
+export function sessionOf({ target }: SessionCommand): string {
+  return "turn" in target ? target.turn.sessionId : target.session;
+}
+
+/** Returns the facts that a command and its answer need. */
+export function needsOf({ kind, target, input }: SessionCommand): Needs {
+  const needs = definitionOf(kind).needs(input);
+  return "load" in target && target.load ? { ...needs, snapshot: true } : needs;
+}
+
+/**
+ * Decides a command on a draft, for both stores. Returns `null` if its turn may no longer write or its incarnation has ended. A lease
+ * must expire after `leasesAt`, in milliseconds on the store's clock.
+ */
+export function decideCommand(
+  { kind, target, input }: SessionCommand,
+  draft: SessionDraft,
+  facts: StoredFacts,
+  leasesAt: number,
+): Decision | null {
+  const { decide, disposition } = definitionOf(kind);
+  const decided = (given: Parameters<typeof decide>[1]): Decision => {
+    const outcome = decide(draft, given, input);
+    return { outcome, disposition: disposition(outcome) };
+  };
+  if ("turn" in target) {
+    const [openTurns, lease] = [facts.openTurns(), facts.lease()];
+    const turn = turnThatWrites(draft.session, openTurns, target.turn, { lease, at: leasesAt });
+    return turn === null || lease === null ? null : decided({ turn, openTurns, lease });
+  }
+  if ("incarnation" in target && target.incarnation !== draft.session.life) return null;
+  if ("apps" in target && !countsAs(draft.session, target.apps)) {
+    return { outcome: "other_app", disposition: "hidden" };
+  }
+  return decided(facts);
 }

@@ -1,10 +1,9 @@
 import type { OpenTurn } from "../turn.ts";
-import { define, type PartialText } from "./command.ts";
-import { dispositionOf } from "./disposition.ts";
+import { define, type PartialText, dispositionOf } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptTurn } from "./turns.ts";
 
-/** Stops the running turn and drops those that wait. Idempotent: an idle session stays as it is. */
+/** Ends the running turn and the queued ones. Idempotent. */
 export const interrupt = define({
   target: "accessible session",
   needs: (_input: { readonly streamed: PartialText | null }) => ({
@@ -21,8 +20,8 @@ export const interrupt = define({
 });
 
 /**
- * Ends every open turn. Raises the epoch before anything else, so that the process that runs the turn writes nothing afterwards. The running
- * turn keeps the first of `texts` that belongs to it: what its process has streamed, else what was checkpointed, else its finished steps.
+ * Ends every open turn, and raises the epoch so that the turn's process can no longer write. The running turn keeps the first of `texts`
+ * that belongs to it, else its finished steps.
  */
 export function interruptOpenTurns(
   draft: SessionDraft,

@@ -1,5 +1,4 @@
-import { define } from "./command.ts";
-import { dispositionOf } from "./disposition.ts";
+import { define, dispositionOf } from "./command.ts";
 
 /** Records that a session was used now, as committing any draft does. */
 export const noteUse = define({

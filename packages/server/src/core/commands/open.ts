@@ -1,21 +1,18 @@
 import type { JsonObject } from "../json.ts";
-import { define } from "./command.ts";
-import { dispositionOf } from "./disposition.ts";
-import { applyUserState } from "./user-state.ts";
+import { define, dispositionOf } from "./command.ts";
 
 export interface OpenInput {
-  /** Merged into the session's. */
   readonly userState: JsonObject | null;
-  /** Bound if no wallet is. */
+  /** Bound if the session has no wallet. */
   readonly publicKey: string | null;
 }
 
-/** Makes a session exist, and merges what comes along. */
+/** Creates a session if needed, merges user state and binds a wallet. */
 export const open = define({
   target: "accessible session",
   needs: (_input: OpenInput) => ({}),
   decide: (draft, _facts, { userState, publicKey }) => {
-    if (userState !== null && applyUserState(draft, userState) === "too_large") return "user_state_too_large";
+    if (userState !== null && draft.mergeUserState(userState) === "too_large") return "user_state_too_large";
     if (publicKey === null) return "ok";
     const bound = draft.session.publicKey;
     if (bound === null) draft.update({ publicKey, updatedAt: draft.at });

@@ -1,7 +1,6 @@
-import { define } from "./command.ts";
-import { dispositionOf } from "./disposition.ts";
+import { define, dispositionOf } from "./command.ts";
 
-/** Pins or unpins a session: lists show pinned ones first. It is no activity, so the order among the others stays. */
+/** Pins or unpins a session: lists show pinned ones first. This does not count as activity. */
 export const pin = define({
   target: "accessible session",
   needs: (_input: { readonly pinned: boolean }) => ({}),

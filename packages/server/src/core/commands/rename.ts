@@ -1,5 +1,4 @@
-import { define } from "./command.ts";
-import { dispositionOf } from "./disposition.ts";
+import { define, dispositionOf } from "./command.ts";
 
 /** Sets a title for the user. A generated one never replaces it. */
 export const rename = define({

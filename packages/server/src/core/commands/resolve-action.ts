@@ -3,9 +3,8 @@ import type { ActionKind, ActionRecord } from "../action.ts";
 import { sameJson, type JsonValue } from "../json.ts";
 import type { MessageRecord, ToolCallRecord } from "../message.ts";
 import type { OpenTurn } from "../turn.ts";
-import { goOn, isDue, outcomeOf, withMessage, type AskingTurn } from "./asking.ts";
-import { define } from "./command.ts";
-import { dispositionOf } from "./disposition.ts";
+import { goOn, isDue, outcomeOf, withMessage } from "./asking.ts";
+import { define, dispositionOf, type WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { expireDue } from "./expire-actions.ts";
 import { recordResults } from "./tool-calls.ts";
@@ -13,23 +12,22 @@ import { recordResults } from "./tool-calls.ts";
 /** A person's decision. */
 export interface ActionAnswer {
   readonly decision: "approve" | "deny";
-  /** The result that comes along, `null` for none. Its shape depends on the kind of the action. */
+  /** `null` for none; its shape depends on the kind of the action. */
   readonly result: JsonValue;
 }
 
 export interface ResolveActionInput extends ActionAnswer {
-  /** Id of the action. */
   readonly action: string;
 }
 
-/** `arrived`: turns that can be claimed now: the asking turn, if it may continue, and those behind it. */
+/** `arrived` as in `Expired`. */
 export type ActionOutcome =
-  /** Resolved by this answer, or by the same one before. */
+  /** Resolved by this answer, or earlier by an equal one. */
   | { readonly kind: "decided"; readonly action: ActionRecord; readonly arrived: number }
-  /** Too late; this command has expired it if no other had. */
+  /** Expired, by this command at the latest. */
   | { readonly kind: "expired"; readonly arrived: number }
   | { readonly kind: "unknown" }
-  /** `expected`: what the result must be. */
+  /** `expected` describes a valid result. */
   | { readonly kind: "invalid"; readonly expected: string }
   | { readonly kind: "decided_otherwise" }
   | { readonly kind: "cancelled" };
@@ -41,7 +39,6 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
   question: '{"answer": "…"} with 1 to 4,096 characters',
 };
 
-/** Resolves an action as a person decided. */
 export const resolveAction = define({
   target: "accessible session",
   needs: ({ action }: ResolveActionInput) => ({ openTurns: true, action }),
@@ -76,7 +73,7 @@ function expectedOf({ asked }: ActionRecord, { decision }: ActionAnswer): string
 }
 
 /** Applies a resolved action to its call, which may start now or has its result. */
-function settleCall(draft: SessionDraft, turn: AskingTurn, action: ActionRecord): AskingTurn {
+function settleCall(draft: SessionDraft, turn: WritingTurn, action: ActionRecord): WritingTurn {
   const actions = turn.actions.filter(({ id }) => id !== action.id);
   const agentMessage =
     action.asked.kind === "approval" && action.status === "approved"
@@ -92,7 +89,7 @@ function allowCall(draft: SessionDraft, message: MessageRecord, callId: string):
   return draft.changeMessage(message, { ...message, toolCalls }, "message_updated");
 }
 
-function turnOf(openTurns: readonly OpenTurn[], action: ActionRecord): AskingTurn {
+function turnOf(openTurns: readonly OpenTurn[], action: ActionRecord): WritingTurn {
   const open = openTurns.find(({ turn }) => turn.number === action.turn);
   if (open === undefined)
     throw new Error(`The action ${action.id} is pending, but its turn ${action.turn} is not open`);

@@ -1,5 +1,4 @@
-import { define } from "./command.ts";
-import { dispositionOf } from "./disposition.ts";
+import { define, dispositionOf } from "./command.ts";
 
 export interface ModelChoice {
   readonly app: string;

@@ -2,7 +2,7 @@ import { hasNotBegun, openCalls, type MessageRecord, type ToolCallRecord } from 
 import { defineForTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 
-/** Stores the intent of allowed calls: once it is committed they may run, and unsafe ones never run again. */
+/** Stores the intent of allowed calls: they may run after the commit, and unsafe ones never run again. */
 export const startCalls = defineForTurn(
   (draft, { turn }, { callIds }: { readonly callIds: readonly string[] }) => {
     markStarted(draft, turn, callIds);
@@ -10,10 +10,7 @@ export const startCalls = defineForTurn(
   },
 );
 
-/**
- * Marks allowed calls as started. Emits no event, because readers see a call as running from its step on. Skips calls that ask or have a
- * result. Returns the message as it is then.
- */
+/** Marks allowed calls without a result as started. Emits no event: subscribers see a call as running from its step on. */
 export function markStarted(
   draft: SessionDraft,
   { agentMessage }: { readonly agentMessage: MessageRecord },

@@ -14,17 +14,16 @@ import {
 export interface StepWithCallsInput {
   readonly step: StepRecord;
   readonly calls: readonly StepCall[];
-  /** What a person must decide, each about one of `calls`. */
+  /** Actions, each for one of `calls`. */
   readonly asked: readonly AskedAction[];
 }
 
-/** What the model reads as the result of a call beyond the limit of its step. */
 export const TOO_MANY_CALLS = `This call was not made: one step may make ${MAX_CALLS} calls at most. Make the others in the next step.`;
 
 /**
- * Stores a model step that calls tools, with its calls before any of them runs. This is the intent of a call, except of one that is `allowed`
- * and starts later (`startCalls`), and of one that waits for a person. Calls with a refusal, and those beyond `MAX_CALLS`, get their result
- * with the step: no process ever makes them. A step that is stored already, because its answer was lost, changes nothing.
+ * Stores a model step with its calls before any of them runs. This is the intent of all calls except `allowed` ones, which start later
+ * (`startCalls`), and those that wait for a person. Refused calls and those beyond `MAX_CALLS` get their result with the step and never
+ * run. Does nothing if the step is already stored: the caller repeats a write whose result was lost.
  */
 export const stepWithCalls = defineForTurn((draft, { turn: open }, input: StepWithCallsInput) => {
   const { step, calls, asked } = input;
@@ -57,6 +56,6 @@ export const stepWithCalls = defineForTurn((draft, { turn: open }, input: StepWi
   askPerson(draft, open.turn.number, kept, asked);
   draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
   draft.settledTurns.add(open.turn.number);
-  draft.addStep(open.turn.number, step);
+  draft.addedSteps.push({ turn: open.turn.number, step });
   return "ok" as const;
 });

@@ -11,11 +11,11 @@ export interface ToolOutcomeInput {
   readonly isError: boolean;
   /** Milliseconds that the call took. */
   readonly durationMs: number;
-  /** Slot of a secret that the call found empty. */
+  /** An empty secret slot that the call needs. */
   readonly missingSecret?: string;
 }
 
-/** Stores several results and announces the message, which holds them all, once. Each call has exactly one result. */
+/** Stores several results and announces the message once. Ignores further results of a call. */
 export function recordResults(
   draft: SessionDraft,
   open: { readonly agentMessage: MessageRecord },

@@ -4,11 +4,11 @@ import { recordResults, type ToolOutcomeInput } from "./tool-calls.ts";
 
 export interface ToolResultInput {
   readonly outcome: ToolOutcomeInput;
-  /** Calls that start in its place. */
+  /** Calls that take its slot. */
   readonly starts: readonly string[];
 }
 
-/** Stores the result of a call. A second result of one call changes nothing. */
+/** Stores the result of a call. */
 export const toolResult = defineForTurn((draft, { turn }, { outcome, starts }: ToolResultInput) => {
   const agentMessage = recordResults(draft, turn, [outcome]);
   markStarted(draft, { agentMessage }, starts);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { openCalls, type StepCall } from "../message.ts";
 import { call, DecidedSession } from "./testing/decided-session.ts";
 import { MAX_CALLS } from "../turn.ts";
-import { turnThatWrites } from "./fence.ts";
+import { turnThatWrites } from "./command.ts";
 import { TOO_MANY_CALLS } from "./step-with-calls.ts";
 
 const outcome = (callId: string, isError = false) => ({

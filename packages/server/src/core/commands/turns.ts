@@ -2,25 +2,25 @@
 
 import type { ToolResult } from "@colloquy/protocol";
 import { isUncertain, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
-import { appOf } from "../session.ts";
+import { appOf, type SessionRecord } from "../session.ts";
 import {
   MAX_ATTEMPTS,
   NO_USAGE,
+  ranInAttempt,
   type OpenTurn,
   type StartedTurn,
   type TurnFailure,
   type TurnRecord,
 } from "../turn.ts";
 import type { SessionDraft } from "./draft.ts";
-import { ranInAttempt } from "./run-time.ts";
 
-/** Owner of a starting turn, and the id of its agent message if it has none yet. */
+/** Owner of a starting turn, and the id for its agent message if it has none. */
 export interface TurnClaim {
   readonly owner: string;
   readonly agentMessageId: string;
 }
 
-/** A new turn at the end of the session's queue. */
+/** Adds a turn at the end of the session's queue. */
 export function enqueueTurn(
   draft: SessionDraft,
   message: { readonly id: string; readonly text: string; readonly clientId: string | null },
@@ -58,9 +58,33 @@ export function enqueueTurn(
   return { turn, userMessage, agentMessage: null, actions: [] };
 }
 
+/** Returns the session's rig if its App still has it, else the first of the App's `models`. */
+export function availableModel(
+  { model, modelChosen }: Pick<SessionRecord, "model" | "modelChosen">,
+  models: readonly string[],
+): string {
+  return modelChosen && models.includes(model) ? model : (models[0] ?? model);
+}
+
+/** Moves the session to the available rig, with a notice if its chosen one is gone. */
+export function useAvailableModel(draft: SessionDraft, models: readonly string[]): void {
+  const { model, modelChosen } = draft.session;
+  const available = availableModel(draft.session, models);
+  if (available === model) return;
+  draft.update({ model: available, modelChosen: false });
+  if (modelChosen) {
+    draft.notify(
+      "warning",
+      "model_gone",
+      `The model ${model} is no longer available here. The conversation goes on with ${available}.`,
+    );
+  }
+  draft.announceState();
+}
+
 /**
- * Gives a runnable turn to an owner under a new epoch. A repeated turn returns to the end of its last finished step and keeps its
- * agent message; after too many attempts it fails, and this returns `null`.
+ * Gives a runnable turn to an owner under a new epoch. A repeated turn continues after its last finished step; after too many attempts it
+ * fails, and this returns `null`.
  */
 export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim): StartedTurn | null {
   if (!open.turn.runnable) throw new Error(`Turn ${open.turn.number} cannot be started: it is not runnable`);
@@ -95,7 +119,7 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
   return describeStartedTurn(draft, turn, userMessage, agentMessage);
 }
 
-/** Ends a turn as interrupted. `text` is the whole text that its agent message keeps. */
+/** Ends a turn as interrupted; `text` is the content of its agent message. */
 export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string): void {
   const { userMessage, agentMessage } = open;
   if (agentMessage === null) {
@@ -106,7 +130,7 @@ export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string)
   endTurn(draft, open, { state: "interrupted" });
 }
 
-/** Ends a turn that failed by its model or a limit, with an error for the user. */
+/** Ends a turn as failed, with a notice. */
 export function failTurn(draft: SessionDraft, open: OpenTurn, text: string, failure: TurnFailure): void {
   if (open.agentMessage !== null) sealMessage(draft, open.agentMessage, { content: text, status: "failed" });
   endTurn(draft, open, { state: "failed", failure: failure.code });
@@ -121,7 +145,7 @@ export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: P
   draft.settledTurns.add(turn.number);
 }
 
-/** After a turn ended by itself: the next one of the queue may start, or the session is idle. */
+/** Makes the next turn runnable after one has ended by itself, or the session idle. */
 export function moveOn(draft: SessionDraft, ended: TurnRecord, openTurns: readonly OpenTurn[]): void {
   draft.lease = { kind: "released" };
   const next = openTurns.find((open) => open.turn.number !== ended.number);
@@ -141,7 +165,7 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
   });
 }
 
-/** After a crash subscribers may have seen text beyond the last finished step, and started unsafe calls must not run again. */
+/** Announces the message of the last finished step, because subscribers may have seen more, and closes started unsafe calls. */
 function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.settledTurns.add(message.turn);
   return draft.changeMessage(message, closeCalls(message, isUncertain), "message_updated");
@@ -182,31 +206,22 @@ function describeStartedTurn(
   };
 }
 
-/**
- * Returns the message with a result for every call that has none (contract section 2): `outcome unknown` if a tool with side effects
- * had started, else `interrupted`.
- */
+/** Adds missing results (contract section 2): `outcome unknown` if a tool with side effects had started, else `interrupted`. */
 function closeCalls(
   message: MessageRecord,
   closes: (call: ToolCallRecord) => boolean = () => true,
 ): MessageRecord {
-  const closing = new Set(
-    openCalls(message)
-      .filter(closes)
-      .map((call) => call.id),
-  );
+  const closing = new Set(openCalls(message).filter(closes));
   if (closing.size === 0) return message;
-  const results = message.toolCalls.filter((call) => closing.has(call.id)).map(madeUpResult);
+  const results = Array.from(closing, (call): ToolResult => {
+    const output = isUncertain(call) ? "outcome unknown" : "interrupted";
+    return { call_id: call.id, name: call.name, output, is_error: true, duration_ms: 0 };
+  });
   return {
     ...message,
     toolCalls: message.toolCalls.map((call) =>
-      closing.has(call.id) ? { ...call, status: "interrupted" } : call,
+      closing.has(call) ? { ...call, status: "interrupted" } : call,
     ),
     toolResults: [...message.toolResults, ...results],
   };
-}
-
-function madeUpResult(call: ToolCallRecord): ToolResult {
-  const output = isUncertain(call) ? "outcome unknown" : "interrupted";
-  return { call_id: call.id, name: call.name, output, is_error: true, duration_ms: 0 };
 }

@@ -1,10 +1,10 @@
 import { moveQueue } from "./asking.ts";
 import { defineForTurn } from "./command.ts";
-import { ranUnder } from "./run-time.ts";
+import { ranUnder } from "../turn.ts";
 
 /**
- * Gives up the turn's slot and lease until all its actions are resolved. If they are already, the turn may be claimed at once. Its attempts
- * start at zero again, because it did not crash; the time that it ran keeps counting.
+ * Suspends the turn until its actions are resolved; if they are already, it is runnable at once. Resets its attempts, because it did not
+ * crash, but not its time.
  */
 export const wait = defineForTurn(
   (draft, { turn: open, openTurns, lease }, _input: null): "waits" | "runnable" => {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ServiceError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isPublic } from "../../core/loopback.ts";
-import { SECRET_MAX } from "../../core/secret-values.ts";
+import { SECRET_MAX } from "../../core/secrets.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { AppName, ClientId, HEADERS, optional, refusals, shortText } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";

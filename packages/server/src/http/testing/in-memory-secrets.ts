@@ -1,7 +1,7 @@
 import type { SecretSlot } from "@colloquy/protocol";
 import type { JsonObject } from "../../core/json.ts";
 import type { SecretService } from "../../core/ports/driving/services.ts";
-import { readSecretValues } from "../../core/secret-values.ts";
+import { readSecretValues } from "../../core/secrets.ts";
 
 export class InMemorySecrets implements SecretService {
   readonly slots: readonly SecretSlot[] = [

@@ -1,4 +1,4 @@
-import type { ActionStore } from "../../core/ports/driven/action-store.ts";
+import type { ActionStore } from "../../core/ports/driven/store.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { prepare } from "./statement.ts";

@@ -2,7 +2,7 @@
 // together; calls about the same session keep their order. Those of a session that somebody else holds leave the others: they wait for it
 // on one of a few connections of their own, or are tried again a moment later.
 
-import { needsOf, sessionOf } from "../../core/commands/decide-command.ts";
+import { needsOf, sessionOf } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { storeClosed, storeUnavailable } from "../unavailable.ts";
 import {

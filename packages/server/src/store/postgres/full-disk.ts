@@ -1,8 +1,7 @@
 // What can still be answered while nothing can be written: commands that would write nothing but the session's last use.
 
-import { decideCommand, needsOf, sessionOf } from "../../core/commands/decide-command.ts";
+import { decideCommand, needsOf, sessionOf, type SessionCommand } from "../../core/commands/index.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
-import type { SessionCommand } from "../../core/commands/index.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { SessionRow } from "../rows.ts";

@@ -1,4 +1,4 @@
-import { turnThatRuns } from "../../core/commands/fence.ts";
+import { turnThatRuns } from "../../core/commands/command.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import {

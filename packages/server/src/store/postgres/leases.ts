@@ -1,6 +1,6 @@
 // Leases of running turns, and the number of waiting ones.
 
-import { ranUnder } from "../../core/commands/run-time.ts";
+import { ranUnder } from "../../core/turn.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import { toLease, type LeaseRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";

@@ -1,8 +1,7 @@
 // `executeEach`: selects sessions, locks them with SKIP LOCKED, and decides a command for each, in one transaction of its own.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { needsOf, sessionOf } from "../../core/commands/decide-command.ts";
-import type { SessionCommand } from "../../core/commands/index.ts";
+import { needsOf, sessionOf, type SessionCommand } from "../../core/commands/index.ts";
 import {
   claimCommand,
   expireCommand,

@@ -3,9 +3,8 @@
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
-import { needsOf } from "../../core/commands/decide-command.ts";
+import { needsOf, type SessionCommand } from "../../core/commands/index.ts";
 import type { SessionDraft, UsedKey } from "../../core/commands/draft.ts";
-import type { SessionCommand } from "../../core/commands/index.ts";
 import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";

@@ -1,9 +1,8 @@
 // One transaction from beginning to end: lock the sessions, read the facts that its commands need, decide command by command, write everything
 // at once.
 
-import { decideCommand, sessionOf, type Decision } from "../../core/commands/decide-command.ts";
+import { decideCommand, sessionOf, type Decision, type SessionCommand } from "../../core/commands/index.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
-import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth } from "../../core/session.ts";
 import { Changes } from "./changes.ts";

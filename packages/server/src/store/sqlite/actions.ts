@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ActionStore } from "../../core/ports/driven/action-store.ts";
+import type { ActionStore } from "../../core/ports/driven/store.ts";
 import type { Synchronous } from "./calls.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { prepare } from "./statement.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { turnThatRuns } from "../../core/commands/fence.ts";
+import { turnThatRuns } from "../../core/commands/command.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { charactersOf, toMessage, toStep, type MessageRow, type StepRow, type TurnRow } from "../rows.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
-import type { JobStore } from "../../core/ports/driven/job-store.ts";
+import type { JobStore } from "../../core/ports/driven/store.ts";
 import { appOf } from "../../core/session.ts";
 import type { TitleRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";

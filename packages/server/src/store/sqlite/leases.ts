@@ -1,7 +1,7 @@
 // Leases of running turns, and the number of waiting ones.
 
 import type { DatabaseSync } from "node:sqlite";
-import { ranUnder } from "../../core/commands/run-time.ts";
+import { ranUnder } from "../../core/turn.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import { toLease, type LeaseRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";

@@ -1,9 +1,14 @@
 // One command from beginning to end in the transaction that is under way: read, decide, write, answer.
 
 import type { DatabaseSync } from "node:sqlite";
-import { decideCommand, needsOf, sessionOf, type Decision } from "../../core/commands/decide-command.ts";
+import {
+  decideCommand,
+  needsOf,
+  sessionOf,
+  type Decision,
+  type SessionCommand,
+} from "../../core/commands/index.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
-import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth, type SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";

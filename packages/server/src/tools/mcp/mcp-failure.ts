@@ -1,7 +1,7 @@
 // Errors of failed calls. The messages are for the model; addresses and causes are for the log.
 
 import type { ToolEffect } from "../../core/ports/driven/tool.ts";
-import { cleanText } from "../../core/text.ts";
+import { cleanText } from "../../core/json.ts";
 import { messageOf } from "../call-tool.ts";
 import { scrubText, type Scrubber } from "../scrub.ts";
 

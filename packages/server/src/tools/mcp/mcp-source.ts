@@ -6,7 +6,7 @@ import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import { SecretMissing, type ToolContext, type ToolEffect } from "../../core/ports/driven/tool.ts";
-import { cleanText } from "../../core/text.ts";
+import { cleanText } from "../../core/json.ts";
 import { scrubText, type Scrubber } from "../scrub.ts";
 import { messageOf } from "../call-tool.ts";
 import {

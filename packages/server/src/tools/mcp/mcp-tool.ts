@@ -2,9 +2,8 @@
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Tool as ListedTool, CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
-import { isJsonObject, type JsonValue } from "../../core/json.ts";
+import { isJsonObject, type JsonValue, cleanText } from "../../core/json.ts";
 import type { ToolContext, ToolEffect } from "../../core/ports/driven/tool.ts";
-import { cleanText } from "../../core/text.ts";
 import { createInputCheck, createSchemaCheck } from "../input-check.ts";
 import { scrubText, type Scrubber } from "../scrub.ts";
 import { toolNameOf, type SourceTool } from "../tool-source.ts";

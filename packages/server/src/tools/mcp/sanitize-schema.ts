@@ -1,8 +1,7 @@
 // Sanitizes a server's JSON Schema for models: keeps everything except what would make a provider reject the
 // request or the store reject the text. Otherwise, one tool would fail every turn of its App.
 
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
-import { cleanText, decodePercent } from "../../core/text.ts";
+import { isJsonObject, type JsonObject, type JsonValue, cleanText, decodePercent } from "../../core/json.ts";
 
 /** Keywords whose values are data, not schemas. */
 const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "example", "required"]);

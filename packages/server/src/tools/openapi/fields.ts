@@ -1,8 +1,7 @@
 // Accessors for untrusted JSON, whose fields may have any type, and for `$ref` within a document. External references are
 // rejected: only the configured document is used.
 
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
-import { cleanText } from "../../core/text.ts";
+import { isJsonObject, type JsonObject, type JsonValue, cleanText } from "../../core/json.ts";
 
 /** Returns the field if it is an object, else `null`. */
 export function objectAt(object: JsonObject | null, field: string): JsonObject | null {

@@ -2,7 +2,7 @@
 // of a library is cleaned of all parts of the URL.
 
 import { decodeErrorResult, parseAbi, type Hex } from "viem";
-import { cleanText, decodePercent } from "../../core/text.ts";
+import { cleanText, decodePercent } from "../../core/json.ts";
 
 const maximumMessageLength = 300;
 const shortestSecret = 4;

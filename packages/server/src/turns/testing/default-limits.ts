@@ -1,4 +1,4 @@
-import type { TurnLimits } from "../turn-limits.ts";
+import type { TurnLimits } from "../running-turns.ts";
 
 const MINUTE = 60_000;
 

@@ -15,15 +15,20 @@ import {
   type StepRecord,
   type TurnIdentity,
   type TurnRecord,
+  ranUnder,
 } from "../../turn.ts";
 import type { ChatInput, ChatOutcome } from "../chat.ts";
 import type { PartialText, StoredFacts } from "../command.ts";
-import { decideCommand } from "../decide-command.ts";
+import {
+  decideCommand,
+  type CommandKind,
+  type InputOf,
+  type OutcomeOf,
+  type SessionCommand,
+} from "../index.ts";
 import { SessionDraft, type UsedKey } from "../draft.ts";
-import type { CommandKind, InputOf, OutcomeOf, SessionCommand } from "../index.ts";
 import { plainChat } from "./plain-chat.ts";
 import type { ActionAnswer, ActionOutcome } from "../resolve-action.ts";
-import { ranUnder } from "../run-time.ts";
 import type { ToolOutcomeInput } from "../tool-calls.ts";
 
 export const RIGS = ["demo/assistant", "other/model"] as const;

@@ -95,3 +95,12 @@ export interface AdminStore {
 export function byUse(left: UsePlace, right: UsePlace): number {
   return right.usedAt - left.usedAt || right.key - left.key;
 }
+
+/** Current measurements of this process. */
+export interface ProcessGauges {
+  liveSessions(): number;
+  /** Bytes. */
+  snapshotBytes(): number;
+  openStreams(): number;
+  runningTurns(): number;
+}

@@ -1,5 +1,5 @@
-// How the parts of a service hear of what was committed, in this process and in the others. The bus only hints: a notification that is lost costs
-// time, never an event, because readers mend gaps from the store.
+// Notifications of commits, in this process and between processes. The bus only hints: a lost notification costs time, never an event,
+// because subscribers fill gaps from the store.
 
 import type { NumberedEvent } from "../../session-event.ts";
 
@@ -7,16 +7,16 @@ export type SessionNotification =
   | {
       readonly kind: "events";
       readonly life: string;
-      /** The session's epoch after the commit: a turn of an older one has lost its right to run. */
+      /** The session's epoch after the commit; turns of older ones must stop. */
       readonly epoch: number;
       readonly events: readonly NumberedEvent[];
     }
-  /** Events were committed that do not fit into a notification: the last one has the number `head`. */
+  /** Events were committed that do not fit into a notification; `head` is the number of the last. */
   | { readonly kind: "moved"; readonly life: string; readonly epoch: number; readonly head: number }
   | {
       readonly kind: "delta";
       readonly life: string;
-      /** Of the run that says it: what comes from an older one than was heard of is dropped. */
+      /** Epoch of the sending turn; deltas of older epochs are dropped. */
       readonly epoch: number;
       readonly messageId: string;
       /** Characters of the message before `text`. */
@@ -25,41 +25,40 @@ export type SessionNotification =
     }
   | { readonly kind: "deleted"; readonly life: string };
 
-/** Whether a notification was published by this process or by another one. */
+/** The publisher of a notification: this process or another one. */
 export type Origin = "here" | "elsewhere";
 
 export interface BusListener {
   onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void;
   /** Another process has turns for which no slot is free there. */
   onWork?(): void;
-  /** Notes of other processes may have been lost until now: what is followed has to be looked up in the store. */
+  /** Notifications may have been lost until now: read followed sessions from the store. */
   onResumed?(): void;
 }
 
-/** Keeps the notifications of a session coming from the other processes. */
+/** Subscription to notifications of other processes about a session. */
 export interface Following {
-  /** Resolves when they come; also when it cannot be said whether they do, because the bus is away. */
+  /** Resolves when it is active, or if the bus is down. */
   readonly ready: Promise<void>;
   stop(): void;
 }
 
 export interface Bus {
-  /** Tells every listener of this process before it returns, and those of the other processes that follow the session soon. Never throws. */
+  /** Calls the listeners of this process synchronously, and later those of processes that follow the session. Never throws. */
   publish(sessionId: string, notification: SessionNotification): void;
   /** Notifies the other processes of turns for which no slot is free here. Never throws. */
   notifyWork(): void;
   /**
-   * Calls the listener for each notification: of this process all of them, of the others those of sessions that are followed here; in the order in
-   * which one process published them. Answers how to stop.
+   * Calls the listener for all notifications of this process, and those of other processes about followed sessions, in each publisher's
+   * order. Returns a function that stops it.
    */
   listen(listener: BusListener): () => void;
   follow(sessionId: string): Following;
   close(): Promise<void>;
 }
 
-/** What carries notifications between processes. */
 export interface BusServer {
   readonly kind: "in-process" | "postgresql" | "nats";
-  /** Resolves when it has answered; rejects, in a bounded time, when it does not. `null` where there is no server. */
+  /** Checks the connection in bounded time and rejects if it fails; `null` without a server. */
   readonly check: (() => Promise<void>) | null;
 }

@@ -1,18 +1,16 @@
 import type { NumberedEvent } from "../../session-event.ts";
 
-/** Characters of JSON after which a page ends: at most what a subscriber may leave undrained. */
+/** Maximum characters of JSON of a page, as of a subscriber's buffer. */
 export const EVENT_PAGE_CHARACTERS = 256 * 1024;
 
-/** Maximum UTF-8 bytes of a session's log as JSON; overrides the retention by count and age. */
+/** Maximum UTF-8 bytes of a session's log as JSON, regardless of its retention by count and age. */
 export const EVENT_LOG_MAX_BYTES = 8 * 1024 * 1024;
-
-/** Bytes left after a log exceeded the cap, so that it is cut once per 2 MiB of new events. */
+/** Bytes left after a log exceeded the maximum, so that it is cut once per 2 MiB of new events. */
 export const EVENT_LOG_CUT_BYTES = 6 * 1024 * 1024;
 
 /** A page of a session's log. */
 export interface EventPage {
   readonly life: string;
-  /** Number of the last event of the session. */
   readonly head: number;
   /** Events up to and including this number were removed. */
   readonly floor: number;
@@ -21,15 +19,11 @@ export interface EventPage {
 }
 
 export interface EventStore {
-  /**
-   * Returns up to `limit` events after number `after`; a page ends with the event that exceeds 256 KiB. `null` if there is no
-   * such session.
-   */
+  /** Returns up to `limit` events after number `after`, ending with the one that exceeds 256 KiB; `null` if there is no such session. */
   after(sessionId: string, after: number, limit: number): Promise<EventPage | null>;
   /**
-   * Removes events that are neither among the last `keepCount` of their session nor younger than `keepAfter` (milliseconds since
-   * the epoch), of up to `limit` sessions. Examines a portion of the sessions with long logs per call and continues there next time. Returns how
-   * many sessions it trimmed.
+   * Removes events that are neither among the last `keepCount` of their session nor younger than `keepAfter` (milliseconds since the epoch),
+   * of up to `limit` sessions; returns how many it trimmed. Each call continues where the last one ended.
    */
   trim(input: {
     readonly keepCount: number;

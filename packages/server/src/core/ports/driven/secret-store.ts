@@ -24,9 +24,7 @@ export interface SecretStore {
   /** Returns the number of secrets per master key id. */
   countByKey(): Promise<Readonly<Record<string, number>>>;
   keyInForce(): Promise<string | null>;
-  /**
-   * Activates `keyId` if `before` is active (`null` for none) or no secret exists. Returns the id of the active key.
-   */
+  /** Activates `keyId` if `before` is active (`null` for none) or no secret exists. Returns the id of the active key. */
   bringInForce(keyId: string, before: string | null): Promise<string>;
   /**
    * Returns up to `limit` secrets sealed by another master key than `keyId`, ordered by App, client and name, after `after`

@@ -1,35 +1,33 @@
-// Sessions and their messages in the store. One method is one transaction: what it answers is on disk. Times are on
-// the store's clock. Methods that reach the store and find it failing reject with `Unavailable` (507 when the
-// disk is full, 503 otherwise) and have then changed nothing, unless it is an `OutcomeUnknown`.
+// Sessions and their messages in the store. One method is one transaction; its result is on disk. Times are on the store's clock. If the
+// store fails, methods reject with `Unavailable` (507 if the disk is full, else 503) and change nothing, unless it is an `OutcomeUnknown`.
 
 import type { ActionRecord } from "../../action.ts";
 import type { MessageRecord } from "../../message.ts";
-import type { NumberedEvent } from "../../session-event.ts";
+import type { NumberedEvent, SystemEventRecord } from "../../session-event.ts";
 import type { SessionRecord } from "../../session.ts";
-import type { SystemEventRecord } from "../../session-event.ts";
 
-/** A session as the store has it now: everything that a snapshot shows. */
+/** A session with everything in its snapshot. */
 export interface StoredSession {
   readonly session: SessionRecord;
-  /** In the order of arrival. An agent message that is streaming has the text of its finished steps. */
+  /** In the order of arrival. A streaming agent message has the text of its finished steps. */
   readonly messages: readonly MessageRecord[];
   /** The last 100, oldest first. */
   readonly systemEvents: readonly SystemEventRecord[];
-  /** Actions that nobody has decided yet, oldest first. */
+  /** Oldest first. */
   readonly pendingActions: readonly ActionRecord[];
-  /** Text that was streamed beyond the last finished step, as far as it was checkpointed. */
+  /** Checkpointed text after the last finished step. */
   readonly checkpointed: string;
 }
 
-/** What a transaction did to a session. */
+/** The result of a transaction on a session. */
 export interface Committed<Outcome> {
   readonly outcome: Outcome;
   readonly session: SessionRecord;
-  /** Whether this transaction created the session. */
+  /** True if this transaction created the session. */
   readonly created: boolean;
-  /** The events it appended, in order; a reader who has all before them applies them. */
+  /** The appended events, in order. */
   readonly events: readonly NumberedEvent[];
-  /** The session after the transaction, when `load` asked for it. Never loaded if the disposition is `hidden`. */
+  /** The session after the transaction if the target has `load`. Never loaded if the disposition is `hidden`. */
   readonly loaded: StoredSession | null;
 }
 
@@ -37,23 +35,23 @@ export interface ThreadQuery {
   readonly publicKey: string;
   readonly apps: readonly string[];
   readonly limit: number;
-  /** Where the page before ended. */
+  /** End of the previous page. */
   readonly after: Pick<SessionRecord, "pinned" | "updatedAt" | "key"> | null;
 }
 
-/** What tells a process whether the session that it has in memory is the one in the store. */
+/** Tells whether a session in memory is up to date. */
 export interface SessionVersion {
   readonly id: string;
   readonly life: string;
   readonly app: string | null;
-  /** Number of its last event: all that a snapshot shows, but text that streams, is told of in events. */
+  /** Number of its last event. Every change of a snapshot has an event, except streamed text. */
   readonly head: number;
   readonly epoch: number;
-  /** Changes with each checkpoint of text that streams; `null` when there is none. */
+  /** Changes with each checkpoint of streamed text; `null` without one. */
   readonly streamed: string | null;
 }
 
-/** The text of a running turn beyond its last finished step, as it was checkpointed last. */
+/** The last checkpoint of a running turn: its text after the last finished step. */
 export interface StreamedText {
   readonly life: string;
   readonly head: number;
@@ -63,39 +61,38 @@ export interface StreamedText {
   readonly streamed: string | null;
 }
 
-/** UTF-8 bytes of stored messages after which `messages` ends a portion. */
+/** Maximum UTF-8 bytes of stored messages that `messages` returns, except for its last message. */
 export const MESSAGE_PORTION_BYTES = 32 * 1024;
 
-/** One incarnation of a session and how long it is unused. */
 export interface SessionUse extends Pick<SessionRecord, "id" | "life" | "spelling"> {
-  /** Milliseconds since its use was noted last, on the store's clock alone; negative if that clock was set back. */
+  /** Milliseconds since its last recorded use, on the store's clock; negative if that clock was set back. */
   readonly unusedMs: number;
 }
 
-/** Where a page of messages ends. */
+/** The end of a page of messages. */
 export interface MessagePageEnd {
-  /** Id of its last message; `null` when it has none. */
+  /** Id of its last message; `null` for an empty page. */
   readonly last: string | null;
-  /** Whether the session has messages after it. */
+  /** True if messages follow. */
   readonly hasMore: boolean;
 }
 
-/** Reads and maintenance of sessions. Methods with `apps` return `other_app` if the session counts as none of them. */
+/** Reads and maintenance of sessions. Methods with `apps` return `other_app` if the session belongs to none of them. */
 export interface SessionStore {
   find(id: string): Promise<(SessionRecord & SessionUse) | null>;
-  /** Where the sessions stand that exist, in no order; one read, whatever their number. */
+  /** Returns the versions of existing sessions in any order, in one read. */
   versions(ids: readonly string[]): Promise<readonly SessionVersion[]>;
-  /** Its numbers and its text belong together; `null` when there is no such session. */
+  /** Returns a consistent read; `null` if there is no such session. */
   streamedText(id: string): Promise<StreamedText | null>;
   /** Pinned sessions first, then newest activity first. */
   list(query: ThreadQuery): Promise<readonly SessionRecord[]>;
-  /** Keys of all sessions that `list` would answer without a limit, in its order, at one moment. */
+  /** Returns the keys of all sessions that `list` would return without a limit, in its order, in one read. */
   listKeys(query: Omit<ThreadQuery, "limit">): Promise<readonly number[]>;
-  /** The sessions with these keys that still exist and count as one of `apps`, in the order of the keys. */
+  /** Returns the sessions with these keys that still exist and belong to one of `apps`, in the order of the keys. */
   byKeys(keys: readonly number[], apps: readonly string[]): Promise<readonly SessionRecord[]>;
   /**
-   * Where a page ends that begins after the message with id `after` (`null`: with the first): after `limit` messages, or with the one that
-   * brings it to `bytes` of stored text, with the session it belongs to. Reads sizes only. `null` when the session or message is unknown.
+   * Returns the end of the page after message `after` (`null` for the first page): after `limit` messages, or with the one that reaches
+   * `bytes` of stored text. Reads sizes only. `null` if the session or message is unknown.
    */
   messagePage(
     id: string,
@@ -104,8 +101,8 @@ export interface SessionStore {
     apps?: readonly string[],
   ): Promise<(MessagePageEnd & { readonly session: SessionUse }) | "other_app" | null>;
   /**
-   * Up to `limit` messages after the one with id `after` (`null`: from the first), fewer where they are large: a portion ends with the
-   * message that brings it to 32 KiB. `null` when the session or message is unknown.
+   * Returns up to `limit` messages after message `after` (`null`: from the first), and ends with the one that reaches 32 KiB. `null` if the
+   * session or message is unknown.
    */
   messages(
     id: string,
@@ -114,8 +111,8 @@ export interface SessionStore {
     apps?: readonly string[],
   ): Promise<readonly MessageRecord[] | "other_app" | null>;
   /**
-   * Removes up to `limit` sessions that were last used before the given times and are not working: empty ones before `emptyBefore`, ones
-   * without a wallet before `unboundBefore`; those of an App in `byApp` before the times there. Answers the lives that ended.
+   * Removes up to `limit` sessions without open turns by their last use: empty ones before `emptyBefore`, ones without a wallet before
+   * `unboundBefore`, those of an App in `byApp` before its times. Returns the ended incarnations.
    */
   expire(input: {
     readonly emptyBefore: number;
@@ -125,9 +122,6 @@ export interface SessionStore {
     >;
     readonly limit: number;
   }): Promise<readonly { readonly id: string; readonly life: string }[]>;
-  /**
-   * Counts `messageBytes` and `eventBytes` of up to `limit` sessions that have none, which are those of older versions; an empty one among
-   * them then expires as such, with a wallet too. Returns how many it counted.
-   */
+  /** Counts `messageBytes` and `eventBytes` of up to `limit` sessions of older versions, which lack them. Returns how many it counted. */
   countSizes(limit: number): Promise<number>;
 }

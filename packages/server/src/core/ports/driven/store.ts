@@ -1,9 +1,8 @@
 import type { OutcomeOf, SessionCommand } from "../../commands/index.ts";
 import type { Selection, SelectedOutcome } from "../../commands/selections.ts";
-import type { ActionStore } from "./action-store.ts";
+import type { ActionRecord } from "../../action.ts";
 import type { AdminStore } from "./admin-store.ts";
 import type { EventStore } from "./event-store.ts";
-import type { JobStore } from "./job-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Committed, SessionStore } from "./session-store.ts";
@@ -12,15 +11,41 @@ import type { TurnStore } from "./turn-store.ts";
 /** The only way to change one session. */
 export interface CommandStore {
   /**
-   * Runs a command in one transaction: locks the session, reads the facts, decides, and writes the draft. What it returns is on disk; a
-   * rejected command has changed nothing. Returns `null` if the target does not exist any more, or must exist and does not.
+   * Runs a command in one transaction: locks the session, reads the facts, decides, and writes the draft. The result is on disk; a rejected
+   * command has changed nothing. Returns `null` if the target no longer exists, or must exist and does not.
    */
   execute<C extends SessionCommand>(command: C): Promise<Committed<OutcomeOf<C["kind"]>> | null>;
-  /**
-   * Selects sessions and decides a command for each, in one transaction. Skips sessions that another transaction holds, so that nodes never
-   * queue for the same one. Returns those that it changed.
-   */
+  /** Selects unlocked sessions and decides a command for each, in one transaction. Returns the changed ones. */
   executeEach<S extends Selection>(selection: S): Promise<readonly Committed<SelectedOutcome<S>>[]>;
+}
+
+export interface ActionStore {
+  /** Returns the session's pending actions and its last `limit` others, oldest first; `null` if there is no such session. */
+  list(sessionId: string, limit: number): Promise<readonly ActionRecord[] | null>;
+  /** Returns true if a pending action has expired. */
+  isAnyDue(): Promise<boolean>;
+}
+
+/** A session that needs a title. */
+export interface TitleJob {
+  readonly sessionId: string;
+  readonly life: string;
+  readonly app: string;
+  readonly utilityModel: string | null;
+  /** The session's first user message. */
+  readonly text: string;
+}
+
+/** Pending work that survives a crash: title jobs, expiry of idempotency keys, and duties that one node does for all. */
+export interface JobStore {
+  /** Returns up to `limit` due title jobs and leases them for `leaseMs`. A chat leases the job that it creates to its own process. */
+  claimTitles(limit: number, leaseMs: number): Promise<readonly TitleJob[]>;
+  /** Returns true if a chat of the session was accepted under this idempotency key in the last 24 hours. */
+  isKeyUsed(sessionId: string, key: string): Promise<boolean>;
+  /** Removes up to `limit` idempotency keys older than 24 hours; returns how many. */
+  forgetIdempotencyKeys(limit: number): Promise<number>;
+  /** Takes a duty for `heldMs` on the store's clock. Returns the store's time, or `null` if another node holds the duty. */
+  takeDuty(name: string, heldMs: number): Promise<number | null>;
 }
 
 /** All ports of one store, opened together. */
@@ -33,8 +58,8 @@ export interface Store extends CommandStore {
   readonly keys: KeyStore;
   readonly secrets: SecretStore;
   readonly admin: AdminStore;
-  /** Resolves when a write has reached the disk; rejects like every write does. For readiness. */
+  /** Resolves when a write has reached the disk; rejects like any write. For readiness. */
   probe(): Promise<void>;
-  /** Finishes what was begun and closes. */
+  /** Finishes pending work and closes. */
   close(): Promise<void>;
 }

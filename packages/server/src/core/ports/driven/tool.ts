@@ -4,38 +4,35 @@ import type { ActionRequest } from "../../action.ts";
 import type { JsonObject, JsonValue } from "../../json.ts";
 import type { Clock } from "./clock.ts";
 
-/** What a repeated call does to the world: nothing, the same again under one key, or something new. */
+/** Effect of repeating a call: none, the same again under one idempotency key, or a new one. */
 export type ToolEffect = "read" | "idempotent" | "unsafe";
 
-/** Whose turn a tool works for. */
+/** The turn that calls a tool. */
 export interface ToolTurn {
   readonly app: string;
   /** The `client_id` of the chat: decides whose secrets its tools may use. */
   readonly clientId: string | null;
   readonly publicKey: string | null;
-  /** As the client claims it, not verified. */
+  /** Claimed by the client, not verified. */
   readonly userState: JsonObject | null;
 }
 
 export interface ToolContext {
-  /**
-   * The call's id in the world: no other call of any session has it, and it is the same when the call is run again after a crash, so it
-   * serves as an idempotency key. Not the id that the model has given the call.
-   */
+  /** A globally unique id that stays the same after a crash, for use as an idempotency key. Not the model's id of the call. */
   readonly callId: string;
-  /** Aborted when the turn ends early or the tool's time is over. */
+  /** Aborted when the turn ends early or the call times out. */
   readonly signal: AbortSignal;
   readonly turn: ToolTurn;
   /** Reports progress; becomes a `tool_update` event. `value` must be JSON. */
   progress(value: unknown): void;
   /**
-   * The value that the turn's client has put into a slot of the App. Throws `SecretMissing` when the slot is empty: a tool lets that
-   * pass, and the call's result then names the slot. Throws an Error for a slot that the App does not declare.
+   * Returns the client's value of a slot. Throws `SecretMissing` if the slot is empty, which a tool must not catch: the call's result then
+   * names the slot. Throws an Error for a slot that the App does not declare.
    */
   secret(name: string): string;
 }
 
-/** Thrown by `ToolContext.secret`; the registry makes a result and a notice of it. */
+/** Thrown by `ToolContext.secret`; the toolset turns it into a result and a notice. */
 export class SecretMissing extends Error {
   readonly slot: string;
 
@@ -48,7 +45,7 @@ export class SecretMissing extends Error {
   }
 }
 
-/** What a model is told of a tool, and what recovery needs to know of it. */
+/** A tool as models and recovery see it. */
 export interface ToolDefinition {
   /** 1 to 64 of `[a-zA-Z0-9_-]`, unique within an App. */
   readonly name: string;
@@ -59,14 +56,13 @@ export interface ToolDefinition {
 
 export interface Tool extends ToolDefinition {
   /**
-   * What a person is asked before the call, `null` for nothing. `input` fits the schema. What is asked with a kind other than `approval`
-   * is answered by the person alone: `execute` is then never called. One that fails has the person asked for approval. Absent for a tool
-   * that never asks.
+   * Returns the request to a person before the call, `null` for none; `input` fits the schema. If its kind is not `approval`, the person's
+   * answer is the result and `execute` is never called. If this method fails, the person is asked for approval.
    */
   ask?(input: unknown, turn: ToolTurn): ActionRequest | null | Promise<ActionRequest | null>;
   /**
-   * Runs one call. `input` is what the model sent: parsed JSON, not yet validated; a tool checks it and
-   * throws an Error whose message the model can act on. The resolved value must be JSON.
+   * Runs one call and resolves with JSON. `input` is parsed JSON from the model, not validated; the tool checks it and throws an Error whose
+   * message the model can act on.
    */
   execute(input: unknown, context: ToolContext): Promise<unknown>;
 }
@@ -76,27 +72,26 @@ export interface ToolCallOptions {
   readonly callId: string;
   /** The input of the policy decision: the call runs with it or not at all. Absent if there was no decision. */
   readonly decidedInput?: JsonValue;
-  /** How long the tool may take, in milliseconds. */
   readonly timeoutMs: number;
-  /** Aborted when the turn ends early: the call then answers at once, even when the tool does not listen. */
+  /** Aborted when the turn ends early: the call then returns at once, even if the tool ignores it. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** Hears what the tool reports while it runs, never after the call has answered. Must not throw. */
+  /** Called with the tool's progress until the call returns. Must not throw. */
   readonly onProgress?: (value: JsonValue) => void;
 }
 
-/** What a call came to. Text in it is clean, holds no secret of the turn's client, and is at most 64 KiB of JSON. */
+/** The outcome of a call: clean text without the client's secrets, at most 64 KiB of JSON. */
 export interface ToolOutcome {
   readonly output: JsonValue;
-  /** `output` is then a sentence that says what went wrong. */
+  /** If true, `output` is a sentence that describes the problem. */
   readonly isError: boolean;
-  /** Slot of a secret that the call found empty: the person is told by a notice. */
+  /** An empty secret slot that the call needs; reported to the user in a notice. */
   readonly missingSecret?: string;
 }
 
 /**
- * What happens to a call before it runs. Stored with its step, and final even if the tools change before the call runs. `input` is the
- * input after the tool's schema, if it differs from the arguments.
+ * The decision on a call before it runs. Stored with its step, and final even if the tools change later. `input` is the input after the
+ * tool's schema, if it differs from the arguments.
  */
 export type PolicyDecision =
   | { readonly kind: "allow"; readonly input?: JsonValue }
@@ -116,19 +111,16 @@ export interface TurnTools {
    */
   decide(name: string, input: unknown): Promise<PolicyDecision>;
   /**
-   * Runs one call after its policy decision. Never rejects: an unknown tool, input that does not fit its schema, an exception, a time-out, an abort and output
-   * that is not JSON are outcomes with `isError`. After an abort the output is `outcome unknown` for a tool with effect `unsafe` that
-   * had started, `interrupted` otherwise (contract section 2).
+   * Runs one call after its policy decision. Never rejects: an unknown tool, invalid input, an exception, a timeout, an abort and output
+   * that is not JSON are outcomes with `isError`. After an abort the output is `outcome unknown` for an `unsafe` tool that had started,
+   * else `interrupted` (contract section 2).
    */
   call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome>;
 }
 
 /** The tools of all Apps. */
 export interface Toolset {
-  /**
-   * The tools of a turn that begins or goes on. Never rejects; none for an App without tools and for an unknown one. What a server
-   * that does not answer would add is left out after some seconds (`signal` ends the wait).
-   */
+  /** Returns the tools of a turn, none for an unknown App. Never rejects. Omits those of servers that do not answer within seconds. */
   open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools>;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatMasterKey, parseMasterKeys } from "./master-key.ts";
+import { formatMasterKey, parseMasterKeys } from "./secrets.ts";
 
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, index) => 255 - index * 7));
 const OTHER = Buffer.from(Array.from({ length: 32 }, (_, index) => index));

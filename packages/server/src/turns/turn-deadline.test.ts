@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { DEFAULT_LIMITS } from "./testing/default-limits.ts";
-import { TurnDeadline } from "./turn-limits.ts";
+import { TurnDeadline } from "./running-turns.ts";
 
 const MINUTE = 60_000;
 

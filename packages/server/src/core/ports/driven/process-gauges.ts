@@ -1,8 +1,0 @@
-/** Current measurements of this process. */
-export interface ProcessGauges {
-  liveSessions(): number;
-  /** Bytes. */
-  snapshotBytes(): number;
-  openStreams(): number;
-  runningTurns(): number;
-}
