@@ -1,4 +1,4 @@
-// The edge, put together: what a request passes and in which order. Whoever looks for what an operation does goes to `routes/`.
+// Assembles the HTTP server: what a request passes, in order. `routes/` holds the operations.
 
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -41,30 +41,30 @@ import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
 
-/** What a client may take to send a request, in milliseconds: its head, and all of it. Answers may take any time. */
+/** Milliseconds that a client may take to send the head of a request, and all of it. Answers may take any time. */
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How often Node looks for requests that took longer. */
 const TIMEOUT_CHECK_MS = 5000;
-/** What an answer says that is not a snapshot or a stream: those are JSON and events, never stored, and nothing else. */
+/** Header fields of all answers but snapshots and event streams. */
 const EVERYWHERE = { vary: "Origin", "x-content-type-options": "nosniff" };
 
 export interface HttpParts {
   readonly services: Services;
   readonly config: HttpConfig;
   readonly logger: Logger;
-  /** Where the metrics of requests and of the process are registered, and what `/metrics` shows. */
+  /** Metrics that `/metrics` shows, including those of requests and of the process. */
   readonly register: Registry;
   readonly clock: Stopwatch;
-  /** Where several processes count together how often clients ask; a server that is alone counts by itself. */
+  /** Rate-limit counts of all nodes; `null` for a single process. */
   readonly rateCounters?: RateCounters | null;
-  /** Administration and the key that opens it; absent where there is none. */
+  /** `null` without administration. */
   readonly admin?: { readonly key: Hidden<string>; readonly service: AdminService } | null;
-  /** Where the console is built to; absent where none is served. */
+  /** Output of the console's build; absent if no console is served. */
   readonly consoleDirectory?: string;
 }
 
-/** Builds the HTTP server. It listens when it is told to. */
+/** Builds the HTTP server, which does not listen yet. */
 export function buildHttp(parts: HttpParts): HttpApp {
   const { services, config, logger, register, clock } = parts;
   const nextId = requestIds();
@@ -80,7 +80,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
     return503OnClosing: false,
     routerOptions: {
       maxParamLength: HEAD_MAX_BYTES,
-      // The edge reads it, where a query that is wrong can be answered.
+      // `edge.ts` parses the query, so that an invalid one gets a problem document.
       querystringParser: () => ({}),
     },
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -132,13 +132,13 @@ function createLimits({ services, config, clock, rateCounters: counters = null }
 }
 
 function adminParts({ admin = null, register, logger }: HttpParts, budgets: Budgets): RouteParts["admin"] {
-  // Counted where there is no admin key too: what `/metrics` shows does not tell whether there is one.
+  // Registered without an admin key too, so that `/metrics` does not reveal whether there is one.
   const note = guessesNoted(register, logger);
   if (admin === null) return null;
   return { service: admin.service, requireKey: requireAdminKey(admin.key, budgets, note) };
 }
 
-/** What Node's server does otherwise with connections and with the rarer parts of the protocol. */
+/** Changes how Node's server treats connections and the rarer parts of the protocol. */
 function onEveryConnection(
   { server }: HttpApp,
   { config, register }: HttpParts,
@@ -151,7 +151,7 @@ function onEveryConnection(
   refuseProtocolExtras(server, nextId);
 }
 
-/** Whether the framework would read a body for a route that takes none: it reads none of GET and HEAD. */
+/** Returns true if the framework would read a body for a route that takes none; it reads none of GET and HEAD. */
 function takesNone({ method, schema }: RouteOptions): boolean {
   return schema?.body === undefined && !["GET", "HEAD"].includes([method].flat().join());
 }
@@ -161,7 +161,7 @@ function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog, admis
     log.started(request);
     done();
   };
-  // The framework refuses a type that is none, also of a body that `parseBody` ignores.
+  // The framework refuses a malformed type even if `parseBody` ignores the body.
   const forgetType: onRequestHookHandler = (request, _reply, done) => {
     delete request.raw.headers["content-type"];
     done();
@@ -184,7 +184,7 @@ function passEveryRequest(app: HttpApp, edge: Edge, log: RequestLog): void {
     if (refusal !== null) done(refusal);
     else if (!edge.answerPreflight(request, reply)) done();
   });
-  // Answers that a route writes itself (`answers.ts`) do not come here, and see to these things on their own.
+  // `answers.ts` writes snapshots and streams without this hook, and sets these fields itself.
   app.addHook("onSend", (request, reply, payload, done) => {
     const fields = { ...EVERYWHERE, ...edge.fields(request) };
     for (const [name, value] of Object.entries(fields)) if (!reply.hasHeader(name)) reply.header(name, value);
@@ -197,13 +197,13 @@ function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): vo
   app.setErrorHandler((thrown, request, reply) => {
     const error = toServiceError(thrown);
     if (error.status >= 500) log.failed(request, routeOf(request), error);
-    // The framework closes the connection of a body that is too long; the client would lose the answer while it sends.
+    // The framework closes the connection of a body that is too long: a client that still sends would lose the answer.
     if (error.status === 413) reply.removeHeader("connection");
     return sendProblem(request, reply, error);
   });
   app.setNotFoundHandler((request, reply) => {
     const known = methods.at(request.raw.url ?? "");
-    // A route that knows the method comes here for a name under it that leads to nothing.
+    // A route may have called this handler itself, for a name under it that does not exist.
     if (known.length === 0 || known.includes(request.method)) {
       const detail = "Nothing is here. /openapi.json lists what this server answers.";
       return sendProblem(request, reply, new NotFound("route_not_found", detail));

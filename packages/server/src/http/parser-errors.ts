@@ -1,5 +1,5 @@
-// Requests that never become one: what Node's HTTP parser, its time-outs and its protocol hooks refuse. They get a problem
-// document like everybody else (contract section 6), written to the bare socket.
+// Answers what Node's HTTP parser, its time-outs and its protocol hooks refuse: a problem document (contract section 6), written
+// to the bare socket.
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse, type Server } from "node:http";
 import type { Duplex } from "node:stream";
@@ -30,14 +30,14 @@ function refuseInTurn(error: Error & { code?: string }, socket: Duplex, nextId: 
   if (!socket.writable || (current !== null && isEventStream(current))) {
     socket.destroy();
   } else if (current !== null && (current.headersSent || current.req.complete)) {
-    // Its request is not the malformed one, or is answered already. The next answer takes its place before it closes.
+    // This answer belongs to an earlier request, or has begun. The next one takes its place before it closes.
     current.once("close", () => refuseInTurn(error, socket, nextId));
   } else {
     endWith(socket, rawProblem(fromParser(error), nextId()));
   }
 }
 
-/** Answers a connection before anything was asked on it, and closes it without waiting for its client. */
+/** Answers a connection before its first request, and closes it without waiting for its client. */
 export function refuseAtOnce(error: ServiceError, socket: Duplex, id: string): void {
   discardInput(socket).end(rawProblem(error, id), () => socket.destroy());
 }
@@ -60,7 +60,7 @@ export function continueInTurn(server: Server): void {
   });
 }
 
-/** Answers the protocol's hooks that the framework knows nothing of. */
+/** Answers `CONNECT` and unknown expectations, which the framework does not handle. */
 export function refuseProtocolExtras(server: Server, nextId: (message: IncomingMessage) => string): void {
   server.on("connect", (message: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
@@ -72,7 +72,7 @@ export function refuseProtocolExtras(server: Server, nextId: (message: IncomingM
         headers: { allow: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" },
       },
     );
-    // The socket has left the server's hands, and with them its time-outs.
+    // The server's time-outs no longer cover this socket.
     endWith(socket, rawProblem(refusal, nextId(message)));
   });
   server.on("checkExpectation", (message: IncomingMessage, response: ServerResponse) => {

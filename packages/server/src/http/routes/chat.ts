@@ -121,7 +121,7 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
   return { ...body, ...query };
 }
 
-/** The message as it was sent: white space around it may be meant (indented code, say). */
+/** Returns the message as sent: white space around it may be intended, such as indented code. */
 function readMessage(message: string | null | undefined): string {
   if (message === null || message === undefined) {
     throw new InvalidRequest(

@@ -22,7 +22,7 @@ export type HttpApp = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** What routes are made of. */
+/** Dependencies of the routes. */
 export interface RouteParts {
   readonly services: Services;
   readonly answers: Answers;
@@ -30,7 +30,7 @@ export interface RouteParts {
   readonly access: AppAccess;
   readonly log: RequestLog;
   readonly config: HttpConfig;
-  /** `null` where there is no administration. */
+  /** `null` without administration. */
   readonly admin: AdminParts | null;
   /** Of the service. */
   readonly version: string;
@@ -41,5 +41,5 @@ export interface AdminParts {
   readonly requireKey: onRequestHookHandler;
 }
 
-/** What the document says of each of them. */
+/** Documentation that all admin operations share. */
 export const ADMIN = { tags: ["Administration"], security: [{ adminKey: [] }] };
