@@ -1,5 +1,5 @@
-// `npm run stats` prints the sizes that the project keeps an eye on, each beside its target. `--install` adds what npm installs, in new
-// folders; `--files` names the files of each walk.
+// `npm run stats` prints the sizes of the project beside their targets. `--install` adds the size of fresh installations; `--files` lists
+// the source files that each measured request executes.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

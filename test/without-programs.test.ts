@@ -15,24 +15,24 @@ const HIDDEN =
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "colloquy-without-"));
-  // Provides programs to hide on every machine.
+  // So that every machine has programs to hide.
   for (const name of ["nginx", "psql", "kept-program"]) await program(name, "exit 0");
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Prints the programs found, and those that tests are told to do without. */
+/** Prints the paths of the programs that are visible, then COLLOQUY_TEST_WITHOUT. */
 const LOOK = `for name in ${HIDDEN} kept-program; do command -v $name; done
 test -z "$(ls -A /usr/lib/postgresql 2>/dev/null)" || echo postgresql
 echo asked: $COLLOQUY_TEST_WITHOUT`;
 
-it("hides the programs, or tells the tests to do without each of them", async () => {
+it("hides the programs from the command, or lists them all in COLLOQUY_TEST_WITHOUT", async () => {
   const lines = await seen();
   const asked = lines.pop()!;
   if (asked === "asked:") expect(lines).toEqual([join(folder, "kept-program")]);
   else expect(asked.split(" ")).toEqual(expect.arrayContaining(HIDDEN.split(" ")));
 });
 
-it("tells the tests to do without each of them where namespaces are unavailable", async () => {
+it("lists the programs in COLLOQUY_TEST_WITHOUT where namespaces are unavailable", async () => {
   await program("unshare", "exit 1");
   const lines = await seen();
   expect(lines.at(-1)!.split(" ")).toEqual(expect.arrayContaining(["initdb", ...HIDDEN.split(" ")]));

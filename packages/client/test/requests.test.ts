@@ -119,10 +119,10 @@ describe("an error", () => {
   });
 
   it.each([
-    ["is no JSON", "<html>Bad Gateway</html>"],
-    ["is JSON and no object", "null"],
+    ["is not JSON", "<html>Bad Gateway</html>"],
+    ["is JSON but not an object", "null"],
     ["is empty", ""],
-  ])("from something in between that %s has the status alone", async (_name, body) => {
+  ])("has only the status if it comes from a proxy whose body %s", async (_name, body) => {
     answers = [(_message, response) => response.writeHead(502).end(body)];
     expect(
       await client({ retries: 0 })
@@ -135,7 +135,7 @@ describe("an error", () => {
     });
   });
 
-  it("with a body that breaks off has the status alone, and following continues", async () => {
+  it("has only the status if its body is cut off, and a session then polls", async () => {
     answers = [brokenOff];
     const failed = await outcome(client({ retries: 0 }).listModels());
     expect(failed).toMatchObject({ name: "ColloquyError", code: "http_error", status: 503 });
@@ -150,7 +150,7 @@ describe("an error", () => {
     session.stop();
   });
 
-  it("reports a success with a body that is not the service's", async () => {
+  it("is thrown for a 200 that is not from the service", async () => {
     answers = [(_message, response) => response.end("<html>Log in</html>")];
     expect(
       await client({ retries: 0 })
@@ -172,7 +172,7 @@ describe("an error", () => {
     });
   });
 
-  it("occurs after 30 seconds without an answer, and leaves no timer", async () => {
+  it("is thrown after 30 seconds without an answer, and leaves no timer", async () => {
     answers = [silent];
     const asking = client()
       .deleteThread(SESSION)
@@ -224,7 +224,7 @@ describe("a message", () => {
     expect(seen).toHaveLength(4);
   });
 
-  it("is retried when the service says, but not after minutes", async () => {
+  it("is retried after the time in Retry-After, unless that is minutes", async () => {
     answers = [unavailable("7"), json(said)];
     const sending = client({}, 0).sendMessage(SESSION, "Hi");
     await until(() => clock.nextIn === 7_000);
@@ -318,7 +318,7 @@ describe("an aborted request", () => {
     }
   });
 
-  it("throws that reason also while an error's body is read", async () => {
+  it("throws the signal's reason while the body of an error is read", async () => {
     const begun: Answer = (_message, response) => response.writeHead(503).write("{");
     answers = [begun];
     const { port } = server.address() as AddressInfo;
@@ -338,7 +338,7 @@ describe("an aborted request", () => {
     expect(await opening).toEqual(new Error("Enough"));
   });
 
-  it("is not sent if aborted before", async () => {
+  it("is not sent if the signal is aborted before", async () => {
     await expect(client().listModels({ signal: AbortSignal.abort(new Error("Enough")) })).rejects.toThrow(
       "Enough",
     );

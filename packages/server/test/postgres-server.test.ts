@@ -27,14 +27,14 @@ describe.skipIf(packaged === null)("the PostgreSQL installed by npm", () => {
     await store.close();
   }, 60_000);
 
-  it("starts from a repository that its user cannot access", async () => {
+  it("starts from a folder that the user of PostgreSQL cannot access", async () => {
     await cp(dirname(packaged!), join(folder, "native"), { recursive: true, verbatimSymlinks: true });
     await chmod(folder, 0o700);
     const server = await start(join(folder, "native/bin"));
     expect(await server.query("postgres", "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   }, 60_000);
 
-  it("gets its library links if npm has skipped them", async () => {
+  it("restores the library links that npm leaves out", async () => {
     await cp(dirname(dirname(packaged!)), folder, { recursive: true, verbatimSymlinks: true });
     const libraries = join(folder, "native/lib");
     const entries = await readdir(libraries, { withFileTypes: true });

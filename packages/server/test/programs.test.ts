@@ -28,7 +28,7 @@ describe("findProgram", () => {
     expect(await isWithout("sh")).toBe(false);
   });
 
-  it("does not return Debian's wrapper if PostgreSQL's client behind it is missing", async () => {
+  it("skips Debian's wrapper of a PostgreSQL client that is not installed", async () => {
     vi.stubEnv("PATH", folder);
     for (const name of ["psql", "pg_isready", "pg_dump"]) {
       const wrapper = await script(name, 'echo "Error: You must install a client" >&2; exit 1');
@@ -38,7 +38,7 @@ describe("findProgram", () => {
     }
   });
 
-  it("finds nothing that the tests should do without", async () => {
+  it("returns null for the programs in COLLOQUY_TEST_WITHOUT", async () => {
     await script("nginx", "exit 0");
     await script("chromium", "exit 0");
     vi.stubEnv(

@@ -148,7 +148,7 @@ export class SessionClient {
     return this.#readSnapshot(answer, asked);
   }
 
-  /** Everything that the answer shows is sealed. */
+  /** Interrupts the session and checks the snapshot in the answer. Its messages must not change any more. */
   async interrupt(): Promise<void> {
     const { answer, asked } = await this.#persist("/api/interrupt", { method: "POST" });
     if (answer.status !== 200) return this.#unexpected("interrupt", answer);

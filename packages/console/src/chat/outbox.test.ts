@@ -69,7 +69,7 @@ function openedConversation(outbox: Outbox, sessionId: string | null = "a", writ
 }
 
 describe("a message in flight", () => {
-  it("disappears without a trace once it has arrived", async () => {
+  it("is removed once the service has stored it", async () => {
     const { outbox, arrive } = sending(["Hello"]);
     expect(outbox.getSnapshot().outgoing).toMatchObject([{ number: 1, sessionId: "a", text: "Hello" }]);
     await arrive();
@@ -77,7 +77,7 @@ describe("a message in flight", () => {
     expect(kept.size).toBe(0);
   });
 
-  it("goes back to the open composer, and into no draft", async () => {
+  it("returns to the open composer, not to the draft, if it fails", async () => {
     const { outbox, fail } = sending(["Hello"]);
     const [here, elsewhere] = [openedConversation(outbox), openedConversation(outbox, "b")];
     await fail();
@@ -87,7 +87,7 @@ describe("a message in flight", () => {
     expect(kept.size).toBe(0);
   });
 
-  it("goes into the draft of a closed conversation, before newer text", async () => {
+  it("becomes a draft, before newer text, if it fails after its conversation was closed", async () => {
     const { outbox, fail } = sending(["A long message"]);
     outbox.openConversation("a", () => expect.unreachable("has left"))();
     saveDraft(tab, "a", "and more");
@@ -127,7 +127,7 @@ describe("a message in flight", () => {
   });
 });
 
-it("reports all missed failures to whoever opens the conversation", () => {
+it("reports all missed failures when their conversation is opened", () => {
   const outbox = newOutbox();
   for (const sentence of ["The wallet has done it (0xabc).", "That did not work."])
     outbox.report("a", { sentence, needsKey: false });
@@ -137,7 +137,7 @@ it("reports all missed failures to whoever opens the conversation", () => {
 });
 
 describe("after a reload", () => {
-  it("messages in flight are sent again unchanged, in order, and disappear once they have arrived", async () => {
+  it("messages in flight are sent again unchanged and in order, and removed once stored", async () => {
     const { outbox: before } = sending(["First", "Second"]);
     before.track(message("New", null), new Promise(() => {}));
     time += 22 * HOUR;
@@ -159,7 +159,7 @@ describe("after a reload", () => {
     expect(kept.size).toBe(0);
   });
 
-  it("are still known after another reload", () => {
+  it("messages sent again are kept over another reload", () => {
     sending(["Hello"]);
     newOutbox().sendAgain(() => new Promise(() => {}));
     expect(newOutbox().getSnapshot().outgoing).toMatchObject([{ ...message("Hello"), isAgain: true }]);
@@ -182,7 +182,7 @@ describe("after a reload", () => {
     },
   );
 
-  it("a refused message becomes a draft, without a claim that it was not sent", async () => {
+  it("a refused message becomes a draft, and the report does not say that it was not sent", async () => {
     sending(["Hello"]);
     const outbox = newOutbox();
     outbox.sendAgain(() => Promise.reject(REFUSED));
@@ -208,7 +208,7 @@ it.each(["null", "{", "[1]", '[{"sessionId":5,"text":"x"}]'])("ignores unreadabl
   expect(newOutbox().getSnapshot()).toEqual({ outgoing: [], missed: [] });
 });
 
-it("a tab without storage sends all the same", () => {
+it("sends messages in a tab without storage", () => {
   const refuse = () => {
     throw new Error("SecurityError");
   };

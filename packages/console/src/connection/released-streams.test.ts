@@ -43,7 +43,7 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<st
   return new TextDecoder().decode((await reader.read()).value);
 }
 
-it("a tab hidden for a minute releases its stream, not sooner", async () => {
+it("a tab releases its stream after it was hidden for a minute", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   const reader = await open(fetch);
   expect(await next(reader)).toBe("id: 1\n\n");
@@ -58,7 +58,7 @@ it("a tab hidden for a minute releases its stream, not sooner", async () => {
   await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
 });
 
-it("a stream requested meanwhile is silent until the tab is shown, and then the service's own", async () => {
+it("a stream requested in a hidden tab opens when the tab is shown", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -73,7 +73,7 @@ it("a stream requested meanwhile is silent until the tab is shown, and then the 
   await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
 });
 
-it("a refusal ends the stream, so that its subscriber asks again", async () => {
+it("a refused request ends the stream, so that the subscriber retries", async () => {
   const { fetch, hide, show, aMinutePasses, answerWith } = tab();
   hide();
   aMinutePasses();
@@ -84,7 +84,7 @@ it("a refusal ends the stream, so that its subscriber asks again", async () => {
   await expect(reader.read()).rejects.toThrow("could not be opened again");
 });
 
-it("a subscriber that left opens nothing when the tab is shown", async () => {
+it("showing the tab opens no stream for a subscriber that has left", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -97,7 +97,7 @@ it("a subscriber that left opens nothing when the tab is shown", async () => {
   expect(asked).toEqual([]);
 });
 
-it("other requests pass, hidden or not", async () => {
+it("other requests are sent in hidden tabs too", async () => {
   const { fetch, hide, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -105,7 +105,7 @@ it("other requests pass, hidden or not", async () => {
   expect(asked.map(({ url }) => url)).toEqual(["http://host/api/chat"]);
 });
 
-it("nothing remains of a stream that ended, broke, or never opened", async () => {
+it("a stream that ended, broke or never opened leaves no listeners", async () => {
   const listeners = new Set<() => void>();
   const away = {
     isAway: () => false,

@@ -151,7 +151,7 @@ describe("the event stream of the developer panel", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("leaves nothing behind of broken connections", async () => {
+  it("removes its abort listeners when a connection breaks", async () => {
     const [add, remove] = [
       vi.spyOn(AbortSignal.prototype, "addEventListener"),
       vi.spyOn(AbortSignal.prototype, "removeEventListener"),

@@ -182,7 +182,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     expect(sendings(calls)).toBe(1);
   });
 
-  it("stays stored though the service rejects its hash, and can no longer be denied", async () => {
+  it("is kept if the service rejects its hash, and can no longer be denied", async () => {
     const { page, calls, expectTrouble } = await asked(wallet(() => HASH));
     expectTrouble(/400/);
     await page.route("**/api/actions/*", (route) =>

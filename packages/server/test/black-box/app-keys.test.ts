@@ -36,7 +36,7 @@ const chat = (key: string, session = newSession()) =>
 
 describe("a key created while the server runs", () => {
   // keys-on-nodes.test.ts shows that five seconds are enough, with a clock of its own.
-  it("opens its App at once, is refused soon after its revocation, and its stream ends", async () => {
+  it("opens its App at once; after its revocation it is refused and its streams end", async () => {
     const { id = "", key = "" } = await keys("create", "--app", "defi");
     const session = newSession();
     expectSnapshot(await chat(key, session), session);

@@ -118,7 +118,7 @@ async function answerTo(session: string): Promise<string> {
 }
 
 describe("a process killed while a tool runs", () => {
-  it("continues after its start: repeatable calls are repeated, others have an unknown outcome", async () => {
+  it("after a restart repeats calls that are safe to repeat; unsafe ones have an unknown outcome", async () => {
     const tools = ["read", "idempotent", "unsafe"];
     expect(await answersOverKill(tools, "before")).toEqual([
       "done read",
@@ -142,7 +142,7 @@ describe("a process killed while a tool runs", () => {
     expect(new Set(counted("idempotent"))).toHaveLength(2);
   });
 
-  it("has one result for each of many calls, and no unsafe call arrived twice", async () => {
+  it("returns one result for each of many calls, and sends no unsafe call twice", async () => {
     const session = randomUUID();
     const killed = killWhen({ answered: 2, waiting: 1 });
     await chat(program.url, session, "unsafe read unsafe idempotent unsafe unsafe read");
@@ -163,7 +163,7 @@ describe("a process killed while a tool runs", () => {
     expect(new Set(counted("unsafe"))).toHaveLength(counted("unsafe").length);
   });
 
-  it("runs unsafe calls that had no slot before, each once, and none that had started", async () => {
+  it("runs each unsafe call that had not started once, and none of the others", async () => {
     const [all, atOnce] = [12, 8];
     // No call is answered until all slots are used.
     const killed = killWhen({ waiting: atOnce });
@@ -178,7 +178,7 @@ describe("a process killed while a tool runs", () => {
     expect(new Set(counted("unsafe"))).toHaveLength(all);
   });
 
-  it("repeats no unsafe call if killed when the answers arrive", async () => {
+  it("repeats no unsafe call if it is killed while the answers arrive", async () => {
     const [read, idempotent, unsafe] = await answersOverKill(["read", "idempotent", "unsafe"], "after");
     expect([read, idempotent]).toEqual(["done read", "done idempotent"]);
     for (const tool of ["read", "idempotent"]) expect(new Set(counted(tool))).toHaveLength(1);

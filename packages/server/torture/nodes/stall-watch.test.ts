@@ -7,8 +7,8 @@ function work(mark: string, owner: string | null = OWNER): Work {
   return { sessionKey: 7, mark, owner };
 }
 
-describe("a session that has work", () => {
-  it("is stuck after too long without progress", () => {
+describe("a session with work", () => {
+  it("is stuck once it has made no progress for STUCK_MS", () => {
     const watch = new StallWatch();
     watch.look([work("a")], 0);
     expect(watch.look([work("a")], STUCK_MS)).toEqual([]);
@@ -33,7 +33,7 @@ describe("a session that has work", () => {
     expect(watch.longestMs).toBe(0);
   });
 
-  it("must continue sooner after its owner's death, counted from the death", () => {
+  it("is stuck sooner after its owner's death, counted from the death", () => {
     const watch = new StallWatch();
     watch.look([work("a")], 0);
     watch.disturb(OWNER, "death", 10_000);
