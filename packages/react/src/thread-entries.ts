@@ -1,15 +1,17 @@
-// Pure functions on thread lists, most recently active first. Unchanged parts stay the same objects.
+// Pure functions on thread lists: pinned threads first, then the most recently active. Unchanged parts stay the
+// same objects.
 
 import type { Thread } from "@colloquy/client";
 
 /** A thread as lists show it. */
-export type ThreadEntry = Pick<Thread, "session_id" | "title" | "updated_at">;
+export type ThreadEntry = Pick<Thread, "session_id" | "title" | "updated_at"> &
+  Partial<Pick<Thread, "pinned">>;
 
 export function withThread(threads: readonly ThreadEntry[], entry: ThreadEntry): readonly ThreadEntry[] {
   const before = threads.find(({ session_id }) => session_id === entry.session_id);
   if (before !== undefined && isSame(before, entry)) return threads;
   const others = threads.filter(({ session_id }) => session_id !== entry.session_id);
-  const at = others.findIndex(({ updated_at }) => updated_at <= entry.updated_at);
+  const at = others.findIndex((other) => isBefore(entry, other));
   return others.toSpliced(at < 0 ? others.length : at, 0, entry);
 }
 
@@ -33,6 +35,18 @@ export function mergeFetched(
     : threads;
 }
 
+function isBefore(one: ThreadEntry, other: ThreadEntry): boolean {
+  if (isPinned(one) !== isPinned(other)) return isPinned(one);
+  return one.updated_at >= other.updated_at;
+}
+
 function isSame(one: ThreadEntry, other: ThreadEntry): boolean {
-  return one.title === other.title && one.updated_at === other.updated_at;
+  return (
+    one.title === other.title && one.updated_at === other.updated_at && isPinned(one) === isPinned(other)
+  );
+}
+
+/** Entries stored by an older version have no `pinned`. */
+export function isPinned({ pinned }: ThreadEntry): boolean {
+  return pinned === true;
 }

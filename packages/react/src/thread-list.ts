@@ -6,7 +6,7 @@ import { withThread, withoutThread, type ThreadEntry } from "./thread-entries.ts
 import type { ThreadStorage } from "./thread-storage.ts";
 
 export interface ThreadsState {
-  /** Most recently active first. */
+  /** Pinned threads first, then the most recently active. */
   readonly threads: readonly ThreadEntry[];
   readonly isLoading: boolean;
   /** Why the last fetch failed; `threads` stays what it was. */
@@ -47,7 +47,10 @@ export function storedThreadList(storage: ThreadStorage): ThreadList {
     loadMore: done,
     onSummary: ({ id, title, newest, isDeleted }) => {
       if (isDeleted) drop(id);
-      else if (newest !== null) put({ session_id: id, title, updated_at: newest.created_at });
+      else if (newest !== null) {
+        const known = storage.read().find(({ session_id }) => session_id === id);
+        put({ ...known, session_id: id, title, updated_at: newest.created_at });
+      }
     },
     put,
     drop,

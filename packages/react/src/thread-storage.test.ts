@@ -2,6 +2,7 @@ import { JSDOM } from "jsdom";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ThreadEntry } from "./thread-entries.ts";
 import { mergeFetched, withThread, withoutThread } from "./thread-entries.ts";
+import { storedThreadList } from "./thread-list.ts";
 import { localThreads, memoryThreads } from "./thread-storage.ts";
 
 const entry = (id: string, day: number, title = id): ThreadEntry => ({
@@ -21,6 +22,13 @@ describe("lists of threads", () => {
     expect(ids(withoutThread(three, "b"))).toBe("ca");
   });
 
+  it("insert pinned threads above the others", () => {
+    const pinned = { ...entry("a", 1), pinned: true };
+    expect(ids(withThread(three, pinned))).toBe("acb");
+    expect(ids(withThread([pinned, ...three.slice(0, 2)], entry("d", 4)))).toBe("adcb");
+    expect(ids(withThread([pinned, entry("c", 3)], { ...pinned, pinned: false }))).toBe("ca");
+  });
+
   it("keep unchanged objects", () => {
     expect(withThread(three, entry("b", 2))).toBe(three);
     expect(withoutThread(three, "x")).toBe(three);
@@ -28,6 +36,14 @@ describe("lists of threads", () => {
     const changed = mergeFetched(three, [entry("c", 3), entry("b", 2, "Other")]);
     expect(changed[0]).toBe(three[0]);
     expect(changed[1]).toEqual(entry("b", 2, "Other"));
+    expect(mergeFetched(three, [{ ...entry("c", 3), pinned: true }, ...three.slice(1)])).not.toBe(three);
+  });
+
+  it("keep a stored thread pinned when it gets a message", () => {
+    const storage = memoryThreads([{ ...entry("a", 1), pinned: true }, entry("b", 2)]);
+    const newest = { id: "1", created_at: entry("a", 3).updated_at };
+    storedThreadList(storage).onSummary({ id: "a", title: "A", newest, isDeleted: false }, null);
+    expect(storage.read()).toEqual([{ ...entry("a", 3, "A"), pinned: true }, entry("b", 2)]);
   });
 });
 

@@ -4,7 +4,7 @@
 import type { ThreadEntry } from "./thread-entries.ts";
 
 export interface ThreadStorage {
-  /** Most recently active first; the same array until something changes. */
+  /** Pinned threads first, then the most recently active; the same array until something changes. */
   read(): readonly ThreadEntry[];
   /** Replaces the list with the result of `change`. */
   update(change: (threads: readonly ThreadEntry[]) => readonly ThreadEntry[]): void;

@@ -1,7 +1,8 @@
 import { ColloquyError } from "@colloquy/client";
 import { useMemo, useSyncExternalStore } from "react";
 import { useColloquyContext } from "./colloquy-provider.tsx";
-import { NO_THREADS, type ThreadsState } from "./thread-list.ts";
+import { isPinned, type ThreadEntry } from "./thread-entries.ts";
+import { NO_THREADS, type ThreadList, type ThreadsState } from "./thread-list.ts";
 
 export interface Threads extends ThreadsState {
   /** Fetches the list again. Failures go to `error`. */
@@ -10,14 +11,18 @@ export interface Threads extends ThreadsState {
   readonly loadMore: () => Promise<void>;
   /** 1 to 200 characters. Throws if the service refuses. */
   readonly rename: (id: string, title: string) => Promise<void>;
+  /** Moves the thread to the top of the list at once, and back if it throws: the service refused. */
+  readonly pin: (id: string) => Promise<void>;
+  /** Undoes `pin`, in the same way. */
+  readonly unpin: (id: string) => Promise<void>;
   /** Deletes the session with its messages, permanently. Throws if the service refuses. */
   readonly remove: (id: string) => Promise<void>;
 }
 
 /**
  * Returns the thread list: the wallet's if the provider has one, else the stored one. It follows messages,
- * renames and deletions below the provider, and renames of shown sessions by anybody. The same object until
- * something changes.
+ * renames, pins and deletions below the provider, and renames of shown sessions by anybody. The same object
+ * until something changes.
  */
 export function useThreads(): Threads {
   const { client, pool, list } = useColloquyContext();
@@ -30,6 +35,8 @@ export function useThreads(): Threads {
       rename: async (id, title) => {
         list.put(await client.renameThread(id, title));
       },
+      pin: (id) => setPinned(list, id, true, () => client.pinThread(id)),
+      unpin: (id) => setPinned(list, id, false, () => client.unpinThread(id)),
       remove: async (id) => {
         await pool.session(id).delete().catch(ignoreGone);
         list.drop(id);
@@ -37,6 +44,30 @@ export function useThreads(): Threads {
     }),
     [state, client, pool, list],
   );
+}
+
+/** Marks the thread before the request, and again after it: a fetch in between may have read the old state. */
+async function setPinned(
+  list: ThreadList,
+  id: string,
+  pinned: boolean,
+  send: () => Promise<unknown>,
+): Promise<void> {
+  const find = (): ThreadEntry | undefined =>
+    list.getState().threads.find(({ session_id }) => session_id === id);
+  const mark = (value: boolean): void => {
+    const entry = find();
+    if (entry !== undefined) list.put({ ...entry, pinned: value });
+  };
+  const before = find();
+  mark(pinned);
+  try {
+    await send();
+    mark(pinned);
+  } catch (error) {
+    if (before !== undefined) mark(isPinned(before));
+    throw error;
+  }
 }
 
 /** Ignores "not found": the session has expired or was deleted elsewhere. */

@@ -79,6 +79,12 @@ it("a renamed conversation keeps its name", async () => {
   expect(titles()).toBe("B,C,Z");
 });
 
+it("a pinned conversation stays pinned", async () => {
+  await list.refresh();
+  await meanwhile(list.refresh, async () => list.put(await served.direct.pinThread(A)));
+  expect(list.getState().threads.map(({ pinned }) => pinned)).toEqual([true, false, false]);
+});
+
 it("a conversation removed while the next page loads is not on it, and nothing else is missing", async () => {
   const paged = newList(1);
   await paged.refresh();
@@ -123,6 +129,17 @@ it("a message fetches one page of a longer list and keeps the rest", async () =>
   await served.until(() => paged.getState().threads[0]?.session_id === last!.session_id);
   expect(asked).toEqual(["2", "2", "2"]);
   expect([titles(paged), paged.getState().hasMore]).toEqual(["A,B,C", false]);
+});
+
+it("the whole list is fetched if all threads on the page are pinned, because new ones come after them", async () => {
+  const paged = newList(1);
+  await served.direct.pinThread(A);
+  await paged.refresh();
+  await paged.loadMore();
+  await served.direct.sendMessage(B, "Hello");
+  paged.onSummary(summary(B, "B", "2"), summary(B, "B", "1"));
+  await served.until(() => paged.getState().threads[1]?.session_id === B);
+  expect(asked).toEqual(["1", "1", "1", "2"]);
 });
 
 it("the whole list is fetched if everything on the page is new", async () => {

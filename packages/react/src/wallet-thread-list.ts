@@ -14,8 +14,8 @@ export interface WalletThreadsOptions {
 }
 
 /**
- * Threads of a wallet. Fetched for the first subscriber and again after each message sent here; local renames
- * and removals apply at once. Requests run one at a time, so that an older answer never follows a newer one,
+ * Threads of a wallet. Fetched for the first subscriber and again after each message sent here; local renames,
+ * pins and removals apply at once. Requests run one at a time, so that an older answer never follows a newer one,
  * and an answer that was pending during a local change is discarded.
  */
 export class WalletThreadList implements ThreadList {
@@ -27,7 +27,7 @@ export class WalletThreadList implements ThreadList {
   #refresh: Promise<void> | null = null;
   #hasStarted = false;
   #isTopRefreshQueued = false;
-  /** Counts local renames and removals, to detect outdated answers. */
+  /** Counts local changes, to detect outdated answers. */
   #changes = 0;
 
   constructor(options: WalletThreadsOptions) {
@@ -98,7 +98,7 @@ export class WalletThreadList implements ThreadList {
     });
   }
 
-  /** Fetches the first page and keeps the rest, which may be long: new threads come at the top. */
+  /** Fetches the first page and keeps the rest, which may be long: new threads come right after the pinned ones. */
   async #refetchTop(): Promise<void> {
     const { pageSize } = this.#options;
     if (this.#state.threads.length <= pageSize) return await this.#refetchAll();
@@ -110,8 +110,8 @@ export class WalletThreadList implements ThreadList {
     const end = known.findIndex(
       ({ session_id, updated_at }) => session_id === last?.session_id && updated_at === last.updated_at,
     );
-    // The new threads exceed one page.
-    if (changes !== this.#changes || end < 0) return await this.#refetchAll();
+    // The new threads exceed one page, or may come after it.
+    if (changes !== this.#changes || end < 0 || last?.pinned === true) return await this.#refetchAll();
     const above = new Set(threads.map(({ session_id }) => session_id));
     const below = known.slice(end + 1).filter(({ session_id }) => !above.has(session_id));
     this.#learn([...threads, ...below], this.#next);

@@ -246,6 +246,51 @@ describe("useThreads with a wallet", () => {
     await threads().remove(first!);
   });
 
+  /** Returns a client whose pins wait for `release`, and then get `refusal` if there is one. */
+  function holdingPins(refusal: Response | null = null) {
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    const holding: typeof fetch = async (input, init) => {
+      if (init?.method !== "PUT") return await fetch(input, init);
+      await promise;
+      return refusal ?? (await fetch(input, init));
+    };
+    return { client: page.client({ fetch: holding }), release };
+  }
+
+  it("pins and unpins, before the service has answered", async () => {
+    const [first] = await begin("A", "B");
+    const { client, release } = holdingPins();
+    page.show(shownThreads(), { publicKey: WALLET, client });
+    await page.until(() => titles() === "B,A");
+    const pinning = threads().pin(first!);
+    await page.until(() => titles() === "A,B");
+    expect((await page.direct.getSession(first!)).pinned).toBe(false);
+    release();
+    await pinning;
+    expect((await page.direct.getSession(first!)).pinned).toBe(true);
+    await threads().refresh();
+    expect(threads().threads).toMatchObject([
+      { title: "A", pinned: true },
+      { title: "B", pinned: false },
+    ]);
+    await threads().unpin(first!);
+    await page.until(() => titles() === "B,A");
+    expect((await page.direct.getSession(first!)).pinned).toBe(false);
+  });
+
+  it("moves a thread back if the service refuses to pin it", async () => {
+    const [first] = await begin("A", "B");
+    const refusal = Response.json({ code: "app_forbidden", detail: "No." }, { status: 403 });
+    const { client, release } = holdingPins(refusal);
+    page.show(shownThreads(), { publicKey: WALLET, client });
+    await page.until(() => titles() === "B,A");
+    const pinning = threads().pin(first!);
+    await page.until(() => titles() === "A,B");
+    release();
+    await expect(pinning).rejects.toMatchObject({ status: 403 });
+    await page.until(() => titles() === "B,A");
+  });
+
   it("follows shown sessions: titles, new messages, deletion elsewhere", async () => {
     const [first] = await begin("A", "B");
     page.show([shownThreads(), shownSession("session", first)], { publicKey: WALLET });

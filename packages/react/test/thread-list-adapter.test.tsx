@@ -31,6 +31,21 @@ function List({ current }: { readonly current: string }): ReactNode {
 
 const entries = [A, B].map((id) => ({ session_id: id, title: id, updated_at: "2026-01-01T00:00:00.000Z" }));
 
+it("has the pin in the custom metadata, which pins and unpins when updated", async () => {
+  page.show(<List current={A} />, { storage: memoryThreads(entries) });
+  await page.until(() => adapter.threads?.length === 2);
+  const shown = () => adapter.threads?.map(({ id, custom }) => [id, custom]);
+  await adapter.onUpdateCustom?.(B, { pinned: true });
+  const pinned = [
+    [B, { pinned: true }],
+    [A, { pinned: false }],
+  ];
+  await page.until(() => JSON.stringify(shown()) === JSON.stringify(pinned));
+  expect((await page.direct.getSession(B)).pinned).toBe(true);
+  await adapter.onUpdateCustom?.(B, undefined);
+  expect((await page.direct.getSession(B)).pinned).toBe(false);
+});
+
 describe("deleting the shown thread", () => {
   it("switches to a new one, whatever the spelling of its id", async () => {
     page.show(<List current={A.toUpperCase()} />, { storage: memoryThreads(entries) });

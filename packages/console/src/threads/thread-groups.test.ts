@@ -20,6 +20,17 @@ it("groups threads by calendar days, across the end of a month", () => {
   ]);
 });
 
+it("puts pinned threads into a group of their own, above the others", () => {
+  const [pinned, recent] = [
+    { ...at(new Date(2026, 1, 1)), pinned: true },
+    { ...at(NOW), pinned: false },
+  ];
+  expect(groupThreads([recent, pinned], NOW)).toEqual([
+    { name: "Pinned", threads: [pinned] },
+    { name: "Today", threads: [recent] },
+  ]);
+});
+
 it("leaves out empty groups, and treats unreadable times as old", () => {
   expect(groupThreads([], NOW)).toEqual([]);
   const odd = { session_id: "1", title: "t", updated_at: "?" };

@@ -1,22 +1,26 @@
 import type { ThreadEntry } from "@colloquy/react";
 
 export interface ThreadGroup {
-  readonly name: "Today" | "Yesterday" | "Last seven days" | "Earlier";
+  readonly name: "Pinned" | "Today" | "Yesterday" | "Last seven days" | "Earlier";
   readonly threads: readonly ThreadEntry[];
 }
 
-/** Groups threads by the day of their last activity, in the reader's calendar; leaves out empty groups. */
+/**
+ * Groups threads: the pinned ones, then by the day of their last activity in the reader's calendar. Leaves out
+ * empty groups.
+ */
 export function groupThreads(threads: readonly ThreadEntry[], now: Date): readonly ThreadGroup[] {
   const daysBefore = (days: number): number =>
     new Date(now.getFullYear(), now.getMonth(), now.getDate() - days).getTime();
   const [today, yesterday, week] = [daysBefore(0), daysBefore(1), daysBefore(6)];
-  const nameOf = ({ updated_at }: ThreadEntry): ThreadGroup["name"] => {
+  const nameOf = ({ pinned, updated_at }: ThreadEntry): ThreadGroup["name"] => {
+    if (pinned === true) return "Pinned";
     const time = Date.parse(updated_at);
     if (time >= today) return "Today";
     if (time >= yesterday) return "Yesterday";
     return time >= week ? "Last seven days" : "Earlier";
   };
-  const names = ["Today", "Yesterday", "Last seven days", "Earlier"] as const;
+  const names = ["Pinned", "Today", "Yesterday", "Last seven days", "Earlier"] as const;
   return names
     .map((name) => ({ name, threads: threads.filter((thread) => nameOf(thread) === name) }))
     .filter((group) => group.threads.length > 0);

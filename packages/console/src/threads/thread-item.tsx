@@ -1,23 +1,31 @@
 import type { ThreadEntry } from "@colloquy/react";
-import { Pencil, Trash2 } from "../design/icons.tsx";
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { Pencil, Pin, PinOff, Trash2 } from "../design/icons.tsx";
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import { IconButton } from "../design/button.tsx";
 import { hashOf } from "../shell/route.ts";
 import { RenameForm } from "./rename-form.tsx";
 import styles from "./thread-list.module.css";
 
+interface PinButtonProps {
+  readonly thread: ThreadEntry;
+  /** Ids of threads that are being pinned or unpinned. */
+  readonly pinning: RefObject<ReadonlySet<string>>;
+  readonly onPin: (thread: ThreadEntry) => void;
+}
+
 /** A conversation of the list: a link, its rename form, and its actions. */
 export function ThreadItem({
   thread,
   isCurrent,
+  pinning,
+  onPin,
   onRename,
   onDelete,
 }: {
-  readonly thread: ThreadEntry;
   readonly isCurrent: boolean;
   readonly onRename: (id: string, title: string) => Promise<void>;
   readonly onDelete: (thread: ThreadEntry) => void;
-}): ReactNode {
+} & PinButtonProps): ReactNode {
   const { session_id: id, title } = thread;
   const [isRenaming, setRenaming] = useState(false);
   const pencil = useRef<HTMLButtonElement>(null);
@@ -44,6 +52,7 @@ export function ThreadItem({
         <bdi>{title}</bdi>
       </a>
       <span className={styles["verbs"]}>
+        <PinButton thread={thread} pinning={pinning} onPin={onPin} />
         <IconButton ref={pencil} size="small" label={`Rename ${title}`} onClick={() => setRenaming(true)}>
           <Pencil size={14} />
         </IconButton>
@@ -52,5 +61,24 @@ export function ThreadItem({
         </IconButton>
       </span>
     </li>
+  );
+}
+
+function PinButton({ thread, pinning, onPin }: PinButtonProps): ReactNode {
+  const { session_id: id, title, pinned } = thread;
+  const button = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    // Moving to another group mounts the item anew, which loses the focus of its button.
+    if (pinning.current.has(id) && document.activeElement === document.body) button.current?.focus();
+  }, [pinning, id]);
+  return (
+    <IconButton
+      ref={button}
+      size="small"
+      label={`${pinned === true ? "Unpin" : "Pin"} ${title}`}
+      onClick={() => onPin(thread)}
+    >
+      {pinned === true ? <PinOff size={14} /> : <Pin size={14} />}
+    </IconButton>
   );
 }

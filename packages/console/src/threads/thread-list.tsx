@@ -1,17 +1,18 @@
 import { useThreads, type ThreadEntry } from "@colloquy/react";
-import { Search } from "../design/icons.tsx";
-import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { Pin, Search } from "../design/icons.tsx";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { goTo } from "../shell/use-route.ts";
 import { DeleteDialog } from "./delete-dialog.tsx";
-import { groupThreads } from "./thread-groups.ts";
+import { groupThreads, type ThreadGroup } from "./thread-groups.ts";
 import { ThreadItem } from "./thread-item.tsx";
 import { isFurtherSearched, matchingThreads, SEARCHED_AT_MOST } from "./thread-search.ts";
 import styles from "./thread-list.module.css";
 
-/** The person's conversations: search, open, rename and delete. */
+/** The person's conversations: search, open, pin, rename and delete. */
 export function ThreadList({ current }: { readonly current: string | null }): ReactNode {
   const { threads, rename, remove } = useThreads();
+  const { pinning, failure, togglePin } = usePinning();
   const [query, setQuery] = useState("");
   const isSearched = query.trim() !== "";
   useOlderThreads(isSearched);
@@ -34,16 +35,19 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
       <p className="visually-hidden" role="status">
         {isSearched && (found.length === 1 ? "1 conversation" : `${found.length} conversations`)}
       </p>
+      {failure !== null && <FailedPin {...failure} />}
       <div className={styles["scrolled"]}>
         {groups.map(({ name, threads: members }) => (
           <section key={name} aria-label={name}>
-            <h2 className={styles["group"]}>{name}</h2>
+            <GroupHeading name={name} />
             <ul className={styles["items"]}>
               {members.map((thread) => (
                 <ThreadItem
                   key={thread.session_id}
                   thread={thread}
                   isCurrent={thread.session_id === current}
+                  pinning={pinning}
+                  onPin={(pinned) => void togglePin(pinned)}
                   onRename={rename}
                   onDelete={setLeaving}
                 />
@@ -65,6 +69,51 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
       )}
     </div>
   );
+}
+
+function GroupHeading({ name }: Pick<ThreadGroup, "name">): ReactNode {
+  return (
+    <h2 className={styles["group"]}>
+      {name === "Pinned" && <Pin size={12} />}
+      {name}
+    </h2>
+  );
+}
+
+interface PinFailure {
+  readonly title: string;
+  /** Whether the thread is still pinned. */
+  readonly isPinned: boolean;
+  readonly reason: string;
+}
+
+function FailedPin({ title, isPinned, reason }: PinFailure): ReactNode {
+  return (
+    <p className={styles["failure"]} role="alert">
+      “<bdi>{title}</bdi>” was not {isPinned ? "unpinned" : "pinned"}. {reason}
+    </p>
+  );
+}
+
+/** Pins and unpins threads, one request per thread at a time, and describes the last failure. */
+function usePinning() {
+  const { pin, unpin } = useThreads();
+  const [failure, setFailure] = useState<PinFailure | null>(null);
+  const pinning = useRef(new Set<string>());
+  const togglePin = async ({ session_id: id, title, pinned = false }: ThreadEntry): Promise<void> => {
+    if (pinning.current.has(id)) return;
+    pinning.current.add(id);
+    setFailure(null);
+    try {
+      await (pinned ? unpin : pin)(id);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : "Try again.";
+      setFailure({ title, isPinned: pinned, reason });
+    } finally {
+      pinning.current.delete(id);
+    }
+  };
+  return { pinning, failure, togglePin };
 }
 
 /** Loads more pages while searching: a match may be on one that is not loaded. */

@@ -1,4 +1,4 @@
-// Long lists of conversations, and that merely loading a page leaves no session behind.
+// The list of conversations: long lists, pins, and that merely loading a page creates no session.
 
 import { createAdminClient } from "@colloquy/client/admin";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -23,13 +23,14 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
   const openPage = useChromium();
 
   async function open(url: string, settings: object) {
-    const { page } = await openPage(url);
+    const opened = await openPage(url);
+    const { page } = opened;
     await page.addInitScript((settings) => {
       const { sessionStorage } = globalThis as unknown as { readonly sessionStorage: Storage };
       sessionStorage.setItem("colloquy.settings", settings);
     }, JSON.stringify(settings));
     await openConsole(page);
-    return page;
+    return opened;
   }
 
   it("of a wallet are searched beyond the loaded pages of the list", async () => {
@@ -44,7 +45,7 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
       (await service.model.next()).say("Yes.").finish();
       await answered;
     }
-    const page = await open(service.url, { wallet: ACCOUNT });
+    const { page } = await open(service.url, { wallet: ACCOUNT });
     await expectSeen(threads(page).getByRole("link", { name: "Hay 119" }));
     expect(await threads(page).getByRole("link", { name: "Needle" }).count()).toBe(0);
     const search = page.getByRole("searchbox", { name: "Search conversations" });
@@ -55,13 +56,63 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     await expectGone(page.getByRole("button", { name: "Show older ones" }));
   });
 
+  it.each([
+    ["a desk", { width: 1280, height: 800 }],
+    ["a phone", { width: 390, height: 844 }],
+  ])("are pinned and unpinned with the keyboard, at the width of %s", async (name, size) => {
+    const service = await serveConsole();
+    stop = service.stop;
+    for (const title of ["Oldest", "Older", "Newest"]) {
+      const id = crypto.randomUUID();
+      await service.direct.createSession(id, { publicKey: ACCOUNT });
+      await service.direct.renameThread(id, title);
+    }
+    const { page, expectTrouble } = await open(service.url, { wallet: ACCOUNT });
+    await page.setViewportSize(size);
+    if (name === "a phone") await page.getByRole("button", { name: "Menu" }).click();
+    const titles = () => page.getByRole("listitem").getByRole("link").allInnerTexts();
+    await expect.poll(titles, PATIENCE).toEqual(["Newest", "Older", "Oldest"]);
+    await page.getByRole("button", { name: "Pin Oldest" }).focus();
+    const answered = page.waitForResponse("**/pin");
+    await page.keyboard.press("Enter");
+    const pinned = page.getByRole("region", { name: "Pinned" });
+    await expectSeen(pinned.getByRole("link", { name: "Oldest" }));
+    expect(await titles()).toEqual(["Oldest", "Newest", "Older"]);
+    const unpin = page.getByRole("button", { name: "Unpin Oldest" });
+    const isFocused = () => unpin.evaluate((button) => button === button.ownerDocument.activeElement);
+    expect(await isFocused()).toBe(true);
+    await (await answered).finished();
+    expect((await service.direct.listThreads(ACCOUNT)).threads[0]).toMatchObject({
+      title: "Oldest",
+      pinned: true,
+    });
+
+    expectTrouble(/403/);
+    await page.route("**/pin", (route) =>
+      route.fulfill({ status: 403, json: { code: "app_forbidden", detail: "Not you.", status: 403 } }),
+    );
+    await page.keyboard.press("Enter");
+    await expectSeen(page.getByRole("alert").getByText("“Oldest” was not unpinned. Not you."));
+    expect(await titles()).toEqual(["Oldest", "Newest", "Older"]);
+    expect(await isFocused()).toBe(true);
+
+    await page.unroute("**/pin");
+    await page.keyboard.press("Enter");
+    await expectGone(pinned);
+    await expectGone(page.getByRole("alert"));
+    expect(await titles()).toEqual(["Newest", "Older", "Oldest"]);
+    const isPinned = async () =>
+      (await service.direct.listThreads(ACCOUNT)).threads.some(({ pinned }) => pinned);
+    await expect.poll(isPinned, PATIENCE).toBe(false);
+  });
+
   it.each(["without a key", "with a key"])("are not created by loading the page %s", async (name) => {
     const service = await serveSeveralApps();
     stop = service.stop;
     const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
     const hasKey = name === "with a key";
     const settings = hasKey ? { key: (await admin.createKey({ apps: ["support"] })).key } : {};
-    const page = await open(service.url, settings);
+    const { page } = await open(service.url, settings);
     await page.waitForLoadState("networkidle");
     expect((await admin.listSessions()).sessions).toEqual([]);
     const picker = page.getByRole("combobox", { name: "App" });

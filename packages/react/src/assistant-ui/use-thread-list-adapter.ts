@@ -2,10 +2,14 @@ import type { ExternalStoreThreadListAdapter } from "@assistant-ui/react";
 import type { ColloquyError } from "@colloquy/client";
 import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
+import { isPinned } from "../thread-entries.ts";
 import { useThreads } from "../use-threads.ts";
 import { useLatest } from "./use-latest.ts";
 
-/** Returns assistant-ui's adapter of the thread list. `show` switches to another session. */
+/**
+ * Returns assistant-ui's adapter of the thread list. `show` switches to another session. assistant-ui has no
+ * pins, so a thread's `custom` metadata is `{ pinned }`, and updating it pins or unpins.
+ */
 export function useThreadListAdapter(
   current: string,
   show: (id: string) => void,
@@ -15,9 +19,15 @@ export function useThreadListAdapter(
   // In the list's spelling.
   const threadId = current.toLowerCase();
   const latest = useLatest(threadId);
-  const { threads, isLoading, rename, remove } = useThreads();
+  const { threads, isLoading, rename, pin, unpin, remove } = useThreads();
   const shown = useMemo(
-    () => threads.map(({ session_id: id, title }) => ({ id, title, status: "regular" as const })),
+    () =>
+      threads.map((thread) => ({
+        id: thread.session_id,
+        title: thread.title,
+        status: "regular" as const,
+        custom: { pinned: isPinned(thread) },
+      })),
     [threads],
   );
   return useMemo(() => {
@@ -34,11 +44,12 @@ export function useThreadListAdapter(
       onSwitchToNewThread: showNew,
       onSwitchToThread: show,
       onRename: (id, title) => reported(rename(id, title)),
+      onUpdateCustom: (id, custom) => reported((custom?.["pinned"] === true ? pin : unpin)(id)),
       onDelete: async (id) => {
         await reported(remove(id));
         // The person may have switched meanwhile.
         if (id.toLowerCase() === latest.current) showNew();
       },
     };
-  }, [client, threadId, latest, shown, isLoading, rename, remove, show, report]);
+  }, [client, threadId, latest, shown, isLoading, rename, pin, unpin, remove, show, report]);
 }
