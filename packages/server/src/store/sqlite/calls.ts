@@ -1,80 +1,34 @@
-// What the two threads of the store say to each other. Everything here goes through the structured clone.
+// The messages between the two threads of the store. All of them go through the structured clone.
 
 import type { Store } from "../../core/ports/driven/store.ts";
 
+/** The ports whose methods are called by name; commands and the probe are not among them. */
 export type Ports = Omit<Store, "execute" | "executeEach" | "probe" | "close">;
 
-type Aggregate = keyof Ports;
+/** A method of a port, such as `sessions.find`. */
+export type Method = { [P in keyof Ports]: `${P}.${keyof Ports[P] & string}` }[keyof Ports];
 
-/** Every method of the ports, and whether it only reads: reads are answered while writes fail. */
-export const METHODS = {
-  sessions: {
-    find: "read",
-    versions: "read",
-    streamedText: "read",
-    list: "read",
-    listKeys: "read",
-    byKeys: "read",
-    messagePage: "read",
-    messages: "read",
-    expire: "write",
-    countSizes: "write",
-  },
-  turns: {
-    countWaiting: "read",
-    renew: "write",
-    releaseDeadLeases: "write",
-    handBack: "write",
-    history: "read",
-  },
-  actions: { list: "read", isAnyDue: "read" },
-  events: { after: "read", trim: "write" },
-  jobs: {
-    claimTitles: "write",
-    isKeyUsed: "read",
-    forgetIdempotencyKeys: "write",
-    takeDuty: "write",
-  },
-  keys: { add: "write", find: "read", list: "read", revoke: "write", rotate: "write" },
-  secrets: {
-    put: "write",
-    of: "read",
-    remove: "write",
-    countByKey: "read",
-    keyInForce: "read",
-    bringInForce: "write",
-    sealedByOthers: "read",
-    replace: "write",
-  },
-  admin: {
-    now: "read",
-    counts: "read",
-    apps: "read",
-    used: "read",
-    open: "read",
-    find: "read",
-    turns: "read",
-    ended: "read",
-  },
-} as const satisfies { readonly [A in Aggregate]: { readonly [M in keyof Ports[A]]: "read" | "write" } };
+/** The signature of a method in its port. */
+export type Signature<M extends Method> = M extends `${infer P extends keyof Ports}.${infer Name}`
+  ? Ports[P][Name & keyof Ports[P]]
+  : never;
 
-/** A port as its thread answers it: at a moment on the store's clock (milliseconds since the Unix epoch), at once. */
+/** A port inside the worker: each method takes the call's time (milliseconds since the Unix epoch) and returns at once. */
 export type Synchronous<Port> = {
   readonly [M in keyof Port]: Port[M] extends (...parameters: infer Parameters) => Promise<infer Answer>
     ? (at: number, ...parameters: Parameters) => Answer
     : never;
 };
 
-/** `execute` and `executeEach` run commands, `probe` writes one number; the others are methods of ports, such as `sessions.find`. */
-export type Method = string;
-
 export interface Call {
-  readonly method: Method;
+  readonly method: Method | "execute" | "executeEach" | "probe";
+  /** Reads are answered while writes fail. */
+  readonly writes: boolean;
   readonly at: number;
   readonly parameters: readonly unknown[];
 }
 
-/** Why a call failed. A defect is a mistake in this program; the rest is the world's. */
+/** Why a call failed. A defect is a mistake in this program; the others come from the disk or from another process. */
 export type Failure =
   | { readonly kind: "full" | "unavailable"; readonly cause: string }
   | { readonly kind: "defect"; readonly error: unknown };
@@ -85,11 +39,11 @@ export type ToWorker = { readonly calls: readonly Call[] } | { readonly close: t
 
 export type FromWorker =
   | { readonly kind: "ready" }
-  /** The store cannot be opened; `message` is a sentence for the person who started the process. */
+  /** The store cannot be opened. `message` is shown to the person who started the process. */
   | { readonly kind: "refused"; readonly message: string }
   /** Outcomes of the oldest unanswered calls, in the order of the calls. */
   | { readonly kind: "outcomes"; readonly outcomes: readonly Outcome[] }
-  /** The disk lies or the database is beyond use: the process must end. */
+  /** A failed fsync or an unusable database: the process must end. */
   | { readonly kind: "fatal"; readonly cause: string }
   | { readonly kind: "closed" };
 

@@ -11,8 +11,7 @@ import { NOTHING, chatInput, existing, target } from "../contract/testing/scenar
 import type { Call, Outcome } from "./calls.ts";
 import { openDatabase } from "./database.ts";
 import { FatalStoreError } from "./failures.ts";
-import { prepareCommit, type Commit } from "./group-commit.ts";
-import { prepareHandlers, type Handler } from "./handlers.ts";
+import { prepareCommit, prepareMethods, type Commit } from "./group-commit.ts";
 import { prepareTransaction } from "./transaction.ts";
 
 /** An error as node:sqlite throws it. */
@@ -24,31 +23,39 @@ describe("group commit", () => {
   let folder: string;
   let database: DatabaseSync;
   let commit: Commit;
-  let extra: Map<string, Handler>;
+  let extra: Map<string, () => unknown>;
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "colloquy-commit-"));
     database = openDatabase(folder, 0);
     extra = new Map();
     const transaction = prepareTransaction(database);
-    const handlers = prepareHandlers(database, transaction);
-    const all = {
-      get: (method: string) => extra.get(method) ?? handlers.get(method),
-    } as ReadonlyMap<string, Handler>;
-    commit = prepareCommit(database, all, () => transaction.undone());
+    const methods = prepareMethods(database, transaction);
+    commit = prepareCommit(database, transaction, {
+      get: (method) => extra.get(method) ?? methods.get(method),
+    });
   });
   afterEach(() => {
     database.close();
     rmSync(folder, { recursive: true });
   });
 
-  const call = (method: string, ...parameters: unknown[]): Call => ({ method, at: 1000, parameters });
+  const call = (method: Call["method"], ...parameters: unknown[]): Call => ({
+    method,
+    writes: true,
+    at: 1000,
+    parameters,
+  });
+  const read = (method: Call["method"], ...parameters: unknown[]): Call => ({
+    ...call(method, ...parameters),
+    writes: false,
+  });
   const execute = (command: SessionCommand) => call("execute", command);
   const chat = (id: string, text: string) =>
     execute({ kind: "chat", target: target(id), input: chatInput(text) });
   const open = (to: AccessibleTarget, input: OpenInput = NOTHING) =>
     execute({ kind: "open", target: to, input });
-  const find = (id: string) => call("sessions.find", id);
+  const find = (id: string) => read("sessions.find", id);
   const kinds = (outcomes: readonly Outcome[]) =>
     outcomes.map((outcome) => ("value" in outcome ? "value" : outcome.failure.kind));
   const count = (table: string) =>
@@ -80,17 +87,13 @@ describe("group commit", () => {
   });
 
   it("undoes a call that fails by a mistake, alone, in company and by itself", () => {
-    extra.set("half", {
-      writes: true,
-      run: () => {
-        database.exec("INSERT INTO title_jobs VALUES (999, 1)");
-        throw new TypeError("a mistake");
-      },
-      withoutWriting: null,
+    extra.set("jobs.takeDuty", () => {
+      database.exec("INSERT INTO title_jobs VALUES (999, 1)");
+      throw new TypeError("a mistake");
     });
-    const outcomes = commit([chat(randomUUID(), "one"), call("half"), chat(randomUUID(), "two")]);
+    const outcomes = commit([chat(randomUUID(), "one"), call("jobs.takeDuty"), chat(randomUUID(), "two")]);
     expect(kinds(outcomes)).toEqual(["value", "defect", "value"]);
-    expect(kinds(commit([call("half")]))).toEqual(["defect"]);
+    expect(kinds(commit([call("jobs.takeDuty")]))).toEqual(["defect"]);
     expect(count("sessions")).toBe(2);
     expect(count("title_jobs")).toBe(2);
     expect(database.isTransaction).toBe(false);
@@ -104,9 +107,9 @@ describe("group commit", () => {
     const outcomes = commit([
       find(id),
       chat(randomUUID(), "x".repeat(5000)),
-      call("sessions.messages", id, null, 10),
-      call("events.after", id, 0, 10),
-      call("turns.countWaiting", 1),
+      read("sessions.messages", id, null, 10),
+      read("events.after", id, 0, 10),
+      read("turns.countWaiting", 1),
       open(existing(id, true)),
     ]);
     expect(kinds(outcomes)).toEqual(["value", "full", "value", "value", "value", "value"]);
@@ -182,18 +185,18 @@ describe("group commit", () => {
     const fail = () => {
       throw sqliteError(errcode);
     };
-    extra.set("failing", { writes: true, run: fail, withoutWriting: null });
-    expect(kinds(commit([call("failing")]))).toEqual([kind]);
-    expect(kinds(commit([chat(randomUUID(), "one"), call("failing")]))).toEqual(["value", kind]);
+    extra.set("jobs.takeDuty", fail);
+    expect(kinds(commit([call("jobs.takeDuty")]))).toEqual([kind]);
+    expect(kinds(commit([chat(randomUUID(), "one"), call("jobs.takeDuty")]))).toEqual(["value", kind]);
   });
 
   it.each([1034, 1290])("answers nothing and ends when an fsync has failed (%i)", (errcode) => {
     const fail = () => {
       throw sqliteError(errcode);
     };
-    extra.set("lying", { writes: true, run: fail, withoutWriting: null });
-    expect(() => commit([call("lying")])).toThrow(FatalStoreError);
-    expect(() => commit([chat(randomUUID(), "one"), call("lying")])).toThrow(FatalStoreError);
+    extra.set("jobs.takeDuty", fail);
+    expect(() => commit([call("jobs.takeDuty")])).toThrow(FatalStoreError);
+    expect(() => commit([chat(randomUUID(), "one"), call("jobs.takeDuty")])).toThrow(FatalStoreError);
   });
 
   it("reads in a transaction that writers cannot keep out", () => {
@@ -201,7 +204,7 @@ describe("group commit", () => {
     commit([chat(id, "one")]);
     const other = openDatabase(folder, 0);
     other.exec("BEGIN IMMEDIATE");
-    expect(kinds(commit([find(id), call("events.after", id, 0, 10)]))).toEqual(["value", "value"]);
+    expect(kinds(commit([find(id), read("events.after", id, 0, 10)]))).toEqual(["value", "value"]);
     expect(kinds(commit([find(id)]))).toEqual(["value"]);
     other.exec("ROLLBACK");
     other.close();

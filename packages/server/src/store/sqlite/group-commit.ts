@@ -1,48 +1,84 @@
-// One commit for all calls that wait: what makes a durable write cheap. When one of them fails, or the transaction itself, all are undone
-// and repeated one by one, each in a transaction of its own, so that one bad row never fails its neighbours (contract section 3).
+// One commit for all waiting calls: what makes a durable write cheap. If a call or the transaction fails, everything is rolled back and
+// each call is repeated in a transaction of its own, so that one bad row never fails its neighbours (contract section 3).
 // A savepoint for each would cost every call what only the rare failing one needs.
 
 import type { DatabaseSync } from "node:sqlite";
-import type { Call, Method, Outcome } from "./calls.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
+import type { Selection } from "../../core/commands/selections.ts";
+import { prepareActions } from "./actions.ts";
+import { prepareAdmin } from "./admin.ts";
+import type { Call, Outcome, Ports, Synchronous } from "./calls.ts";
+import { prepareEvents } from "./events.ts";
 import { failureOf } from "./failures.ts";
-import type { Handler } from "./handlers.ts";
+import { prepareJobs } from "./jobs.ts";
+import { prepareKeys } from "./keys.ts";
+import { prepareSecrets } from "./secrets.ts";
+import { prepareSelections } from "./selections.ts";
+import { prepareSessions } from "./sessions.ts";
 import { prepare } from "./statement.ts";
+import type { Transaction } from "./transaction.ts";
+import { prepareTurns } from "./turns.ts";
 
-/** Runs calls in their order and answers their outcomes, in the same order, when they are on disk. Throws a FatalStoreError. */
+/** Runs the method of a call. Its parameters were type-checked where the call was made (open.ts). */
+type Run = (at: number, ...parameters: never[]) => unknown;
+export type Methods = Pick<ReadonlyMap<string, Run>, "get">;
+
+export function prepareMethods(database: DatabaseSync, transaction: Transaction): Methods {
+  const ports: { readonly [P in keyof Ports]: Synchronous<Ports[P]> } = {
+    sessions: prepareSessions(database, transaction),
+    turns: prepareTurns(database, transaction),
+    actions: prepareActions(database, transaction),
+    events: prepareEvents(database),
+    jobs: prepareJobs(database),
+    keys: prepareKeys(database),
+    secrets: prepareSecrets(database),
+    admin: prepareAdmin(database),
+  };
+  const select = prepareSelections(database);
+  const count = prepare<[]>(database, "UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
+  const commands: Readonly<Record<string, Run>> = {
+    execute: (at, command: SessionCommand) => transaction.execute(at, command),
+    executeEach: (at, selection: Selection) =>
+      select(at, selection).flatMap((command) => transaction.executeSelected(at, command) ?? []),
+    probe: () => void count.run(),
+  };
+  const methods = Object.entries(ports).flatMap(([port, named]) =>
+    Object.entries<Run>(named).map(([name, run]) => [`${port}.${name}`, run] as const),
+  );
+  return new Map([...Object.entries(commands), ...methods]);
+}
+
+/** Runs calls in order and returns their outcomes, in the same order, when they are on disk. Throws a FatalStoreError. */
 export type Commit = (calls: readonly Call[]) => readonly Outcome[];
 
-export function prepareCommit(
-  database: DatabaseSync,
-  handlers: ReadonlyMap<Method, Handler>,
-  onUndone: () => void,
-): Commit {
-  const inTransaction = prepareTransactions(database, onUndone);
-  const handlerOf = ({ method }: Call): Handler => {
-    const handler = handlers.get(method);
-    if (handler === undefined) throw new Error(`The store has no method ${method}`);
-    return handler;
+export function prepareCommit(database: DatabaseSync, transaction: Transaction, methods: Methods): Commit {
+  const inTransaction = prepareTransactions(database, () => transaction.undone());
+  const run = ({ method, at, parameters }: Call): unknown => {
+    const found = methods.get(method);
+    if (found === undefined) throw new Error(`The store has no method ${method}`);
+    return found(at, ...(parameters as never[]));
   };
   const together = (calls: readonly Call[]): readonly Outcome[] =>
     inTransaction(
-      calls.some((call) => handlerOf(call).writes),
-      () => calls.map((call) => ({ value: handlerOf(call).run(call) })),
+      calls.some(({ writes }) => writes),
+      () => calls.map((call) => ({ value: run(call) })),
     );
   const alone = (call: Call): Outcome => {
-    const { writes, run, withoutWriting } = handlerOf(call);
     try {
-      return { value: inTransaction(writes, () => run(call)) };
+      return { value: inTransaction(call.writes, () => run(call)) };
     } catch (error) {
       const failure = failureOf(error);
-      if (failure.kind === "defect" || withoutWriting === null) return { failure };
-      return answerWithoutWriting(withoutWriting, call) ?? { failure };
+      if (failure.kind === "defect" || call.method !== "execute") return { failure };
+      return withoutWriting(call) ?? { failure };
     }
   };
-  const answerWithoutWriting = (
-    answer: NonNullable<Handler["withoutWriting"]>,
-    call: Call,
-  ): Outcome | null => {
+  /** Returns `null` if the command has to write. */
+  const withoutWriting = ({ at, parameters: [command] }: Call): Outcome | null => {
     try {
-      return inTransaction(false, () => answer(call));
+      const value = inTransaction(false, () =>
+        transaction.executeWithoutWriting(at, command as SessionCommand),
+      );
+      return value === undefined ? null : { value };
     } catch (error) {
       return { failure: failureOf(error) };
     }
@@ -52,7 +88,7 @@ export function prepareCommit(
       try {
         return together(calls);
       } catch (error) {
-        // Only what must end the process is thrown on.
+        // Throws on if the process must end.
         failureOf(error);
       }
     }
@@ -60,7 +96,7 @@ export function prepareCommit(
   };
 }
 
-/** Runs `work` in a transaction; undoes it all when it throws. */
+/** Runs `work` in a transaction; rolls back if it throws. */
 type InTransaction = <Result>(writes: boolean, work: () => Result) => Result;
 
 function prepareTransactions(database: DatabaseSync, onUndone: () => void): InTransaction {
@@ -74,7 +110,7 @@ function prepareTransactions(database: DatabaseSync, onUndone: () => void): InTr
       commit.run();
       return result;
     } catch (error) {
-      // On a full disk SQLite has undone the transaction already.
+      // On a full disk SQLite has rolled back already.
       if (database.isTransaction) database.exec("ROLLBACK");
       onUndone();
       throw error;

@@ -1,5 +1,5 @@
-// The store as the main thread has it: every call goes to the thread that owns the database, and its promise is settled when that has
-// committed it. The calls of one turn of the event loop travel together.
+// The store on SQLite as the main thread sees it: every call goes to the thread that owns the database, and its promise resolves after the
+// commit. The calls of one turn of the event loop travel together.
 
 import { Worker } from "node:worker_threads";
 import type { SessionCommand } from "../../core/commands/index.ts";
@@ -7,39 +7,39 @@ import type { Selection } from "../../core/commands/selections.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import { storeClosed, storeFull, storeUnavailable } from "../unavailable.ts";
-import {
-  METHODS,
-  type Call,
-  type Failure,
-  type FromWorker,
-  type Method,
-  type Outcome,
-  type Ports,
-  type ToWorker,
-  type WorkerOptions,
+import type {
+  Call,
+  Failure,
+  FromWorker,
+  Method,
+  Outcome,
+  Ports,
+  Signature,
+  ToWorker,
+  WorkerOptions,
 } from "./calls.ts";
 
 export interface SqliteStoreOptions {
-  /** Where the data is, created when absent; `null` keeps everything in memory. */
+  /** The data directory, created if absent; `null` keeps everything in memory. */
   readonly directory: string | null;
   /** A server, the default, has its directory to itself; administration works beside a running server. */
   readonly role?: "server" | "administration";
   /**
-   * Whether nobody else takes turns in this store, so that nobody can have taken a lease that has run out: its owner, who may have been paused,
-   * goes on under it until somebody releases it. `false` when absent.
+   * Whether no other process takes turns in this store. Then an expired lease stays its owner's, who may have been paused, until it is
+   * released. `false` when absent.
    */
   readonly isAlone?: boolean;
-  /** Id of this process, named to a second server that is refused. */
+  /** Id of this process, for the error of a second server. */
   readonly processId?: number;
   /** Every call happens at this clock's time. */
   readonly clock: Clock;
-  /** The process must end: the disk did not keep what was written, or the thread of the store has died. Called once. */
+  /** Called once, when the process must end: an fsync failed, or the worker died. */
   readonly onFatal: (error: Error) => void;
 }
 
 /**
- * Opens the store. Rejects with a sentence for the person who started the process when another server has the directory, when a
- * newer version has been at the database, or when it cannot be opened.
+ * Opens the store. Rejects with a message for the person who started the process if another server has the directory, the schema is too
+ * new, or the database cannot be opened.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { directory, role = "server", isAlone = false, processId = null, clock, onFatal } = options;
@@ -47,19 +47,85 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const worker = new Worker(new URL("worker.ts", import.meta.url), { workerData, name: "store" });
   await started(worker);
   const calls = new CallQueue(worker, clock, onFatal);
+  const call = <Answer>(method: Call["method"], ...parameters: unknown[]): Promise<Answer> =>
+    calls.call(method, true, parameters) as Promise<Answer>;
   return {
-    execute: <Answer>(command: SessionCommand) => calls.call("execute", [command]) as Promise<Answer>,
-    executeEach: <Answer>(selection: Selection) => calls.call("executeEach", [selection]) as Promise<Answer>,
-    sessions: proxy(calls, "sessions"),
-    turns: proxy(calls, "turns"),
-    actions: proxy(calls, "actions"),
-    events: proxy(calls, "events"),
-    jobs: proxy(calls, "jobs"),
-    keys: proxy(calls, "keys"),
-    secrets: proxy(calls, "secrets"),
-    admin: proxy(calls, "admin"),
-    probe: () => calls.call("probe", []) as Promise<void>,
+    execute: (command: SessionCommand) => call("execute", command),
+    executeEach: (selection: Selection) => call("executeEach", selection),
+    ...portsOf(calls),
+    probe: () => call("probe"),
     close: () => calls.close(),
+  };
+}
+
+function portsOf(calls: CallQueue): Ports {
+  type Ask = <M extends Method>(
+    method: M,
+    ...parameters: Parameters<Signature<M>>
+  ) => ReturnType<Signature<M>>;
+  const read = ((method, ...parameters) => calls.call(method, false, parameters)) as Ask;
+  const write = ((method, ...parameters) => calls.call(method, true, parameters)) as Ask;
+  return {
+    sessions: {
+      find: (id) => read("sessions.find", id),
+      versions: (ids) => read("sessions.versions", ids),
+      streamedText: (id) => read("sessions.streamedText", id),
+      list: (query) => read("sessions.list", query),
+      listKeys: (query) => read("sessions.listKeys", query),
+      byKeys: (keys, apps) => read("sessions.byKeys", keys, apps),
+      messagePage: (id, after, most, apps) => read("sessions.messagePage", id, after, most, apps),
+      messages: (id, after, limit, apps) => read("sessions.messages", id, after, limit, apps),
+      expire: (input) => write("sessions.expire", input),
+      countSizes: (limit) => write("sessions.countSizes", limit),
+    },
+    turns: {
+      countWaiting: (limit) => read("turns.countWaiting", limit),
+      renew: (owner, epochs, leaseMs) => write("turns.renew", owner, epochs, leaseMs),
+      releaseDeadLeases: (everyOther) => write("turns.releaseDeadLeases", everyOther),
+      handBack: (owner, epochs) => write("turns.handBack", owner, epochs),
+      history: (identity, maxCharacters) => read("turns.history", identity, maxCharacters),
+    },
+    actions: {
+      list: (sessionId, limit) => read("actions.list", sessionId, limit),
+      isAnyDue: () => read("actions.isAnyDue"),
+    },
+    events: {
+      after: (sessionId, after, limit) => read("events.after", sessionId, after, limit),
+      trim: (input) => write("events.trim", input),
+    },
+    jobs: {
+      claimTitles: (limit, leaseMs) => write("jobs.claimTitles", limit, leaseMs),
+      isKeyUsed: (sessionId, key) => read("jobs.isKeyUsed", sessionId, key),
+      forgetIdempotencyKeys: (limit) => write("jobs.forgetIdempotencyKeys", limit),
+      takeDuty: (name, heldMs) => write("jobs.takeDuty", name, heldMs),
+    },
+    keys: {
+      add: (key) => write("keys.add", key),
+      find: (id) => read("keys.find", id),
+      list: () => read("keys.list"),
+      revoke: (id) => write("keys.revoke", id),
+      rotate: (id, next, overlapMs) => write("keys.rotate", id, next, overlapMs),
+    },
+    secrets: {
+      put: (secrets) => write("secrets.put", secrets),
+      of: (app, clientId) => read("secrets.of", app, clientId),
+      remove: (app, clientId, name) => write("secrets.remove", app, clientId, name),
+      countByKey: () => read("secrets.countByKey"),
+      keyInForce: () => read("secrets.keyInForce"),
+      bringInForce: (keyId, before) => write("secrets.bringInForce", keyId, before),
+      sealedByOthers: (keyId, after, limit) => read("secrets.sealedByOthers", keyId, after, limit),
+      replace: (before, after) => write("secrets.replace", before, after),
+    },
+    admin: {
+      now: () => read("admin.now"),
+      counts: (limit) => read("admin.counts", limit),
+      apps: (limit) => read("admin.apps", limit),
+      used: (query) => read("admin.used", query),
+      open: (query) => read("admin.open", query),
+      find: (id) => read("admin.find", id),
+      turns: (id, below, limit) => read("admin.turns", id, below, limit),
+      ended: (query) => read("admin.ended", query),
+    },
   };
 }
 
@@ -77,28 +143,17 @@ function started(worker: Worker): Promise<void> {
   });
 }
 
-function proxy<Aggregate extends keyof Ports>(calls: CallQueue, aggregate: Aggregate): Ports[Aggregate] {
-  const methods = Object.keys(METHODS[aggregate]).map((name) => {
-    const method = `${aggregate}.${name}`;
-    return [name, (...parameters: unknown[]) => calls.call(method, parameters)];
-  });
-  return Object.fromEntries(methods) as Ports[Aggregate];
-}
-
-/** A call and the promise that it was answered with. */
+/** A call and the functions that settle its promise. */
 interface Pending {
   readonly call: Call;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
-/**
- * This many calls are sent before the turn of the event loop is over, so that the thread of the store is at work while the loop still
- * reads requests. It commits together whatever has arrived all the same.
- */
+/** So many calls are sent before the turn of the event loop ends, so that the worker starts while the loop still reads requests. */
 const SENT_AT_ONCE = 32;
 
-/** Calls that were made and not answered yet. The worker answers them in their order. */
+/** Unanswered calls. The worker answers them in order. */
 class CallQueue {
   readonly #worker: Worker;
   readonly #clock: Clock;
@@ -117,11 +172,11 @@ class CallQueue {
     worker.on("exit", () => this.#fail(new Error("The thread of the store has ended")));
   }
 
-  call(method: Method, parameters: readonly unknown[]): Promise<unknown> {
+  call(method: Call["method"], writes: boolean, parameters: readonly unknown[]): Promise<unknown> {
     if (this.#end !== null) return Promise.reject(storeClosed(this.#end));
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#unsent.push({ call: { method, at: this.#clock.now(), parameters }, resolve, reject });
+    this.#unsent.push({ call: { method, writes, at: this.#clock.now(), parameters }, resolve, reject });
     if (this.#unsent.length >= SENT_AT_ONCE) this.#send();
     return promise;
   }
@@ -143,7 +198,7 @@ class CallQueue {
       this.#post({ calls: unsent.map(({ call }) => call) });
       for (const pending of unsent) this.#sent.push(pending);
     } catch {
-      // One of them holds what cannot travel, a function for example: the others go without it.
+      // One of them cannot be cloned, because it holds a function for example: the others go without it.
       for (const pending of unsent) this.#sendAlone(pending);
     }
   }
@@ -172,7 +227,7 @@ class CallQueue {
     }
   }
 
-  /** Nothing can be asked any more; what was asked may or may not have been done. */
+  /** Rejects all calls; those that were sent may have been committed. */
   #fail(error: Error): void {
     const ended = this.#end;
     this.#end ??= error;

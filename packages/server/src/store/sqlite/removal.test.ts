@@ -15,7 +15,7 @@ import {
   target,
 } from "../contract/testing/scenario.ts";
 import { openDatabase } from "./database.ts";
-import { prepareHandlers } from "./handlers.ts";
+import { prepareMethods } from "./group-commit.ts";
 import { prepareTransaction } from "./transaction.ts";
 
 describe("the removal of a session", () => {
@@ -43,9 +43,8 @@ describe("the removal of a session", () => {
   }
 
   function run(method: string, ...parameters: unknown[]): unknown {
-    return prepareHandlers(database, prepareTransaction(database))
-      .get(method)
-      ?.run({ method, at: 1000, parameters });
+    const methods = prepareMethods(database, prepareTransaction(database));
+    return methods.get(method)?.(1000, ...(parameters as never[]));
   }
 
   function execute(command: SessionCommand): unknown {

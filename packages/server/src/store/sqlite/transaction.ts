@@ -1,4 +1,4 @@
-// One command from beginning to end in the transaction that is under way: read, decide, write, answer.
+// Runs one command in the current transaction: read, decide, write, answer.
 
 import type { DatabaseSync } from "node:sqlite";
 import {
@@ -15,7 +15,6 @@ import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { prepareDraftWriter } from "./draft-writer.ts";
 import { prepareFacts, type Facts } from "./facts.ts";
 import { prepare } from "./statement.ts";
-import { prepareSequence, type Sequence } from "./sequence.ts";
 
 export interface Transaction {
   readonly facts: Facts;
@@ -41,7 +40,7 @@ interface Decided extends Decision {
 export function prepareTransaction(database: DatabaseSync, isAlone = false): Transaction {
   const facts = prepareFacts(database);
   const write = prepareDraftWriter(database);
-  const keys = prepareSequence(database, "session_key");
+  const keys = prepareSessionKeys(database);
   const decide = prepareDecision(database, { facts, keys, isAlone });
   const dropped = ({ outcome, disposition, before, session }: Decided, load: boolean) => {
     const loaded = load && before !== null && disposition === "void" ? facts.load(before) : null;
@@ -80,7 +79,7 @@ export function prepareTransaction(database: DatabaseSync, isAlone = false): Tra
 
 function prepareDecision(
   database: DatabaseSync,
-  { facts, keys, isAlone }: { readonly facts: Facts; readonly keys: Sequence; readonly isAlone: boolean },
+  { facts, keys, isAlone }: { readonly facts: Facts; readonly keys: SessionKeys; readonly isAlone: boolean },
 ): (at: number, command: SessionCommand, birth: SessionBirth | null) => Decided | null {
   // One by one and in order: an owner stops when it sees a higher epoch than its own.
   const nextEpoch = prepare<[], { readonly value: number }>(
@@ -120,5 +119,39 @@ function createdIn({ session, addedMessages, systemEvents }: SessionDraft): Stor
     systemEvents: systemEvents.slice(-SYSTEM_EVENTS_SHOWN),
     pendingActions: [],
     checkpointed: "",
+  };
+}
+
+/** Keys are taken from the database this many at a time; those that a process does not use are never used. */
+const KEY_BLOCK = 256;
+
+interface SessionKeys {
+  /** Returns a key that no process has taken before. Must be called in a write transaction. */
+  take(): number;
+  /** Must be called after a rollback, which may have undone the taking of the current block. */
+  undone(): void;
+}
+
+export function prepareSessionKeys(database: DatabaseSync): SessionKeys {
+  const takeBlock = prepare<[number, string], { readonly value: number }>(
+    database,
+    "UPDATE sequences SET value = value + ? WHERE name = ? RETURNING value",
+  );
+  let left = 0;
+  let end = 0;
+  return {
+    take: () => {
+      if (left === 0) {
+        const row = takeBlock.get(KEY_BLOCK, "session_key");
+        if (row === undefined) throw new Error("The sequence session_key is missing from the database");
+        end = row.value;
+        left = KEY_BLOCK;
+      }
+      left -= 1;
+      return end - left;
+    },
+    undone: () => {
+      left = 0;
+    },
   };
 }

@@ -1,16 +1,14 @@
-// The thread that owns the database: it takes every call that waits, commits them together, and answers.
+// The thread that owns the database: it takes all waiting calls, commits them together, and answers.
 
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
 import type { Call, FromWorker, ToWorker, WorkerOptions } from "./calls.ts";
 import { createDirectory, inDirectory } from "./data-directory.ts";
 import { openDatabase } from "./database.ts";
-import { prepareCommit } from "./group-commit.ts";
-import { prepareHandlers } from "./handlers.ts";
+import { prepareCommit, prepareMethods } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { prepareTransaction } from "./transaction.ts";
-import { prepareWalCheckpoint } from "./wal-checkpoint.ts";
-import { prepareWalErasure } from "./wal-erasure.ts";
+import { prepareWal } from "./wal.ts";
 
 if (parentPort === null) throw new Error("worker.ts is started by open.ts, as a worker thread");
 start(parentPort, workerData as WorkerOptions);
@@ -33,13 +31,12 @@ function serve(port: MessagePort, options: WorkerOptions): void {
     return { database: openOrRelease(directory, openedAt, lock), lock };
   });
   const transaction = prepareTransaction(database, isAlone);
-  const commit = prepareCommit(database, prepareHandlers(database, transaction), () => transaction.undone());
-  const checkpoint = prepareWalCheckpoint(database);
+  const commit = prepareCommit(database, transaction, prepareMethods(database, transaction));
   const fail = (error: unknown): void => {
     tell(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
     port.close();
   };
-  const erasure = prepareWalErasure(database, fail);
+  const wal = prepareWal(database, fail);
 
   port.on("message", (first: ToWorker) => {
     const { calls, close } = drain(port, first);
@@ -47,10 +44,9 @@ function serve(port: MessagePort, options: WorkerOptions): void {
       if (calls.length > 0) {
         const outcomes = commit(calls);
         tell(port, { kind: "outcomes", outcomes });
-        checkpoint(outcomes);
-        erasure.after(calls, outcomes);
+        wal.after(calls, outcomes);
       }
-      if (close) erasure.finish();
+      if (close) wal.finish();
     } catch (error) {
       fail(error);
       return;
@@ -63,7 +59,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
   });
 }
 
-/** Whoever is refused leaves the directory to others at once, not when the thread has ended. */
+/** Releases the directory at once if the database cannot be opened, not only when the thread has ended. */
 function openOrRelease(directory: string | null, at: number, lock: { release(): void } | null): DatabaseSync {
   try {
     return openDatabase(directory, at);
@@ -73,7 +69,7 @@ function openOrRelease(directory: string | null, at: number, lock: { release(): 
   }
 }
 
-/** Everything that waits, with what has just arrived. */
+/** Takes all waiting messages, after the first one. */
 function drain(
   port: MessagePort,
   first: ToWorker,
