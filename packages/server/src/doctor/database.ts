@@ -6,7 +6,7 @@ import {
   Connections,
 } from "../store/postgres/connections.ts";
 import { inspectPostgres, type PostgresInspection } from "../store/postgres/inspection.ts";
-import { MAY_CREATE_MEND } from "../store/postgres/start-refusal.ts";
+import { MAY_CREATE_MEND } from "../store/postgres/server-check.ts";
 import { inspectSqlite } from "../store/sqlite/inspection.ts";
 import { send } from "../store/postgres/statement.ts";
 import { broken, failed, type Finding, ok, schemaFinding, warning } from "./finding.ts";

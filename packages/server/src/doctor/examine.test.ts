@@ -12,7 +12,7 @@ import type { Environment } from "../config/secret-variable.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { UNFINISHED_MOVE } from "../store/migrations.ts";
 import { openPostgresStore } from "../store/postgres/open.ts";
-import { refusingToStart } from "../store/postgres/start-refusal.ts";
+import { refusingToStart } from "../store/postgres/server-check.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { spaceFinding } from "./examine.ts";

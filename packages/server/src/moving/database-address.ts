@@ -3,8 +3,8 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
-import { databaseIdentity } from "../store/postgres/identity.ts";
-import { refusingToStart } from "../store/postgres/start-refusal.ts";
+import { databaseIdentity } from "../store/postgres/inspection.ts";
+import { refusingToStart } from "../store/postgres/server-check.ts";
 import { withPostgresTables } from "../store/postgres/tables.ts";
 import { withSqliteTables } from "../store/sqlite/tables.ts";
 

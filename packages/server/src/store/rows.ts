@@ -3,6 +3,8 @@
 
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
+import type { AppKeyRecord } from "../core/ports/driven/key-store.ts";
+import type { SealedSecret } from "../core/ports/driven/secret-store.ts";
 import type { SessionUse } from "../core/ports/driven/session-store.ts";
 import { isEmptySession, type SessionRecord } from "../core/session.ts";
 import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
@@ -143,9 +145,69 @@ export function toSessionUse(row: SessionRow, at: number): SessionUse {
 }
 
 /** When cleanup removes an unused session: 0 soon (it is empty), 1 after a long time (no wallet), 2 never. */
-export function retentionOf(session: SessionRecord): 0 | 1 | 2 {
+function retentionOf(session: SessionRecord): 0 | 1 | 2 {
   if (isEmptySession(session)) return 0;
   return session.publicKey === null ? 1 : 2;
+}
+
+/** The columns of a session that commands change. */
+export const CHANGING_COLUMNS = [
+  "app",
+  "title",
+  "title_source",
+  "status",
+  "model",
+  "model_chosen",
+  "model_app",
+  "utility_model",
+  "public_key",
+  "user_state",
+  "pinned",
+  "head",
+  "message_count",
+  "turn_count",
+  "message_bytes",
+  "event_bytes",
+  "epoch",
+  "updated_at",
+  "used_at",
+  "retention",
+] as const;
+
+export type ChangingColumn = (typeof CHANGING_COLUMNS)[number];
+
+/** The values of `CHANGING_COLUMNS`, in their order. `at`: when it was used, in milliseconds since the Unix epoch. */
+export function changingCells(session: SessionRecord, at: number) {
+  return [
+    session.app,
+    session.title,
+    session.titleSource,
+    session.status,
+    session.model,
+    session.modelChosen ? 1 : 0,
+    session.modelApp,
+    session.utilityModel,
+    session.publicKey,
+    session.userState === null ? null : JSON.stringify(session.userState),
+    session.pinned ? 1 : 0,
+    session.head,
+    session.messageCount,
+    session.turnCount,
+    session.messageBytes,
+    session.eventBytes,
+    session.epoch,
+    session.updatedAt,
+    at,
+    retentionOf(session),
+  ] as const;
+}
+
+/** The columns that a session keeps from its beginning. */
+export const LASTING_COLUMNS = ["key", "id", "spelling", "life", "created_at"] as const;
+
+/** The values of `LASTING_COLUMNS`, in their order. */
+export function lastingCells({ key, id, spelling, life, createdAt }: SessionRecord) {
+  return [key, id, spelling === id ? null : spelling, life, createdAt] as const;
 }
 
 export function toMessage(row: MessageRow): MessageRecord {
@@ -253,3 +315,37 @@ export const TABLES_OF_SESSIONS = [
   "title_jobs",
   "actions",
 ] as const;
+
+export interface KeyRow {
+  readonly id: string;
+  readonly name: string | null;
+  readonly apps: string;
+  readonly digest: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+}
+
+export function toKey(row: KeyRow): AppKeyRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
+    digest: row.digest,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+export interface SecretRow {
+  readonly app: string;
+  readonly client_id: string;
+  readonly name: string;
+  readonly key_id: string;
+  readonly sealed: string;
+}
+
+export function toSecret({ app, client_id, name, key_id, sealed }: SecretRow): SealedSecret {
+  return { app, clientId: client_id, name, keyId: key_id, sealed };
+}

@@ -83,7 +83,7 @@ async function openStore(
   }
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
     import("../store/postgres/open.ts"),
-    import("../store/postgres/start-refusal.ts"),
+    import("../store/postgres/server-check.ts"),
   ]);
   return await refusingToStart(() => openPostgresStore({ url: databaseUrl, connections: 2 }));
 }

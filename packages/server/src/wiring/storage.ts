@@ -74,7 +74,7 @@ async function openShared(
 ): Promise<Storage> {
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
     import("../store/postgres/open.ts"),
-    import("../store/postgres/start-refusal.ts"),
+    import("../store/postgres/server-check.ts"),
   ]);
   const store = await refusingToStart(() => openPostgresStore({ url }));
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
@@ -100,7 +100,7 @@ async function openTransport(
   }
   const [{ NatsTransport }, { databaseIdentity }] = await Promise.all([
     import("../bus/nats-transport.ts"),
-    import("../store/postgres/identity.ts"),
+    import("../store/postgres/inspection.ts"),
   ]);
   // Clusters may share NATS servers; the database identifies a cluster.
   return new NatsTransport({ url: natsUrl, namespace: await databaseIdentity(databaseUrl), ...shared });

@@ -5,14 +5,6 @@
 import { needsOf, sessionOf } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { storeClosed, storeUnavailable } from "../unavailable.ts";
-import {
-  changesAtHead,
-  outcomeOf,
-  type Asked,
-  type HeadChanges,
-  type Subject,
-  type Task,
-} from "./call-subject.ts";
 import { ofSession, PASSED_OVER, type Calls } from "./calls.ts";
 import { CommitLanes } from "./commit-lanes.ts";
 import type { Connections } from "./connections.ts";
@@ -23,6 +15,33 @@ import type { Patience } from "./session-locks.ts";
 
 /** Milliseconds until a call that was passed over is tried again. */
 const PAUSE_MS = 25;
+
+type Asked =
+  | { readonly kind: "change"; readonly change: Change }
+  | { readonly kind: "alone"; readonly run: (patience: Patience) => Promise<unknown> }
+  | { readonly kind: "read"; readonly run: () => Promise<unknown> };
+
+type Task = Asked & {
+  /** When somebody was first found to hold its session, in milliseconds of the monotonic clock. */
+  heldSince: number | null;
+  resolve(value: never): void;
+  reject(error: unknown): void;
+};
+
+/** While it is busy, calls that come wait; while it is read, those that change it. */
+interface Subject {
+  readonly name: string;
+  readonly waiting: Task[];
+  isBusy: boolean;
+  /** Reads that are under way. */
+  reads: number;
+}
+
+/** Changes of one subject that travel together. */
+interface HeadChanges {
+  readonly tasks: readonly Task[];
+  readonly changes: readonly Change[];
+}
 
 export interface CallQueueOptions {
   readonly connections: Connections;
@@ -251,4 +270,25 @@ export class CallQueue implements Calls {
   #settleEnd(): void {
     if (this.#end !== null && this.#underWay === 0) this.#drained.resolve();
   }
+}
+
+/** Takes the changes that come next, up to one that may end the session: the next incarnation begins in a transaction of its own. */
+function changesAtHead(subject: Subject): HeadChanges {
+  const tasks: Task[] = [];
+  const changes: Change[] = [];
+  for (let [head] = subject.waiting; head?.kind === "change"; [head] = subject.waiting) {
+    tasks.push(head);
+    changes.push(head.change);
+    subject.waiting.shift();
+    if (head.change.needs.removal === true) break;
+  }
+  return { tasks, changes };
+}
+
+/** How a call ends; never rejects. */
+function outcomeOf(running: Promise<unknown>): Promise<Outcome> {
+  return running.then(
+    (value): Outcome => (value === PASSED_OVER ? PASSED_OVER : { value }),
+    (error: unknown): Outcome => ({ error }),
+  );
 }

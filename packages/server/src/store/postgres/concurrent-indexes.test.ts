@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { splitMigration } from "./concurrent-indexes.ts";
+import { splitMigration } from "./migrate.ts";
 
 describe("a migration in two parts", () => {
   it("has the indexes that are built concurrently behind all the rest", () => {

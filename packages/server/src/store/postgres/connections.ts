@@ -3,8 +3,7 @@
 import { Pool, types } from "pg";
 import { commit, readBack, type TransactionName } from "./commit.ts";
 import { concernsAll, connectionLost } from "./failures.ts";
-import { send, type Connection } from "./statement.ts";
-import { together } from "./together.ts";
+import { send, together, type Connection } from "./statement.ts";
 
 export type { Connection } from "./statement.ts";
 

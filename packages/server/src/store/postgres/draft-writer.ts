@@ -5,15 +5,62 @@ import type { MessageRecord } from "../../core/message.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import type { TurnRecord } from "../../core/turn.ts";
-import { listText, usageText } from "../rows.ts";
-import { prepareDelete, prepareInsert, prepareUpdate, type Row, type Write } from "./bulk.ts";
+import {
+  changingCells,
+  lastingCells,
+  listText,
+  TABLES_OF_SESSIONS,
+  usageText,
+  type ChangingColumn,
+} from "../rows.ts";
+import { prepareDelete, prepareInsert, prepareUpdate, type Columns, type Row, type Write } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
+import type { Connection } from "./connections.ts";
 import { cutLogs } from "./event-log.ts";
-import { removeSessions } from "./removal.ts";
-import { writesOfSessions } from "./session-writer.ts";
-import { together } from "./together.ts";
+import type { SessionState } from "./session-state.ts";
+import { prepare, together } from "./statement.ts";
 
 const PLACE = { session_key: "bigint", number: "bigint" } as const;
+
+/** In the order of their cells. */
+const SESSION = {
+  app: "text",
+  title: "text",
+  title_source: "text",
+  status: "text",
+  model: "text",
+  model_chosen: "smallint",
+  model_app: "text",
+  utility_model: "text",
+  public_key: "text",
+  user_state: "text",
+  pinned: "smallint",
+  head: "bigint",
+  message_count: "bigint",
+  turn_count: "bigint",
+  message_bytes: "bigint",
+  event_bytes: "bigint",
+  epoch: "bigint",
+  updated_at: "bigint",
+  used_at: "bigint",
+  retention: "smallint",
+} as const satisfies Record<ChangingColumn, Columns[string]>;
+
+const insertSessions = prepareInsert("sessions", {
+  ...SESSION,
+  key: "bigint",
+  id: "text",
+  spelling: "text",
+  life: "text",
+  created_at: "bigint",
+});
+const updateSessions = prepareUpdate("sessions", SESSION, { key: "bigint" });
+const noteUses = prepareUpdate("sessions", { used_at: "bigint" }, { key: "bigint" });
+const removals = TABLES_OF_SESSIONS.map(
+  (table): string => `DELETE FROM ${table} WHERE session_key = ANY($1::bigint[])`,
+)
+  .concat("DELETE FROM sessions WHERE key = ANY($1::bigint[])")
+  .map((text) => prepare<[readonly number[]]>(text));
 
 const MESSAGE = { status: "text", tool_calls: "text", tool_results: "text", content: "text" } as const;
 const insertMessages = prepareInsert("messages", {
@@ -164,6 +211,35 @@ function writesOf(changes: Changes): readonly Write[] {
     // Last: what earlier commands of this transaction wrote of these sessions goes with them.
     (connection) => removeSessions(connection, [...changes.removed]),
   ];
+}
+
+/** Writes sessions as they are after a transaction, with the time of their last use. */
+function writesOfSessions(
+  used: readonly { readonly state: SessionState; readonly at: number }[],
+): readonly Write[] {
+  const born = used.filter(({ state }) => state.before === null);
+  const changed = used.filter(({ state }) => state.before !== null && state.before !== state.session);
+  const unchanged = used.filter(({ state }) => state.before === state.session);
+  return [
+    insertSessions(
+      inOrder(born).map(({ state: { session }, at }) => [
+        ...changingCells(session, at),
+        ...lastingCells(session),
+      ]),
+    ),
+    updateSessions(changed.map(({ state: { session }, at }) => [...changingCells(session, at), session.key])),
+    noteUses(unchanged.map(({ state: { session }, at }) => [at, session.key])),
+  ];
+}
+
+/** Sorted by id, so that two nodes that create the same sessions cannot deadlock. */
+function inOrder<Used extends { readonly state: SessionState }>(used: readonly Used[]): readonly Used[] {
+  return used.toSorted((left, right) => (left.state.session.id < right.state.session.id ? -1 : 1));
+}
+
+/** Removes everything of the sessions with these keys, which must be locked: one indexed delete per table. */
+export async function removeSessions(connection: Connection, keys: readonly number[]): Promise<void> {
+  if (keys.length > 0) await together(removals.map((removal) => removal.run(connection, keys)));
 }
 
 function writesOfDuties(changes: Changes): readonly Write[] {

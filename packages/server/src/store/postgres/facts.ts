@@ -17,9 +17,8 @@ import {
 } from "../rows.ts";
 import type { Connection } from "./connections.ts";
 import { SessionState } from "./session-state.ts";
-import { prepare, type Statement } from "./statement.ts";
+import { prepare, together, type Statement } from "./statement.ts";
 import { ACTION, MESSAGE, TURN, of } from "./columns.ts";
-import { together } from "./together.ts";
 
 /** What the commands of a transaction need, by session id. */
 export type NeedsOfSessions = ReadonlyMap<string, readonly Needs[]>;

@@ -7,8 +7,7 @@ import { answerOf } from "./failures.ts";
 import { byKey, Gathered, type Answered } from "./gathered.ts";
 import { repeated } from "./group-commit.ts";
 import { timeGiven } from "./numbers.ts";
-import { prepare, send } from "./statement.ts";
-import { together } from "./together.ts";
+import { prepare, send, together } from "./statement.ts";
 
 interface Hold {
   readonly key: string;

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
 import { readMigrations, type Migration } from "../migrations.ts";
-import { splitMigration } from "./concurrent-indexes.ts";
+import { splitMigration } from "./migrate.ts";
 import { Connections } from "./connections.ts";
 import { migrate } from "./migrate.ts";
 

@@ -4,7 +4,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseError, type QueryConfig } from "pg";
 import { refuseNewerSchema, type Migration } from "../migrations.ts";
-import { splitMigration, type ConcurrentIndex } from "./concurrent-indexes.ts";
 import type { Connection, Connections } from "./connections.ts";
 
 /** Whoever migrates holds this lock: any number that nobody else uses in the database. */
@@ -129,4 +128,26 @@ async function currentVersion(connection: Connection): Promise<number> {
     "SELECT max(version) AS version FROM schema_migrations",
   );
   return rows[0]?.version ?? 0;
+}
+
+interface ConcurrentIndex {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** A migration in two parts: what is one transaction, and the indexes that are built behind it. */
+interface SplitMigration {
+  readonly transaction: string;
+  readonly indexes: readonly ConcurrentIndex[];
+}
+
+const CONCURRENTLY = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) [^;]+;/gm;
+
+/** Such a statement begins at the beginning of a line and has no semicolon within; any other one fails in the transaction. */
+export function splitMigration(sql: string): SplitMigration {
+  const indexes = Array.from(sql.matchAll(CONCURRENTLY), ([statement, name = ""]) => ({
+    name,
+    sql: statement,
+  }));
+  return { transaction: sql.replaceAll(CONCURRENTLY, ""), indexes };
 }

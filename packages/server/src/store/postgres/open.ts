@@ -18,7 +18,6 @@ import {
   type ConnectionOptions,
 } from "./connections.ts";
 import { eventsOf } from "./events.ts";
-import { executeWithoutWriting } from "./full-disk.ts";
 import { jobsOf } from "./jobs.ts";
 import { keysOf } from "./keys.ts";
 import { migrate } from "./migrate.ts";
@@ -27,6 +26,7 @@ import { executeEachWith } from "./selections.ts";
 import { checkServer } from "./server-check.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
+import { executeWithoutWriting } from "./transaction.ts";
 import { turnsOf } from "./turns.ts";
 
 export interface PostgresStoreOptions extends ConnectionOptions {

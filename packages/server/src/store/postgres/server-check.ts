@@ -1,6 +1,8 @@
-// Whether a server can be trusted with what this service keeps.
+// Why a process cannot start on a database: no connection, missing privileges, or a server that this service must not trust with its data.
 
+import { DatabaseError } from "pg";
 import type { Connections } from "./connections.ts";
+import { connectionLost } from "./failures.ts";
 import { prepare } from "./statement.ts";
 
 /** PostgreSQL 15, as `server_version_num`. */
@@ -19,7 +21,7 @@ const server = prepare<
      current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS synchronous_commit`,
 );
 
-/** Answers the version's name. Rejects with a sentence for the person who started the process. */
+/** Returns the version's name. Rejects, with a message for the person who started the process, if the server must not be used. */
 export async function checkServer(connections: Pick<Connections, "use">): Promise<string> {
   const found = await connections.use((connection) => server.get(connection));
   if (found === undefined) throw new Error("The database does not say which version it is");
@@ -38,4 +40,41 @@ export async function checkServer(connections: Pick<Connections, "use">): Promis
     );
   }
   return found.name;
+}
+
+/** Invalid authorization, wrong password, no such database, not taking connections (postgresql.org/docs/current/errcodes-appendix.html). */
+const REFUSALS: ReadonlySet<string> = new Set(["28000", "28P01", "3D000", "53300", "57P03"]);
+
+/** `insufficient_privilege`. */
+const NOT_ALLOWED = "42501";
+/** Since version 15 only its owner may create tables in a new database. */
+export const MAY_CREATE_MEND =
+  "Make this user the owner of the database (ALTER DATABASE … OWNER TO …), or let it make tables there (GRANT CREATE ON SCHEMA public TO …).";
+
+const LOST = connectionLost(null).name;
+
+/** Runs `open`. Errors that keep it from the database are rethrown with a message that says what to do. */
+export async function refusingToStart<Result>(open: () => Promise<Result>): Promise<Result> {
+  try {
+    return await open();
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === NOT_ALLOWED) {
+      throw new Error(`The database does not let its user: ${reasonOf(error)}. ${MAY_CREATE_MEND}`, {
+        cause: error,
+      });
+    }
+    const isRefusal = error instanceof DatabaseError && REFUSALS.has(error.code ?? "");
+    if (!(error instanceof Error) || (error.name !== LOST && !isRefusal)) throw error;
+    throw new Error(
+      `The database cannot be reached: ${reasonOf(isRefusal ? error : (error.cause ?? error))}. ` +
+        "See that it runs, that COLLOQUY_DATABASE_URL is right, and that this machine may connect (pg_hba.conf).",
+      { cause: error },
+    );
+  }
+}
+
+/** The error for a name with several addresses has no message of its own. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(reasonOf).join("; ");
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
 }

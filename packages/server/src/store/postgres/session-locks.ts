@@ -4,8 +4,7 @@
 import type { SessionRow } from "../rows.ts";
 import { SESSION } from "./columns.ts";
 import type { Connection } from "./connections.ts";
-import { prepare } from "./statement.ts";
-import { together } from "./together.ts";
+import { prepare, together } from "./statement.ts";
 
 export type SoughtSessions = { readonly ids: readonly string[] } | { readonly keys: readonly number[] };
 

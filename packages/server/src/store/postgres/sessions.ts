@@ -7,11 +7,10 @@ import {
   type ThreadQuery,
 } from "../../core/ports/driven/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
-import { MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
+import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
-import { expireSessions } from "./expiry.ts";
-import { countSizesWith } from "./sizes.ts";
+import { removeSessions } from "./draft-writer.ts";
 import { prepare } from "./statement.ts";
 import { MESSAGE, of, SESSION } from "./columns.ts";
 import type { Connection } from "./connections.ts";
@@ -162,5 +161,82 @@ function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "message
         const rows = await messagesAfter.all(connection, key, position, limit, MESSAGE_PORTION_BYTES);
         return rows.map(toMessage);
       }),
+  };
+}
+
+interface LifeRow {
+  readonly key: number;
+  readonly id: string;
+  readonly life: string;
+}
+
+// SKIP LOCKED: a held session is in use.
+const PORTION = "AND status <> 'processing' ORDER BY used_at, key LIMIT $3 FOR UPDATE SKIP LOCKED";
+const ofDefault = prepare<[number, number, number], LifeRow>(
+  `SELECT key, id, life FROM sessions
+   WHERE retention < 2 AND coalesce(app, 'default') = 'default' AND retention = $1 AND used_at < $2 ${PORTION}`,
+);
+const ofApp = prepare<[number, number, number, string], LifeRow>(
+  `SELECT key, id, life FROM sessions
+   WHERE retention < 2 AND app <> 'default' AND app = $4 AND retention = $1 AND used_at < $2 ${PORTION}`,
+);
+// One look into the index for each App, however many sessions it has.
+const otherApps = prepare<[], { readonly app: string }>(
+  `WITH RECURSIVE apps (app) AS (
+     (SELECT app FROM sessions WHERE retention < 2 AND app <> 'default' ORDER BY app LIMIT 1)
+     UNION ALL
+     SELECT (SELECT s.app FROM sessions AS s WHERE s.retention < 2 AND s.app <> 'default' AND s.app > apps.app
+             ORDER BY s.app LIMIT 1)
+     FROM apps WHERE apps.app IS NOT NULL
+   )
+   SELECT app FROM apps WHERE app IS NOT NULL`,
+);
+
+async function expireSessions(
+  connection: Connection,
+  { byApp = {}, limit, ...others }: Parameters<SessionStore["expire"]>[0],
+): Promise<Awaited<ReturnType<SessionStore["expire"]>>> {
+  const times = new Map(Object.entries(byApp));
+  const ended: LifeRow[] = [];
+  const end = async (app: string | null): Promise<void> => {
+    const { emptyBefore, unboundBefore } = (app === null ? null : times.get(app)) ?? others;
+    const find = (retention: number, before: number): Promise<LifeRow[]> => {
+      const left = limit - ended.length;
+      return app === null
+        ? ofDefault.all(connection, retention, before, left)
+        : ofApp.all(connection, retention, before, left, app);
+    };
+    // An empty session goes at whichever time comes first, with a wallet or without.
+    ended.push(...(await find(0, Math.max(emptyBefore, unboundBefore))));
+    ended.push(...(await find(1, unboundBefore)));
+  };
+  await end(null);
+  for (const { app } of await otherApps.all(connection)) await end(app);
+  await removeSessions(
+    connection,
+    ended.map(({ key }) => key),
+  );
+  return ended.map(({ id, life }) => ({ id, life }));
+}
+
+// SKIP LOCKED: never wait for a session that is in use; the next cleanup finds it again.
+const lockUncounted = prepare<[number, number], { readonly key: number }>(
+  `SELECT key FROM sessions WHERE message_bytes IS NULL AND key > $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED`,
+);
+// A statement of its own, which sees everything that was committed before the locks were taken.
+const countSizes = prepare<[readonly number[]]>(`${COUNT_SIZES} = ANY($1::bigint[])`);
+
+function countSizesWith(calls: Calls): SessionStore["countSizes"] {
+  // The last counted key: the index keeps entries of counted sessions until a vacuum, which no call may read again.
+  let position = 0;
+  return async (limit) => {
+    const keys = await calls.alone("sizes", async (connection) => {
+      const rows = await lockUncounted.all(connection, position, limit);
+      const keys = rows.map(({ key }) => key);
+      if (keys.length > 0) await countSizes.run(connection, keys);
+      return keys;
+    });
+    position = keys.length < limit ? 0 : (keys.at(-1) ?? 0);
+    return keys.length;
   };
 }

@@ -71,3 +71,15 @@ export function prepare<Parameters extends readonly Value[], Row = never>(
     run: async (connection, ...parameters) => (await query(connection, parameters)).rowCount ?? 0,
   };
 }
+
+/**
+ * Waits for statements sent together in one transaction. When one fails, those behind it fail because of that: rejects with the first
+ * error, once all have ended.
+ */
+export async function together<Statements extends readonly unknown[] | []>(
+  statements: Statements,
+): Promise<{ -readonly [Index in keyof Statements]: Awaited<Statements[Index]> }> {
+  const settled = await Promise.allSettled(statements);
+  for (const one of settled) if (one.status === "rejected") throw one.reason;
+  return await Promise.all(statements);
+}

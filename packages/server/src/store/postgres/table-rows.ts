@@ -1,12 +1,80 @@
-// Rows of whatever table, read and written.
+// Tables of a database and their rows, for moving data between stores.
 
-import type { Extract, Table, TableRow, TableWriter } from "../../core/ports/driven/table-store.ts";
-import { prepareInsert, type WriteRows } from "./bulk.ts";
+import type {
+  Column,
+  Extract,
+  MoveNote,
+  Table,
+  TableRow,
+  TableWriter,
+} from "../../core/ports/driven/table-store.ts";
+import { UNFINISHED_MOVE } from "../migrations.ts";
+import { prepareInsert, type Columns, type WriteRows } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
-import { readMoveNote, writeMoveNote } from "./move-note.ts";
 import { connectionLost } from "./failures.ts";
-import { tablesOf } from "./schema.ts";
-import { prepare } from "./statement.ts";
+import { prepare, send } from "./statement.ts";
+
+/** Tables of the store itself, which the other adapter has in another form or not at all. */
+const BOOKKEEPING = ["schema_migrations", "probes", "moves"];
+
+type Type = Columns[string];
+type TypedColumn = Column & { readonly type: Type };
+
+/** A table with the types that PostgreSQL has for its columns. */
+interface TypedTable extends Table {
+  readonly columns: readonly TypedColumn[];
+}
+
+const KINDS: Readonly<Record<Type, Column["kind"]>> = {
+  bigint: "number",
+  integer: "number",
+  smallint: "number",
+  text: "text",
+};
+
+// Unlogged tables lose their rows in a crash, so nothing in them is worth moving.
+const columns = prepare<
+  [readonly string[]],
+  {
+    readonly table: string;
+    readonly column: string;
+    readonly type: string;
+    readonly required: boolean;
+    readonly place_in_key: number | null;
+  }
+>(
+  `SELECT c.relname AS "table", a.attname AS "column", format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull AS required,
+     array_position(i.indkey::smallint[], a.attnum) AS place_in_key
+   FROM pg_class c
+   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+   LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relpersistence = 'p' AND c.relname <> ALL ($1::text[])
+   ORDER BY c.relname COLLATE "C", a.attnum`,
+);
+
+/** The durable tables as the database describes them, by name. */
+export async function tablesOf(connection: Connection): Promise<readonly TypedTable[]> {
+  const found = Map.groupBy(await columns.all(connection, BOOKKEEPING), ({ table }) => table);
+  return [...found].map(([name, ofTable]) => ({
+    name,
+    columns: ofTable.map(({ column, type, required }): TypedColumn => {
+      if (!isKnown(type)) throw unknownType(name, column, type);
+      return { name: column, kind: KINDS[type], isOptional: !required, type };
+    }),
+    key: ofTable
+      .flatMap(({ column, place_in_key }) => (place_in_key === null ? [] : [{ column, place_in_key }]))
+      .toSorted((left, right) => left.place_in_key - right.place_in_key)
+      .map(({ column }) => column),
+  }));
+}
+
+function isKnown(type: string): type is Type {
+  return type in KINDS;
+}
+
+function unknownType(table: string, column: string, type: string): Error {
+  return new Error(`The column ${column} of the table ${table} has the type ${type}, which cannot be moved`);
+}
 
 /** A sequence of this adapter is called as the number that it gives out, in the plural. */
 const sequences = prepare<[], { readonly name: string; readonly value: number }>(
@@ -21,7 +89,7 @@ const raise = prepare<[string, number]>(
 );
 const take = prepare<[string], { readonly value: number }>("SELECT nextval($1::text || 's') AS value");
 
-/** Everything is to be called in a transaction. */
+/** All methods must be called in a transaction. */
 export function tableRowsOf(connection: Connection): TableWriter {
   const inserts = new Map<string, WriteRows>();
   const insertInto = async (table: Table): Promise<WriteRows> => {
@@ -101,4 +169,46 @@ function valuesOf({ after, where }: Extract): TableRow {
 
 function quoted(name: string): string {
   return `"${name}"`;
+}
+
+const known = prepare<[string], { readonly known: boolean }>("SELECT to_regclass($1) IS NOT NULL AS known");
+const closed = prepare<[number]>("SELECT 1 FROM schema_migrations WHERE version = $1");
+const note = prepare<[], { readonly note: string }>("SELECT note FROM moves");
+const write = prepare<[string]>(
+  "INSERT INTO moves (one, note) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET note = excluded.note",
+);
+const close = prepare<[number]>(
+  "INSERT INTO schema_migrations (version, name, applied_at) VALUES ($1, 'unfinished move', 0) ON CONFLICT (version) DO NOTHING",
+);
+const open = prepare<[number]>("DELETE FROM schema_migrations WHERE version = $1");
+
+/** Works on an empty database too. */
+export async function isMoveUnfinished(connection: Connection): Promise<boolean> {
+  return (await has(connection, "schema_migrations")) && (await isClosed(connection));
+}
+
+/** The note of a move into this database. Its table is created by the first move, not by a migration: most databases have none. */
+async function readMoveNote(connection: Connection): Promise<MoveNote | null> {
+  if (!(await has(connection, "moves"))) return null;
+  const row = await note.get(connection);
+  return row === undefined ? null : { isFinished: !(await isClosed(connection)), text: row.note };
+}
+
+async function writeMoveNote(connection: Connection, { isFinished, text }: MoveNote): Promise<void> {
+  if (!(await has(connection, "moves"))) {
+    await send(
+      connection,
+      "CREATE TABLE moves (one smallint PRIMARY KEY CHECK (one = 1), note text NOT NULL)",
+    );
+  }
+  await write.run(connection, text);
+  await (isFinished ? open : close).run(connection, UNFINISHED_MOVE);
+}
+
+async function isClosed(connection: Connection): Promise<boolean> {
+  return (await closed.get(connection, UNFINISHED_MOVE)) !== undefined;
+}
+
+async function has(connection: Connection, table: string): Promise<boolean> {
+  return (await known.get(connection, table))?.known === true;
 }

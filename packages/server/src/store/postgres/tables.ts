@@ -12,11 +12,9 @@ import type {
 import { readMigrations } from "../migrations.ts";
 import { Connections, type Connection } from "./connections.ts";
 import { migrate } from "./migrate.ts";
-import { isMoveUnfinished } from "./move-note.ts";
-import { tablesOf } from "./schema.ts";
 import { checkServer } from "./server-check.ts";
 import { prepare, send } from "./statement.ts";
-import { tableRowsOf } from "./table-rows.ts";
+import { isMoveUnfinished, tableRowsOf, tablesOf } from "./table-rows.ts";
 
 export interface PostgresTablesOptions {
   /** As PostgreSQL writes it: `postgres://user:password@host:port/database`. */

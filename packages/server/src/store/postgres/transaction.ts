@@ -1,18 +1,23 @@
 // One transaction from beginning to end: lock the sessions, read the facts that its commands need, decide command by command, write everything
 // at once.
 
-import { decideCommand, sessionOf, type Decision, type SessionCommand } from "../../core/commands/index.ts";
+import { decideCommand, needsOf, sessionOf, type Decision } from "../../core/commands/decide-command.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
+import { Unavailable } from "../../core/errors.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth } from "../../core/session.ts";
+import type { SessionRow } from "../rows.ts";
+import { ofSession, type Calls } from "./calls.ts";
 import { Changes } from "./changes.ts";
+import { SESSION } from "./columns.ts";
 import type { TransactionName } from "./commit.ts";
 import type { Connection } from "./connections.ts";
 import { readFacts, statesOf, type NeedsOfSessions } from "./facts.ts";
 import { takeNumbers, type Numbers } from "./numbers.ts";
 import { lockOrBegin, type Patience } from "./session-locks.ts";
 import { SessionState } from "./session-state.ts";
-import { together } from "./together.ts";
+import { prepare, together } from "./statement.ts";
 
 /** Which sessions a transaction locks, and what its calls have to know of them. */
 export interface Locked {
@@ -122,4 +127,39 @@ export class Transaction {
 
 function answerOf({ outcome, draft: { session, events }, isNew }: Decided): Committed<unknown> {
   return { outcome, session, created: isNew, events, loaded: null };
+}
+
+const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
+
+/**
+ * Answers a command that failed with `error` because the disk is full, if it has nothing to write but the session's last use. Rejects with
+ * the error otherwise.
+ */
+export async function executeWithoutWriting(
+  calls: Calls,
+  command: SessionCommand,
+  error: unknown,
+): Promise<Committed<unknown> | null> {
+  if (!(error instanceof Unavailable) || error.status !== 507) throw error;
+  const { target } = command;
+  const id = sessionOf(command);
+  return await calls.read(ofSession(id), async (connection) => {
+    const [rows, addFacts] = await together([
+      byId.all(connection, id),
+      readFacts(connection, new Map([[id, [needsOf(command)]]]), "any"),
+    ]);
+    const [state] = statesOf(rows, addFacts).values();
+    if (state === undefined && "birth" in target && target.birth !== null) throw error;
+    if (state === undefined) return null;
+    const { session } = state;
+    const draft = new SessionDraft(session, session.updatedAt, () => {
+      throw error;
+    });
+    const decision = decideCommand(command, draft, state.factsFor(command), session.updatedAt);
+    if (decision === null) return null;
+    const { outcome, disposition } = decision;
+    if (disposition === "commit" && !draft.isUnchanged) throw error;
+    const loads = "load" in target && target.load && disposition !== "hidden";
+    return { outcome, session, created: false, events: [], loaded: loads ? state.load() : null };
+  });
 }

@@ -1,8 +1,219 @@
-import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
-import type { Calls } from "./calls.ts";
-import { historyWith } from "./history.ts";
-import { leasesOf } from "./leases.ts";
+// Leases of running turns, the number of waiting turns, and the history of a turn's session.
+
+import { turnThatRuns } from "../../core/commands/fence.ts";
+import { ranUnder } from "../../core/commands/run-time.ts";
+import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
+import type { TurnIdentity } from "../../core/turn.ts";
+import {
+  charactersOf,
+  toLease,
+  toMessage,
+  toStep,
+  type LeaseRow,
+  type MessageRow,
+  type SessionRow,
+  type StepRow,
+  type TurnRow,
+} from "../rows.ts";
+import { ofSession, type Calls } from "./calls.ts";
+import { MESSAGE, SESSION, STEP, TURN } from "./columns.ts";
+import type { Connection } from "./connections.ts";
+import { readFacts, statesOf } from "./facts.ts";
+import type { Patience } from "./session-locks.ts";
+import { prepare, together } from "./statement.ts";
 
 export function turnsOf(calls: Calls): TurnStore {
   return { ...leasesOf(calls), history: historyWith(calls) };
+}
+
+type Leases = Pick<TurnStore, "countWaiting" | "renew" | "releaseDeadLeases" | "handBack">;
+
+const waiting = prepare<[number], { readonly count: number }>(
+  `SELECT count(*) AS count FROM (SELECT 1 FROM turns
+     WHERE ended_at IS NULL AND (runnable = 1 OR (state = 'queued' AND behind_waiting = 0)) LIMIT $1) AS waiting`,
+);
+// An expired lease is not renewed: if its owner has stopped already, the turn would never go on.
+const OWN = "FROM leases WHERE owner = $2 AND expires_at > $3 AND epoch = ANY($4::bigint[])";
+const prolong = prepare<
+  [number, string, number, readonly number[]],
+  { readonly epoch: number; readonly is_renewed: boolean }
+>(
+  `WITH own AS MATERIALIZED (SELECT epoch ${OWN}),
+   free AS (SELECT session_key ${OWN} FOR UPDATE SKIP LOCKED),
+   renewed AS (
+     UPDATE leases SET expires_at = $1 WHERE session_key IN (SELECT session_key FROM free) RETURNING epoch
+   )
+   SELECT epoch, epoch IN (SELECT epoch FROM renewed) AS is_renewed FROM own`,
+);
+
+function leasesOf(calls: Calls): Leases {
+  return {
+    countWaiting: (limit) =>
+      calls.look("claims", async (connection) => (await waiting.get(connection, limit))?.count ?? 0),
+    renew: (owner, epochs, leaseMs) =>
+      calls.alone("leases", async (connection, at) => {
+        const own = await prolong.all(connection, at + leaseMs, owner, at, epochs);
+        const of = (isRenewed: boolean) =>
+          own.flatMap(({ epoch, is_renewed }) => (is_renewed === isRenewed ? [epoch] : []));
+        return { renewed: of(true), busy: of(false) };
+      }),
+    // A subject of its own: it waits for no renewal, and no renewal waits for it.
+    releaseDeadLeases: (everyOther) =>
+      calls.alone("dead leases", (connection, at) => releaseDeadLeases(connection, at, everyOther)),
+    handBack: async (owner, epochs) => {
+      const give = (patience: Patience) =>
+        calls.alone("leases", (connection, at) => handBack({ connection, at, owner, epochs, patience }));
+      const free = await give("passes over");
+      // The free ones first: a held session must not delay the others.
+      return free === epochs.length ? free : free + (await give("waits"));
+    },
+  };
+}
+
+const RETURNED = "UPDATE turns AS turn SET runnable = 1, ran_ms = turn.ran_ms + ended.ran_ms";
+const RUNNING = `FROM unnest($1::bigint[], $2::bigint[]) AS ended (session_key, ran_ms)
+  WHERE turn.session_key = ended.session_key AND turn.ended_at IS NULL AND turn.state = 'running'`;
+const release = prepare<[readonly number[], readonly number[]]>(`${RETURNED} ${RUNNING}`);
+const releaseUncounted = prepare<[readonly number[], readonly number[]]>(
+  `${RETURNED}, attempts = turn.attempts - 1 ${RUNNING}`,
+);
+
+interface EndedLeaseRow extends LeaseRow {
+  readonly session_key: number;
+}
+
+/** The parameters of `release`: sessions, and how long their turns ran under leases that end at `at`. */
+function ranOf(ended: readonly EndedLeaseRow[], at: number): [readonly number[], readonly number[]] {
+  return [ended.map(({ session_key }) => session_key), ended.map((lease) => ranUnder(toLease(lease), at))];
+}
+
+const DEAD = "(expires_at <= $1 OR owner <> $2::text)";
+// SKIP LOCKED: the next look, a second later, finds a held session or lease again.
+const lockDead = prepare<[number, string | null], { readonly key: number }>(
+  `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key WHERE ${DEAD}
+   ORDER BY s.id FOR UPDATE OF s, leases SKIP LOCKED`,
+);
+const removeDead = prepare<[number, string | null, readonly number[]], EndedLeaseRow>(
+  `DELETE FROM leases WHERE ${DEAD} AND session_key = ANY($3::bigint[]) RETURNING session_key, taken_at, expires_at`,
+);
+
+async function releaseDeadLeases(
+  connection: Connection,
+  at: number,
+  everyOther: string | null,
+): Promise<number> {
+  const locked = await lockDead.all(connection, at, everyOther);
+  if (locked.length === 0) return 0;
+  const keys = locked.map(({ key }) => key);
+  const removed = await removeDead.all(connection, at, everyOther, keys);
+  return await release.run(connection, ...ranOf(removed, at));
+}
+
+const HELD = "owner = $1 AND epoch = ANY($2::bigint[])";
+const LOCK_HELD = `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key
+   WHERE owner = $1 AND leases.epoch = ANY($2::bigint[]) ORDER BY s.id FOR UPDATE OF s, leases`;
+const lockHeld = {
+  waits: prepare<[string, readonly number[]], { readonly key: number }>(LOCK_HELD),
+  "passes over": prepare<[string, readonly number[]], { readonly key: number }>(`${LOCK_HELD} SKIP LOCKED`),
+};
+const removeHeld = prepare<[string, readonly number[], readonly number[]], EndedLeaseRow>(
+  `DELETE FROM leases WHERE ${HELD} AND session_key = ANY($3::bigint[]) RETURNING session_key, taken_at, expires_at`,
+);
+
+interface HandingBack {
+  readonly connection: Connection;
+  readonly at: number;
+  readonly owner: string;
+  readonly epochs: readonly number[];
+  readonly patience: Patience;
+}
+
+async function handBack({ connection, at, owner, epochs, patience }: HandingBack): Promise<number> {
+  const locked = await lockHeld[patience].all(connection, owner, epochs);
+  if (locked.length === 0) return 0;
+  const keys = locked.map(({ key }) => key);
+  const removed = await removeHeld.all(connection, owner, epochs, keys);
+  return await releaseUncounted.run(connection, ...ranOf(removed, at));
+}
+
+/** Turns read at once, so that a long past costs little more than what is sent of it. */
+const READ_AT_ONCE = 16;
+
+const byKey = prepare<[number], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE key = $1`);
+const turnsBefore = prepare<[number, number], TurnRow>(
+  `SELECT ${TURN} FROM turns WHERE session_key = $1 AND number < $2
+     AND NOT (state = 'interrupted' AND agent_position IS NULL)
+   ORDER BY number DESC LIMIT ${READ_AT_ONCE}`,
+);
+const messagesAt = prepare<[number, readonly number[]], MessageRow>(
+  `SELECT ${MESSAGE} FROM messages WHERE session_key = $1 AND position = ANY($2::bigint[])`,
+);
+const stepsOf = prepare<[number, readonly number[]], StepRow & { readonly turn: number }>(
+  `SELECT ${STEP} FROM steps WHERE session_key = $1 AND turn = ANY($2::bigint[]) ORDER BY turn, number`,
+);
+
+/** Reads a session's past backwards until there is enough of it. */
+function historyWith(calls: Calls): TurnStore["history"] {
+  return (identity, maxCharacters) =>
+    calls.read(ofSession(identity.sessionId), async (connection) => {
+      if (!(await mayWrite(connection, identity))) return null;
+      const newestFirst: PastTurn[] = [];
+      let characters = 0;
+      let before = identity.turn + 1;
+      for (;;) {
+        const turns = await readTurns(connection, identity.sessionKey, before);
+        for (const turn of turns) {
+          characters += turn.characters;
+          if (newestFirst.length > 0 && characters > maxCharacters) return newestFirst.toReversed();
+          newestFirst.push(turn.past);
+          before = turn.past.number;
+        }
+        if (turns.length < READ_AT_ONCE) return newestFirst.toReversed();
+      }
+    });
+}
+
+async function mayWrite(connection: Connection, identity: TurnIdentity): Promise<boolean> {
+  const { sessionId, sessionKey } = identity;
+  const [rows, addFacts] = await together([
+    byKey.all(connection, sessionKey),
+    readFacts(connection, new Map([[sessionId, [{ openTurns: true }]]]), "any"),
+  ]);
+  const state = statesOf(rows, addFacts).get(sessionKey);
+  return state !== undefined && turnThatRuns(state.session, state.openTurns(), identity) !== null;
+}
+
+async function readTurns(
+  connection: Connection,
+  key: number,
+  before: number,
+): Promise<readonly { readonly past: PastTurn; readonly characters: number }[]> {
+  const turns = await turnsBefore.all(connection, key, before);
+  if (turns.length === 0) return [];
+  const positions = turns.flatMap(({ user_position, agent_position }) =>
+    agent_position === null ? [user_position] : [user_position, agent_position],
+  );
+  const [messageRows, stepRows] = await together([
+    messagesAt.all(connection, key, positions),
+    stepsOf.all(
+      connection,
+      key,
+      turns.map(({ number }) => number),
+    ),
+  ]);
+  const messages = new Map(messageRows.map((row) => [row.position, row]));
+  return turns.map((turn) => {
+    const user = messages.get(turn.user_position);
+    if (user === undefined) throw new Error(`Turn ${turn.number} of session ${key} has no user message`);
+    const agent = turn.agent_position === null ? null : (messages.get(turn.agent_position) ?? null);
+    const steps = stepRows.filter((step) => step.turn === turn.number);
+    const past = {
+      number: turn.number,
+      state: turn.state,
+      userMessage: toMessage(user),
+      agentMessage: agent === null ? null : toMessage(agent),
+      steps: steps.map(toStep),
+    };
+    return { past, characters: charactersOf(user, agent, steps) };
+  });
 }

@@ -8,10 +8,16 @@ import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
-import { listText, usageText } from "../rows.ts";
+import {
+  CHANGING_COLUMNS,
+  changingCells,
+  LASTING_COLUMNS,
+  lastingCells,
+  listText,
+  TABLES_OF_SESSIONS,
+  usageText,
+} from "../rows.ts";
 import { prepareEventLog } from "./event-log.ts";
-import { prepareRemoval } from "./removal.ts";
-import { prepareSessionWriter } from "./session-writer.ts";
 import { prepare } from "./statement.ts";
 
 /** Writes a draft over `before`, the session as it was read; `null` when the draft is of a new one. */
@@ -47,6 +53,41 @@ export function prepareDraftWriter(database: DatabaseSync): WriteDraft {
     if (draft.lease !== null) writeLease(key, draft.lease, draft.at);
     if (draft.wantsTitle) addTitleJob.run(key, draft.at + TITLE_LEASE_MS);
     else if (before?.titleSource === "placeholder" && titleSource !== "placeholder") deleteTitleJob.run(key);
+  };
+}
+
+/** Writes the row of a session after a transaction at `at`, which is also its last use. `before` is `null` for a new one. */
+function prepareSessionWriter(
+  database: DatabaseSync,
+): (before: SessionRecord | null, session: SessionRecord, at: number) => void {
+  const columns = [...CHANGING_COLUMNS, ...LASTING_COLUMNS];
+  const insert = database.prepare(
+    `INSERT INTO sessions (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+  );
+  const update = database.prepare(
+    `UPDATE sessions SET ${CHANGING_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE key = ?`,
+  );
+  const noteUse = prepare<[number, number]>(database, "UPDATE sessions SET used_at = ? WHERE key = ?");
+  return (before, session, at) => {
+    if (before === null) {
+      insert.run(...changingCells(session, at), ...lastingCells(session));
+    } else if (before === session) {
+      noteUse.run(at, session.key);
+    } else {
+      update.run(...changingCells(session, at), session.key);
+    }
+  };
+}
+
+/** Removes everything of the session with a key: one indexed delete per table. */
+export function prepareRemoval(database: DatabaseSync): (key: number) => void {
+  const children = TABLES_OF_SESSIONS.map((table) =>
+    prepare<[number]>(database, `DELETE FROM ${table} WHERE session_key = ?`),
+  );
+  const session = prepare<[number]>(database, "DELETE FROM sessions WHERE key = ?");
+  return (key) => {
+    for (const child of children) child.run(key);
+    session.run(key);
   };
 }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import type { Synchronous } from "./calls.ts";
-import { toKey, type KeyRow } from "../app-rows.ts";
+import { toKey, type KeyRow } from "../rows.ts";
 import { prepare } from "./statement.ts";
 
 export function prepareKeys(database: DatabaseSync): Synchronous<KeyStore> {

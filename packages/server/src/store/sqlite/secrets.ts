@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { SecretStore } from "../../core/ports/driven/secret-store.ts";
-import { toSecret, type SecretRow } from "../app-rows.ts";
+import { toSecret, type SecretRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";
 

@@ -7,7 +7,7 @@ import {
 } from "../../core/ports/driven/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepareRemoval } from "./removal.ts";
+import { prepareRemoval } from "./draft-writer.ts";
 import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { prepare } from "./statement.ts";

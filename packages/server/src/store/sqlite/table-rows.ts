@@ -1,11 +1,57 @@
-// Rows of whatever table, read and written.
+// Tables of a database and their rows, for moving data between stores.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Extract, Table, TableRow, TableWriter } from "../../core/ports/driven/table-store.ts";
-import { readMoveNote, writeMoveNote } from "./move-note.ts";
+import type {
+  Column,
+  Extract,
+  MoveNote,
+  Table,
+  TableRow,
+  TableWriter,
+} from "../../core/ports/driven/table-store.ts";
+import { UNFINISHED_MOVE } from "../migrations.ts";
 import { prepare } from "./statement.ts";
 
-/** Everything is to be called in a transaction. */
+/** Tables of the store itself, which the other adapter has in another form or not at all. */
+const BOOKKEEPING: ReadonlySet<string> = new Set(["schema_migrations", "sequences", "moves"]);
+
+/** The durable tables as the database describes them, by name. */
+export function tablesOf(database: DatabaseSync): readonly Table[] {
+  const tables = prepare<[], { readonly name: string }>(
+    database,
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name",
+  );
+  const columns = prepare<
+    [string],
+    { readonly name: string; readonly type: string; readonly notnull: number; readonly pk: number }
+  >(database, `SELECT name, type, "notnull", pk FROM pragma_table_info(?) ORDER BY cid`);
+  return tables
+    .all()
+    .filter(({ name }) => !BOOKKEEPING.has(name))
+    .map(({ name }) => {
+      const found = columns.all(name);
+      return {
+        name,
+        columns: found.map((column): Column => {
+          // An INTEGER PRIMARY KEY is never null, whatever the pragma says.
+          const isOptional = column.notnull === 0 && column.pk === 0;
+          return { name: column.name, kind: kindOf(name, column.name, column.type), isOptional };
+        }),
+        key: found
+          .filter(({ pk }) => pk > 0)
+          .toSorted((left, right) => left.pk - right.pk)
+          .map((column) => column.name),
+      };
+    });
+}
+
+function kindOf(table: string, column: string, type: string): Column["kind"] {
+  if (type === "INTEGER") return "number";
+  if (type === "TEXT") return "text";
+  throw new Error(`The column ${column} of the table ${table} has the type ${type}, which cannot be moved`);
+}
+
+/** All methods must be called in a transaction. */
 export function prepareTables(database: DatabaseSync): TableWriter {
   const statement = remembered(database);
   const sequences = prepare<[], { readonly name: string; readonly value: number }>(
@@ -97,4 +143,36 @@ function extract(statement: StatementSync, { after, where, rows, characters }: E
 
 function quoted(name: string): string {
   return `"${name}"`;
+}
+
+/** Works on an empty database too. */
+export function isMoveUnfinished(database: DatabaseSync): boolean {
+  return has(database, "schema_migrations") && isClosed(database);
+}
+
+/** The note of a move into this database. Its table is created by the first move, not by a migration: most databases have none. */
+function readMoveNote(database: DatabaseSync): MoveNote | null {
+  if (!has(database, "moves")) return null;
+  const row = prepare<[], { readonly note: string }>(database, "SELECT note FROM moves").get();
+  return row === undefined ? null : { isFinished: !isClosed(database), text: row.note };
+}
+
+function writeMoveNote(database: DatabaseSync, { isFinished, text }: MoveNote): void {
+  database.exec(
+    "CREATE TABLE IF NOT EXISTS moves (one INTEGER PRIMARY KEY CHECK (one = 1), note TEXT NOT NULL) STRICT",
+  );
+  prepare<[string]>(database, "INSERT OR REPLACE INTO moves (one, note) VALUES (1, ?)").run(text);
+  const mark = isFinished
+    ? "DELETE FROM schema_migrations WHERE version = ?"
+    : "INSERT OR IGNORE INTO schema_migrations (version, name, applied_at) VALUES (?, 'unfinished move', 0)";
+  prepare<[number]>(database, mark).run(UNFINISHED_MOVE);
+}
+
+function isClosed(database: DatabaseSync): boolean {
+  const mark = prepare<[number]>(database, "SELECT 1 FROM schema_migrations WHERE version = ?");
+  return mark.get(UNFINISHED_MOVE) !== undefined;
+}
+
+function has(database: DatabaseSync, table: string): boolean {
+  return prepare<[string]>(database, "SELECT 1 FROM sqlite_schema WHERE name = ?").get(table) !== undefined;
 }

@@ -8,12 +8,10 @@ import type {
   TableStore,
   TableWriter,
 } from "../../core/ports/driven/table-store.ts";
-import { isMoveUnfinished } from "./move-note.ts";
 import { createDirectory, hasDatabase, inDirectory } from "./data-directory.ts";
 import { connect, openDatabase } from "./database.ts";
 import { lockFile } from "./lock.ts";
-import { tablesOf } from "./schema.ts";
-import { prepareTables } from "./table-rows.ts";
+import { isMoveUnfinished, prepareTables, tablesOf } from "./table-rows.ts";
 
 export interface SqliteTablesOptions {
   /** Absolute path of the data directory. */
