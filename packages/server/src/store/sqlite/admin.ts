@@ -1,4 +1,3 @@
-import type { DatabaseSync } from "node:sqlite";
 import type { AdminStore, StoredCounts, UsePlace } from "../../core/ports/driven/admin-store.ts";
 import {
   APPS_OF_SESSIONS,
@@ -19,58 +18,56 @@ import {
 } from "../admin-rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { newestPlaces, type ReadPlaces } from "./newest-places.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
 const HINTS = { openTurns: "INDEXED BY turns_open", pendingActions: "INDEXED BY actions_pending" };
 const SEE_SESSIONS = seeSessions(HINTS);
 
 type Admin = Synchronous<AdminStore>;
 
-export function prepareAdmin(database: DatabaseSync): Admin {
-  const names = prepare<[], { readonly app: string }>(database, APPS_OF_SESSIONS);
+export function prepareAdmin(prepare: Prepare): Admin {
+  const names = prepare<[], { readonly app: string }>(APPS_OF_SESSIONS);
   return {
     now: (at) => at,
-    counts: prepareCounts(database),
-    ...prepareSessionLists(database, () => names.all().map(({ app }) => app)),
-    ...prepareSession(database),
-    ended: prepareEnded(database),
+    counts: prepareCounts(prepare),
+    ...prepareSessionLists(prepare, () => names.all().map(({ app }) => app)),
+    ...prepareSession(prepare),
+    ended: prepareEnded(prepare),
   };
 }
 
-function prepareCounts(database: DatabaseSync): Admin["counts"] {
-  const asked = prepare<[number], AskedRow>(database, countAsked("?1"));
+function prepareCounts(prepare: Prepare): Admin["counts"] {
+  const asked = prepare<[number], AskedRow>(countAsked("?1"));
   const owners = prepare<[number], StoredCounts["owners"][number]>(
-    database,
     "SELECT owner, count(*) AS running FROM leases WHERE expires_at > ? GROUP BY owner ORDER BY owner",
   );
   return (at, limit) => toCounts(asked.get(limit), owners.all(at));
 }
 
 function prepareSessionLists(
-  database: DatabaseSync,
+  prepare: Prepare,
   names: () => readonly string[],
 ): Pick<Admin, "apps" | "used" | "open"> {
   const byApp = (app: string) =>
     listsOf(app, "?1").map((condition) => ({
-      read: prepare<[string, number, number, number], UsePlace>(
-        database,
-        `SELECT s.used_at AS usedAt, s.key FROM sessions s
+      read: prepare<
+        [string, number, number, number],
+        UsePlace
+      >(`SELECT s.used_at AS usedAt, s.key FROM sessions s
          WHERE ${condition} AND s.used_at <= ?2 AND (s.used_at < ?2 OR s.key < ?3) AND ?1 IS NOT NULL
-         ORDER BY s.used_at DESC, s.key DESC LIMIT ?4`,
-      ),
+         ORDER BY s.used_at DESC, s.key DESC LIMIT ?4`),
       count: prepare<[string, number], { readonly count: number }>(
-        database,
         `SELECT count(*) AS count FROM (SELECT 1 FROM sessions s WHERE ${condition} AND ?1 IS NOT NULL LIMIT ?2)`,
       ),
     }));
   const [ofDefault, ofOther] = [byApp("default"), byApp("other")];
   const listsFor = (app: string) => (app === "default" ? ofDefault : ofOther);
-  const openKeys = prepare<[number, number], { readonly session_key: number }>(
-    database,
-    `SELECT DISTINCT session_key FROM turns INDEXED BY turns_open WHERE ended_at IS NULL AND session_key < ?
-     ORDER BY session_key DESC LIMIT ?`,
-  );
-  const byKey = prepare<[number], SeenSessionRow>(database, `${SEE_SESSIONS} WHERE s.key = ?`);
+  const openKeys = prepare<
+    [number, number],
+    { readonly session_key: number }
+  >(`SELECT DISTINCT session_key FROM turns INDEXED BY turns_open WHERE ended_at IS NULL AND session_key < ?
+     ORDER BY session_key DESC LIMIT ?`);
+  const byKey = prepare<[number], SeenSessionRow>(`${SEE_SESSIONS} WHERE s.key = ?`);
   const seen = (key: number) => byKey.all(key).map(toSeenSession);
   return {
     apps: (_at, limit) =>
@@ -97,14 +94,10 @@ function prepareSessionLists(
   };
 }
 
-function prepareSession(database: DatabaseSync): Pick<Admin, "find" | "turns"> {
-  const byId = prepare<[string], SeenSessionRow>(database, `${SEE_SESSIONS} WHERE s.id = ?`);
-  const keyOf = prepare<[string], { readonly key: number }>(
-    database,
-    "SELECT key FROM sessions WHERE id = ?",
-  );
+function prepareSession(prepare: Prepare): Pick<Admin, "find" | "turns"> {
+  const byId = prepare<[string], SeenSessionRow>(`${SEE_SESSIONS} WHERE s.id = ?`);
+  const keyOf = prepare<[string], { readonly key: number }>("SELECT key FROM sessions WHERE id = ?");
   const turns = prepare<[number, number, number], SeenTurnRow>(
-    database,
     `${seeTurns(HINTS)} WHERE t.session_key = ? AND t.number < ? ORDER BY t.number DESC LIMIT ?`,
   );
   return {
@@ -120,13 +113,13 @@ function prepareSession(database: DatabaseSync): Pick<Admin, "find" | "turns"> {
   };
 }
 
-function prepareEnded(database: DatabaseSync): Admin["ended"] {
-  const ended = prepare<[number, number, number, number, number], EndedTurnRow>(
-    database,
-    `${SEE_ENDED} FROM turns t INDEXED BY turns_by_end CROSS JOIN sessions s ON s.key = t.session_key
+function prepareEnded(prepare: Prepare): Admin["ended"] {
+  const ended = prepare<
+    [number, number, number, number, number],
+    EndedTurnRow
+  >(`${SEE_ENDED} FROM turns t INDEXED BY turns_by_end CROSS JOIN sessions s ON s.key = t.session_key
      WHERE t.ended_at >= ? AND (t.ended_at, t.session_key, t.number) < (?, ?, ?)
-     ORDER BY t.ended_at DESC, t.session_key DESC, t.number DESC LIMIT ?`,
-  );
+     ORDER BY t.ended_at DESC, t.session_key DESC, t.number DESC LIMIT ?`);
   return (_at, { from, to, after, limit }) => {
     const { endedAt, sessionKey, number } = after ?? { endedAt: to, sessionKey: 0, number: 0 };
     return ended.all(from, endedAt, sessionKey, number, limit).map(toEnded);

@@ -1,6 +1,6 @@
 // Writes what a decision left in its draft, in the transaction that is under way.
 
-import type { DatabaseSync } from "node:sqlite";
+import type { SQLInputValue } from "node:sqlite";
 import type { SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { MessageRecord } from "../../core/message.ts";
@@ -18,25 +18,24 @@ import {
   usageText,
 } from "../rows.ts";
 import { prepareEventLog } from "./event-log.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
 /** Writes a draft over `before`, the session as it was read; `null` when the draft is of a new one. */
 export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => void;
 
-export function prepareDraftWriter(database: DatabaseSync): WriteDraft {
-  const remove = prepareRemoval(database);
-  const writeSession = prepareSessionWriter(database);
-  const writeMessages = prepareMessageWriter(database);
-  const writeTurns = prepareTurnWriter(database);
-  const writeEvents = prepareEventWriter(database);
-  const writeActions = prepareActionWriter(database);
-  const writeLease = prepareLeaseWriter(database);
-  const writeProgress = prepareProgressWriter(database);
+export function prepareDraftWriter(prepare: Prepare): WriteDraft {
+  const remove = prepareRemoval(prepare);
+  const writeSession = prepareSessionWriter(prepare);
+  const writeMessages = prepareMessageWriter(prepare);
+  const writeTurns = prepareTurnWriter(prepare);
+  const writeEvents = prepareEventWriter(prepare);
+  const writeActions = prepareActionWriter(prepare);
+  const writeLease = prepareLeaseWriter(prepare);
+  const writeProgress = prepareProgressWriter(prepare);
   const addTitleJob = prepare<[number, number]>(
-    database,
     "INSERT OR REPLACE INTO title_jobs (session_key, due_at) VALUES (?, ?)",
   );
-  const deleteTitleJob = prepare<[number]>(database, "DELETE FROM title_jobs WHERE session_key = ?");
+  const deleteTitleJob = prepare<[number]>("DELETE FROM title_jobs WHERE session_key = ?");
 
   return (before, draft) => {
     const { key, titleSource } = draft.session;
@@ -58,16 +57,16 @@ export function prepareDraftWriter(database: DatabaseSync): WriteDraft {
 
 /** Writes the row of a session after a transaction at `at`, which is also its last use. `before` is `null` for a new one. */
 function prepareSessionWriter(
-  database: DatabaseSync,
+  prepare: Prepare,
 ): (before: SessionRecord | null, session: SessionRecord, at: number) => void {
   const columns = [...CHANGING_COLUMNS, ...LASTING_COLUMNS];
-  const insert = database.prepare(
+  const insert = prepare<SQLInputValue[]>(
     `INSERT INTO sessions (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
   );
-  const update = database.prepare(
+  const update = prepare<SQLInputValue[]>(
     `UPDATE sessions SET ${CHANGING_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE key = ?`,
   );
-  const noteUse = prepare<[number, number]>(database, "UPDATE sessions SET used_at = ? WHERE key = ?");
+  const noteUse = prepare<[number, number]>("UPDATE sessions SET used_at = ? WHERE key = ?");
   return (before, session, at) => {
     if (before === null) {
       insert.run(...changingCells(session, at), ...lastingCells(session));
@@ -80,23 +79,23 @@ function prepareSessionWriter(
 }
 
 /** Removes everything of the session with a key: one indexed delete per table. */
-export function prepareRemoval(database: DatabaseSync): (key: number) => void {
+export function prepareRemoval(prepare: Prepare): (key: number) => void {
   const children = TABLES_OF_SESSIONS.map((table) =>
-    prepare<[number]>(database, `DELETE FROM ${table} WHERE session_key = ?`),
+    prepare<[number]>(`DELETE FROM ${table} WHERE session_key = ?`),
   );
-  const session = prepare<[number]>(database, "DELETE FROM sessions WHERE key = ?");
+  const session = prepare<[number]>("DELETE FROM sessions WHERE key = ?");
   return (key) => {
     for (const child of children) child.run(key);
     session.run(key);
   };
 }
 
-function prepareMessageWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
-  const insert = database.prepare(
+function prepareMessageWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
+  const insert = prepare<SQLInputValue[]>(
     `INSERT INTO messages (session_key, position, id, turn, role, status, created_at, tool_calls, tool_results, content)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const update = database.prepare(
+  const update = prepare<SQLInputValue[]>(
     `UPDATE messages SET status = ?, tool_calls = ?, tool_results = ?, content = ?
      WHERE session_key = ? AND position = ?`,
   );
@@ -124,21 +123,18 @@ function prepareMessageWriter(database: DatabaseSync): (key: number, draft: Sess
   };
 }
 
-function prepareTurnWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
-  const insert = database.prepare(
+function prepareTurnWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
+  const insert = prepare<SQLInputValue[]>(
     `INSERT INTO turns (agent_position, state, attempts, steps, ran_ms, model, started_at, attempt_at, epoch, runnable, behind_waiting,
        usage, failure, ended_at, session_key, number, user_position, client_id, enqueued_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const update = database.prepare(
+  const update = prepare<SQLInputValue[]>(
     `UPDATE turns SET agent_position = ?, state = ?, attempts = ?, steps = ?, ran_ms = ?, model = ?, started_at = ?, attempt_at = ?,
        epoch = ?, runnable = ?, behind_waiting = ?, usage = ?, failure = ?, ended_at = ?
      WHERE session_key = ? AND number = ?`,
   );
-  const settle = prepare<[number, number]>(
-    database,
-    "DELETE FROM checkpoints WHERE session_key = ? AND turn = ?",
-  );
+  const settle = prepare<[number, number]>("DELETE FROM checkpoints WHERE session_key = ? AND turn = ?");
   const changing = (turn: TurnRecord) =>
     [
       turn.agentPosition,
@@ -167,21 +163,17 @@ function prepareTurnWriter(database: DatabaseSync): (key: number, draft: Session
 }
 
 /** Steps, checkpoints, and idempotency keys. */
-function prepareProgressWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
+function prepareProgressWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
   const insertStep = prepare<[number, number, number, string, string, string, string]>(
-    database,
     "INSERT INTO steps (session_key, turn, number, finish_reason, usage, text, parts) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
   const goBack = prepare<[number, number, number]>(
-    database,
     `DELETE FROM checkpoints WHERE session_key = ? AND turn = ? AND "offset" >= ?`,
   );
   const insertText = prepare<[number, number, number, string]>(
-    database,
     `INSERT INTO checkpoints (session_key, turn, "offset", text) VALUES (?, ?, ?, ?)`,
   );
   const rememberKey = prepare<[number, string, string, number, number]>(
-    database,
     "INSERT OR REPLACE INTO idempotency_keys (session_key, key, digest, turn, at) VALUES (?, ?, ?, ?, ?)",
   );
   return (sessionKey, draft) => {
@@ -198,21 +190,16 @@ function prepareProgressWriter(database: DatabaseSync): (key: number, draft: Ses
   };
 }
 
-function prepareEventWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
+function prepareEventWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
   const insert = prepare<[number, number, number, string]>(
-    database,
     "INSERT INTO events (session_key, number, at, payload) VALUES (?, ?, ?, ?)",
   );
   const insertSystemEvent = prepare<[number, number, string]>(
-    database,
     "INSERT INTO system_events (session_key, number, item) VALUES (?, ?, ?)",
   );
-  const keepLast = prepare<[number, number]>(
-    database,
-    `DELETE FROM system_events WHERE session_key = ?1 AND number <=
-       (SELECT number FROM system_events WHERE session_key = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)`,
-  );
-  const eventLog = prepareEventLog(database);
+  const keepLast = prepare<[number, number]>(`DELETE FROM system_events WHERE session_key = ?1 AND number <=
+       (SELECT number FROM system_events WHERE session_key = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)`);
+  const eventLog = prepareEventLog(prepare);
   return (key, draft) => {
     for (const [index, { number }] of draft.events.entries()) {
       insert.run(key, number, draft.at, draft.eventTexts[index] ?? "");
@@ -227,13 +214,12 @@ function prepareEventWriter(database: DatabaseSync): (key: number, draft: Sessio
   };
 }
 
-function prepareActionWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
-  const insert = database.prepare(
+function prepareActionWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
+  const insert = prepare<SQLInputValue[]>(
     `INSERT INTO actions (session_key, number, id, turn, call_id, tool, asked, status, result, created_at, expires_at, resolved_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const resolve = prepare<[string, string, number | null, number, number]>(
-    database,
     "UPDATE actions SET status = ?, result = ?, resolved_at = ? WHERE session_key = ? AND number = ?",
   );
   return (key, draft) => {
@@ -263,13 +249,12 @@ function prepareActionWriter(database: DatabaseSync): (key: number, draft: Sessi
 }
 
 function prepareLeaseWriter(
-  database: DatabaseSync,
+  prepare: Prepare,
 ): (key: number, change: NonNullable<SessionDraft["lease"]>, at: number) => void {
   const take = prepare<[number, string, number, number, number]>(
-    database,
     "INSERT OR REPLACE INTO leases (session_key, owner, epoch, taken_at, expires_at) VALUES (?, ?, ?, ?, ?)",
   );
-  const release = prepare<[number]>(database, "DELETE FROM leases WHERE session_key = ?");
+  const release = prepare<[number]>("DELETE FROM leases WHERE session_key = ?");
   return (key, change, at) => {
     if (change.kind === "released") release.run(key);
     else take.run(key, change.owner, change.epoch, at, at + LEASE_MS);

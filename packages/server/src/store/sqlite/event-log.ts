@@ -1,8 +1,7 @@
 // Drops the oldest events of a session's log, and keeps the byte count in its row right.
 
-import type { DatabaseSync } from "node:sqlite";
 import { EVENT_LOG_CUT_BYTES } from "../../core/ports/driven/event-store.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
 export interface EventLog {
   /** Drops the events of a session up to and with number `floor`. */
@@ -11,26 +10,21 @@ export interface EventLog {
   cut(key: number): void;
 }
 
-export function prepareEventLog(database: DatabaseSync): EventLog {
+export function prepareEventLog(prepare: Prepare): EventLog {
   const bytesUpTo = prepare<[number, number], { readonly bytes: number }>(
-    database,
     "SELECT coalesce(sum(octet_length(payload)), 0) AS bytes FROM events WHERE session_key = ? AND number <= ?",
   );
-  const forget = prepare<[number, number]>(
-    database,
-    "DELETE FROM events WHERE session_key = ? AND number <= ?",
-  );
+  const forget = prepare<[number, number]>("DELETE FROM events WHERE session_key = ? AND number <= ?");
   const raiseFloor = prepare<[number, number, number]>(
-    database,
     "UPDATE sessions SET event_floor = max(event_floor, ?), event_bytes = max(0, event_bytes - ?) WHERE key = ?",
   );
-  const measure = prepare<[number, number], { readonly floor: number | null; readonly bytes: number }>(
-    database,
-    `SELECT max(number) FILTER (WHERE kept > ?2) AS floor, coalesce(max(kept) FILTER (WHERE kept <= ?2), 0) AS bytes FROM (
+  const measure = prepare<
+    [number, number],
+    { readonly floor: number | null; readonly bytes: number }
+  >(`SELECT max(number) FILTER (WHERE kept > ?2) AS floor, coalesce(max(kept) FILTER (WHERE kept <= ?2), 0) AS bytes FROM (
        SELECT number, sum(octet_length(payload)) OVER (ORDER BY number DESC) AS kept FROM events WHERE session_key = ?1
-     )`,
-  );
-  const setBytes = prepare<[number, number]>(database, "UPDATE sessions SET event_bytes = ? WHERE key = ?");
+     )`);
+  const setBytes = prepare<[number, number]>("UPDATE sessions SET event_bytes = ? WHERE key = ?");
   const dropUpTo = (key: number, floor: number): void => {
     const bytes = bytesUpTo.get(key, floor)?.bytes ?? 0;
     forget.run(key, floor);

@@ -1,9 +1,8 @@
-import type { DatabaseSync } from "node:sqlite";
 import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/driven/event-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareEventLog } from "./event-log.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
 interface LogRow {
   readonly key: number;
@@ -12,22 +11,14 @@ interface LogRow {
   readonly event_floor: number;
 }
 
-interface EventRow {
-  readonly number: number;
-  readonly payload: string;
-}
-
 /** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
 const LONG_LOG = 1000;
 /** Sessions that one call of `trim` looks at. */
 const LOOKED_AT = 1000;
 
-export function prepareEvents(database: DatabaseSync): Synchronous<EventStore> {
-  const log = prepare<[string], LogRow>(
-    database,
-    "SELECT key, life, head, event_floor FROM sessions WHERE id = ?",
-  );
-  const page = database.prepare(
+export function prepareEvents(prepare: Prepare): Synchronous<EventStore> {
+  const log = prepare<[string], LogRow>("SELECT key, life, head, event_floor FROM sessions WHERE id = ?");
+  const page = prepare<[number, number, number], { readonly number: number; readonly payload: string }>(
     "SELECT number, payload FROM events WHERE session_key = ? AND number > ? ORDER BY number LIMIT ?",
   );
   return {
@@ -36,32 +27,30 @@ export function prepareEvents(database: DatabaseSync): Synchronous<EventStore> {
       if (session === undefined) return null;
       const events: NumberedEvent[] = [];
       let characters = 0;
-      for (const row of page.iterate(session.key, after, limit)) {
-        const { number, payload } = row as unknown as EventRow;
+      for (const { number, payload } of page.iterate(session.key, after, limit)) {
         events.push({ number, event: JSON.parse(payload) as NumberedEvent["event"] });
         characters += payload.length;
         if (characters > EVENT_PAGE_CHARACTERS) break;
       }
       return { life: session.life, head: session.head, floor: session.event_floor, events };
     },
-    trim: prepareTrim(database),
+    trim: prepareTrim(prepare),
   };
 }
 
-function prepareTrim(database: DatabaseSync): Synchronous<EventStore>["trim"] {
+function prepareTrim(prepare: Prepare): Synchronous<EventStore>["trim"] {
   const columns = "SELECT key, life, head, event_floor FROM sessions";
   const isLong = "head - event_floor > ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-  const longerThan = prepare<[number, number, number], LogRow>(database, `${columns} WHERE ${isLong}`);
+  const longerThan = prepare<[number, number, number], LogRow>(`${columns} WHERE ${isLong}`);
   const longerThanMany = prepare<[number, number, number], LogRow>(
-    database,
     `${columns} INDEXED BY sessions_with_long_logs WHERE head - event_floor > ${LONG_LOG} AND ${isLong}`,
   );
-  const firstYoung = prepare<[number, number, number, number], { readonly number: number }>(
-    database,
-    `SELECT number FROM events WHERE session_key = ? AND number > ? AND number <= ? AND at >= ?
-     ORDER BY number LIMIT 1`,
-  );
-  const eventLog = prepareEventLog(database);
+  const firstYoung = prepare<
+    [number, number, number, number],
+    { readonly number: number }
+  >(`SELECT number FROM events WHERE session_key = ? AND number > ? AND number <= ? AND at >= ?
+     ORDER BY number LIMIT 1`);
+  const eventLog = prepareEventLog(prepare);
   // Where the last call ended: many logs may be long and young, and no call may look at all of them.
   let position = 0;
   return (_at, { keepCount, keepAfter, limit }) => {

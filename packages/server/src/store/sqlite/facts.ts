@@ -1,6 +1,5 @@
 // Facts of sessions, read in the transaction that is under way when a decision asks for them.
 
-import type { DatabaseSync } from "node:sqlite";
 import type { ActionRecord } from "../../core/action.ts";
 import type { Needs, PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
 import type { UsedKey } from "../../core/commands/draft.ts";
@@ -21,7 +20,7 @@ import {
   type SessionRow,
   type TurnRow,
 } from "../rows.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
 export interface Facts {
   sessionRow(id: string): SessionRow | undefined;
@@ -36,35 +35,32 @@ export interface Facts {
   streamed(session: SessionRecord): string;
 }
 
-export function prepareFacts(database: DatabaseSync): Facts {
-  const byId = prepare<[string], SessionRow>(database, "SELECT * FROM sessions WHERE id = ?");
-  const byKey = prepare<[number], SessionRow>(database, "SELECT * FROM sessions WHERE key = ?");
+export function prepareFacts(prepare: Prepare): Facts {
+  const byId = prepare<[string], SessionRow>("SELECT * FROM sessions WHERE id = ?");
+  const byKey = prepare<[number], SessionRow>("SELECT * FROM sessions WHERE key = ?");
   const messages = prepare<[number], MessageRow>(
-    database,
     "SELECT * FROM messages WHERE session_key = ? ORDER BY position",
   );
   const systemEvents = prepare<[number], { readonly number: number; readonly item: string }>(
-    database,
     "SELECT number, item FROM system_events WHERE session_key = ? ORDER BY number",
   );
   const pending = prepare<[number], ActionRow>(
-    database,
     "SELECT * FROM actions INDEXED BY actions_pending WHERE session_key = ? AND status = 'pending' ORDER BY number",
   );
   // Only a session that is processing has open turns, and only those ask.
   const pendingActions = ({ key, status }: SessionRecord) =>
     status === "processing" ? pending.all(key).map(toAction) : [];
-  const streamed = prepareStreamedText(database);
+  const streamed = prepareStreamedText(prepare);
   const streamedOf = ({ key, status }: SessionRecord): string =>
     status === "processing" ? streamed(key, null) : "";
-  const { countOpenTurns, openTurns } = prepareOpenTurns(database, pendingActions);
+  const { countOpenTurns, openTurns } = prepareOpenTurns(prepare, pendingActions);
   const sessionFrom = (row: SessionRow | undefined) => (row === undefined ? null : toSession(row));
   return {
     sessionRow: (id) => byId.get(id),
     sessionById: (id) => sessionFrom(byId.get(id)),
     sessionByKey: (key) => sessionFrom(byKey.get(key)),
     openTurns,
-    of: prepareStoredFacts(database, { countOpenTurns, openTurns, streamed }),
+    of: prepareStoredFacts(prepare, { countOpenTurns, openTurns, streamed }),
     load: (session) => ({
       session,
       messages: messages.all(session.key).map(toMessage),
@@ -85,23 +81,18 @@ interface TurnReads {
 
 /** Reads each fact when a decision asks for it; `streamed` is that of `prepareStreamedText`. */
 function prepareStoredFacts(
-  database: DatabaseSync,
+  prepare: Prepare,
   {
     countOpenTurns,
     openTurns,
     streamed,
   }: TurnReads & { readonly streamed: ReturnType<typeof prepareStreamedText> },
 ): Facts["of"] {
-  const lease = prepare<[number], LeaseRow>(
-    database,
-    "SELECT taken_at, expires_at FROM leases WHERE session_key = ?",
-  );
+  const lease = prepare<[number], LeaseRow>("SELECT taken_at, expires_at FROM leases WHERE session_key = ?");
   const usedKey = prepare<[number, string], UsedKey>(
-    database,
     "SELECT digest, turn, at FROM idempotency_keys WHERE session_key = ? AND key = ?",
   );
   const actionById = prepare<[number, string], ActionRow>(
-    database,
     "SELECT * FROM actions WHERE session_key = ? AND id = ?",
   );
   const checkpointed = (session: SessionRecord): PartialText | null => {
@@ -130,20 +121,18 @@ function prepareStoredFacts(
 
 /** Only a session that is processing has open turns (contract section 3): the others are answered without a look. */
 function prepareOpenTurns(
-  database: DatabaseSync,
+  prepare: Prepare,
   pendingActions: (session: SessionRecord) => readonly ActionRecord[],
 ): TurnReads {
   const open = prepare<[number], TurnRow>(
-    database,
     "SELECT * FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL ORDER BY number",
   );
-  const count = prepare<[number], { readonly count: number; readonly waiting: number | null }>(
-    database,
-    `SELECT count(*) AS count, sum(state = 'waiting') AS waiting FROM turns INDEXED BY turns_open
-     WHERE session_key = ? AND ended_at IS NULL`,
-  );
+  const count = prepare<
+    [number],
+    { readonly count: number; readonly waiting: number | null }
+  >(`SELECT count(*) AS count, sum(state = 'waiting') AS waiting FROM turns INDEXED BY turns_open
+     WHERE session_key = ? AND ended_at IS NULL`);
   const message = prepare<[number, number], MessageRow>(
-    database,
     "SELECT * FROM messages WHERE session_key = ? AND position = ?",
   );
   const messageAt = (key: number, position: number) => {
@@ -172,9 +161,8 @@ function prepareOpenTurns(
 }
 
 /** Text that was checkpointed beyond the last finished step of a turn; `null` for whichever turn has any. */
-function prepareStreamedText(database: DatabaseSync): (key: number, turn: number | null) => string {
+function prepareStreamedText(prepare: Prepare): (key: number, turn: number | null) => string {
   const pieces = prepare<[number, number | null], { readonly offset: number; readonly text: string }>(
-    database,
     `SELECT "offset", text FROM checkpoints WHERE session_key = ?1 AND turn = coalesce(?2, turn) ORDER BY turn, "offset"`,
   );
   return (key, turn) =>

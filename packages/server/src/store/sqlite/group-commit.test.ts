@@ -12,6 +12,7 @@ import type { Call, Outcome } from "./calls.ts";
 import { openDatabase } from "./database.ts";
 import { FatalStoreError } from "./failures.ts";
 import { prepareCommit, prepareMethods, type Commit } from "./group-commit.ts";
+import { prepareIn } from "./statement.ts";
 import { prepareTransaction } from "./transaction.ts";
 
 /** An error as node:sqlite throws it. */
@@ -29,8 +30,9 @@ describe("group commit", () => {
     folder = mkdtempSync(join(tmpdir(), "colloquy-commit-"));
     database = openDatabase(folder, 0);
     extra = new Map();
-    const transaction = prepareTransaction(database);
-    const methods = prepareMethods(database, transaction);
+    const prepare = prepareIn(database);
+    const transaction = prepareTransaction(prepare);
+    const methods = prepareMethods(prepare, transaction);
     commit = prepareCommit(database, transaction, {
       get: (method) => extra.get(method) ?? methods.get(method),
     });

@@ -15,7 +15,7 @@ import { prepareKeys } from "./keys.ts";
 import { prepareSecrets } from "./secrets.ts";
 import { prepareSelections } from "./selections.ts";
 import { prepareSessions } from "./sessions.ts";
-import { prepare } from "./statement.ts";
+import { prepareIn, type Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 import { prepareTurns } from "./turns.ts";
 
@@ -23,19 +23,19 @@ import { prepareTurns } from "./turns.ts";
 type Run = (at: number, ...parameters: never[]) => unknown;
 export type Methods = Pick<ReadonlyMap<string, Run>, "get">;
 
-export function prepareMethods(database: DatabaseSync, transaction: Transaction): Methods {
+export function prepareMethods(prepare: Prepare, transaction: Transaction): Methods {
   const ports: { readonly [P in keyof Ports]: Synchronous<Ports[P]> } = {
-    sessions: prepareSessions(database, transaction),
-    turns: prepareTurns(database, transaction),
-    actions: prepareActions(database, transaction),
-    events: prepareEvents(database),
-    jobs: prepareJobs(database),
-    keys: prepareKeys(database),
-    secrets: prepareSecrets(database),
-    admin: prepareAdmin(database),
+    sessions: prepareSessions(prepare, transaction),
+    turns: prepareTurns(prepare, transaction),
+    actions: prepareActions(prepare, transaction),
+    events: prepareEvents(prepare),
+    jobs: prepareJobs(prepare),
+    keys: prepareKeys(prepare),
+    secrets: prepareSecrets(prepare),
+    admin: prepareAdmin(prepare),
   };
-  const select = prepareSelections(database);
-  const count = prepare<[]>(database, "UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
+  const select = prepareSelections(prepare);
+  const count = prepare<[]>("UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
   const commands: Readonly<Record<string, Run>> = {
     execute: (at, command: SessionCommand) => transaction.execute(at, command),
     executeEach: (at, selection: Selection) =>
@@ -100,9 +100,10 @@ export function prepareCommit(database: DatabaseSync, transaction: Transaction, 
 type InTransaction = <Result>(writes: boolean, work: () => Result) => Result;
 
 function prepareTransactions(database: DatabaseSync, onUndone: () => void): InTransaction {
-  const beginWrite = prepare<[]>(database, "BEGIN IMMEDIATE");
-  const beginRead = prepare<[]>(database, "BEGIN");
-  const commit = prepare<[]>(database, "COMMIT");
+  const prepare = prepareIn(database);
+  const beginWrite = prepare<[]>("BEGIN IMMEDIATE");
+  const beginRead = prepare<[]>("BEGIN");
+  const commit = prepare<[]>("COMMIT");
   return (writes, work) => {
     (writes ? beginWrite : beginRead).run();
     try {

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { readMigrations, type SchemaState } from "../migrations.ts";
 import { DATABASE_FILE } from "./database.ts";
 import { lockFile } from "./lock.ts";
-import { prepare } from "./statement.ts";
+import { prepareIn } from "./statement.ts";
 
 export interface SqliteInspection extends SchemaState {
   /** Whether a server has the directory now. */
@@ -22,16 +22,22 @@ export function inspectSqlite(directory: string): SqliteInspection | null {
   const migrations = readMigrations(join(import.meta.dirname, "migrations"));
   const database = new DatabaseSync(path, { readOnly: true });
   try {
-    const has = prepare<[string]>(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+    const prepare = prepareIn(database);
+    const has = prepare<[string]>("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
     const secrets =
       has.get("secrets") === undefined
         ? []
         : prepare<[], { readonly key_id: string; readonly count: number }>(
-            database,
             "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
           ).all();
+    const version =
+      has.get("schema_migrations") === undefined
+        ? 0
+        : prepare<[], { readonly version: number | null }>(
+            "SELECT max(version) AS version FROM schema_migrations",
+          ).get()?.version;
     return {
-      schemaVersion: has.get("schema_migrations") === undefined ? 0 : versionOf(database),
+      schemaVersion: version ?? 0,
       migrations,
       isServed: isServed(directory),
       secretsByKey: Object.fromEntries(secrets.map(({ key_id, count }) => [key_id, count])),
@@ -39,14 +45,6 @@ export function inspectSqlite(directory: string): SqliteInspection | null {
   } finally {
     database.close();
   }
-}
-
-function versionOf(database: DatabaseSync): number {
-  const newest = prepare<[], { readonly version: number | null }>(
-    database,
-    "SELECT max(version) AS version FROM schema_migrations",
-  );
-  return newest.get()?.version ?? 0;
 }
 
 /** Whether a server, or a chat with one of its own, has the directory now. */

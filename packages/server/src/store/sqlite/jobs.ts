@@ -1,33 +1,28 @@
-import type { DatabaseSync } from "node:sqlite";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
 import type { JobStore } from "../../core/ports/driven/store.ts";
 import { appOf } from "../../core/session.ts";
 import type { TitleRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
-export function prepareJobs(database: DatabaseSync): Synchronous<JobStore> {
-  const due = prepare<[number, number], TitleRow>(
-    database,
-    `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text
+export function prepareJobs(prepare: Prepare): Synchronous<JobStore> {
+  const due = prepare<
+    [number, number],
+    TitleRow
+  >(`SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text
      FROM title_jobs j
      JOIN sessions s ON s.key = j.session_key
      JOIN messages m ON m.session_key = j.session_key AND m.position = 1
-     WHERE j.due_at <= ? ORDER BY j.due_at LIMIT ?`,
-  );
-  const lend = prepare<[number, number]>(database, "UPDATE title_jobs SET due_at = ? WHERE session_key = ?");
-  const used = prepare<[string, string, number], { readonly used: number }>(
-    database,
-    `SELECT 1 AS used FROM sessions s JOIN idempotency_keys k ON k.session_key = s.key
-     WHERE s.id = ? AND k.key = ? AND k.at > ?`,
-  );
-  const forget = prepare<[number, number]>(
-    database,
-    `DELETE FROM idempotency_keys WHERE (session_key, key) IN
-       (SELECT session_key, key FROM idempotency_keys WHERE at <= ? ORDER BY at LIMIT ?)`,
-  );
+     WHERE j.due_at <= ? ORDER BY j.due_at LIMIT ?`);
+  const lend = prepare<[number, number]>("UPDATE title_jobs SET due_at = ? WHERE session_key = ?");
+  const used = prepare<
+    [string, string, number],
+    { readonly used: number }
+  >(`SELECT 1 AS used FROM sessions s JOIN idempotency_keys k ON k.session_key = s.key
+     WHERE s.id = ? AND k.key = ? AND k.at > ?`);
+  const forget = prepare<[number, number]>(`DELETE FROM idempotency_keys WHERE (session_key, key) IN
+       (SELECT session_key, key FROM idempotency_keys WHERE at <= ? ORDER BY at LIMIT ?)`);
   const takeDuty = prepare<[string, number, number]>(
-    database,
     `INSERT INTO duties (name, due_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET due_at = ?2 WHERE due_at <= ?3`,
   );
   return {

@@ -1,25 +1,21 @@
-import type { DatabaseSync } from "node:sqlite";
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { toKey, type KeyRow } from "../rows.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
-export function prepareKeys(database: DatabaseSync): Synchronous<KeyStore> {
+export function prepareKeys(prepare: Prepare): Synchronous<KeyStore> {
   const insert = prepare<[string, string | null, string, string, number, number | null, number | null]>(
-    database,
     "INSERT INTO app_keys VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
-  const byId = prepare<[string], KeyRow>(database, "SELECT * FROM app_keys WHERE id = ?");
-  const all = prepare<[], KeyRow>(database, "SELECT * FROM app_keys ORDER BY created_at, id");
+  const byId = prepare<[string], KeyRow>("SELECT * FROM app_keys WHERE id = ?");
+  const all = prepare<[], KeyRow>("SELECT * FROM app_keys ORDER BY created_at, id");
   const revoke = prepare<[number, string]>(
-    database,
     "UPDATE app_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL",
   );
-  const endEarlier = prepare<[number, string, number]>(
-    database,
-    `UPDATE app_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
-     WHERE id = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)`,
-  );
+  const endEarlier = prepare<
+    [number, string, number]
+  >(`UPDATE app_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
+     WHERE id = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)`);
   const find = (id: string): AppKeyRecord | null => {
     const row = byId.get(id);
     return row === undefined ? null : toKey(row);

@@ -16,6 +16,7 @@ import {
 } from "../contract/testing/scenario.ts";
 import { openDatabase } from "./database.ts";
 import { prepareMethods } from "./group-commit.ts";
+import { prepareIn } from "./statement.ts";
 import { prepareTransaction } from "./transaction.ts";
 
 describe("the removal of a session", () => {
@@ -43,7 +44,8 @@ describe("the removal of a session", () => {
   }
 
   function run(method: string, ...parameters: unknown[]): unknown {
-    const methods = prepareMethods(database, prepareTransaction(database));
+    const prepare = prepareIn(database);
+    const methods = prepareMethods(prepare, prepareTransaction(prepare));
     return methods.get(method)?.(1000, ...(parameters as never[]));
   }
 

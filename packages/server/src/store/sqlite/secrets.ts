@@ -1,36 +1,28 @@
-import type { DatabaseSync } from "node:sqlite";
 import type { SecretStore } from "../../core/ports/driven/secret-store.ts";
 import { toSecret, type SecretRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
-export function prepareSecrets(database: DatabaseSync): Synchronous<SecretStore> {
-  const { keyInForce, bringInForce } = prepareKeyInForce(database);
+export function prepareSecrets(prepare: Prepare): Synchronous<SecretStore> {
+  const { keyInForce, bringInForce } = prepareKeyInForce(prepare);
   const write = prepare<[string, string, string, string, string]>(
-    database,
     "INSERT OR REPLACE INTO secrets (app, client_id, name, key_id, sealed) VALUES (?, ?, ?, ?, ?)",
   );
   const ofClient = prepare<[string, string], SecretRow>(
-    database,
     "SELECT * FROM secrets WHERE app = ? AND client_id = ? ORDER BY name",
   );
-  const removeAll = prepare<[string, string]>(
-    database,
-    "DELETE FROM secrets WHERE app = ? AND client_id = ?",
-  );
+  const removeAll = prepare<[string, string]>("DELETE FROM secrets WHERE app = ? AND client_id = ?");
   const removeOne = prepare<[string, string, string]>(
-    database,
     "DELETE FROM secrets WHERE app = ? AND client_id = ? AND name = ?",
   );
   const counts = prepare<[], { readonly key_id: string; readonly count: number }>(
-    database,
     "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
   );
-  const byOthers = prepare<[string, string, string, string, number], SecretRow>(
-    database,
-    `SELECT * FROM secrets WHERE key_id <> ? AND (app, client_id, name) > (?, ?, ?)
-     ORDER BY app, client_id, name LIMIT ?`,
-  );
+  const byOthers = prepare<
+    [string, string, string, string, number],
+    SecretRow
+  >(`SELECT * FROM secrets WHERE key_id <> ? AND (app, client_id, name) > (?, ?, ?)
+     ORDER BY app, client_id, name LIMIT ?`);
   return {
     put: (_at, secrets) => {
       const inForce = keyInForce();
@@ -48,20 +40,17 @@ export function prepareSecrets(database: DatabaseSync): Synchronous<SecretStore>
     sealedByOthers: (_at, keyId, after, limit) =>
       // No App has the empty name: it stands before all of them.
       byOthers.all(keyId, after?.app ?? "", after?.clientId ?? "", after?.name ?? "", limit).map(toSecret),
-    replace: prepareReplace(database, keyInForce),
+    replace: prepareReplace(prepare, keyInForce),
   };
 }
 
-function prepareKeyInForce(database: DatabaseSync): {
+function prepareKeyInForce(prepare: Prepare): {
   readonly keyInForce: () => string | null;
   readonly bringInForce: (keyId: string, before: string | null) => string;
 } {
-  const read = prepare<[], { readonly key_id: string }>(database, "SELECT key_id FROM secret_key_in_force");
-  const write = prepare<[string]>(
-    database,
-    "INSERT OR REPLACE INTO secret_key_in_force (one, key_id) VALUES (1, ?)",
-  );
-  const any = prepare<[], object>(database, "SELECT 1 FROM secrets LIMIT 1");
+  const read = prepare<[], { readonly key_id: string }>("SELECT key_id FROM secret_key_in_force");
+  const write = prepare<[string]>("INSERT OR REPLACE INTO secret_key_in_force (one, key_id) VALUES (1, ?)");
+  const any = prepare<[], object>("SELECT 1 FROM secrets LIMIT 1");
   const keyInForce = (): string | null => read.get()?.key_id ?? null;
   return {
     keyInForce,
@@ -75,18 +64,14 @@ function prepareKeyInForce(database: DatabaseSync): {
 }
 
 function prepareReplace(
-  database: DatabaseSync,
+  prepare: Prepare,
   keyInForce: () => string | null,
 ): Synchronous<SecretStore>["replace"] {
   const place = "app = ? AND client_id = ? AND name = ? AND key_id = ? AND sealed = ?";
   const change = prepare<[string, string, string, string, string, string, string]>(
-    database,
     `UPDATE secrets SET key_id = ?, sealed = ? WHERE ${place}`,
   );
-  const remove = prepare<[string, string, string, string, string]>(
-    database,
-    `DELETE FROM secrets WHERE ${place}`,
-  );
+  const remove = prepare<[string, string, string, string, string]>(`DELETE FROM secrets WHERE ${place}`);
   return (_at, before, after) => {
     const { app, clientId, name, keyId, sealed } = before;
     if (after === null) return remove.run(app, clientId, name, keyId, sealed) === 1;

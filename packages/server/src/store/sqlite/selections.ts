@@ -1,6 +1,5 @@
 // Which sessions `executeEach` decides a command for. One process at a time writes to the database, so there is nothing to skip.
 
-import type { DatabaseSync } from "node:sqlite";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import {
   claimCommand,
@@ -9,34 +8,34 @@ import {
   type ExpireActions,
   type Selection,
 } from "../../core/commands/selections.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
 /** Returns the commands for the sessions of a selection, in their order. */
 export function prepareSelections(
-  database: DatabaseSync,
+  prepare: Prepare,
 ): (at: number, selection: Selection) => readonly SessionCommand[] {
-  const claims = prepareClaims(database);
-  const expiries = prepareExpiries(database);
+  const claims = prepareClaims(prepare);
+  const expiries = prepareExpiries(prepare);
   return (at, selection) => (selection.kind === "claimTurns" ? claims(selection) : expiries(at, selection));
 }
 
-function prepareClaims(database: DatabaseSync): (selection: ClaimTurns) => readonly SessionCommand[] {
+function prepareClaims(prepare: Prepare): (selection: ClaimTurns) => readonly SessionCommand[] {
   interface RunnableRow {
     readonly id: string;
     readonly number: number;
   }
-  const runnable = prepare<[number], RunnableRow>(
-    database,
-    `SELECT s.id, t.number FROM turns t INDEXED BY turns_runnable CROSS JOIN sessions s ON s.key = t.session_key
-     WHERE t.runnable = 1 ORDER BY t.enqueued_at, t.session_key, t.number LIMIT ?`,
-  );
-  const runnableElsewhere = prepare<[string, number], RunnableRow>(
-    database,
-    `SELECT s.id, t.number FROM turns t INDEXED BY turns_runnable CROSS JOIN sessions s ON s.key = t.session_key
+  const runnable = prepare<
+    [number],
+    RunnableRow
+  >(`SELECT s.id, t.number FROM turns t INDEXED BY turns_runnable CROSS JOIN sessions s ON s.key = t.session_key
+     WHERE t.runnable = 1 ORDER BY t.enqueued_at, t.session_key, t.number LIMIT ?`);
+  const runnableElsewhere = prepare<
+    [string, number],
+    RunnableRow
+  >(`SELECT s.id, t.number FROM turns t INDEXED BY turns_runnable CROSS JOIN sessions s ON s.key = t.session_key
      WHERE t.runnable = 1
        AND substr(s.model, 1, instr(s.model || '/', '/') - 1) NOT IN (SELECT value FROM json_each(?))
-     ORDER BY t.enqueued_at, t.session_key, t.number LIMIT ?`,
-  );
+     ORDER BY t.enqueued_at, t.session_key, t.number LIMIT ?`);
   return (selection) => {
     const { agentMessageIds, fullProviders } = selection;
     const count = agentMessageIds.length;
@@ -52,13 +51,13 @@ function prepareClaims(database: DatabaseSync): (selection: ClaimTurns) => reado
 }
 
 function prepareExpiries(
-  database: DatabaseSync,
+  prepare: Prepare,
 ): (at: number, selection: ExpireActions) => readonly SessionCommand[] {
-  const due = prepare<[number, number], { readonly id: string }>(
-    database,
-    `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM actions INDEXED BY actions_due
+  const due = prepare<
+    [number, number],
+    { readonly id: string }
+  >(`SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM actions INDEXED BY actions_due
      WHERE status = 'pending' AND expires_at <= ?
-     GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT ?`,
-  );
+     GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT ?`);
   return (at, { limit }) => due.all(at, limit).map(({ id }) => expireCommand(id));
 }

@@ -1,4 +1,3 @@
-import type { DatabaseSync } from "node:sqlite";
 import type { MessageRecord } from "../../core/message.ts";
 import {
   MESSAGE_PORTION_BYTES,
@@ -10,7 +9,7 @@ import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./draft-writer.ts";
 import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
 interface LifeRow {
@@ -19,11 +18,10 @@ interface LifeRow {
   readonly life: string;
 }
 
-export function prepareSessions(database: DatabaseSync, transaction: Transaction): Synchronous<SessionStore> {
+export function prepareSessions(prepare: Prepare, transaction: Transaction): Synchronous<SessionStore> {
   const { facts } = transaction;
-  const remove = prepareRemoval(database);
+  const remove = prepareRemoval(prepare);
   const countSizes = prepare<[number]>(
-    database,
     `${COUNT_SIZES} IN (SELECT key FROM sessions INDEXED BY sessions_without_sizes WHERE message_bytes IS NULL ORDER BY key LIMIT ?)`,
   );
   return {
@@ -31,24 +29,21 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
       const row = facts.sessionRow(id);
       return row === undefined ? null : { ...toSession(row), ...toSessionUse(row, at) };
     },
-    ...prepareVersions(database, transaction),
-    ...prepareList(database),
-    ...prepareMessages(database, transaction),
-    expire: prepareExpire(database, remove),
+    ...prepareVersions(prepare, transaction),
+    ...prepareList(prepare),
+    ...prepareMessages(prepare, transaction),
+    expire: prepareExpire(prepare, remove),
     countSizes: (_at, limit) => countSizes.run(limit),
   };
 }
 
 function prepareVersions(
-  database: DatabaseSync,
+  prepare: Prepare,
   { facts }: Transaction,
 ): Pick<Synchronous<SessionStore>, "versions" | "streamedText"> {
-  const version = prepare<[string], SessionVersion>(
-    database,
-    `SELECT id, life, app, head, epoch, (
+  const version = prepare<[string], SessionVersion>(`SELECT id, life, app, head, epoch, (
        SELECT max(turn) || ' ' || max("offset") || ' ' || sum(length(text)) FROM checkpoints WHERE session_key = sessions.key
-     ) AS streamed FROM sessions WHERE id = ?`,
-  );
+     ) AS streamed FROM sessions WHERE id = ?`);
   return {
     versions: (_at, ids) => ids.flatMap((id) => version.get(id) ?? []),
     streamedText: (_at, id) => {
@@ -66,9 +61,7 @@ function prepareVersions(
   };
 }
 
-function prepareList(
-  database: DatabaseSync,
-): Pick<Synchronous<SessionStore>, "list" | "listKeys" | "byKeys"> {
+function prepareList(prepare: Prepare): Pick<Synchronous<SessionStore>, "list" | "listKeys" | "byKeys"> {
   // Each part of a list in the order of an index of its own.
   const part = (index: string, pinned: 0 | 1) =>
     `FROM sessions INDEXED BY ${index} WHERE public_key = ?1 AND pinned = ${pinned} AND (updated_at, key) < (?3, ?4)
@@ -76,15 +69,15 @@ function prepareList(
   const parts = { pinned: part("sessions_pinned", 1), others: part("sessions_by_wallet", 0) };
   type Page = [publicKey: string, apps: string, updatedAt: number, key: number, limit: number];
   const rows = {
-    pinned: prepare<Page, SessionRow>(database, `SELECT * ${parts.pinned} LIMIT ?5`),
-    others: prepare<Page, SessionRow>(database, `SELECT * ${parts.others} LIMIT ?5`),
+    pinned: prepare<Page, SessionRow>(`SELECT * ${parts.pinned} LIMIT ?5`),
+    others: prepare<Page, SessionRow>(`SELECT * ${parts.others} LIMIT ?5`),
   };
   type All = [publicKey: string, apps: string, updatedAt: number, key: number];
   const keys = {
-    pinned: prepare<All, { readonly key: number }>(database, `SELECT key ${parts.pinned}`),
-    others: prepare<All, { readonly key: number }>(database, `SELECT key ${parts.others}`),
+    pinned: prepare<All, { readonly key: number }>(`SELECT key ${parts.pinned}`),
+    others: prepare<All, { readonly key: number }>(`SELECT key ${parts.others}`),
   };
-  const byKey = prepare<[number], SessionRow>(database, "SELECT * FROM sessions WHERE key = ?");
+  const byKey = prepare<[number], SessionRow>("SELECT * FROM sessions WHERE key = ?");
   return {
     list: (_at, { publicKey, apps, limit, after }) => {
       const among = JSON.stringify(apps);
@@ -110,16 +103,19 @@ function prepareList(
 }
 
 function prepareMessages(
-  database: DatabaseSync,
+  prepare: Prepare,
   { facts }: Transaction,
 ): Pick<Synchronous<SessionStore>, "messagePage" | "messages"> {
   const positionOf = prepare<[number, string], { readonly position: number }>(
-    database,
     "SELECT position FROM messages WHERE session_key = ? AND id = ?",
   );
   const inOrder = "FROM messages WHERE session_key = ? AND position > ? ORDER BY position LIMIT ?";
-  const sizes = database.prepare(`SELECT id, ${MESSAGE_BYTES} AS bytes ${inOrder}`);
-  const portion = database.prepare(`SELECT *, ${MESSAGE_BYTES} AS bytes ${inOrder}`);
+  const sizes = prepare<[number, number, number], { readonly id: string; readonly bytes: number }>(
+    `SELECT id, ${MESSAGE_BYTES} AS bytes ${inOrder}`,
+  );
+  const portion = prepare<[number, number, number], MessageRow & { readonly bytes: number }>(
+    `SELECT *, ${MESSAGE_BYTES} AS bytes ${inOrder}`,
+  );
   /** Where in the session it begins. */
   const beginning = (id: string, after: string | null, apps: readonly string[] | undefined) => {
     const row = facts.sessionRow(id);
@@ -132,7 +128,7 @@ function prepareMessages(
     messagePage: (at, id, after, { limit, bytes }, apps) => {
       const from = beginning(id, after, apps);
       if (from === null || from === "other_app") return from;
-      const following = sizes.iterate(from.row.key, from.position, limit + 1) as Iterable<never>;
+      const following = sizes.iterate(from.row.key, from.position, limit + 1);
       return { ...pageEnd(following, limit, bytes), session: toSessionUse(from.row, at) };
     },
     messages: (_at, id, after, limit, apps) => {
@@ -141,8 +137,8 @@ function prepareMessages(
       const messages: MessageRecord[] = [];
       let bytes = 0;
       for (const row of portion.iterate(from.row.key, from.position, limit)) {
-        messages.push(toMessage(row as unknown as MessageRow));
-        bytes += Number(row["bytes"]);
+        messages.push(toMessage(row));
+        bytes += row.bytes;
         if (bytes >= MESSAGE_PORTION_BYTES) break;
       }
       return messages;
@@ -150,34 +146,28 @@ function prepareMessages(
   };
 }
 
-function prepareExpire(
-  database: DatabaseSync,
-  remove: (key: number) => void,
-): Synchronous<SessionStore>["expire"] {
-  const ofDefault = prepare<[number, number, number], LifeRow>(
-    database,
-    `SELECT key, id, life FROM sessions INDEXED BY sessions_by_use
+function prepareExpire(prepare: Prepare, remove: (key: number) => void): Synchronous<SessionStore>["expire"] {
+  const ofDefault = prepare<
+    [number, number, number],
+    LifeRow
+  >(`SELECT key, id, life FROM sessions INDEXED BY sessions_by_use
      WHERE retention < 2 AND coalesce(app, 'default') = 'default' AND retention = ? AND used_at < ? AND status <> 'processing'
-     ORDER BY used_at LIMIT ?`,
-  );
-  const ofApp = prepare<[string, number, number, number], LifeRow>(
-    database,
-    `SELECT key, id, life FROM sessions INDEXED BY sessions_by_app_and_use
+     ORDER BY used_at LIMIT ?`);
+  const ofApp = prepare<
+    [string, number, number, number],
+    LifeRow
+  >(`SELECT key, id, life FROM sessions INDEXED BY sessions_by_app_and_use
      WHERE retention < 2 AND app <> 'default' AND app = ? AND retention = ? AND used_at < ? AND status <> 'processing'
-     ORDER BY used_at LIMIT ?`,
-  );
+     ORDER BY used_at LIMIT ?`);
   // One look into the index for each App, however many sessions it has.
-  const otherApps = prepare<[], { readonly app: string }>(
-    database,
-    `WITH RECURSIVE apps (app) AS (
+  const otherApps = prepare<[], { readonly app: string }>(`WITH RECURSIVE apps (app) AS (
        SELECT min(app) FROM sessions INDEXED BY sessions_by_app_and_use WHERE retention < 2 AND app <> 'default'
        UNION ALL
        SELECT (SELECT min(s.app) FROM sessions AS s INDEXED BY sessions_by_app_and_use
                WHERE s.retention < 2 AND s.app <> 'default' AND s.app > apps.app)
        FROM apps WHERE apps.app IS NOT NULL
      )
-     SELECT app FROM apps WHERE app IS NOT NULL`,
-  );
+     SELECT app FROM apps WHERE app IS NOT NULL`);
   return (_at, { byApp = {}, limit, ...others }) => {
     const times = new Map(Object.entries(byApp));
     const ended: LifeRow[] = [];

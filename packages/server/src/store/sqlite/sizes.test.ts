@@ -9,6 +9,7 @@ import { readMigrations } from "../migrations.ts";
 import { prepareEventLog } from "./event-log.ts";
 import { migrate } from "./migrate.ts";
 import { openSqliteStore } from "./open.ts";
+import { prepareIn } from "./statement.ts";
 
 function onFatal(error: Error): void {
   throw error;
@@ -39,6 +40,6 @@ it("the floor of a log never sinks", () => {
     `INSERT INTO sessions (key, id, life, title, title_source, status, model, model_chosen, head, event_floor, message_count, turn_count, epoch, created_at, updated_at, used_at, retention)
        VALUES (1, 'a', 'a', 'New Chat', 'placeholder', 'idle', 'm', 0, 5, 3, 0, 0, 0, 1, 1, 1, 0)`,
   );
-  prepareEventLog(database).dropUpTo(1, 2);
+  prepareEventLog(prepareIn(database)).dropUpTo(1, 2);
   expect(database.prepare("SELECT event_floor FROM sessions").get()).toMatchObject({ event_floor: 3 });
 });

@@ -10,21 +10,20 @@ import type {
   TableWriter,
 } from "../../core/ports/driven/table-store.ts";
 import { UNFINISHED_MOVE } from "../migrations.ts";
-import { prepare } from "./statement.ts";
+import { prepareIn, type Prepare } from "./statement.ts";
 
 /** Tables of the store itself, which the other adapter has in another form or not at all. */
 const BOOKKEEPING: ReadonlySet<string> = new Set(["schema_migrations", "sequences", "moves"]);
 
 /** The durable tables as the database describes them, by name. */
-export function tablesOf(database: DatabaseSync): readonly Table[] {
+export function tablesOf(prepare: Prepare): readonly Table[] {
   const tables = prepare<[], { readonly name: string }>(
-    database,
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name",
   );
   const columns = prepare<
     [string],
     { readonly name: string; readonly type: string; readonly notnull: number; readonly pk: number }
-  >(database, `SELECT name, type, "notnull", pk FROM pragma_table_info(?) ORDER BY cid`);
+  >(`SELECT name, type, "notnull", pk FROM pragma_table_info(?) ORDER BY cid`);
   return tables
     .all()
     .filter(({ name }) => !BOOKKEEPING.has(name))
@@ -53,17 +52,13 @@ function kindOf(table: string, column: string, type: string): Column["kind"] {
 
 /** All methods must be called in a transaction. */
 export function prepareTables(database: DatabaseSync): TableWriter {
+  const prepare = prepareIn(database);
   const statement = remembered(database);
   const sequences = prepare<[], { readonly name: string; readonly value: number }>(
-    database,
     "SELECT name, value FROM sequences WHERE name <> 'probe' ORDER BY name",
   );
-  const raise = prepare<[number, string]>(
-    database,
-    "UPDATE sequences SET value = max(value, ?) WHERE name = ?",
-  );
+  const raise = prepare<[number, string]>("UPDATE sequences SET value = max(value, ?) WHERE name = ?");
   const take = prepare<[string], { readonly value: number }>(
-    database,
     "UPDATE sequences SET value = value + 1 WHERE name = ? RETURNING value",
   );
   return {
@@ -74,7 +69,7 @@ export function prepareTables(database: DatabaseSync): TableWriter {
     extract: (table, part) => Promise.resolve(extract(statement(textOf(table, part)), part)),
     sequences: () =>
       Promise.resolve(Object.fromEntries(sequences.all().map(({ name, value }) => [name, value]))),
-    moveNote: () => Promise.resolve(readMoveNote(database)),
+    moveNote: () => Promise.resolve(readMoveNote(prepare)),
     async insert(table, rows) {
       const names = table.columns.map(({ name }) => quoted(name));
       const values = names.map(() => "?").join(", ");
@@ -99,7 +94,7 @@ export function prepareTables(database: DatabaseSync): TableWriter {
       return Promise.resolve(row.value);
     },
     async noteMove(note) {
-      writeMoveNote(database, note);
+      writeMoveNote(prepare, note);
       await Promise.resolve();
     },
   };
@@ -146,33 +141,33 @@ function quoted(name: string): string {
 }
 
 /** Works on an empty database too. */
-export function isMoveUnfinished(database: DatabaseSync): boolean {
-  return has(database, "schema_migrations") && isClosed(database);
+export function isMoveUnfinished(prepare: Prepare): boolean {
+  return has(prepare, "schema_migrations") && isClosed(prepare);
 }
 
 /** The note of a move into this database. Its table is created by the first move, not by a migration: most databases have none. */
-function readMoveNote(database: DatabaseSync): MoveNote | null {
-  if (!has(database, "moves")) return null;
-  const row = prepare<[], { readonly note: string }>(database, "SELECT note FROM moves").get();
-  return row === undefined ? null : { isFinished: !isClosed(database), text: row.note };
+function readMoveNote(prepare: Prepare): MoveNote | null {
+  if (!has(prepare, "moves")) return null;
+  const row = prepare<[], { readonly note: string }>("SELECT note FROM moves").get();
+  return row === undefined ? null : { isFinished: !isClosed(prepare), text: row.note };
 }
 
-function writeMoveNote(database: DatabaseSync, { isFinished, text }: MoveNote): void {
-  database.exec(
+function writeMoveNote(prepare: Prepare, { isFinished, text }: MoveNote): void {
+  prepare<[]>(
     "CREATE TABLE IF NOT EXISTS moves (one INTEGER PRIMARY KEY CHECK (one = 1), note TEXT NOT NULL) STRICT",
-  );
-  prepare<[string]>(database, "INSERT OR REPLACE INTO moves (one, note) VALUES (1, ?)").run(text);
+  ).run();
+  prepare<[string]>("INSERT OR REPLACE INTO moves (one, note) VALUES (1, ?)").run(text);
   const mark = isFinished
     ? "DELETE FROM schema_migrations WHERE version = ?"
     : "INSERT OR IGNORE INTO schema_migrations (version, name, applied_at) VALUES (?, 'unfinished move', 0)";
-  prepare<[number]>(database, mark).run(UNFINISHED_MOVE);
+  prepare<[number]>(mark).run(UNFINISHED_MOVE);
 }
 
-function isClosed(database: DatabaseSync): boolean {
-  const mark = prepare<[number]>(database, "SELECT 1 FROM schema_migrations WHERE version = ?");
+function isClosed(prepare: Prepare): boolean {
+  const mark = prepare<[number]>("SELECT 1 FROM schema_migrations WHERE version = ?");
   return mark.get(UNFINISHED_MOVE) !== undefined;
 }
 
-function has(database: DatabaseSync, table: string): boolean {
-  return prepare<[string]>(database, "SELECT 1 FROM sqlite_schema WHERE name = ?").get(table) !== undefined;
+function has(prepare: Prepare, table: string): boolean {
+  return prepare<[string]>("SELECT 1 FROM sqlite_schema WHERE name = ?").get(table) !== undefined;
 }

@@ -11,6 +11,7 @@ import type {
 import { createDirectory, hasDatabase, inDirectory } from "./data-directory.ts";
 import { connect, openDatabase } from "./database.ts";
 import { lockFile } from "./lock.ts";
+import { prepareIn } from "./statement.ts";
 import { isMoveUnfinished, prepareTables, tablesOf } from "./table-rows.ts";
 
 export interface SqliteTablesOptions {
@@ -56,14 +57,14 @@ function lockServers(directory: string): { release(): void } {
 function open(directory: string, access: TableAccess, at: number): DatabaseSync {
   if (access === "target") {
     const database = connect(directory);
-    if (isMoveUnfinished(database)) return database;
+    if (isMoveUnfinished(prepareIn(database))) return database;
     database.close();
   }
   return openDatabase(directory, at);
 }
 
 function storeOf(database: DatabaseSync, directory: string, access: TableAccess): TableStore {
-  const tables = tablesOf(database);
+  const tables = tablesOf(prepareIn(database));
   const rows: TableWriter = prepareTables(database);
   const inTransaction = async <Result>(begin: string, work: () => Promise<Result>): Promise<Result> => {
     database.exec(begin);

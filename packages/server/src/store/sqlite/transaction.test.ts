@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
+import { prepareIn } from "./statement.ts";
 import { prepareSessionKeys } from "./transaction.ts";
 
 let database: DatabaseSync;
@@ -9,7 +10,7 @@ beforeEach(() => {
   database.exec("INSERT INTO sequences VALUES ('session_key', 0)");
 });
 
-const keys = () => prepareSessionKeys(database);
+const keys = () => prepareSessionKeys(prepareIn(database));
 const take = (from: ReturnType<typeof keys>, count: number): number[] =>
   Array.from({ length: count }, () => from.take());
 

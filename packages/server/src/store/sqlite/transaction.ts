@@ -1,20 +1,13 @@
 // Runs one command in the current transaction: read, decide, write, answer.
 
-import type { DatabaseSync } from "node:sqlite";
-import {
-  decideCommand,
-  needsOf,
-  sessionOf,
-  type Decision,
-  type SessionCommand,
-} from "../../core/commands/index.ts";
+import { decideCommand, needsOf, sessionOf, type Decision } from "../../core/commands/decide-command.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
 import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth, type SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { prepareDraftWriter } from "./draft-writer.ts";
 import { prepareFacts, type Facts } from "./facts.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 
 export interface Transaction {
   readonly facts: Facts;
@@ -37,11 +30,11 @@ interface Decided extends Decision {
   readonly draft: SessionDraft;
 }
 
-export function prepareTransaction(database: DatabaseSync, isAlone = false): Transaction {
-  const facts = prepareFacts(database);
-  const write = prepareDraftWriter(database);
-  const keys = prepareSessionKeys(database);
-  const decide = prepareDecision(database, { facts, keys, isAlone });
+export function prepareTransaction(prepare: Prepare, isAlone = false): Transaction {
+  const facts = prepareFacts(prepare);
+  const write = prepareDraftWriter(prepare);
+  const keys = prepareSessionKeys(prepare);
+  const decide = prepareDecision(prepare, { facts, keys, isAlone });
   const dropped = ({ outcome, disposition, before, session }: Decided, load: boolean) => {
     const loaded = load && before !== null && disposition === "void" ? facts.load(before) : null;
     return { outcome, session, created: false, events: [], loaded };
@@ -78,12 +71,11 @@ export function prepareTransaction(database: DatabaseSync, isAlone = false): Tra
 }
 
 function prepareDecision(
-  database: DatabaseSync,
+  prepare: Prepare,
   { facts, keys, isAlone }: { readonly facts: Facts; readonly keys: SessionKeys; readonly isAlone: boolean },
 ): (at: number, command: SessionCommand, birth: SessionBirth | null) => Decided | null {
   // One by one and in order: an owner stops when it sees a higher epoch than its own.
   const nextEpoch = prepare<[], { readonly value: number }>(
-    database,
     "UPDATE sequences SET value = value + 1 WHERE name = 'epoch' RETURNING value",
   );
   const takeEpoch = (): number => {
@@ -132,9 +124,8 @@ interface SessionKeys {
   undone(): void;
 }
 
-export function prepareSessionKeys(database: DatabaseSync): SessionKeys {
+export function prepareSessionKeys(prepare: Prepare): SessionKeys {
   const takeBlock = prepare<[number, string], { readonly value: number }>(
-    database,
     "UPDATE sequences SET value = value + ? WHERE name = ? RETURNING value",
   );
   let left = 0;

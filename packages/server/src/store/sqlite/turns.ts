@@ -1,6 +1,5 @@
 // Leases of running turns, the number of waiting turns, and the history of a turn's session.
 
-import type { DatabaseSync } from "node:sqlite";
 import { turnThatRuns } from "../../core/commands/fence.ts";
 import { ranUnder } from "../../core/commands/run-time.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
@@ -15,26 +14,26 @@ import {
   type TurnRow,
 } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./statement.ts";
+import type { Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
-export function prepareTurns(database: DatabaseSync, transaction: Transaction): Synchronous<TurnStore> {
-  return { ...prepareLeases(database, transaction), history: prepareHistory(database, transaction) };
+export function prepareTurns(prepare: Prepare, transaction: Transaction): Synchronous<TurnStore> {
+  return { ...prepareLeases(prepare, transaction), history: prepareHistory(prepare, transaction) };
 }
 
 type Leases = Pick<Synchronous<TurnStore>, "countWaiting" | "renew" | "releaseDeadLeases" | "handBack">;
 
-function prepareLeases(database: DatabaseSync, transaction: Transaction): Leases {
-  const waiting = prepare<[number], { readonly count: number }>(
-    database,
-    `SELECT count(*) AS count FROM (SELECT 1 FROM turns INDEXED BY turns_waiting
-       WHERE ended_at IS NULL AND (runnable = 1 OR (state = 'queued' AND behind_waiting = 0)) LIMIT ?)`,
-  );
-  const prolong = prepare<[number, string, number, string], { readonly epoch: number }>(
-    database,
-    `UPDATE leases SET expires_at = ? WHERE owner = ? AND expires_at > ?
-       AND epoch IN (SELECT value FROM json_each(?)) RETURNING epoch`,
-  );
+function prepareLeases(prepare: Prepare, transaction: Transaction): Leases {
+  const waiting = prepare<
+    [number],
+    { readonly count: number }
+  >(`SELECT count(*) AS count FROM (SELECT 1 FROM turns INDEXED BY turns_waiting
+       WHERE ended_at IS NULL AND (runnable = 1 OR (state = 'queued' AND behind_waiting = 0)) LIMIT ?)`);
+  const prolong = prepare<
+    [number, string, number, string],
+    { readonly epoch: number }
+  >(`UPDATE leases SET expires_at = ? WHERE owner = ? AND expires_at > ?
+       AND epoch IN (SELECT value FROM json_each(?)) RETURNING epoch`);
   return {
     countWaiting: (_at, limit) => waiting.get(limit)?.count ?? 0,
     // An expired lease is not renewed: if its owner has stopped already, the turn would never go on. A process that is alone knows what it
@@ -45,8 +44,8 @@ function prepareLeases(database: DatabaseSync, transaction: Transaction): Leases
         .map(({ epoch }) => epoch),
       busy: [],
     }),
-    releaseDeadLeases: prepareReleaseDeadLeases(database),
-    handBack: prepareHandBack(database),
+    releaseDeadLeases: prepareReleaseDeadLeases(prepare),
+    handBack: prepareHandBack(prepare),
   };
 }
 
@@ -54,33 +53,30 @@ interface EndedLeaseRow extends LeaseRow {
   readonly session_key: number;
 }
 
-function prepareReleaseDeadLeases(database: DatabaseSync): Leases["releaseDeadLeases"] {
+function prepareReleaseDeadLeases(prepare: Prepare): Leases["releaseDeadLeases"] {
   const dead = prepare<[number, string | null], EndedLeaseRow>(
-    database,
     "DELETE FROM leases WHERE expires_at <= ?1 OR owner <> ?2 RETURNING session_key, taken_at, expires_at",
   );
-  const release = prepare<[number, number]>(
-    database,
-    `UPDATE turns INDEXED BY turns_open SET runnable = 1, ran_ms = ran_ms + ?
-     WHERE session_key = ? AND ended_at IS NULL AND state = 'running'`,
-  );
+  const release = prepare<
+    [number, number]
+  >(`UPDATE turns INDEXED BY turns_open SET runnable = 1, ran_ms = ran_ms + ?
+     WHERE session_key = ? AND ended_at IS NULL AND state = 'running'`);
   return (at, everyOther) =>
     dead
       .all(at, everyOther)
       .reduce((count, lease) => count + release.run(ranUnder(toLease(lease), at), lease.session_key), 0);
 }
 
-function prepareHandBack(database: DatabaseSync): Leases["handBack"] {
-  const release = prepare<[string, string], EndedLeaseRow>(
-    database,
-    `DELETE FROM leases WHERE owner = ? AND epoch IN (SELECT value FROM json_each(?))
-     RETURNING session_key, taken_at, expires_at`,
-  );
-  const handBack = prepare<[number, number]>(
-    database,
-    `UPDATE turns INDEXED BY turns_open SET runnable = 1, attempts = attempts - 1, ran_ms = ran_ms + ?
-     WHERE session_key = ? AND ended_at IS NULL AND state = 'running'`,
-  );
+function prepareHandBack(prepare: Prepare): Leases["handBack"] {
+  const release = prepare<
+    [string, string],
+    EndedLeaseRow
+  >(`DELETE FROM leases WHERE owner = ? AND epoch IN (SELECT value FROM json_each(?))
+     RETURNING session_key, taken_at, expires_at`);
+  const handBack = prepare<
+    [number, number]
+  >(`UPDATE turns INDEXED BY turns_open SET runnable = 1, attempts = attempts - 1, ran_ms = ran_ms + ?
+     WHERE session_key = ? AND ended_at IS NULL AND state = 'running'`);
   return (at, owner, epochs) =>
     release
       .all(owner, JSON.stringify(epochs))
@@ -88,20 +84,15 @@ function prepareHandBack(database: DatabaseSync): Leases["handBack"] {
 }
 
 /** Reads a session's past backwards until there is enough of it. */
-function prepareHistory(database: DatabaseSync, { facts }: Transaction): Synchronous<TurnStore>["history"] {
+function prepareHistory(prepare: Prepare, { facts }: Transaction): Synchronous<TurnStore>["history"] {
   // One row at a time, so that a long past costs no more than what is sent of it.
-  const before = prepare<[number, number], TurnRow>(
-    database,
-    `SELECT * FROM turns WHERE session_key = ? AND number < ?
+  const before = prepare<[number, number], TurnRow>(`SELECT * FROM turns WHERE session_key = ? AND number < ?
        AND NOT (state = 'interrupted' AND agent_position IS NULL)
-     ORDER BY number DESC LIMIT 1`,
-  );
+     ORDER BY number DESC LIMIT 1`);
   const message = prepare<[number, number | null], MessageRow>(
-    database,
     "SELECT * FROM messages WHERE session_key = ? AND position = ?",
   );
   const steps = prepare<[number, number], StepRow>(
-    database,
     "SELECT * FROM steps WHERE session_key = ? AND turn = ? ORDER BY number",
   );
   const read = (key: number, turn: TurnRow) => {

@@ -7,7 +7,7 @@ import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Call, Outcome } from "./calls.ts";
 import { BUSY_TIMEOUT_MS } from "./database.ts";
 import { failureOf } from "./failures.ts";
-import { prepare } from "./statement.ts";
+import { prepareIn } from "./statement.ts";
 
 /**
  * Pages that the log should hold at a checkpoint. Measured: 4,000 take 2 ms at 1,500 calls a second, 3 microseconds a call; with 1,000 it
@@ -48,8 +48,7 @@ export function prepareWal(database: DatabaseSync, onFatal: (error: unknown) => 
 
 function prepareCheckpoint(database: DatabaseSync): (outcomes: readonly Outcome[]) => void {
   /** `log`: pages in the log; `checkpointed`: those of them that are in the database now. */
-  const passive = prepare<[], { readonly log: number; readonly checkpointed: number }>(
-    database,
+  const passive = prepareIn(database)<[], { readonly log: number; readonly checkpointed: number }>(
     "PRAGMA wal_checkpoint(PASSIVE)",
   );
   const isTooLong = prepareSizeCheck(database);
@@ -92,7 +91,7 @@ function prepareSizeCheck(database: DatabaseSync): () => boolean {
  * log is therefore checkpointed and truncated: between calls, never within one.
  */
 function prepareErasure(database: DatabaseSync, onFatal: (error: unknown) => void) {
-  const truncate = prepare<[], { readonly busy: number }>(database, "PRAGMA wal_checkpoint(TRUNCATE)");
+  const truncate = prepareIn(database)<[], { readonly busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
   let due: NodeJS.Timeout | null = null;
   /** Returns false if another process is reading the log, or the disk is full. */
   const erase = (): boolean => {

@@ -7,6 +7,7 @@ import { createDirectory, inDirectory } from "./data-directory.ts";
 import { openDatabase } from "./database.ts";
 import { prepareCommit, prepareMethods } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
+import { prepareIn } from "./statement.ts";
 import { prepareTransaction } from "./transaction.ts";
 import { prepareWal } from "./wal.ts";
 
@@ -30,8 +31,9 @@ function serve(port: MessagePort, options: WorkerOptions): void {
     const lock = directory === null || role === "administration" ? null : lockDirectory(directory, processId);
     return { database: openOrRelease(directory, openedAt, lock), lock };
   });
-  const transaction = prepareTransaction(database, isAlone);
-  const commit = prepareCommit(database, transaction, prepareMethods(database, transaction));
+  const prepare = prepareIn(database);
+  const transaction = prepareTransaction(prepare, isAlone);
+  const commit = prepareCommit(database, transaction, prepareMethods(prepare, transaction));
   const fail = (error: unknown): void => {
     tell(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
     port.close();
