@@ -288,7 +288,7 @@ export function charactersOf(user: MessageRow, agent: MessageRow | null, steps: 
 }
 
 /** A list as JSON text, `null` for an empty one. */
-export function listText(list: readonly unknown[]): string | null {
+function listText(list: readonly unknown[]): string | null {
   return list.length === 0 ? null : JSON.stringify(list);
 }
 
@@ -315,6 +315,36 @@ export const TABLES_OF_SESSIONS = [
   "title_jobs",
   "actions",
 ] as const;
+
+/** The values of a turn that commands change, in the order of the statements of both adapters. */
+export function turnCells(turn: TurnRecord) {
+  return [
+    turn.agentPosition,
+    turn.state,
+    turn.attempts,
+    turn.steps,
+    turn.ranMs,
+    turn.model,
+    turn.startedAt,
+    turn.attemptAt,
+    turn.epoch,
+    turn.runnable ? 1 : 0,
+    turn.behindWaiting ? 1 : 0,
+    usageText(turn.usage),
+    turn.failure,
+    turn.endedAt,
+  ] as const;
+}
+
+/** As `turnCells`, of a message. */
+export function messageCells({ status, toolCalls, toolResults, content }: MessageRecord) {
+  return [status, listText(toolCalls), listText(toolResults), content] as const;
+}
+
+/** As `turnCells`, of an action. */
+export function actionCells({ status, result, resolvedAt }: ActionRecord) {
+  return [status, JSON.stringify(result), resolvedAt] as const;
+}
 
 export interface KeyRow {
   readonly id: string;

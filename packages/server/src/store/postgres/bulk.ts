@@ -1,24 +1,23 @@
-// Statements that write many rows at once: one list a column, put together again by `unnest`.
+// Statements that write many rows at once: one array parameter per column, combined by `unnest`.
 
 import type { Connection } from "./connections.ts";
 import { prepare, type Value } from "./statement.ts";
 
-/** Columns of a table and their types. */
 export type Columns = Readonly<Record<string, "bigint" | "integer" | "smallint" | "text">>;
 
 /** Values of one row, in the order of its columns. */
 export type Row = readonly (string | number | null)[];
 
-/** A statement with all that it needs, to be sent. */
+/** Sends a statement with its parameters. */
 export type Write = (connection: Connection) => Promise<void>;
 
 /**
- * Writes all rows in one statement; no rows are no statement. Whatever can go wrong with values on this side has done so when there is a
- * `Write`, but for what pg cannot write (statement.ts): what is sent together, with the COMMIT behind it, is sent as a whole.
+ * Writes all rows in one statement; sends nothing without rows. Errors in values are thrown before there is a `Write`, except those of pg
+ * itself (statement.ts): statements that travel with a COMMIT must all be sent.
  */
 export type WriteRows = (rows: readonly Row[]) => Write;
 
-/** `onConflict` is what follows ON CONFLICT, the empty text for nothing. */
+/** `onConflict` follows ON CONFLICT; empty for none. */
 export function prepareInsert(table: string, columns: Columns, onConflict = ""): WriteRows {
   const names = Object.keys(columns).map(quoted).join(", ");
   const conflict = onConflict === "" ? "" : ` ON CONFLICT ${onConflict}`;
@@ -41,7 +40,7 @@ export function prepareUpdate(table: string, changing: Columns, keys: Columns): 
   );
 }
 
-/** Removes rows; `further` is what has to hold beside the equality of `keys`, of a row `old` and the values `given`. */
+/** `further` is a condition beside the equality of `keys`, on a row `old` and the values `given`. */
 export function prepareDelete(
   table: string,
   keys: Columns,
@@ -57,13 +56,11 @@ export function prepareDelete(
   );
 }
 
-/** The call of `unnest` that makes rows of parameters, the first of which is number `first`. */
 function unnest(columns: Columns, first: number): string {
   const lists = Object.values(columns).map((type, index) => `$${first + index}::${type}[]`);
   return `unnest(${lists.join(", ")})`;
 }
 
-/** Rows as `unnest` takes them: one list a column. */
 function listsOf(rows: readonly Row[], count: number): Value[] {
   return Array.from({ length: count }, (_empty, column) => rows.map((row) => row[column] ?? null));
 }

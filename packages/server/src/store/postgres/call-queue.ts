@@ -1,6 +1,6 @@
-// Calls that wait for the database. Changes that were asked for in one turn of the event loop, or while a commit was under way, travel
-// together; calls about the same session keep their order. Those of a session that somebody else holds leave the others: they wait for it
-// on one of a few connections of their own, or are tried again a moment later.
+// Queues calls to the database. Changes of one turn of the event loop, or of the time of one commit, are committed together; calls about the
+// same session keep their order. Calls of a session that another node has locked leave the others: they wait for the lock on one of a few
+// connections of their own, or are retried a moment later.
 
 import { needsOf, sessionOf } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
@@ -13,7 +13,7 @@ import { commitPatiently, repeated, type Change, type Outcome } from "./group-co
 import { NO_NUMBERS, takeNumbers } from "./numbers.ts";
 import type { Patience } from "./session-locks.ts";
 
-/** Milliseconds until a call that was passed over is tried again. */
+/** Milliseconds until a passed-over call is retried. */
 const PAUSE_MS = 25;
 
 type Asked =
@@ -22,22 +22,22 @@ type Asked =
   | { readonly kind: "read"; readonly run: () => Promise<unknown> };
 
 type Task = Asked & {
-  /** When somebody was first found to hold its session, in milliseconds of the monotonic clock. */
+  /** When its session was first found locked, in milliseconds of the monotonic clock. */
   heldSince: number | null;
   resolve(value: never): void;
   reject(error: unknown): void;
 };
 
-/** While it is busy, calls that come wait; while it is read, those that change it. */
+/** The queue of one subject. While it is busy, all its calls wait; while it is read, its changes wait. */
 interface Subject {
   readonly name: string;
   readonly waiting: Task[];
   isBusy: boolean;
-  /** Reads that are under way. */
+  /** Running reads. */
   reads: number;
 }
 
-/** Changes of one subject that travel together. */
+/** Changes of one subject that are committed together. */
 interface HeadChanges {
   readonly tasks: readonly Task[];
   readonly changes: readonly Change[];
@@ -47,13 +47,13 @@ export interface CallQueueOptions {
   readonly connections: Connections;
   /** `null` for the database's own time. */
   readonly clock: Pick<Clock, "now"> | null;
-  /** Commits that may be under way at once. */
+  /** Most concurrent commits. */
   readonly lanes: number;
-  /** Changes that are committed together at most, so that none waits for too many others. */
+  /** Most changes of one commit, so that none waits for too many others. */
   readonly mostTogether: number;
-  /** Sessions that may be waited for at once, each on a connection of its own; the others are tried again and again. */
+  /** Most sessions whose locks are awaited at once, each on a connection of its own; the others are retried. */
   readonly mostWaitedFor: number;
-  /** Milliseconds for which a call is tried again whose session somebody holds. */
+  /** Milliseconds for which a call of a locked session is retried. */
   readonly heldMs: number;
 }
 
@@ -61,9 +61,9 @@ export class CallQueue implements Calls {
   readonly #options: CallQueueOptions;
   readonly #lanes: CommitLanes;
   readonly #subjects = new Map<string, Subject>();
-  /** Subjects that are not busy and have calls that wait. */
+  /** Idle subjects with waiting calls. */
   readonly #ready = new Set<Subject>();
-  /** Those of them that nobody has looked at yet. */
+  /** Ready subjects that `#dispatch` has not seen yet. */
   readonly #fresh = new Set<Subject>();
   readonly #drained = Promise.withResolvers<void>();
   #waitedFor = 0;
@@ -113,7 +113,7 @@ export class CallQueue implements Calls {
     return this.#ask(subject, { kind: "read", run });
   };
 
-  /** Refuses what comes from now on; resolves when all that was asked is answered. */
+  /** Rejects new calls; resolves when all earlier ones are answered. */
   close(): Promise<void> {
     this.#end ??= new Error("The store was closed");
     this.#settleEnd();
@@ -161,7 +161,7 @@ export class CallQueue implements Calls {
     if (this.#lanes.isFree && this.#ready.size > 0) void this.#commitNext();
   }
 
-  /** Starts what a subject has at its head that does not travel with others. What is left, if it is ready still, is a change. */
+  /** Starts the reads and the lone change at the head of a subject. If it is still ready afterwards, its head is a change to commit. */
   #startOwn(subject: Subject): void {
     for (let [head] = subject.waiting; head?.kind === "read"; [head] = subject.waiting) {
       subject.waiting.shift();
@@ -199,7 +199,7 @@ export class CallQueue implements Calls {
     }
   }
 
-  /** Settles the calls of a subject that were under way, but for those that were passed over: these come again before all others. */
+  /** Answers the running calls of a subject; passed-over ones return to the head of its queue. */
   #answer(subject: Subject, tasks: readonly Task[], outcomes: readonly (Outcome | undefined)[]): void {
     const held: Task[] = [];
     tasks.forEach((task, index) => {
@@ -216,13 +216,12 @@ export class CallQueue implements Calls {
     else setTimeout(() => this.#free(subject), PAUSE_MS);
   }
 
-  /** Whether a call that was passed over has not been so for too long. */
   #mayComeAgain(task: Task): boolean {
     task.heldSince ??= performance.now();
     return performance.now() - task.heldSince < this.#options.heldMs;
   }
 
-  /** Runs what comes next of a busy subject, behind whoever holds it. */
+  /** Runs the next calls of a busy subject, waiting for its lock. */
   async #waitFor(subject: Subject): Promise<void> {
     this.#waitedFor += 1;
     const [head] = subject.waiting;
@@ -272,7 +271,7 @@ export class CallQueue implements Calls {
   }
 }
 
-/** Takes the changes that come next, up to one that may end the session: the next incarnation begins in a transaction of its own. */
+/** Takes the changes at the head, up to one that may delete the session: the next incarnation needs a transaction of its own. */
 function changesAtHead(subject: Subject): HeadChanges {
   const tasks: Task[] = [];
   const changes: Change[] = [];
@@ -285,7 +284,6 @@ function changesAtHead(subject: Subject): HeadChanges {
   return { tasks, changes };
 }
 
-/** How a call ends; never rejects. */
 function outcomeOf(running: Promise<unknown>): Promise<Outcome> {
   return running.then(
     (value): Outcome => (value === PASSED_OVER ? PASSED_OVER : { value }),

@@ -1,4 +1,4 @@
-// The drafts of one transaction, row by row, until they are written all at once: a row that two commands change is written once.
+// Collects the drafts of one transaction by row: a row that two commands change is written once.
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { SessionDraft } from "../../core/commands/draft.ts";
@@ -8,7 +8,7 @@ import { LEASE_MS, type StepRecord, type TurnRecord } from "../../core/turn.ts";
 import type { Row } from "./bulk.ts";
 import type { SessionState } from "./session-state.ts";
 
-/** Rows of one table: those that are new, and those that were there before. */
+/** New and changed rows of one table. */
 class ChangedRows<Record> {
   readonly #added = new Map<string, { readonly key: number; readonly record: Record }>();
   readonly #changed = new Map<string, { readonly key: number; readonly record: Record }>();
@@ -32,7 +32,7 @@ class ChangedRows<Record> {
   }
 }
 
-/** Checkpointed text of one turn: what is taken back of it, and what is kept. */
+/** Changes to the checkpointed text of one turn. */
 interface StreamedText {
   readonly key: number;
   readonly turn: number;
@@ -50,15 +50,14 @@ export class Changes {
   readonly systemEvents: Row[] = [];
   readonly steps: { readonly key: number; readonly turn: number; readonly step: StepRecord }[] = [];
   readonly streamed = new Map<string, StreamedText>();
-  /** Leases by session, as rows; `null` where one is given up. */
+  /** Rows of leases by session; `null` for a released one. */
   readonly leases = new Map<number, Row | null>();
-  /** When titles that are owed are due, by session; `null` where none is owed any more. */
+  /** When title jobs are due, by session; `null` for a job to delete. */
   readonly titles = new Map<number, number | null>();
   readonly usedKeys = new Map<string, Row>();
-  /** Keys of sessions that end. */
   readonly removed = new Set<number>();
 
-  /** Must be called before the state of the session takes over the draft. */
+  /** Must be called before `SessionState.apply`. */
   add(state: SessionState, draft: SessionDraft): void {
     const { key } = state.session;
     if (draft.isRemoved) {

@@ -1,34 +1,33 @@
-// The commits that are under way. The next one begins when the one before has ended: more is committed together then, which costs less than
-// two that read and write beside each other. Where the disk is slow, it begins when the one before only waits for that. Behind one that held
-// many it begins a moment later, so that those who were answered and ask again at once find a place in it (as PostgreSQL's `commit_delay` and
-// `commit_siblings` have it).
+// Schedules commits. The next commit begins when the previous one has ended: one larger commit costs less than two side by side. On a slow
+// disk it begins when the previous one only waits for the disk. After a large commit it begins a moment later, so that callers who continue
+// at once join it (compare PostgreSQL's `commit_delay` and `commit_siblings`).
 
 import type { Connections } from "./connections.ts";
 import { commitChanges, type Change, type Outcome } from "./group-commit.ts";
 
 const LATE_MS = 20;
-/** A disk that takes longer is waited for beside the next commit. */
+/** If the disk takes longer, the next commit begins meanwhile. */
 const DISK_MS = 2;
-/** How long a commit waits for others behind one that held more than a few changes. */
+/** Delay of the commit after one with more than `FEW` changes. */
 const GATHER_MS = 1;
 const FEW = 4;
 
 export interface CommitLanesOptions {
   readonly connections: Connections;
-  /** Commits that may be under way at once. */
+  /** Most concurrent commits. */
   readonly lanes: number;
-  /** Called when another one may begin. */
+  /** Called when another commit may begin. */
   readonly onFree: () => void;
-  /** Milliseconds until nobody waits any more for a commit to have written all, because it may be reading something large; 20 when absent. */
+  /** Milliseconds after which the next commit begins although this one still writes; 20 when absent. */
   readonly lateMs?: number;
-  /** Milliseconds until the disk is not waited for alone any more, once all is written; 2 when absent. */
+  /** Milliseconds of waiting for the disk after which the next commit begins; 2 when absent. */
   readonly diskMs?: number;
 }
 
 export class CommitLanes {
   readonly #options: CommitLanesOptions;
   #inUse = 0;
-  /** What the commit calls that has not written all yet; `null` for none. */
+  /** Ends the exclusive phase of the commit that is still writing; `null` for none. */
   #beginning: (() => void) | null = null;
   #gathering: NodeJS.Timeout | null = null;
 
@@ -40,7 +39,7 @@ export class CommitLanes {
     return this.#gathering === null && this.#beginning === null && this.#inUse < this.#options.lanes;
   }
 
-  /** As `commitChanges`; is to be called when a lane is free. */
+  /** As `commitChanges`. Must be called only when a lane is free. */
   async commit(changes: readonly Change[]): Promise<readonly Outcome[]> {
     const goOn = (): void => {
       if (this.#beginning !== goOn) return;

@@ -1,29 +1,26 @@
-// The end of a transaction, also when its connection breaks just then: nothing is answered before it is known how it ended.
+// Commits, and finds out how a transaction ended whose connection broke during its COMMIT.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { storeUnavailable, storeUncertain } from "../unavailable.ts";
 import { isAnswer, isRefusal } from "./failures.ts";
 import { prepare, send, type Connection } from "./statement.ts";
 
-/** How a transaction is found again. */
+/** Identifies a transaction after its connection broke. */
 export interface TransactionName {
   readonly id: string;
-  /** Process of the server that runs it. */
+  /** Process id of the server's backend. */
   readonly backend: number;
-  /**
-   * The server's last checkpoint when it ran. A server that has crashed makes one before it is back, and gives out again the ids that had
-   * not reached its log: then the id and the process say nothing any more.
-   */
+  /** The server's last checkpoint. A crashed server makes one when it recovers, and may reuse ids that had not reached its log. */
   readonly checkpoint: string;
 }
 
-/** Milliseconds for which the database is asked, and those between two times. */
+/** Milliseconds for which the database is asked, and between two attempts. */
 const ASKED_MS = 3000;
 const PAUSE_MS = 100;
 
 export const LAST_CHECKPOINT = "(SELECT checkpoint_lsn::text FROM pg_control_checkpoint())";
 
-// A server that has not noticed yet that nobody listens is told to end it: then it is one or the other.
+// Terminates a backend that has not noticed the broken connection, so that the transaction ends one way or the other.
 const endOf = prepare<
   [string, number, string],
   { readonly status: "committed" | "aborted" | "in progress" | "other checkpoint" | null }
@@ -33,8 +30,8 @@ const endOf = prepare<
 );
 
 /**
- * Commits behind writes that are under way: where one of them fails in the server, it makes a ROLLBACK of the COMMIT. Answers the error when
- * the connection broke meanwhile, so that nobody knows; rejects when nothing was committed.
+ * Sends COMMIT behind pending writes: if one of them fails in the server, the COMMIT becomes a ROLLBACK. Returns the error if the connection
+ * broke, so that the outcome is unknown; rejects if nothing was committed.
  */
 export async function commit(
   connection: Connection,
@@ -55,8 +52,8 @@ export async function commit(
 }
 
 /**
- * Asks what became of a transaction whose connection broke with `error`: resolves when it was committed, rejects with `Unavailable` when
- * it was not, or when nobody can say: in time, or after a checkpoint, behind which there may have been a crash.
+ * Looks up a transaction whose connection broke with `error`: resolves if it was committed. Rejects with `Unavailable` if it was rolled back,
+ * or with `OutcomeUnknown` if the database does not answer in time or has made a checkpoint, which may follow a crash.
  */
 export async function readBack(
   { id, backend, checkpoint }: TransactionName,

@@ -6,10 +6,12 @@ import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import type { TurnRecord } from "../../core/turn.ts";
 import {
+  actionCells,
   changingCells,
   lastingCells,
-  listText,
+  messageCells,
   TABLES_OF_SESSIONS,
+  turnCells,
   usageText,
   type ChangingColumn,
 } from "../rows.ts";
@@ -181,9 +183,11 @@ function writesOf(changes: Changes): readonly Write[] {
   return [
     ...writesOfSessions(sessions),
     insertMessages(changes.messages.added(messageRow)),
-    updateMessages(changes.messages.changed(changedMessageRow)),
+    updateMessages(
+      changes.messages.changed((key, message) => [...messageCells(message), key, message.position]),
+    ),
     insertTurns(changes.turns.added(turnRow)),
-    updateTurns(changes.turns.changed(changedTurnRow)),
+    updateTurns(changes.turns.changed((key, turn) => [...turnCells(turn), key, turn.number])),
     insertSteps(
       changes.steps.map(({ key, turn, step }) => [
         key,
@@ -206,7 +210,7 @@ function writesOf(changes: Changes): readonly Write[] {
     insertSystemEvents(changes.systemEvents),
     keepLastSystemEvents([...new Set(changes.systemEvents.map(([key]) => key ?? null))].map((key) => [key])),
     insertActions(changes.actions.added(actionRow)),
-    updateActions(changes.actions.changed(changedActionRow)),
+    updateActions(changes.actions.changed((key, action) => [...actionCells(action), key, action.number])),
     ...writesOfDuties(changes),
     // Last: what earlier commands of this transaction wrote of these sessions goes with them.
     (connection) => removeSessions(connection, [...changes.removed]),
@@ -254,67 +258,17 @@ function writesOfDuties(changes: Changes): readonly Write[] {
   ];
 }
 
-function messageValues({ status, toolCalls, toolResults, content }: MessageRecord): Row {
-  return [status, listText(toolCalls), listText(toolResults), content];
-}
-
 function messageRow(key: number, message: MessageRecord): Row {
   const { position, id, turn, role, createdAt } = message;
-  return [...messageValues(message), key, position, id, turn, role, createdAt];
-}
-
-function changedMessageRow(key: number, message: MessageRecord): Row {
-  return [...messageValues(message), key, message.position];
-}
-
-function turnValues(turn: TurnRecord): Row {
-  const { agentPosition, state, attempts, steps, ranMs, model, startedAt, attemptAt } = turn;
-  const [runnable, behindWaiting] = [turn.runnable ? 1 : 0, turn.behindWaiting ? 1 : 0];
-  return [
-    agentPosition,
-    state,
-    attempts,
-    steps,
-    ranMs,
-    model,
-    startedAt,
-    attemptAt,
-    turn.epoch,
-    runnable,
-    behindWaiting,
-    usageText(turn.usage),
-    turn.failure,
-    turn.endedAt,
-  ];
+  return [...messageCells(message), key, position, id, turn, role, createdAt];
 }
 
 function turnRow(key: number, turn: TurnRecord): Row {
-  return [...turnValues(turn), key, turn.number, turn.userPosition, turn.clientId, turn.enqueuedAt];
-}
-
-function changedTurnRow(key: number, turn: TurnRecord): Row {
-  return [...turnValues(turn), key, turn.number];
+  return [...turnCells(turn), key, turn.number, turn.userPosition, turn.clientId, turn.enqueuedAt];
 }
 
 function actionRow(key: number, action: ActionRecord): Row {
-  const { number, id, turn, callId, tool, asked, status, result, createdAt, expiresAt, resolvedAt } = action;
-  const request = JSON.stringify(asked);
-  return [
-    status,
-    JSON.stringify(result),
-    resolvedAt,
-    key,
-    number,
-    id,
-    turn,
-    callId,
-    tool,
-    request,
-    createdAt,
-    expiresAt,
-  ];
-}
-
-function changedActionRow(key: number, { number, status, result, resolvedAt }: ActionRecord): Row {
-  return [status, JSON.stringify(result), resolvedAt, key, number];
+  const { number, id, turn, callId, tool, asked, createdAt, expiresAt } = action;
+  const request = [id, turn, callId, tool, JSON.stringify(asked)];
+  return [...actionCells(action), key, number, ...request, createdAt, expiresAt];
 }

@@ -1,5 +1,5 @@
-// What the database knows of sessions: few statements, whatever the number of sessions and of calls. They name sessions by their ids, so that
-// they can be sent behind the statement that locks these, before anybody here knows which of them there are.
+// Reads the facts of sessions with few statements, whatever their number. They select sessions by id, so that they can be sent right behind
+// the statement that locks these, before it is known which exist.
 
 import type { Needs } from "../../core/commands/command.ts";
 import type { SystemEventRecord } from "../../core/session-event.ts";
@@ -23,7 +23,7 @@ import { ACTION, MESSAGE, TURN, of } from "./columns.ts";
 /** What the commands of a transaction need, by session id. */
 export type NeedsOfSessions = ReadonlyMap<string, readonly Needs[]>;
 
-/** Adds what was read to the states of sessions, by their keys. What was read of others counts for nothing: they were not locked. */
+/** Adds the facts to the states of sessions, by key. Facts of other sessions are ignored: these were not locked. */
 export type AddFacts = (states: ReadonlyMap<number, SessionState>) => void;
 
 interface OfSession {
@@ -31,22 +31,18 @@ interface OfSession {
 }
 type ReadByIds<Row> = Statement<[readonly string[]], Row & OfSession>;
 
-/**
- * Whose facts are read: of sessions that this transaction has locked, or of any, for whoever changes none of them. A transaction that locks
- * leaves together with what it reads, so that its reads name also the sessions that it passes over.
- */
+/** Whether facts are read only of sessions that this transaction has locked, or of any, to change none of them. */
 export type Reach = "locked" | "any";
 
-// The keys of sessions as a list that is made first: each statement then reads its own table by an index, as if they had been known.
+// Evaluated first, as an array of keys, so that each statement reads its own table by an index.
 const SESSIONS = "SELECT key FROM sessions WHERE id = ANY($1::text[])";
-/** Only a session that is processing has turns that have not ended (contract section 3): the others need no look. */
+/** Only a session that is processing has open turns (contract section 3). */
 const PROCESSING = `${SESSIONS} AND status = 'processing'`;
 
 const turnCounts: ReadByIds<{ readonly open_turns: number; readonly waits: boolean }> = prepare(
   `SELECT session_key, count(*) AS open_turns, bool_or(state = 'waiting') AS waits FROM turns
    WHERE session_key = ANY(ARRAY(${PROCESSING})) AND ended_at IS NULL GROUP BY session_key`,
 );
-// One statement for the turns and their leases: every write of a turn needs both.
 const openTurns: ReadByIds<TurnRow & { readonly [Column in keyof LeaseRow]: LeaseRow[Column] | null }> =
   prepare(
     `SELECT ${TURN}, (SELECT taken_at FROM leases WHERE leases.session_key = turns.session_key) AS taken_at,
@@ -54,7 +50,7 @@ const openTurns: ReadByIds<TurnRow & { readonly [Column in keyof LeaseRow]: Leas
      FROM turns WHERE session_key = ANY(ARRAY(${PROCESSING})) AND ended_at IS NULL`,
   );
 
-/** What may be large. `lock` leaves sessions out of the list of keys. */
+/** Reads of large tables. `lock` leaves sessions out of the array of keys. */
 function largeOf(lock: string) {
   const [sessions, processing] = [`ARRAY(${SESSIONS}${lock})`, `ARRAY(${PROCESSING}${lock})`];
   const messagesOfOpenTurns: ReadByIds<MessageRow> = prepare(
@@ -62,8 +58,7 @@ function largeOf(lock: string) {
      JOIN messages m ON m.session_key = t.session_key AND m.position IN (t.user_position, t.agent_position)
      WHERE t.session_key = ANY(${processing}) AND t.ended_at IS NULL`,
   );
-  // Session by session and in order, which makes their own index the best one also for a plan that was made when the table was empty: the one
-  // of what is due holds the pending actions of all sessions.
+  // LATERAL and ordered, so that even a plan made on an empty table uses the index by session, not `actions_due`.
   const pendingActions: ReadByIds<ActionRow> = prepare(
     `SELECT found.* FROM unnest(${processing}) AS s (key), LATERAL (
        SELECT ${ACTION} FROM actions WHERE session_key = s.key AND status = 'pending' ORDER BY number
@@ -83,12 +78,11 @@ function largeOf(lock: string) {
   return { messagesOfOpenTurns, pendingActions, streamedText, allMessages, systemEvents };
 }
 
-// What this transaction has locked it locks again, which costs next to nothing. What somebody else holds is passed over here as it was there:
-// nothing of it is read in vain.
+// Locking again is nearly free, and skips the sessions that the transaction has passed over.
 const large = { locked: largeOf(" FOR UPDATE SKIP LOCKED"), any: largeOf("") };
 
 type ReadNamed<Row> = Statement<[readonly string[], readonly string[]], Row & OfSession>;
-/** One row of a table for each pair of a session and a name. The limit keeps it a look into the index a pair, whatever the plan was made of. */
+/** One row for each pair of a session and a name. LIMIT 1 keeps it one index lookup per pair, whatever the plan. */
 function ofNames(columns: string, table: string, name: string): string {
   return `SELECT found.* FROM unnest($1::text[], $2::text[]) AS w (id, name), LATERAL (
       SELECT ${columns} FROM ${table} WHERE session_key = (SELECT key FROM sessions WHERE sessions.id = w.id) AND ${name} = w.name LIMIT 1
@@ -103,7 +97,7 @@ const usedKeys: ReadNamed<{
 }> = prepare(ofNames("session_key, key, digest, turn, at", "idempotency_keys", "key"));
 const namedActions: ReadNamed<ActionRow> = prepare(ofNames(ACTION, "actions", "actions.id"));
 
-/** Reads what has to be known of sessions. All of it is sent when this returns its promise. */
+/** Reads the facts of sessions. All statements are sent when this returns its promise. */
 export async function readFacts(
   connection: Connection,
   needs: NeedsOfSessions,
@@ -117,7 +111,7 @@ export async function readFacts(
   return (states) => facts.forEach((add) => add(states));
 }
 
-/** The states of sessions with what was read of them, by key. */
+/** The states of sessions with their facts, by key. */
 export function statesOf(rows: readonly SessionRow[], addFacts: AddFacts): ReadonlyMap<number, SessionState> {
   const sessions = rows.map(toSession);
   const states = new Map(sessions.map((session) => [session.key, new SessionState(session, session)]));

@@ -1,5 +1,4 @@
-// What many ask for at the same time, done with one statement: it gathers what comes in one turn of the event loop and while the statement
-// before is under way.
+// Batches requests into one statement: those of one turn of the event loop, and those that arrive while the previous statement runs.
 
 export type Answered<Answer> = { readonly value: Answer } | { readonly error: unknown };
 
@@ -9,7 +8,6 @@ interface Waiting<Asked, Answer> {
   reject(error: unknown): void;
 }
 
-/** So that no statement gets too long. */
 const MOST_TOGETHER = 1_000;
 
 export class Gathered<Asked, Answer> {
@@ -18,7 +16,7 @@ export class Gathered<Asked, Answer> {
   #isRung = false;
   #isBusy = false;
 
-  /** `run` answers all that it is given, in the order in which it was asked, and never rejects. */
+  /** `run` answers all requests in order, and never rejects. */
   constructor(run: (asked: readonly Asked[]) => Promise<readonly Answered<Answer>[]>) {
     this.#run = run;
   }
@@ -30,7 +28,7 @@ export class Gathered<Asked, Answer> {
     return promise;
   }
 
-  /** Has it run soon, also when nobody asks. */
+  /** Makes it run soon even without requests. */
   ring(): void {
     this.#isRung = true;
     this.#schedule();

@@ -1,6 +1,6 @@
-// One transaction for all changes that wait: what makes a durable write cheap. When one of them fails, or the transaction itself, all are
-// undone and repeated one by one, each in a transaction of its own, so that one bad row never fails its neighbours (contract section 3).
-// Sessions that somebody else holds are passed over, so that nobody waits for a session that is not his.
+// One transaction for all waiting changes: what makes a durable write cheap. If a change or the transaction fails, everything is rolled
+// back and each change is repeated in a transaction of its own, so that one bad row never fails its neighbours (contract section 3).
+// SKIP LOCKED: a change never waits for the lock of another session.
 
 import type { Needs } from "../../core/commands/command.ts";
 import { PASSED_OVER } from "./calls.ts";
@@ -11,26 +11,24 @@ import { concernsAll, isLockTimeout, isWorthRepeating } from "./failures.ts";
 import type { Patience } from "./session-locks.ts";
 import { Transaction } from "./transaction.ts";
 
-/** A change of one session that waits to be committed. */
 export interface Change {
   readonly sessionId: string;
   readonly needs: Needs;
   /** Whether the change creates the session if there is none. */
   readonly mayCreate: boolean;
-  /** Its time; `null` where the database's counts. */
+  /** `null` for the database's time. */
   readonly at: number | null;
   decide(transaction: Transaction, at: number): unknown;
 }
 
-/** `PASSED_OVER`: nothing was done, because somebody else holds the session. */
 export type Outcome = { readonly value: unknown } | { readonly error: unknown } | typeof PASSED_OVER;
 
-/** How often a transaction is run that others have kept from ending. */
+/** Most attempts after deadlocks and conflicts. */
 const TIMES = 5;
 
 /**
- * Commits changes and answers their outcomes, in their order, when they are on disk. Changes of a session that is held wait for the next
- * time. `onWritten` is called, maybe more than once, when only the end of a transaction is waited for.
+ * Commits changes and returns their outcomes, in order, when they are on disk; `PASSED_OVER` for those of locked sessions. `onWritten` is
+ * called, maybe more than once, when only the end of a transaction is pending.
  */
 export async function commitChanges(
   connections: Connections,
@@ -47,7 +45,7 @@ export async function commitChanges(
   return await commitOneByOne(connections, changes, onWritten);
 }
 
-/** As `commitChanges`, of one session, for which this waits behind whoever holds it. */
+/** As `commitChanges`, of one session, but waits for its lock. */
 export async function commitPatiently(
   connections: Connections,
   changes: readonly Change[],
@@ -60,7 +58,7 @@ export async function commitPatiently(
   }
 }
 
-/** Where one is passed over, so are those behind it of the same session: their order stays. */
+/** Once a change is passed over, so are the later ones of its session, to keep their order. */
 async function commitOneByOne(
   connections: Connections,
   changes: readonly Change[],
@@ -91,7 +89,7 @@ async function commitAlone(
   }
 }
 
-/** Runs a transaction again that a deadlock or somebody who was faster has undone. */
+/** Repeats a transaction that failed with a deadlock or a conflict. */
 export async function repeated<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let times = 1; ; times += 1) {
     try {
@@ -130,19 +128,19 @@ function commitTogether(
             ? PASSED_OVER
             : { value: change.decide(transaction, change.at ?? transaction.at) },
       );
-      // What cannot be written down throws here, with nothing sent: then there must be no COMMIT.
+      // Throws before anything is sent if a value cannot be serialized: then there must be no COMMIT.
       const write = writeOf(transaction.changes);
       const writes = write(connection);
       const ended = commit(connection, writes);
       writes.then(onWritten, () => undefined);
-      // It is waited for where the transaction began.
+      // `Connections.write` awaits it.
       ended.catch(() => undefined);
       return { result, transaction: transaction.name, ended };
     }),
   );
 }
 
-/** The epochs that the decisions take at most. */
+/** Upper bound of the epochs that the decisions take. */
 export function epochsOf(needs: readonly Needs[]): number {
   return needs.reduce((sum, { epochs = 0 }) => sum + epochs, 0);
 }

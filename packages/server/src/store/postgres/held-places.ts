@@ -1,5 +1,5 @@
-// Places that are held for as long as something is open, such as event streams: what each node holds, one row a key and node. A node says
-// how many it holds, never how many more or fewer, so that whatever is lost is mended by the next time it says so.
+// Counts of open resources, such as event streams: one row per key and node. A node writes how many it holds, never a difference, so that the
+// next write corrects any lost one.
 
 import { HOLDER_DEAD_MS } from "../../core/ports/driven/rate-counters.ts";
 import type { Connections } from "./connections.ts";
@@ -14,10 +14,10 @@ interface Hold {
   readonly limit: number;
 }
 
-/** Sets these locks apart from others in the database. */
+/** Class of these advisory locks. */
 const LOCKS = 20_481;
 
-// What the other nodes hold of a key is read behind its lock, in the next statement, which sees what was committed before.
+// The next statement runs under the lock, and so sees what the other nodes have committed.
 const lock = prepare<[readonly string[]]>(
   `SELECT pg_advisory_xact_lock(${LOCKS}, hash) FROM
      (SELECT DISTINCT hashtext(key) AS hash FROM unnest($1::text[]) AS a (key) ORDER BY hash) AS hashes`,
@@ -60,9 +60,8 @@ export class HeldPlaces {
   readonly #connections: Connections;
   readonly #node: string;
   readonly #now: () => number | null;
-  /** What this node holds. */
   readonly #held = new Map<string, number>();
-  /** Keys of which the database may think that this node holds another number. */
+  /** Keys whose count in the database may be wrong. */
   readonly #unsaid = new Set<string>();
   readonly #holds = new Gathered<Hold, boolean>((holds) => this.#say(holds));
 
@@ -84,14 +83,14 @@ export class HeldPlaces {
     this.#holds.ring();
   }
 
-  /** Says that this node is alive. When nobody knew of it, because it was taken for dead or the database has crashed, it says what it holds. */
+  /** Writes a sign of life, and all counts if the database has forgotten this node. */
   async sign(): Promise<void> {
     const row = await this.#connections.use((connection) => sign.get(connection, this.#node, this.#now()));
     if (row?.is_new === true) for (const key of this.#held.keys()) this.#unsaid.add(key);
     if (this.#unsaid.size > 0) this.#holds.ring();
   }
 
-  /** Removes what nodes have left that died. */
+  /** Removes the counts of dead nodes. */
   async sweep(): Promise<void> {
     await this.#connections.use((connection) => forgetDead.run(connection, this.#now()));
   }
@@ -115,13 +114,13 @@ export class HeldPlaces {
         return { value: true };
       });
     } catch (error) {
-      // They may be written all the same. They are said again with the next call, at the latest with the next sign of life.
+      // They may be written all the same: the next call, at the latest the next sign of life, writes them again.
       for (const key of keys) this.#unsaid.add(key);
       return holds.map(() => ({ error: answerOf(error) }));
     }
   }
 
-  /** Answers how many places it got, by key. */
+  /** Returns how many more places this node has, by key. */
   async #write(
     keys: readonly string[],
     wanted: ReadonlyMap<string, readonly Hold[]>,

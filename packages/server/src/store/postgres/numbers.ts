@@ -1,5 +1,4 @@
-// What only the database says: its time, epochs, which sessions there are none of, and keys for those. One statement for all that a
-// transaction may need.
+// One statement for everything a transaction needs of the database beside facts: time, epochs, which sessions do not exist, and new keys.
 
 import type { Connection } from "./connections.ts";
 import { LAST_CHECKPOINT, type TransactionName } from "./commit.ts";
@@ -10,15 +9,15 @@ export interface Numbers {
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
   readonly transaction: TransactionName;
-  /** Those of the sessions looked for that do not exist, and do not begin their life here. */
+  /** Wanted sessions that do not exist and are not created here. */
   readonly absent: ReadonlySet<string>;
-  /** Keys of those that do, if they are to; `null` where somebody else begins the life. */
+  /** Keys for sessions to create; `null` if another node is creating the session. */
   readonly unborn: ReadonlyMap<string, number | null>;
-  /** A number of the store-wide sequence, higher than every one that was taken before. */
+  /** Takes the next number of the store-wide sequence. */
   takeEpoch(): number;
 }
 
-/** The time that a statement is given as this parameter, else the database's, in milliseconds since the Unix epoch. */
+/** SQL for the time in a parameter, else the database's, in milliseconds since the Unix epoch. */
 export function timeGiven(parameter: string): string {
   return `coalesce(${parameter}::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`;
 }
@@ -33,7 +32,7 @@ interface TakenRow {
   readonly unborn?: Readonly<Record<string, number | null>> | null;
 }
 
-/** What is taken and not used is never used: gaps are fine. */
+/** Numbers that are not used leave gaps. */
 const TAKE = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS at, pg_current_xact_id()::text AS id,
      pg_backend_pid() AS backend, ${LAST_CHECKPOINT} AS checkpoint,
      array_to_string(ARRAY(SELECT nextval('epochs') FROM generate_series(1, $1::integer)), ' ') AS epochs`;
@@ -45,12 +44,12 @@ const takeAndLook = prepare<[number, readonly string[], readonly string[]], Take
       FROM unnest($3::text[]) AS born (id) WHERE ${isAbsent("born.id")}) AS unborn`,
 );
 
-/** What a transaction takes at most, and which sessions it looks for. */
 export interface Wanted {
+  /** Upper bound of the epochs that the transaction takes. */
   readonly epochs: number;
   /** Ids of sessions that have to exist. */
   readonly existing: readonly string[];
-  /** Ids of those that begin their life here if they do not. */
+  /** Ids of sessions to create if they do not exist. */
   readonly births: readonly string[];
 }
 

@@ -1,5 +1,5 @@
-// Counts for rate limits, in the database that all nodes have in common: in tables that are not logged, on connections of their own, so that
-// counting waits for no disk and for no commit of a session.
+// Counts for rate limits that all nodes share: in unlogged tables and on connections of their own, so that counting waits for no disk and for
+// no commit of a session.
 
 import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
@@ -17,17 +17,17 @@ import { timeGiven } from "./numbers.ts";
 import { prepare } from "./statement.ts";
 
 export interface RateCountersOptions extends ConnectionOptions {
-  /** Name of this process, no other's before. */
+  /** Unique name of this process. */
   readonly node: string;
   readonly timers: Pick<Clock, "every">;
   readonly logger: Logger;
-  /** Every count happens at this clock's time; `null`, the default, for the database's, which all nodes have in common. */
+  /** `null`, the default, for the database's time, which all nodes share. */
   readonly clock?: Pick<Clock, "now"> | null;
 }
 
 const SWEEP_MS = 60_000;
 
-/** Opens the counters of a database that a store has been opened on. Rejects when it cannot be reached. */
+/** Opens the counters of a database that a store has migrated. Rejects if it cannot be reached. */
 export async function openRateCounters(options: RateCountersOptions): Promise<RateCounters> {
   const { node, timers, logger, clock = null } = options;
   const connections = new Connections({ connections: COUNTING_CONNECTIONS, ...options });
@@ -117,7 +117,7 @@ class RateWindows {
     }
   }
 
-  /** Removes counts that are over. */
+  /** Removes expired counts. */
   async sweep(): Promise<void> {
     const portion = () => this.#connections.use((connection) => forget.run(connection, this.#now()));
     while ((await portion()) === PORTION);
@@ -139,7 +139,7 @@ class RateWindows {
   }
 }
 
-/** Of those that were counted together for a key, the first come first. */
+/** Numbers the requests that were counted together for a key, in order. */
 function inOrder(
   takes: readonly Take[],
   windows: ReadonlyMap<string, { readonly taken: number; readonly left_ms: number }>,

@@ -3,18 +3,19 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
-import type { MessageRecord } from "../../core/message.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
-import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
+import { LEASE_MS } from "../../core/turn.ts";
 import {
+  actionCells,
   CHANGING_COLUMNS,
   changingCells,
   LASTING_COLUMNS,
   lastingCells,
-  listText,
+  messageCells,
   TABLES_OF_SESSIONS,
+  turnCells,
   usageText,
 } from "../rows.ts";
 import { prepareEventLog } from "./event-log.ts";
@@ -99,26 +100,14 @@ function prepareMessageWriter(prepare: Prepare): (key: number, draft: SessionDra
     `UPDATE messages SET status = ?, tool_calls = ?, tool_results = ?, content = ?
      WHERE session_key = ? AND position = ?`,
   );
-  const add = (key: number, message: MessageRecord): void => {
-    const { position, id, turn, role, status, createdAt, content } = message;
-    const calls = listText(message.toolCalls);
-    insert.run(
-      key,
-      position,
-      id,
-      turn,
-      role,
-      status,
-      createdAt,
-      calls,
-      listText(message.toolResults),
-      content,
-    );
-  };
   return (key, draft) => {
-    for (const message of draft.addedMessages) add(key, message);
-    for (const { position, status, toolCalls, toolResults, content } of draft.changedMessages.values()) {
-      update.run(status, listText(toolCalls), listText(toolResults), content, key, position);
+    for (const message of draft.addedMessages) {
+      const { position, id, turn, role, createdAt } = message;
+      const [status, ...rest] = messageCells(message);
+      insert.run(key, position, id, turn, role, status, createdAt, ...rest);
+    }
+    for (const message of draft.changedMessages.values()) {
+      update.run(...messageCells(message), key, message.position);
     }
   };
 }
@@ -135,29 +124,12 @@ function prepareTurnWriter(prepare: Prepare): (key: number, draft: SessionDraft)
      WHERE session_key = ? AND number = ?`,
   );
   const settle = prepare<[number, number]>("DELETE FROM checkpoints WHERE session_key = ? AND turn = ?");
-  const changing = (turn: TurnRecord) =>
-    [
-      turn.agentPosition,
-      turn.state,
-      turn.attempts,
-      turn.steps,
-      turn.ranMs,
-      turn.model,
-      turn.startedAt,
-      turn.attemptAt,
-      turn.epoch,
-      turn.runnable ? 1 : 0,
-      turn.behindWaiting ? 1 : 0,
-      usageText(turn.usage),
-      turn.failure,
-      turn.endedAt,
-    ] as const;
   return (key, draft) => {
     for (const turn of draft.addedTurns) {
       const { number, userPosition, clientId, enqueuedAt } = turn;
-      insert.run(...changing(turn), key, number, userPosition, clientId, enqueuedAt);
+      insert.run(...turnCells(turn), key, number, userPosition, clientId, enqueuedAt);
     }
-    for (const turn of draft.changedTurns.values()) update.run(...changing(turn), key, turn.number);
+    for (const turn of draft.changedTurns.values()) update.run(...turnCells(turn), key, turn.number);
     for (const number of draft.settledTurns) settle.run(key, number);
   };
 }
@@ -224,26 +196,13 @@ function prepareActionWriter(prepare: Prepare): (key: number, draft: SessionDraf
   );
   return (key, draft) => {
     for (const action of draft.addedActions) {
-      const { number, id, turn, callId, tool, asked, status, result, createdAt, expiresAt, resolvedAt } =
-        action;
-      const [request, given] = [JSON.stringify(asked), JSON.stringify(result)];
-      insert.run(
-        key,
-        number,
-        id,
-        turn,
-        callId,
-        tool,
-        request,
-        status,
-        given,
-        createdAt,
-        expiresAt,
-        resolvedAt,
-      );
+      const { number, id, turn, callId, tool, asked, createdAt, expiresAt } = action;
+      const [status, result, resolvedAt] = actionCells(action);
+      const request = [key, number, id, turn, callId, tool, JSON.stringify(asked)];
+      insert.run(...request, status, result, createdAt, expiresAt, resolvedAt);
     }
-    for (const { number, status, result, resolvedAt } of draft.changedActions.values()) {
-      resolve.run(status, JSON.stringify(result), resolvedAt, key, number);
+    for (const action of draft.changedActions.values()) {
+      resolve.run(...actionCells(action), key, action.number);
     }
   };
 }
