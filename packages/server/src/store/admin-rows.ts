@@ -1,5 +1,4 @@
-// Rows of what operators look at, of the same types in all adapters, and the parts of statements that both dialects read alike: here once,
-// because what an operator is told must not depend on the store, and these statements only read. Whatever differs is the adapter's own.
+// Rows of the operators' reads, and the SQL that both dialects understand. It is shared because operators must see the same with every store.
 
 import type {
   EndedTurn,
@@ -11,7 +10,7 @@ import type {
 import { DEFAULT_APP } from "../core/session.ts";
 import { toTurn, type TurnRow } from "./rows.ts";
 
-/** A turn with its lease, and with the last time at which those who are asked for it have to have decided. */
+/** A turn with its lease and the last deadline of its pending actions. */
 export interface SeenTurnRow extends TurnRow {
   readonly owner: string | null;
   readonly taken_at: number | null;
@@ -19,7 +18,7 @@ export interface SeenTurnRow extends TurnRow {
   readonly decide_by: number | null;
 }
 
-/** A turn beside its session, some of whose columns have the same names. */
+/** A turn joined to its session, with prefixed columns. */
 type TurnOfSessionRow = { readonly [Name in keyof SeenTurnRow as `turn_${Name}`]: SeenTurnRow[Name] | null };
 
 export interface SeenSessionRow extends TurnOfSessionRow {
@@ -40,13 +39,12 @@ export interface SeenSessionRow extends TurnOfSessionRow {
 const TURN_COLUMNS =
   "number state user_position agent_position attempts steps ran_ms model started_at attempt_at epoch runnable behind_waiting client_id usage failure enqueued_at ended_at";
 
-/** What a dialect has to be told about the indexes of open turns and of pending actions: words behind the table's name. */
+/** Index hints of a dialect, after a table's name. */
 interface Hints {
   readonly openTurns: string;
   readonly pendingActions: string;
 }
 
-/** A turn `t` with its lease `l`, which is that of its session. */
 const LEASE_OF_TURN = "LEFT JOIN leases l ON l.session_key = t.session_key AND t.state = 'running'";
 
 function turnColumns(prefix: string, { pendingActions }: Hints): string {
@@ -62,7 +60,7 @@ function turnColumns(prefix: string, { pendingActions }: Hints): string {
   return [...own, ...more].join(", ");
 }
 
-/** Reads sessions `s`; what follows says which, and in which order. */
+/** Reads sessions `s`; the caller appends conditions and order. */
 export function seeSessions(hints: Hints): string {
   return `SELECT s.key, s.id, s.spelling, coalesce(s.app, 'default') AS app, s.title, s.model, s.public_key, s.message_count,
     s.turn_count, s.created_at, s.updated_at, s.used_at, ${turnColumns("turn_", hints)}
@@ -72,7 +70,7 @@ export function seeSessions(hints: Hints): string {
   ${LEASE_OF_TURN}`;
 }
 
-/** Reads turns `t`; what follows says which. */
+/** Reads turns `t`; the caller appends conditions. */
 export function seeTurns(hints: Hints): string {
   return `SELECT ${turnColumns("", hints)} FROM turns t ${LEASE_OF_TURN}`;
 }
@@ -103,7 +101,7 @@ export function toSeenSession(row: SeenSessionRow): SeenSession {
   };
 }
 
-/** What is counted beside owners; counts stop at the limit that stands for `limit`. */
+/** Counts pending actions and their sessions, up to the parameter `limit`. */
 export function countAsked(limit: string): string {
   return `SELECT
     (SELECT count(*) FROM (SELECT DISTINCT session_key FROM actions WHERE status = 'pending' LIMIT ${limit}) AS few) AS asking,
@@ -133,7 +131,7 @@ export interface EndedTurnRow {
   readonly ran_ms: number;
 }
 
-/** Reads turns `t` that have ended, with their sessions `s`; what follows says which. */
+/** Reads ended turns `t` with their sessions `s`; the caller appends FROM and conditions. */
 export const SEE_ENDED = `SELECT t.session_key, t.number, coalesce(s.app, 'default') AS app, t.state, t.model, t.agent_position, t.usage,
     t.enqueued_at, t.started_at, t.ended_at, t.ran_ms`;
 
@@ -160,8 +158,8 @@ export function toEnded(row: EndedTurnRow): EndedTurn {
 
 /**
  * Conditions of the lists of an App's sessions `s` by use: one for each kind of retention (`retentionOf`), because each has an index.
- * `retention < 2` is what partial indexes are declared with: SQLite takes one only where its condition stands in the query as it is. What
- * stands for the App's name is `appParameter`, which those of the default App do not need.
+ * SQLite uses a partial index only if the query repeats its condition, `retention < 2`. `appParameter` stands for the App's name, which the
+ * default App does not need.
  */
 export function listsOf(app: string, appParameter: string): readonly string[] {
   const inDefault = "coalesce(s.app, 'default') = 'default'";
@@ -173,7 +171,7 @@ export function listsOf(app: string, appParameter: string): readonly string[] {
   ];
 }
 
-/** Names of the Apps that sessions count as, each found by one look into an index. */
+/** Names of all Apps with sessions, each found by one index lookup. */
 export const APPS_OF_SESSIONS = `WITH RECURSIVE loose (app) AS (
     SELECT (SELECT app FROM sessions WHERE retention < 2 AND app <> 'default' ORDER BY app LIMIT 1)
     UNION ALL
@@ -188,5 +186,5 @@ export const APPS_OF_SESSIONS = `WITH RECURSIVE loose (app) AS (
   )
   SELECT app FROM loose WHERE app IS NOT NULL UNION SELECT app FROM bound WHERE app IS NOT NULL UNION SELECT 'default' ORDER BY app`;
 
-/** What stands in place of a place, before every session. */
+/** The place before every session. */
 export const BEFORE_ALL: UsePlace = { usedAt: Number.MAX_SAFE_INTEGER, key: Number.MAX_SAFE_INTEGER };

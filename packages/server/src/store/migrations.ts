@@ -1,4 +1,4 @@
-// Numbered `.sql` files, which every adapter has with the same numbers and the same meaning.
+// Numbered `.sql` files. All adapters have the same numbers with the same meaning.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,14 +9,13 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** How far a database has come, and how far this version of the program can bring it. */
 export interface SchemaState {
-  /** Number of the newest migration that the database has seen, 0 for none. */
+  /** Newest applied migration, 0 for none. */
   readonly schemaVersion: number;
   readonly migrations: readonly Migration[];
 }
 
-/** The numbered `.sql` files of a folder, in order. Throws when a number is missing or used twice. */
+/** Reads the numbered `.sql` files of a folder, in order. Throws if a number is missing or used twice. */
 export function readMigrations(folder: string): readonly Migration[] {
   const files = readdirSync(folder)
     .filter((file) => file.endsWith(".sql"))
@@ -28,12 +27,12 @@ export function readMigrations(folder: string): readonly Migration[] {
   });
 }
 
-/** Stands among the versions of a database into which data is being moved: every server, of whatever version, refuses to start on it. */
+/** Schema version of a database into which data is being moved: servers of any version refuse to start on it. */
 export const UNFINISHED_MOVE = 1_000_000;
 
 /**
- * Throws, with a sentence for the person who started the process, when a database with schema version `found` is more than one version newer
- * than the newest migration here: one version ahead can be worked with, because migrations expand first and contract a version later.
+ * Throws, with a message for the person who started the process, if schema version `found` is more than one version newer than the newest
+ * migration here. One version ahead works, because migrations expand first and contract a version later.
  */
 export function refuseNewerSchema(found: number, migrations: readonly Migration[]): void {
   const newestKnown = migrations.at(-1)?.version ?? 0;

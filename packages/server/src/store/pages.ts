@@ -1,15 +1,15 @@
-// Pages of messages and of threads, and sizes of sessions, as far as they are the same on every adapter.
+// Pages of messages and of threads, and sizes of sessions, shared by all adapters.
 
 import type { MessagePageEnd, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../core/session.ts";
 
-/** Bytes that a message takes in the store. Measured without reading it where the database can. */
+/** SQL for the bytes of a message. */
 export const MESSAGE_BYTES =
   "(octet_length(content) + coalesce(octet_length(tool_calls), 0) + coalesce(octet_length(tool_results), 0))";
 
 /**
- * Counts the sizes of the sessions whose keys follow, and corrects the `retention` that older versions gave to empty ones with a wallet. The
- * size of messages is an estimate, for which no text is read: 160 bytes stand for the other fields of a message, escapes are not counted.
+ * Counts the sizes of sessions, and corrects the `retention` that older versions gave to empty ones with a wallet; the caller appends the
+ * keys. The size of a message is an estimate: 160 bytes for its other fields, and escapes are not counted.
  */
 export const COUNT_SIZES = `UPDATE sessions SET
   message_bytes = (SELECT coalesce(sum(160 + ${MESSAGE_BYTES}), 0) FROM messages WHERE session_key = sessions.key),
@@ -21,11 +21,11 @@ export const COUNT_SIZES = `UPDATE sessions SET
 
 type ThreadPlace = Pick<SessionRecord, "updatedAt" | "key">;
 
-/** Places before and behind every session, newest activity first. */
+/** Places before and after every session, newest activity first. */
 const BEFORE_ALL = { updatedAt: Number.MAX_SAFE_INTEGER, key: 0 };
 const BEHIND_ALL = { updatedAt: -1, key: 0 };
 
-/** Where a list of threads begins in each of its two parts, the pinned sessions and the others. */
+/** Where a page of threads begins among the pinned sessions and among the others. */
 export function partsAfter(after: ThreadQuery["after"]): {
   readonly pinned: ThreadPlace;
   readonly others: ThreadPlace;
@@ -34,7 +34,7 @@ export function partsAfter(after: ThreadQuery["after"]): {
   return after.pinned ? { pinned: after, others: BEFORE_ALL } : { pinned: BEHIND_ALL, others: after };
 }
 
-/** Where a page of messages ends; `sizes` are of those that follow, in order, one more than `limit` where there is one. */
+/** Where a page of messages ends. `sizes` are those of the next messages, in order, one more than `limit` if there is one. */
 export function pageEnd(
   sizes: Iterable<{ readonly id: string; readonly bytes: number }>,
   limit: number,

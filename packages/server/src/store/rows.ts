@@ -1,5 +1,4 @@
-// Rows and records. The tables of all adapters have the same columns, and their rows these types: what is true or false is 1 or 0, JSON is
-// text.
+// Rows and records. The tables of all adapters have the same columns, and their rows these types: booleans are 1 or 0, JSON is text.
 
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
@@ -15,7 +14,7 @@ import { withoutWrongTypes } from "../core/user-state.ts";
 export interface SessionRow {
   readonly key: number;
   readonly id: string;
-  /** `null` for lower case, and where a node of the version before has created the session. */
+  /** `null` for lower case, and for sessions created by a node of an older version. */
   readonly spelling: string | null;
   readonly life: string;
   readonly app: string | null;
@@ -101,7 +100,7 @@ export interface ActionRow {
   readonly resolved_at: number | null;
 }
 
-/** A session that is owed a title, with its first message. */
+/** A session with a title job, and its first message. */
 export interface TitleRow {
   readonly key: number;
   readonly id: string;
@@ -144,7 +143,7 @@ export function toSessionUse(row: SessionRow, at: number): SessionUse {
   return { id: row.id, life: row.life, spelling: row.spelling ?? row.id, unusedMs: at - row.used_at };
 }
 
-/** When cleanup removes an unused session: 0 soon (it is empty), 1 after a long time (no wallet), 2 never. */
+/** When cleanup removes an unused session: 0 soon (it is empty), 1 after a long time (it has no wallet), 2 never. */
 function retentionOf(session: SessionRecord): 0 | 1 | 2 {
   if (isEmptySession(session)) return 0;
   return session.publicKey === null ? 1 : 2;
@@ -176,7 +175,7 @@ export const CHANGING_COLUMNS = [
 
 export type ChangingColumn = (typeof CHANGING_COLUMNS)[number];
 
-/** The values of `CHANGING_COLUMNS`, in their order. `at`: when it was used, in milliseconds since the Unix epoch. */
+/** The values of `CHANGING_COLUMNS`. `at` is the last use, in milliseconds since the Unix epoch. */
 export function changingCells(session: SessionRecord, at: number) {
   return [
     session.app,
@@ -202,10 +201,9 @@ export function changingCells(session: SessionRecord, at: number) {
   ] as const;
 }
 
-/** The columns that a session keeps from its beginning. */
+/** The columns of a session that never change. */
 export const LASTING_COLUMNS = ["key", "id", "spelling", "life", "created_at"] as const;
 
-/** The values of `LASTING_COLUMNS`, in their order. */
 export function lastingCells({ key, id, spelling, life, createdAt }: SessionRecord) {
   return [key, id, spelling === id ? null : spelling, life, createdAt] as const;
 }
@@ -278,7 +276,7 @@ export function toAction(row: ActionRow): ActionRecord {
   };
 }
 
-/** About what a model is sent of a turn: the user's text, then the steps as they were or else the text, and the tools' results. */
+/** About how much of a turn a model receives: the user's text, the steps or else the text, and the tools' results. */
 export function charactersOf(user: MessageRow, agent: MessageRow | null, steps: readonly StepRow[]): number {
   const said =
     steps.length === 0
@@ -287,7 +285,7 @@ export function charactersOf(user: MessageRow, agent: MessageRow | null, steps: 
   return user.content.length + said + (agent?.tool_results?.length ?? 0);
 }
 
-/** A list as JSON text, `null` for an empty one. */
+/** JSON; `null` for an empty list. */
 function listText(list: readonly unknown[]): string | null {
   return list.length === 0 ? null : JSON.stringify(list);
 }
@@ -302,7 +300,7 @@ function toUsage(text: string): TokenUsage {
   return text === NO_USAGE_TEXT ? NO_USAGE : (JSON.parse(text) as TokenUsage);
 }
 
-/** The tables that have rows of a session, by its key: what goes with it. */
+/** The tables with rows of a session, which are removed with it. */
 export const TABLES_OF_SESSIONS = [
   "messages",
   "turns",

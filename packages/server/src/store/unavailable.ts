@@ -1,4 +1,4 @@
-// What the failures of a store say to whoever called, whichever adapter it is.
+// Errors of a failing store, shared by all adapters.
 
 import { OutcomeUnknown, Unavailable } from "../core/errors.ts";
 
@@ -22,7 +22,7 @@ export function storeUnavailable(cause: unknown): Unavailable {
   );
 }
 
-/** The store was lost in the middle of a commit, and nobody could be asked how that ended. */
+/** The connection was lost during a commit, and its outcome could not be looked up. */
 export function storeUncertain(cause: unknown): OutcomeUnknown {
   return new OutcomeUnknown(
     503,

@@ -5,8 +5,8 @@ import { prepare } from "./statement.ts";
 import { ACTION } from "./columns.ts";
 
 const keyOf = prepare<[string], { readonly key: number }>("SELECT key FROM sessions WHERE id = $1");
-// Two reads of a few rows each; with one condition for both every action of the session is read. `number > 0` is true of all of them: it
-// makes the index by number the best one also for a plan that was made when the table was empty.
+// Two small reads: a single condition would read every action of the session. `number > 0` is always true, and makes even a plan made on an
+// empty table use the index by number.
 const shown = prepare<[number, number], ActionRow>(
   `SELECT ${ACTION} FROM (
      SELECT ${ACTION} FROM actions WHERE session_key = $1 AND number > 0 AND status = 'pending'
@@ -18,6 +18,7 @@ const isDue = prepare<[number | null], { readonly due: boolean }>(
   `SELECT EXISTS (SELECT 1 FROM actions WHERE status = 'pending'
      AND expires_at <= coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)) AS due`,
 );
+
 export function actionsOf(calls: Calls): ActionStore {
   return {
     list: (sessionId, limit) =>

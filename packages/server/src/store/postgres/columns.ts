@@ -1,4 +1,4 @@
-// The columns that are read of each table. By name, because a prepared statement with `*` breaks on the day on which a newer node adds one.
+// The columns to read of each table. A prepared statement with `*` would break when a newer node adds a column.
 
 export const SESSION =
   "key, id, spelling, life, app, title, title_source, status, model, model_chosen, model_app, utility_model, public_key, user_state, pinned, " +
@@ -20,7 +20,7 @@ export const APP_KEY = "id, name, apps, digest, created_at, expires_at, revoked_
 
 export const SECRET = "app, client_id, name, key_id, sealed";
 
-/** The columns as those of `alias`. */
+/** Qualifies columns with an alias. */
 export function of(alias: string, columns: string): string {
   return columns.replaceAll(/\w+/g, (name) => `${alias}.${name}`);
 }

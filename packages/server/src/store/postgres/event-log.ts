@@ -1,5 +1,5 @@
-// Drops the oldest events of sessions' logs, and keeps the byte counts in their rows right. The rows must be locked. A floor never sinks: a
-// trim may have computed its own before another node cut the log.
+// Drops the oldest events of sessions' logs, and keeps the byte counts in their rows right. The rows must be locked. A floor never sinks,
+// although a trim may have computed its own before another node cut the log.
 
 import { EVENT_LOG_CUT_BYTES } from "../../core/ports/driven/event-store.ts";
 import type { Write } from "./bulk.ts";
@@ -17,7 +17,7 @@ const dropUpTo = prepare<[readonly number[], readonly number[]]>(
      event_bytes = CASE WHEN s.event_bytes IS NOT NULL THEN greatest(0, s.event_bytes - coalesce(freed.bytes, 0)) END
    FROM given LEFT JOIN freed USING (key) WHERE s.key = given.key`,
 );
-// Sets the count to the real size of what stays: otherwise a wrong count would have the log measured at every commit.
+// Sets the measured size: a wrong count would make every commit measure the log.
 const cut = prepare<[readonly number[], number]>(
   `WITH measured AS (
      SELECT session_key AS key, number, sum(octet_length(payload)) OVER (PARTITION BY session_key ORDER BY number DESC) AS kept
@@ -38,7 +38,7 @@ export function dropEvents(logs: readonly { readonly key: number; readonly floor
   return async (connection) => void (await dropUpTo.run(connection, keys, floors));
 }
 
-/** Drops the oldest events of logs that are over their cap by the counts in their rows, and corrects the counts. */
+/** Drops the oldest events of logs whose counts in their rows are over the cap, and corrects the counts. */
 export function cutLogs(keys: readonly number[]): Write {
   if (keys.length === 0) return () => Promise.resolve();
   return async (connection) => void (await cut.run(connection, keys, EVENT_LOG_CUT_BYTES));

@@ -19,7 +19,7 @@ const LONG_LOG = 1000;
 const LOOKED_AT = 1000;
 
 const log = prepare<[string], LogRow>("SELECT key, life, head, event_floor FROM sessions WHERE id = $1");
-// Cut here already, so that no more is sent than a page may hold.
+// The database cuts the page, so that it sends no more than one.
 const page = prepare<[number, number, number], { readonly number: number; readonly payload: string }>(
   `SELECT number, payload FROM (
      SELECT number, payload, sum(length(payload)) OVER (ORDER BY number) - length(payload) AS before FROM (
@@ -48,7 +48,7 @@ export function eventsOf(calls: Calls): EventStore {
   };
 }
 
-/** A log and the number up to which it is not needed: before the first young event, and before those that are always kept. */
+/** A log, and the number of its last event that is neither young nor among those that are always kept. */
 interface TrimmableRow {
   readonly key: number;
   readonly event_floor: number;
@@ -69,7 +69,7 @@ const longerThan = candidates("true");
 const longerThanMany = candidates(`head - event_floor > ${LONG_LOG}`);
 
 function trimWith(calls: Calls): EventStore["trim"] {
-  // Where the last call ended: many logs may be long and young, and no call may look at all of them.
+  // Where the last call ended: many logs may be long and young, and one call must not read all of them.
   let position = 0;
   return async ({ keepCount, keepAfter, limit }) => {
     const find = keepCount >= LONG_LOG ? longerThanMany : longerThan;
@@ -78,7 +78,7 @@ function trimWith(calls: Calls): EventStore["trim"] {
       const trimmable = rows.filter(({ floor, event_floor }) => floor > event_floor);
       const taken = trimmable.slice(0, limit);
       const first = trimmable[limit];
-      // Behind what was taken; from the beginning when all were seen.
+      // From the beginning again once all were seen.
       const next =
         first === undefined ? (rows.length < LOOKED_AT ? 0 : (rows.at(-1)?.key ?? 0)) : first.key - 1;
       return { trimmed: await trimLogs(connection, taken), next };
@@ -90,7 +90,7 @@ function trimWith(calls: Calls): EventStore["trim"] {
 
 async function trimLogs(connection: Connection, rows: readonly TrimmableRow[]): Promise<number> {
   if (rows.length === 0) return 0;
-  // A log only grows and its events only get older: what was not needed is not needed now. One that somebody holds has time until later.
+  // A log only grows and its events only get older, so `floor` still holds under the lock.
   const locked = await lockSessions(connection, { keys: rows.map(({ key }) => key) }, "passes over");
   const alive = new Set(locked.map(({ key }) => key));
   const trimmed = rows.filter(({ key }) => alive.has(key));

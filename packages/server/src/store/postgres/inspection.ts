@@ -1,4 +1,4 @@
-// What a database says of itself, for whoever looks after it. Nothing is changed, and nothing has to be there yet.
+// Describes a database for operators. Changes nothing, and works on an empty database.
 
 import { join } from "node:path";
 import { readMigrations, type SchemaState } from "../migrations.ts";
@@ -7,19 +7,18 @@ import { checkServer } from "./server-check.ts";
 import { prepare } from "./statement.ts";
 
 export interface PostgresInspection extends SchemaState {
-  /** Of the server, such as `15.8`. */
+  /** Version of the server, such as `15.8`. */
   readonly version: string;
-  /** The server's clock less this machine's, and what that may be wrong by. */
+  /** The server's clock minus this machine's; wrong by at most the round trip. */
   readonly clockAheadMs: number;
   readonly roundTripMs: number;
-  /** It follows another server and takes no writes. */
   readonly isStandby: boolean;
-  /** Whom nodes connect as, and whether he may make the tables: each start looks at them with `CREATE TABLE IF NOT EXISTS`. */
+  /** The user of the connection, and whether it may create tables, which every start needs (`CREATE TABLE IF NOT EXISTS`). */
   readonly user: string;
   readonly mayCreate: boolean;
   readonly connections: number;
   readonly maxConnections: number;
-  /** How many secrets each master key has sealed, by its id. */
+  /** Number of sealed secrets by the id of their master key. */
   readonly secretsByKey: Readonly<Record<string, number>>;
 }
 
@@ -50,15 +49,15 @@ const sealed = prepare<[], { readonly key_id: string; readonly count: number }>(
 );
 
 /**
- * Rejects with a sentence for the person at the terminal when the database cannot be reached, or cannot be trusted with data. `now`:
- * milliseconds since the Unix epoch, on this machine's clock.
+ * Rejects, with a message for the person at the terminal, if the database cannot be reached or must not be used. `now` returns milliseconds
+ * since the Unix epoch.
  */
 export async function inspectPostgres(url: string, now: () => number): Promise<PostgresInspection> {
   const connections = new Connections({ url, connections: 1 });
   try {
     const version = await checkServer(connections);
     return await connections.use(async (connection) => {
-      // Prepared by a first time, so that the second is one round trip.
+      // The first run prepares the statement, so that the second is one round trip.
       await facts.get(connection);
       const sentAt = now();
       const found = await facts.get(connection);
@@ -90,10 +89,7 @@ const identity = prepare<[], { readonly identity: string }>(
    FROM pg_database WHERE datname = current_database()`,
 );
 
-/**
- * What tells this database from every other one, by whatever name it is reached: the identifier that its cluster was given when it was
- * made, and the database's number in it. 1 to 63 digits and dashes.
- */
+/** Returns a unique id of the database, however it is addressed: its cluster's system identifier and its oid. 1 to 63 digits and dashes. */
 export async function databaseIdentity(url: string): Promise<string> {
   const connections = new Connections({ url, connections: 1 });
   try {

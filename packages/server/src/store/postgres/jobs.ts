@@ -5,7 +5,7 @@ import type { TitleRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
 import { prepare } from "./statement.ts";
 
-// A job that another node takes at this moment is that node's.
+// SKIP LOCKED: another node is taking the job.
 const due = prepare<[number, number], TitleRow>(
   `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text
    FROM title_jobs j

@@ -1,20 +1,20 @@
-// Brings a database to the schema that this version of the program knows. Migrations expand first and contract a version later, so that a
-// node of the version before goes on working beside this one (architecture, rule 8).
+// Migrates a database to the schema of this version. Migrations expand first and contract a version later, so that nodes of the previous
+// version keep working (architecture, rule 8).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseError, type QueryConfig } from "pg";
 import { refuseNewerSchema, type Migration } from "../migrations.ts";
 import type { Connection, Connections } from "./connections.ts";
 
-/** Whoever migrates holds this lock: any number that nobody else uses in the database. */
+/** Advisory lock of the migrating process. Any number that is unused in the database. */
 const LOCK = 7_236_501_914;
 
-/** Milliseconds that a statement of a migration may take, that one waits for its tables, and that the others wait for it. */
+/** Milliseconds for a statement of a migration, for the wait for its tables, and for the wait of other processes. */
 const PATIENCE_MS = 60 * 60 * 1000;
 
-/** Milliseconds that it waits for a table at a time: less than what PostgreSQL looks for deadlocks after, so that it is who gives way. */
+/** Lock timeout of a migration in milliseconds: shorter than `deadlock_timeout`, so that the migration gives way. */
 const WAIT_MS = 500;
-/** Milliseconds between two such times, and between two looks whether somebody else still migrates. */
+/** Milliseconds between two attempts, and between two checks whether another process still migrates. */
 const PAUSE_MS = 1000;
 const LOOK_MS = 100;
 
@@ -22,9 +22,9 @@ const LOOK_MS = 100;
 const TAKEN: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
 
 /**
- * Runs the migrations that the database has not seen, each in a transaction of its own, and then builds its concurrent indexes; of several
- * nodes that start at the same time, one at a time. Where that is broken off, the next call goes on where it was. Rejects, with a sentence
- * for the person who started the process, when the database is more than one version newer than the newest migration here.
+ * Runs the missing migrations, each in a transaction of its own, and then builds its concurrent indexes; one process at a time. A later call
+ * resumes after a crash. Rejects, with a message for the person who started the process, if the schema is more than one version newer than
+ * the newest migration here.
  */
 export async function migrate(connections: Connections, migrations: readonly Migration[]): Promise<void> {
   await inTurn(connections, async (connection) => {
@@ -38,8 +38,8 @@ export async function migrate(connections: Connections, migrations: readonly Mig
 }
 
 /**
- * Whoever waits for a table that somebody reads, a backup for example, makes all who come later wait behind it. So a migration gives up
- * soon and begins anew after a pause, in which the others have their turn.
+ * A migration that waits for a table that is being read, by a backup for example, blocks all later statements on it. So it gives up soon and
+ * retries after a pause.
  */
 async function applyWhenFree(connections: Connections, migration: Migration): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
@@ -55,8 +55,8 @@ async function applyWhenFree(connections: Connections, migration: Migration): Pr
 }
 
 /**
- * The lock is the connection's: a server goes on building an index whose process is gone, and nobody else begins meanwhile. It is looked for
- * between statements and not waited for in one, because an index is built when every statement that began before it has ended.
+ * The lock belongs to the connection: the server may still build an index for a dead process, and no other process may begin meanwhile. It is
+ * polled, because CREATE INDEX CONCURRENTLY waits for every earlier statement, also for one that waits for this lock.
  */
 async function inTurn(
   connections: Connections,
@@ -82,7 +82,7 @@ async function takeLock(connection: Connection): Promise<boolean> {
   return rows[0]?.taken === true;
 }
 
-/** The next migration begins when the indexes of this one are built: those of older ones need no look. */
+/** A migration begins after the indexes of the previous one are built, so older indexes need no check. */
 async function apply(connection: Connection, migration: Migration): Promise<void> {
   const current = await currentVersion(connection);
   if (current > migration.version) return;
@@ -113,7 +113,7 @@ async function build(connection: Connection, { name, sql }: ConcurrentIndex): Pr
   );
   const [index] = rows;
   if (index?.valid === true) return;
-  // What a try that was broken off has left is written by everybody and read by nobody.
+  // An interrupted build leaves an invalid index, which costs writes and serves no reads.
   if (index !== undefined) await patiently(connection, `DROP INDEX CONCURRENTLY ${name}`);
   await patiently(connection, sql);
 }
@@ -135,7 +135,10 @@ interface ConcurrentIndex {
   readonly sql: string;
 }
 
-/** A migration in two parts: what is one transaction, and the indexes that are built behind it. */
+/**
+ * A migration in two parts: one transaction, and the indexes that are built after it while the table stays in use. Each of these is a
+ * statement outside of a transaction, because PostgreSQL builds it in several of its own.
+ */
 interface SplitMigration {
   readonly transaction: string;
   readonly indexes: readonly ConcurrentIndex[];
@@ -143,7 +146,7 @@ interface SplitMigration {
 
 const CONCURRENTLY = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) [^;]+;/gm;
 
-/** Such a statement begins at the beginning of a line and has no semicolon within; any other one fails in the transaction. */
+/** The statement of a concurrent index must begin a line and contain no semicolon; otherwise it fails in the transaction. */
 export function splitMigration(sql: string): SplitMigration {
   const indexes = Array.from(sql.matchAll(CONCURRENTLY), ([statement, name = ""]) => ({
     name,

@@ -1,5 +1,4 @@
-// The store on PostgreSQL, which any number of nodes may open. It holds nothing of the database in memory: whatever another node commits,
-// the next call here sees.
+// The store on PostgreSQL, which any number of nodes may open. It caches nothing: the next call sees whatever another node has committed.
 
 import { join } from "node:path";
 import type { SessionCommand } from "../../core/commands/index.ts";
@@ -30,15 +29,15 @@ import { executeWithoutWriting } from "./transaction.ts";
 import { turnsOf } from "./turns.ts";
 
 export interface PostgresStoreOptions extends ConnectionOptions {
-  /** Every call happens at this clock's time; `null`, the default, for the database's, which all nodes have in common. */
+  /** `null`, the default, for the database's time, which all nodes share. */
   readonly clock?: Pick<Clock, "now"> | null;
-  /** Commits that may be under way at once; 2 when absent. */
+  /** Most concurrent commits; 2 when absent. */
   readonly lanes?: number;
-  /** Changes that one commit holds at most; 256 when absent. */
+  /** Most changes of one commit; 256 when absent. */
   readonly mostTogether?: number;
-  /** Sessions that somebody else holds and that may be waited for at once; 4 when absent, fewer where there are few connections. */
+  /** Most locked sessions to wait for at once; 4 when absent, fewer with few connections. */
   readonly mostWaitedFor?: number;
-  /** Milliseconds after which a claim looks once more at turns whose sessions somebody held; 25 when absent. */
+  /** Milliseconds after which a claim retries turns of locked sessions; 25 when absent. */
   readonly claimAgainMs?: number;
 }
 
@@ -46,13 +45,12 @@ const MOST_WAITED_FOR = 4;
 
 const probe = prepare<[]>("UPDATE probes SET value = value + 1 WHERE one = 1");
 
-/** Milliseconds after which a renewal of leases is given up, so that the next one is in time. */
+/** Timeout of a lease renewal in milliseconds, so that the next one is in time. */
 const LEASE_WAIT_MS = 2000;
 
 /**
- * Opens the store and brings the database to this version's schema. Rejects with a sentence for the person who started the process when
- * the server is too old, keeps text in another encoding than UTF-8 or may lose what it has committed, when a much newer version has been
- * at the database, or when it cannot be reached.
+ * Opens the store and migrates the database. Rejects, with a message for the person who started the process, if the server is too old, does
+ * not use UTF-8 or may lose commits, if the schema is too new, or if the database cannot be reached.
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const connections = new Connections(options);
@@ -68,8 +66,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const mostWaitedFor = options.mostWaitedFor ?? Math.max(1, Math.min(MOST_WAITED_FOR, spare));
   const waits = { mostWaitedFor, heldMs: lockMs(statementMs) };
   const calls = new CallQueue({ connections, clock, lanes, mostTogether, ...waits });
-  // Leases wait for nobody, neither for a connection nor for whoever holds one of them: where they are not renewed in time, every turn of the
-  // node stops.
+  // Leases have their own connections and queue: if a renewal had to wait for anything else, every turn of the node might stop.
   const keeping = new Connections({
     ...options,
     connections: LEASE_CONNECTIONS,

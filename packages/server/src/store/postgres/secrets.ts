@@ -29,7 +29,7 @@ const byOthers = prepare<[string, string, string, string, number], SecretRow>(
    ORDER BY app, client_id, name LIMIT $5`,
 );
 const inForce = prepare<[], KeyInForceRow>("SELECT key_id FROM secret_key_in_force");
-// Whoever writes under the key in force holds it until that is committed: a rotation waits, and then sees what was written.
+// Held until the commit of a write under this key, so that a rotation waits and then sees the write.
 const holdInForce = prepare<[], KeyInForceRow>("SELECT key_id FROM secret_key_in_force FOR SHARE");
 const beAloneWithForce = prepare<[]>("LOCK TABLE secret_key_in_force IN SHARE ROW EXCLUSIVE MODE");
 const lockInForce = prepare<[], KeyInForceRow>("SELECT key_id FROM secret_key_in_force FOR UPDATE");
@@ -66,7 +66,7 @@ export function secretsOf(calls: Calls): SecretStore {
     bringInForce: (keyId, before) => alone((connection) => bringInForce(connection, keyId, before)),
     sealedByOthers: (keyId, after, limit) =>
       read(async (connection) => {
-        // No App has the empty name: it stands before all of them.
+        // The empty name sorts before every App.
         const { app = "", clientId = "", name = "" } = after ?? {};
         return (await byOthers.all(connection, keyId, app, clientId, name, limit)).map(toSecret);
       }),
@@ -75,7 +75,7 @@ export function secretsOf(calls: Calls): SecretStore {
 }
 
 async function writeAll(connection: Connection, secrets: readonly SealedSecret[]): Promise<void> {
-  // The last one of a slot counts; one statement can write it once.
+  // The last secret of a slot wins; one statement can write a row only once.
   const slots = new Map(
     secrets.map((secret) => [JSON.stringify([secret.app, secret.clientId, secret.name]), secret]),
   );

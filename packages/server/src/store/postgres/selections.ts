@@ -18,10 +18,10 @@ import { epochsOf } from "./group-commit.ts";
 import { prepare } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
-/** Longer than a commit takes, and short enough for the turns that were claimed before. */
+/** Longer than a commit, and short enough for the turns that were claimed first. */
 const CLAIM_AGAIN_MS = 25;
 
-/** `claimAgainMs`: milliseconds after which a claim looks once more at turns whose sessions were held. */
+/** `claimAgainMs`: milliseconds after which a claim retries turns of locked sessions. */
 export function executeEachWith(calls: Calls, claimAgainMs = CLAIM_AGAIN_MS) {
   return async <S extends Selection>(selection: S): Promise<readonly Committed<SelectedOutcome<S>>[]> => {
     const changed =
@@ -51,9 +51,8 @@ const runnableBeside = prepare<[readonly string[], readonly number[]], RunnableR
 );
 
 /**
- * Nodes that claim at the same time skip each other's locks. What is left then may be held for another reason, such as a rename: it is
- * looked at once more a moment later. What is held for longer is left to the next claim, at most two seconds later (the bus polls that
- * often): free turns must not wait for a held one.
+ * Nodes that claim at the same time skip each other's locks. A session may also be locked for another reason, such as a rename, so the claim
+ * is retried once. The next claim, at most two seconds later (the bus polls that often), takes the rest: free turns must not wait.
  */
 async function claimTurns(calls: Calls, selection: ClaimTurns, againMs: number): Promise<Changed> {
   const { agentMessageIds, fullProviders } = selection;
@@ -84,7 +83,7 @@ const due = prepare<[number, number], { readonly id: string }>(
    GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT $2`,
 );
 
-/** A session that is held is looked at again a second later. */
+/** Locked sessions are retried a second later. */
 function expireActions(calls: Calls, { limit }: ExpireActions): Promise<Changed> {
   return calls.alone("actions", async (connection, at) => {
     const rows = await due.all(connection, at, limit);
@@ -96,7 +95,7 @@ function expireActions(calls: Calls, { limit }: ExpireActions): Promise<Changed>
   });
 }
 
-/** Returns what the commands changed that changed anything under the lock. */
+/** Returns the commands that changed something. */
 async function executeAll(
   connection: Connection,
   at: number,

@@ -1,5 +1,5 @@
-// Locks on sessions: what every transaction takes first, in the order of their ids. A transaction of many passes over those that somebody else
-// holds, so that nobody waits for a session that is not his.
+// Locks on sessions, which every transaction takes first, in the order of their ids. A transaction of many sessions skips locked ones, so that
+// no call waits for the lock of another session.
 
 import type { SessionRow } from "../rows.ts";
 import { SESSION } from "./columns.ts";
@@ -8,7 +8,7 @@ import { prepare, together } from "./statement.ts";
 
 export type SoughtSessions = { readonly ids: readonly string[] } | { readonly keys: readonly number[] };
 
-/** Whether a transaction waits for sessions that another one holds, or leaves them. */
+/** Whether a transaction waits for locked sessions or skips them. */
 export type Patience = "waits" | "passes over";
 
 const BY_ID = `SELECT ${SESSION} FROM sessions WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`;
@@ -22,7 +22,7 @@ const byKey = {
   "passes over": prepare<[readonly number[]], SessionRow>(`${BY_KEY} SKIP LOCKED`),
 };
 
-/** Locks sessions in the order of their ids. Those that do not exist are not among the answers, nor those that were passed over. */
+/** Locks sessions in the order of their ids. Returns only those that exist and were not passed over. */
 export function lockSessions(
   connection: Connection,
   sessions: SoughtSessions,
@@ -33,28 +33,28 @@ export function lockSessions(
     : byKey[patience].all(connection, sessions.keys);
 }
 
-/** Sets the locks of lives that begin apart from others in the database. */
+/** Class of the advisory locks on sessions that are being created. */
 const BIRTHS = 20_482;
 
-/** Whether there is no session whose id is `column`: one look into the index, however many sessions there are. */
+/** SQL: whether there is no session with the id in `column`. One index lookup, however many sessions there are. */
 export function isAbsent(column: string): string {
   return `(SELECT 1 FROM sessions WHERE sessions.id = ${column}) IS NULL`;
 }
 
-/** Tries to be who begins the life of the session whose id is `column`, until the end of the transaction. */
+/** SQL: tries to lock the creation of the session with the id in `column`, until the end of the transaction. */
 export function triesBirth(column: string): string {
   return `pg_try_advisory_xact_lock(${BIRTHS}, hashtext(${column}))`;
 }
 
-// A row that is being inserted is seen by nobody else, who would wait for it at the end of a transaction, with the locks of all others.
+// An uncommitted insert is invisible to other transactions, which would block on it at their end while holding all their locks.
 const lockBirths = prepare<[readonly string[]]>(
   `SELECT pg_advisory_xact_lock(${BIRTHS}, hash) FROM
      (SELECT DISTINCT hashtext(id) AS hash FROM unnest($1::text[]) AS born (id) WHERE ${isAbsent("born.id")} ORDER BY hash) AS hashes`,
 );
 
 /**
- * As `lockSessions`, where those of `births` begin their life if there are none: whoever waits does so too until nobody else begins one of
- * them, and keeps others from it. All of it is sent when this returns its promise.
+ * As `lockSessions`, for sessions of which those in `births` are created if absent: with "waits" it also locks their creation. All statements
+ * are sent when this returns its promise.
  */
 export async function lockOrBegin(
   connection: Connection,
@@ -64,7 +64,7 @@ export async function lockOrBegin(
 ): Promise<readonly SessionRow[]> {
   const locked = lockSessions(connection, { ids }, patience);
   if (patience === "passes over" || births.length === 0) return await locked;
-  // Whoever was about to begin the life of one of them has done so behind the second lock, and then it is there for the third.
+  // A session that another node was creating exists once the second lock is taken, and is locked by the third.
   const [, , rows] = await together([
     locked,
     lockBirths.run(connection, births),

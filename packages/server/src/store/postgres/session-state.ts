@@ -1,5 +1,4 @@
-// A session as one transaction sees it: read once under its lock, then changed by one command after the other, so that several commands of
-// one session in one transaction see each other.
+// A session within one transaction: read once under its lock, then changed by each command, so that later commands see earlier ones.
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
@@ -12,17 +11,17 @@ import { SYSTEM_EVENTS_SHOWN, type SystemEventRecord } from "../../core/session-
 import { LEASE_MS, type Lease, type OpenTurn, type TurnRecord } from "../../core/turn.ts";
 
 export class SessionState {
-  /** As it was read; `null` when its life begins in this transaction. */
+  /** The session as it was read; `null` if this transaction creates it. */
   readonly before: SessionRecord | null;
   readonly #turns = new Map<number, TurnRecord>();
   readonly #messages = new Map<number, MessageRecord>();
   readonly #pending = new Map<string, ActionRecord>();
   readonly #actions = new Map<string, ActionRecord>();
   readonly #usedKeys = new Map<string, UsedKey>();
-  /** Text that was checkpointed beyond the last finished step, by turn. */
+  /** Checkpointed text after the last finished step, by turn. */
   readonly #streamed = new Map<number, string>();
   #lease: Lease | null = null;
-  /** Turns that have not ended, where they were counted and not read. */
+  /** Open turns that were counted and not read. */
   #unread: TurnCount = { openTurns: 0, waits: false };
   #systemEvents: readonly SystemEventRecord[] = [];
   #session: SessionRecord;
@@ -36,7 +35,7 @@ export class SessionState {
     return this.#session;
   }
 
-  /** What a command may read. All that it needs must have been read from the database. */
+  /** The facts of a command, whose needs must have been read. */
   factsFor(command: SessionCommand): StoredFacts {
     const { idempotencyKey = null, action = null } = needsOf(command);
     return {
@@ -58,7 +57,7 @@ export class SessionState {
     else this.#turns.delete(turn.number);
   }
 
-  /** In place of the turns themselves. */
+  /** Instead of `addTurn`. */
   addTurnCount(count: TurnCount): void {
     this.#unread = count;
   }
@@ -81,12 +80,11 @@ export class SessionState {
     this.#usedKeys.set(key, used);
   }
 
-  /** `text` follows the first `offset` characters of what was checkpointed of the turn. */
+  /** `text` follows the first `offset` characters of the turn's checkpointed text. */
   addCheckpoint(turn: number, offset: number, text: string): void {
     this.#streamed.set(turn, this.#streamedOf(turn).slice(0, offset) + text);
   }
 
-  /** What a decision has left in a draft of this session. */
   apply(draft: SessionDraft): void {
     this.#session = draft.session;
     for (const message of draft.addedMessages) this.addMessage(message);
@@ -111,7 +109,7 @@ export class SessionState {
     };
   }
 
-  /** The session's turns that have not ended, with their messages, oldest first. */
+  /** The session's open turns with their messages, oldest first. */
   openTurns(): readonly OpenTurn[] {
     if (this.#unread.openTurns > 0) throw new Error("Turns were counted that have to be read");
     const pending = this.#pendingActions();
@@ -120,13 +118,12 @@ export class SessionState {
       .map((turn) => {
         const userMessage = this.#messageAt(turn.userPosition);
         const agentMessage = turn.agentPosition === null ? null : this.#messageAt(turn.agentPosition);
-        // A session has one turn at a time that has started, so that what it asks is what its session asks.
+        // Only one turn of a session has started, so all pending actions of the session are its.
         const asks = agentMessage !== null && waitsForPerson(agentMessage);
         return { turn, userMessage, agentMessage, actions: asks ? pending : [] };
       });
   }
 
-  /** The whole text of the running turn's agent message as it was checkpointed last. */
   #checkpointed(): PartialText | null {
     const running = this.openTurns().find(({ agentMessage }) => agentMessage !== null);
     if (running === undefined || running.agentMessage === null) return null;
@@ -135,7 +132,7 @@ export class SessionState {
     return { turn: turn.number, epoch: turn.epoch, text };
   }
 
-  /** Everything that a snapshot shows; all of it must have been read. */
+  /** The content of a snapshot, which must have been read. */
   load(): StoredSession {
     return {
       session: this.#session,

@@ -64,7 +64,7 @@ function joinPieces(json: string | null): string {
 
 const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;
 const NEWEST_FIRST = "ORDER BY updated_at DESC, key DESC";
-/** A list of threads in two parts, each in the order of an index of its own. `limit` of each part and of both. */
+/** Two parts, each in the order of its own index. `limit` applies to each part and to both. */
 function inParts(columns: string, limit: string): string {
   return `SELECT * FROM (
     (SELECT ${columns} FROM sessions WHERE ${OF_APPS} AND pinned = 1 AND (updated_at, key) < ($3, $4) ${NEWEST_FIRST} ${limit})
@@ -118,7 +118,7 @@ const IN_ORDER = "FROM messages WHERE session_key = $1 AND position > $2 ORDER B
 const sizesAfter = prepare<[number, number, number], { readonly id: string; readonly bytes: number }>(
   `SELECT id, ${MESSAGE_BYTES} AS bytes ${IN_ORDER}`,
 );
-// Measured first, so that no text beyond the portion is read or sent.
+// Measures first, so that no text beyond the portion is read or sent.
 const messagesAfter = prepare<[number, number, number, number], MessageRow>(
   `SELECT ${of("m", MESSAGE)} FROM (
      SELECT position, sum(bytes) OVER (ORDER BY position) - bytes AS before
@@ -180,7 +180,7 @@ const ofApp = prepare<[number, number, number, string], LifeRow>(
   `SELECT key, id, life FROM sessions
    WHERE retention < 2 AND app <> 'default' AND app = $4 AND retention = $1 AND used_at < $2 ${PORTION}`,
 );
-// One look into the index for each App, however many sessions it has.
+// One index lookup per App, however many sessions it has.
 const otherApps = prepare<[], { readonly app: string }>(
   `WITH RECURSIVE apps (app) AS (
      (SELECT app FROM sessions WHERE retention < 2 AND app <> 'default' ORDER BY app LIMIT 1)
@@ -206,7 +206,7 @@ async function expireSessions(
         ? ofDefault.all(connection, retention, before, left)
         : ofApp.all(connection, retention, before, left, app);
     };
-    // An empty session goes at whichever time comes first, with a wallet or without.
+    // An empty session is removed at whichever time comes first, with a wallet or without.
     ended.push(...(await find(0, Math.max(emptyBefore, unboundBefore))));
     ended.push(...(await find(1, unboundBefore)));
   };
@@ -223,11 +223,11 @@ async function expireSessions(
 const lockUncounted = prepare<[number, number], { readonly key: number }>(
   `SELECT key FROM sessions WHERE message_bytes IS NULL AND key > $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED`,
 );
-// A statement of its own, which sees everything that was committed before the locks were taken.
+// A separate statement, which sees everything committed before the locks were taken.
 const countSizes = prepare<[readonly number[]]>(`${COUNT_SIZES} = ANY($1::bigint[])`);
 
 function countSizesWith(calls: Calls): SessionStore["countSizes"] {
-  // The last counted key: the index keeps entries of counted sessions until a vacuum, which no call may read again.
+  // The last counted key: until a vacuum the index keeps entries of counted sessions, which must not be read again.
   let position = 0;
   return async (limit) => {
     const keys = await calls.alone("sizes", async (connection) => {

@@ -1,23 +1,23 @@
-// Statements by a name of their own, which a connection prepares when it first meets them.
+// Named statements, which a connection prepares on first use.
 
 import { createHash } from "node:crypto";
 import { Client, type PoolClient, type QueryConfig, type QueryResult } from "pg";
 import { connectionLost } from "./failures.ts";
 
-/** One connection. Statements that are not awaited one by one travel together. */
+/** One connection. Statements that are not awaited one by one are sent together. */
 export type Connection = Pick<PoolClient, "query">;
 
 export type Value = string | number | null | readonly (string | number | null)[];
 
-/** A prepared statement, typed by whoever wrote its text. */
+/** A prepared statement, typed where its text is written. */
 export interface Statement<Parameters extends readonly Value[], Row = never> {
   get(connection: Connection, ...parameters: Parameters): Promise<Row | undefined>;
   all(connection: Connection, ...parameters: Parameters): Promise<Row[]>;
-  /** Answers how many rows it changed. */
+  /** Returns how many rows it changed. */
   run(connection: Connection, ...parameters: Parameters): Promise<number>;
 }
 
-/** Runs a text without parameters, which may hold several statements, unprepared. */
+/** Runs one or more statements without parameters, unprepared. */
 export async function send(connection: Connection, text: string): Promise<QueryResult> {
   sendTogether(connection);
   try {
@@ -28,8 +28,8 @@ export async function send(connection: Connection, text: string): Promise<QueryR
 }
 
 /**
- * As the connection's `query`. A statement that cannot be sent, because its parameters cannot be written, takes the connection with it: a
- * COMMIT that travels behind it must not be done without it.
+ * As the connection's `query`. A statement whose parameters cannot be serialized closes the connection: a COMMIT that is sent behind it must
+ * not take effect without it.
  */
 function ask(connection: Connection, config: QueryConfig): Promise<QueryResult> {
   return new Promise((resolve, reject) => {
@@ -43,7 +43,7 @@ function ask(connection: Connection, config: QueryConfig): Promise<QueryResult> 
   });
 }
 
-/** Has what is sent in one go leave in one piece: a call of the system for each statement would cost more than the statement does. */
+/** Sends the statements of one tick with one system call, which costs more than a statement does. */
 function sendTogether(connection: Connection): void {
   if (!(connection instanceof Client)) return;
   const { stream } = connection.connection;

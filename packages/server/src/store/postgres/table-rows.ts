@@ -76,7 +76,7 @@ function unknownType(table: string, column: string, type: string): Error {
   return new Error(`The column ${column} of the table ${table} has the type ${type}, which cannot be moved`);
 }
 
-/** A sequence of this adapter is called as the number that it gives out, in the plural. */
+/** This adapter names a sequence by the plural of its number. */
 const sequences = prepare<[], { readonly name: string; readonly value: number }>(
   `SELECT left(sequencename, -1) AS name, coalesce(last_value, 0) AS value FROM pg_sequences
    WHERE schemaname = current_schema() ORDER BY sequencename COLLATE "C"`,
@@ -144,7 +144,7 @@ async function rowsOf(connection: Connection, text: string, values: TableRow): P
   }
 }
 
-/** Rows up to the one with which the characters are reached; what comes before a row is added up by the database. */
+/** Selects rows up to the one that reaches the limit of characters; the database sums up the rows before it. */
 function textOf(table: Table, { after, where, rows, characters }: Extract): string {
   const columns = table.columns.map(({ name }) => quoted(name)).join(", ");
   const key = table.key.map(quoted).join(", ");

@@ -1,4 +1,4 @@
-// The database as its tables, for what moves data between stores.
+// Opens a database as its tables, for moving data between stores.
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,13 +22,13 @@ export interface PostgresTablesOptions {
   readonly access: TableAccess;
 }
 
-/** Whoever moves or replaces data holds this lock: any number that nobody else uses in the database. */
+/** Advisory lock of commands that move or replace data. Any number that is unused in the database. */
 const LOCK = 7_236_501_915;
 
-/** Milliseconds that one statement may take here: all of a table is counted, and an index is made of it. */
+/** Statement timeout in milliseconds: statements count whole tables and build indexes. */
 const PATIENCE_MS = 60 * 60 * 1000;
 
-/** Milliseconds until connections of a process that has been killed are gone, and those between two looks. */
+/** Milliseconds until connections of a killed process are gone, and between two checks. */
 const LEFT_MS = 5000;
 const PAUSE_MS = 100;
 
@@ -40,8 +40,8 @@ const others = prepare<[], { readonly connections: number; readonly leases: numb
 const lockOut = prepare<[], { readonly locked: boolean }>(`SELECT pg_try_advisory_lock(${LOCK}) AS locked`);
 
 /**
- * Runs `work` on a database, which is brought to this version's schema. Rejects with a sentence for the person at the terminal when the
- * database cannot be used (see `openPostgresStore`), or when a server has it and may not.
+ * Migrates a database and runs `work` on it. Rejects, with a message for the person at the terminal, if the database cannot be used (see
+ * `openPostgresStore`), or if a server uses it and `access` forbids that.
  */
 export async function withPostgresTables<Result>(
   { url, access }: PostgresTablesOptions,
@@ -79,7 +79,7 @@ function storeOf(
 ): TableStore {
   const rows: TableWriter = tableRowsOf(connection);
   const inTransaction = async <Result>(begin: string, work: () => Promise<Result>): Promise<Result> => {
-    // Between two statements the other database is at work, for as long as it needs.
+    // Between two statements the other database may work for long.
     await send(connection, `${begin}; SET LOCAL idle_in_transaction_session_timeout = 0`);
     try {
       const result = await work();
@@ -108,7 +108,7 @@ function storeOf(
   };
 }
 
-/** Before the first look at the database, so that nothing comes between. */
+/** Must be called before the first read. */
 async function lockWritersOut(connection: Connection, tables: readonly Table[]): Promise<void> {
   const names = tables.map(({ name }) => `"${name}"`).join(", ");
   await send(connection, `SET LOCAL lock_timeout = ${LEFT_MS}; LOCK TABLE ${names} IN SHARE MODE`);

@@ -1,5 +1,4 @@
-// One transaction from beginning to end: lock the sessions, read the facts that its commands need, decide command by command, write everything
-// at once.
+// Runs commands in one transaction: lock the sessions, read the facts, decide command by command, write everything at once.
 
 import { decideCommand, needsOf, sessionOf, type Decision } from "../../core/commands/decide-command.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
@@ -19,25 +18,23 @@ import { lockOrBegin, type Patience } from "./session-locks.ts";
 import { SessionState } from "./session-state.ts";
 import { prepare, together } from "./statement.ts";
 
-/** Which sessions a transaction locks, and what its calls have to know of them. */
 export interface Locked {
   readonly sessions: NeedsOfSessions;
   readonly patience: Patience;
-  /** Epochs that the calls take at most. */
+  /** Upper bound of the epochs that the commands take. */
   readonly epochs: number;
-  /** Ids of the sessions that begin their life where there is none. */
+  /** Ids of sessions to create if absent. */
   readonly births: ReadonlySet<string>;
 }
 
 interface Decided extends Decision {
   readonly state: SessionState;
   readonly draft: SessionDraft;
-  /** Whether the draft creates the session. */
   readonly isNew: boolean;
 }
 
 export class Transaction {
-  /** Time of the database in milliseconds since the Unix epoch, from behind the locks: in one session it never goes back. */
+  /** The database's time in milliseconds since the Unix epoch, taken under the locks: it never goes back in one session. */
   readonly at: number;
   readonly name: TransactionName;
   readonly changes = new Changes();
@@ -52,8 +49,8 @@ export class Transaction {
   }
 
   /**
-   * Locks and reads in one round trip. The server runs a statement when the one before has ended, and each sees what was committed until
-   * then (READ COMMITTED): so time, epochs and all that is read are from behind the locks.
+   * Locks and reads in one round trip. The server runs the statements one after the other, each on what is committed by then (READ
+   * COMMITTED): so time, epochs and facts are read under the locks.
    */
   static async begin(connection: Connection, locked: Locked): Promise<Transaction> {
     const { sessions, patience, epochs, births } = locked;
@@ -67,7 +64,7 @@ export class Transaction {
     return new Transaction(numbers, statesOf(rows, addFacts));
   }
 
-  /** Whether somebody else holds a session, so that nothing is known of it here. */
+  /** Whether another transaction has locked a session, so that nothing is known of it here. */
   isHeld(id: string): boolean {
     const { absent, unborn } = this.#numbers;
     return !this.#byId.has(id) && !absent.has(id) && (unborn.get(id) ?? null) === null;
@@ -92,7 +89,7 @@ export class Transaction {
     return { outcome, session: state.session, created: false, events: [], loaded };
   }
 
-  /** Runs a command for a selected session; `null` if it changed nothing, or if the session is held. */
+  /** Runs a command for a selected session; `null` if it changed nothing, or if the session is locked. */
   executeSelected(at: number, command: SessionCommand): Committed<unknown> | null {
     const decided = this.#decide(at, command, null);
     if (decided?.disposition !== "commit") return null;

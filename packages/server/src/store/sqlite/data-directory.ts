@@ -1,4 +1,4 @@
-// The directory that the database is in: made where it is absent, and what to say when it cannot be used.
+// Creates the data directory, and explains errors of using it.
 
 import { existsSync, closeSync, fsyncSync, mkdirSync, opendirSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -23,8 +23,8 @@ const ADVICE: Readonly<Record<number, string>> = {
 };
 
 /**
- * Creates the data directory, for its owner alone, so that it is still there after a power cut. Folder by folder: in some places, such as
- * `/proc`, Node's recursive way never ends.
+ * Creates the data directory durably, for its owner alone. Folder by folder: in some places, such as `/proc`, Node's recursive way never
+ * ends.
  */
 export function createDirectory(directory: string): void {
   const missing: string[] = [];
@@ -34,11 +34,11 @@ export function createDirectory(directory: string): void {
     syncFolder(folder);
     syncFolder(dirname(folder));
   }
-  // Refuses what is there and no directory.
+  // Throws if it is not a directory.
   opendirSync(directory).closeSync();
 }
 
-/** Whether there is a database in the directory, or something in its place. Throws a sentence where the directory cannot be used. */
+/** Whether there is a database in the directory, or something in its place. Throws as `inDirectory`. */
 export function hasDatabase(directory: string): boolean {
   return inDirectory(directory, () => {
     try {
@@ -51,7 +51,7 @@ export function hasDatabase(directory: string): boolean {
   });
 }
 
-/** Runs `open`; what the file system or SQLite have against the directory is thrown as a sentence for the person who named it. */
+/** Runs `open`; rethrows errors of the file system and of SQLite with a message for the person who named the directory. */
 export function inDirectory<Result>(directory: string | null, open: () => Result): Result {
   try {
     return open();
@@ -59,7 +59,7 @@ export function inDirectory<Result>(directory: string | null, open: () => Result
     if (directory === null || !(error instanceof Error) || !("code" in error)) throw error;
     const sqlite = "errcode" in error && typeof error.errcode === "number" ? error.errcode % 256 : null;
     const advice = sqlite === null ? RIGHTS : ADVICE[sqlite];
-    // The rest are mistakes of ours.
+    // The rest are defects.
     if (advice === undefined || (sqlite === null && !("syscall" in error))) throw error;
     const place =
       sqlite === null ? `The data directory ${directory}` : `The database ${join(directory, DATABASE_FILE)}`;
@@ -67,7 +67,7 @@ export function inDirectory<Result>(directory: string | null, open: () => Result
   }
 }
 
-/** Somebody else may make it at the same moment. */
+/** Another process may create it at the same moment. */
 function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: OWNER_ONLY_FOLDER });

@@ -6,10 +6,10 @@ import { readMigrations } from "../migrations.ts";
 import { migrate } from "./migrate.ts";
 import { createPrivateFile } from "./private-files.ts";
 
-/** Milliseconds that a statement waits for another process, such as an administrating command, to finish its transaction. */
+/** Milliseconds that a statement waits for the transaction of another process, such as an administration command. */
 export const BUSY_TIMEOUT_MS = 5000;
 
-/** FULL syncs the log in every commit: acknowledged means durable. What is deleted is overwritten with zeros in its pages. */
+/** FULL syncs the log in every commit: acknowledged means durable. `secure_delete` overwrites deleted text with zeros. */
 const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
@@ -20,7 +20,7 @@ const SETTINGS = `
 
 export const DATABASE_FILE = "colloquy.db";
 
-/** `directory` is `null` for a database in memory; `at` is the time that new migrations are recorded with. */
+/** `directory` is `null` for a database in memory; `at` is the recorded time of new migrations. */
 export function openDatabase(directory: string | null, at: number): DatabaseSync {
   const database = connect(directory);
   try {
@@ -32,10 +32,10 @@ export function openDatabase(directory: string | null, at: number): DatabaseSync
   }
 }
 
-/** The database as it is, made when absent. */
+/** Opens the database without migrating it; creates it if absent. */
 export function connect(directory: string | null): DatabaseSync {
   const path = directory === null ? ":memory:" : join(directory, DATABASE_FILE);
-  // SQLite gives the log and its index the rights of the database.
+  // SQLite gives the log and its index the permissions of the database.
   if (directory !== null) createPrivateFile(path);
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
   try {

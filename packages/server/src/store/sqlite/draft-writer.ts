@@ -1,4 +1,4 @@
-// Writes what a decision left in its draft, in the transaction that is under way.
+// Writes drafts in the current transaction.
 
 import type { SQLInputValue } from "node:sqlite";
 import type { SessionDraft } from "../../core/commands/draft.ts";
@@ -21,7 +21,7 @@ import {
 import { prepareEventLog } from "./event-log.ts";
 import type { Prepare } from "./statement.ts";
 
-/** Writes a draft over `before`, the session as it was read; `null` when the draft is of a new one. */
+/** `before` is the session as it was read; `null` for a new one. */
 export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => void;
 
 export function prepareDraftWriter(prepare: Prepare): WriteDraft {

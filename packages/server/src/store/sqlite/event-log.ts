@@ -6,7 +6,7 @@ import type { Prepare } from "./statement.ts";
 export interface EventLog {
   /** Drops the events of a session up to and with number `floor`. */
   dropUpTo(key: number, floor: number): void;
-  /** Drops the oldest events of a log that is over its cap by the count in its row, and corrects the count. */
+  /** Drops the oldest events of a log whose count in its row is over the cap, and corrects the count. */
   cut(key: number): void;
 }
 
@@ -35,7 +35,7 @@ export function prepareEventLog(prepare: Prepare): EventLog {
     cut(key) {
       const { floor, bytes } = measure.get(key, EVENT_LOG_CUT_BYTES) ?? { floor: null, bytes: 0 };
       if (floor !== null) dropUpTo(key, floor);
-      // The real size of what stays: otherwise a wrong count would have the log measured at every commit.
+      // The measured size: a wrong count would make every commit measure the log.
       setBytes.run(bytes, key);
     },
   };

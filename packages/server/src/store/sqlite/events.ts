@@ -51,7 +51,7 @@ function prepareTrim(prepare: Prepare): Synchronous<EventStore>["trim"] {
   >(`SELECT number FROM events WHERE session_key = ? AND number > ? AND number <= ? AND at >= ?
      ORDER BY number LIMIT 1`);
   const eventLog = prepareEventLog(prepare);
-  // Where the last call ended: many logs may be long and young, and no call may look at all of them.
+  // Where the last call ended: many logs may be long and young, and one call must not read all of them.
   let position = 0;
   return (_at, { keepCount, keepAfter, limit }) => {
     const statement = keepCount >= LONG_LOG ? longerThanMany : longerThan;

@@ -1,4 +1,4 @@
-// Facts of sessions, read in the transaction that is under way when a decision asks for them.
+// Reads facts of sessions in the current transaction, when a decision asks for them.
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { Needs, PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
@@ -28,10 +28,10 @@ export interface Facts {
   sessionByKey(key: number): SessionRecord | null;
   /** What a command may read of its session. */
   of(session: SessionRecord, needs: Needs): StoredFacts;
-  /** The session's turns that have not ended, with their messages, oldest first. */
+  /** The session's open turns with their messages, oldest first. */
   openTurns(session: SessionRecord): readonly OpenTurn[];
   load(session: SessionRecord): StoredSession;
-  /** Text that was checkpointed beyond the last finished step of the turn that runs. */
+  /** Checkpointed text of the running turn after its last finished step. */
   streamed(session: SessionRecord): string;
 }
 
@@ -47,7 +47,7 @@ export function prepareFacts(prepare: Prepare): Facts {
   const pending = prepare<[number], ActionRow>(
     "SELECT * FROM actions INDEXED BY actions_pending WHERE session_key = ? AND status = 'pending' ORDER BY number",
   );
-  // Only a session that is processing has open turns, and only those ask.
+  // Only open turns have pending actions, and only a session that is processing has open turns.
   const pendingActions = ({ key, status }: SessionRecord) =>
     status === "processing" ? pending.all(key).map(toAction) : [];
   const streamed = prepareStreamedText(prepare);
@@ -79,7 +79,6 @@ interface TurnReads {
   openTurns(session: SessionRecord): readonly OpenTurn[];
 }
 
-/** Reads each fact when a decision asks for it; `streamed` is that of `prepareStreamedText`. */
 function prepareStoredFacts(
   prepare: Prepare,
   {
@@ -119,7 +118,7 @@ function prepareStoredFacts(
   });
 }
 
-/** Only a session that is processing has open turns (contract section 3): the others are answered without a look. */
+/** Only a session that is processing has open turns (contract section 3): the others are not read. */
 function prepareOpenTurns(
   prepare: Prepare,
   pendingActions: (session: SessionRecord) => readonly ActionRecord[],
@@ -144,7 +143,7 @@ function prepareOpenTurns(
     const { key } = session;
     const userMessage = messageAt(key, turn.userPosition);
     const agentMessage = turn.agentPosition === null ? null : messageAt(key, turn.agentPosition);
-    // A session has one turn at a time that has started, so that what it asks is what its session asks.
+    // Only one turn of a session has started, so all pending actions of the session are its.
     const asks = agentMessage !== null && waitsForPerson(agentMessage);
     return { turn, userMessage, agentMessage, actions: asks ? pendingActions(session) : [] };
   };
@@ -160,7 +159,7 @@ function prepareOpenTurns(
   };
 }
 
-/** Text that was checkpointed beyond the last finished step of a turn; `null` for whichever turn has any. */
+/** Checkpointed text of a turn, or of any turn (`null`), after its last finished step. */
 function prepareStreamedText(prepare: Prepare): (key: number, turn: number | null) => string {
   const pieces = prepare<[number, number | null], { readonly offset: number; readonly text: string }>(
     `SELECT "offset", text FROM checkpoints WHERE session_key = ?1 AND turn = coalesce(?2, turn) ORDER BY turn, "offset"`,

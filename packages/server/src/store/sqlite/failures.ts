@@ -1,5 +1,4 @@
-// What SQLite's errors mean to whoever called: a full disk, a store that is busy or broken for now, a disk that lies, or
-// a mistake of ours.
+// Classifies SQLite's errors: a full disk, a store that is busy or broken for now, a failed fsync, or a defect.
 
 import type { Failure } from "./calls.ts";
 
@@ -38,7 +37,7 @@ export class FatalStoreError extends Error {
   }
 }
 
-/** Throws a FatalStoreError when the process must end. */
+/** Throws a FatalStoreError if the process must end. */
 export function failureOf(error: unknown): Failure {
   const code = sqliteCode(error);
   if (code === null) return { kind: "defect", error };

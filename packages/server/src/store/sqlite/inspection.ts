@@ -1,4 +1,4 @@
-// What a database says of itself, for whoever looks after it. Nothing is changed, and nothing has to be there yet.
+// Describes a database for operators. Changes nothing, and works on an empty database.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +9,12 @@ import { lockFile } from "./lock.ts";
 import { prepareIn } from "./statement.ts";
 
 export interface SqliteInspection extends SchemaState {
-  /** Whether a server has the directory now. */
   readonly isServed: boolean;
-  /** How many secrets each master key has sealed, by its id. */
+  /** Number of sealed secrets by the id of their master key. */
   readonly secretsByKey: Readonly<Record<string, number>>;
 }
 
-/** `null` where there is no database yet. Throws SQLite's error when it cannot be read. */
+/** Returns `null` if there is no database yet. Throws SQLite's error if it cannot be read. */
 export function inspectSqlite(directory: string): SqliteInspection | null {
   const path = join(directory, DATABASE_FILE);
   if (!existsSync(path)) return null;
@@ -47,7 +46,7 @@ export function inspectSqlite(directory: string): SqliteInspection | null {
   }
 }
 
-/** Whether a server, or a chat with one of its own, has the directory now. */
+/** Whether a server, or a chat with a server of its own, has the directory now. */
 export function isServed(directory: string): boolean {
   const path = join(directory, "server.lock");
   if (!existsSync(path)) return false;

@@ -1,5 +1,5 @@
-// One server a data directory. The lock is SQLite's own, on a small file beside the database: the operating system lets go of it when
-// the process ends, however it ends. Administration opens the database without it.
+// One server per data directory. The lock is SQLite's own, on a small file beside the database: the operating system releases it when the
+// process ends, however it ends. Administration opens the database without it.
 
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { forgetAddress, removeOldAddress } from "./served-address.ts";
 
 const SQLITE_BUSY = 5;
 
-/** Holds the directory until released. Throws, with a sentence for the person who started it, when another server has it. */
+/** Locks the directory. Throws, with a message for the person who started the process, if another server has it. */
 export function lockDirectory(directory: string, processId: number | null): { release(): void } {
   const owner = join(directory, "server.pid");
   const lock = lockFile(join(directory, "server.lock"));
@@ -38,7 +38,7 @@ export function lockDirectory(directory: string, processId: number | null): { re
   };
 }
 
-/** Holds a file, made when absent, until released or until the process ends; `null` when somebody else holds it. */
+/** Locks a file, created if absent, until released or until the process ends; `null` if another process has locked it. */
 export function lockFile(path: string): { release(): void } | null {
   createPrivateFile(path);
   const lock = new DatabaseSync(path);
@@ -56,13 +56,13 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY;
 }
 
-/** Only for the sentence above: where nothing can be written the server starts without it, and ends although it stays. `null` removes it. */
+/** Only for the message above, so errors are ignored. `null` removes the file. */
 function noteOwner(path: string, processId: number | null): void {
   try {
     rmSync(path, { force: true });
     if (processId !== null) writeFileSync(path, `${processId}\n`, { mode: OWNER_ONLY });
   } catch {
-    // The lock itself is held.
+    // The lock does not depend on it.
   }
 }
 

@@ -1,12 +1,12 @@
-// Brings a database to the schema that this version of the program knows. Migrations expand first and contract a version
-// later, so a database that is one version ahead can still be worked with (architecture, rule 8).
+// Migrates a database to the schema of this version. Migrations expand first and contract a version later, so a database that is one version
+// ahead still works (architecture, rule 8).
 
 import type { DatabaseSync } from "node:sqlite";
 import { refuseNewerSchema, type Migration } from "../migrations.ts";
 
 /**
- * Runs the migrations that the database has not seen, each in a transaction of its own. Throws, with a sentence for the person who
- * started the process, when the database is more than one version newer than the newest migration here.
+ * Runs the missing migrations, each in a transaction of its own. Throws, with a message for the person who started the process, if the schema
+ * is more than one version newer than the newest migration here.
  */
 export function migrate(database: DatabaseSync, migrations: readonly Migration[], at: number): void {
   database.exec(

@@ -1,14 +1,13 @@
-// The newest of several lists that are each in the order of use: read a little at a time, so that many lists cost little more than one.
+// Merges lists that are each in the order of use. Reads a little at a time, so that many lists cost little more than one.
 
 import { byUse, type UsePlace } from "../../core/ports/driven/admin-store.ts";
 
-/** The smallest portion that is worth a read. */
 const LEAST_READ = 16;
 
-/** Reads the first `limit` places of a list that come behind `after`. */
+/** Reads the first `limit` places of a list after `after`. */
 export type ReadPlaces = (after: UsePlace, limit: number) => readonly UsePlace[];
 
-/** The first `limit` places of all lists together behind `after`. Reads at most some twice as many, and `LEAST_READ` of each list. */
+/** Returns the first `limit` places of all lists after `after`. Reads about twice as many at most, and `LEAST_READ` of each list. */
 export function newestPlaces(
   lists: readonly ReadPlaces[],
   after: UsePlace,

@@ -1,4 +1,4 @@
-// The data belongs to the service's user alone, whatever the umask and whoever made the directory.
+// Keeps the data private to the service's user, whatever the umask and whoever created the directory.
 
 import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ const OTHERS = 0o077;
 /** A folder that many users share, such as /tmp. */
 const STICKY = 0o1000;
 
-/** What the service keeps in its data directory; `secret.key` is looked at where it is read. */
+/** The files of the data directory, except `secret.key`, which is checked where it is read. */
 const FILES = [
   "colloquy.db",
   "colloquy.db-wal",
@@ -20,24 +20,24 @@ const FILES = [
   "secrets.lock",
 ];
 
-/** Creates a file, empty and for its owner alone, unless it is there or cannot be made: SQLite, which opens it next, says why. */
+/** Creates an empty file for its owner alone. Ignores errors: SQLite opens the file next, and reports them. */
 export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "ax", OWNER_ONLY));
   } catch {
-    // As above.
+    // Reported by SQLite.
   }
 }
 
 export interface Tightened {
   readonly path: string;
-  /** Rights that were found, such as `755`. */
+  /** The mode that was found, such as `755`. */
   readonly mode: string;
-  /** `false` where the file system, or its owner, lets others keep their rights. */
+  /** `false` if the file system or the owner did not permit the change. */
   readonly isTight: boolean;
 }
 
-/** Takes the rights of others from a data directory, and from what is in it. Returns what was open to them. */
+/** Removes the permissions of other users from a data directory and its files. Returns what was open to them. */
 export function tightenData(directory: string): readonly Tightened[] {
   return [directory, ...FILES.map((name) => join(directory, name))].flatMap(tighten);
 }
@@ -52,11 +52,11 @@ function tighten(path: string): readonly Tightened[] {
   } catch {
     return found(false);
   }
-  // Some file systems take any rights and keep their own.
+  // Some file systems accept any mode and keep their own.
   return found(((modeOf(path) ?? 0) & OTHERS) === 0);
 }
 
-/** `null` where there is no such file, or it cannot be looked at: whoever opens it says so. */
+/** Returns `null` if the file is absent or cannot be examined. */
 function modeOf(path: string): number | null {
   try {
     return statSync(path).mode;

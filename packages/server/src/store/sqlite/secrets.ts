@@ -38,7 +38,7 @@ export function prepareSecrets(prepare: Prepare): Synchronous<SecretStore> {
     keyInForce,
     bringInForce: (_at, keyId, before) => bringInForce(keyId, before),
     sealedByOthers: (_at, keyId, after, limit) =>
-      // No App has the empty name: it stands before all of them.
+      // The empty name sorts before every App.
       byOthers.all(keyId, after?.app ?? "", after?.clientId ?? "", after?.name ?? "", limit).map(toSecret),
     replace: prepareReplace(prepare, keyInForce),
   };

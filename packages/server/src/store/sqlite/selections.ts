@@ -1,4 +1,4 @@
-// Which sessions `executeEach` decides a command for. One process at a time writes to the database, so there is nothing to skip.
+// Selects the sessions of `executeEach`. Only one process at a time writes to the database, so there are no locks to skip.
 
 import type { SessionCommand } from "../../core/commands/index.ts";
 import {
@@ -10,7 +10,6 @@ import {
 } from "../../core/commands/selections.ts";
 import type { Prepare } from "./statement.ts";
 
-/** Returns the commands for the sessions of a selection, in their order. */
 export function prepareSelections(
   prepare: Prepare,
 ): (at: number, selection: Selection) => readonly SessionCommand[] {

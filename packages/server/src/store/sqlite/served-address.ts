@@ -1,5 +1,5 @@
-// Where the server that has a data directory listens, in a file beside the database, so that commands on the same machine talk with that one
-// and with no other. It holds good only while the directory's lock is held: whoever takes the lock, or lets go of it, removes the file.
+// The address of a data directory's server, in a file beside the database, for commands on the same machine. It is valid only while the
+// directory's lock is held: taking and releasing the lock both remove the file.
 
 import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,27 +7,27 @@ import { OWNER_ONLY } from "./private-files.ts";
 
 const ADDRESS_FILE = "server.address";
 
-/** On a full disk the server is there without it. */
+/** Ignores errors: on a full disk the server runs without it. */
 export function noteAddress(directory: string, url: string): void {
   const path = join(directory, ADDRESS_FILE);
   try {
     writeFileSync(`${path}.new`, `${url}\n`, { mode: OWNER_ONLY });
     renameSync(`${path}.new`, path);
   } catch {
-    // Commands say that they do not know where it is.
+    // Commands report that they do not know the address.
   }
 }
 
-/** On the way out, which goes on also where nothing can be removed: then whoever takes the lock next is told. */
+/** Ignores errors: the next owner of the lock reports them. */
 export function forgetAddress(directory: string): void {
   try {
     rmSync(join(directory, ADDRESS_FILE), { force: true });
   } catch {
-    // It is in force no longer than the lock is held.
+    // It is invalid once the lock is released.
   }
 }
 
-/** Of a server that has ended without a word. Throws, with a sentence for the person who starts the next one, where it stays there. */
+/** Removes the address of a server that crashed. Throws, with a message for the person who starts the next one, if it cannot. */
 export function removeOldAddress(directory: string): void {
   const path = join(directory, ADDRESS_FILE);
   try {
@@ -44,7 +44,7 @@ export function removeOldAddress(directory: string): void {
   }
 }
 
-/** `null` where none is noted, or the file cannot be read. */
+/** Returns `null` if there is none, or the file cannot be read. */
 export function readAddress(directory: string): string | null {
   try {
     const url = readFileSync(join(directory, ADDRESS_FILE), "utf8").trim();

@@ -62,7 +62,7 @@ function prepareVersions(
 }
 
 function prepareList(prepare: Prepare): Pick<Synchronous<SessionStore>, "list" | "listKeys" | "byKeys"> {
-  // Each part of a list in the order of an index of its own.
+  // Each part of a list is in the order of its own index.
   const part = (index: string, pinned: 0 | 1) =>
     `FROM sessions INDEXED BY ${index} WHERE public_key = ?1 AND pinned = ${pinned} AND (updated_at, key) < (?3, ?4)
        AND coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2)) ORDER BY updated_at DESC, key DESC`;
@@ -116,7 +116,7 @@ function prepareMessages(
   const portion = prepare<[number, number, number], MessageRow & { readonly bytes: number }>(
     `SELECT *, ${MESSAGE_BYTES} AS bytes ${inOrder}`,
   );
-  /** Where in the session it begins. */
+  /** Where in the session a page begins. */
   const beginning = (id: string, after: string | null, apps: readonly string[] | undefined) => {
     const row = facts.sessionRow(id);
     if (row === undefined) return null;
@@ -159,7 +159,7 @@ function prepareExpire(prepare: Prepare, remove: (key: number) => void): Synchro
   >(`SELECT key, id, life FROM sessions INDEXED BY sessions_by_app_and_use
      WHERE retention < 2 AND app <> 'default' AND app = ? AND retention = ? AND used_at < ? AND status <> 'processing'
      ORDER BY used_at LIMIT ?`);
-  // One look into the index for each App, however many sessions it has.
+  // One index lookup per App, however many sessions it has.
   const otherApps = prepare<[], { readonly app: string }>(`WITH RECURSIVE apps (app) AS (
        SELECT min(app) FROM sessions INDEXED BY sessions_by_app_and_use WHERE retention < 2 AND app <> 'default'
        UNION ALL
@@ -177,7 +177,7 @@ function prepareExpire(prepare: Prepare, remove: (key: number) => void): Synchro
         app === null
           ? ofDefault.all(retention, before, limit - ended.length)
           : ofApp.all(app, retention, before, limit - ended.length);
-      // An empty session goes at whichever time comes first, with a wallet or without.
+      // An empty session is removed at whichever time comes first, with a wallet or without.
       ended.push(...find(0, Math.max(emptyBefore, unboundBefore)));
       ended.push(...find(1, unboundBefore));
     };

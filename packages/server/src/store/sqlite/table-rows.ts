@@ -100,7 +100,7 @@ export function prepareTables(database: DatabaseSync): TableWriter {
   };
 }
 
-/** Statements by their text, prepared once, which answer rows as arrays. */
+/** Prepares each text once; rows are arrays. */
 function remembered(database: DatabaseSync): (text: string) => StatementSync {
   const known = new Map<string, StatementSync>();
   return (text) => {

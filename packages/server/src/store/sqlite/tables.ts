@@ -1,4 +1,4 @@
-// The database as its tables, for what moves data between stores. It works on the calling thread: whoever uses it has nothing else to do.
+// Opens a database as its tables, for moving data between stores. It works on the calling thread, which has nothing else to do.
 
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -23,8 +23,8 @@ export interface SqliteTablesOptions {
 }
 
 /**
- * Runs `work` on the database of a data directory, which is brought to this version's schema, and closes it. Rejects with a sentence for the
- * person at the terminal when there is none, or when a server has it and may not.
+ * Migrates the database of a data directory, runs `work` on it, and closes it. Rejects, with a message for the person at the terminal, if
+ * there is none, or if a server uses it and `access` forbids that.
  */
 export async function withSqliteTables<Result>(
   { directory, access, at }: SqliteTablesOptions,
@@ -47,7 +47,7 @@ export async function withSqliteTables<Result>(
   }
 }
 
-/** Keeps servers away, now and until it is released. */
+/** Keeps servers from starting until it is released. */
 function lockServers(directory: string): { release(): void } {
   const lock = lockFile(join(directory, "server.lock"));
   if (lock !== null) return lock;
@@ -81,11 +81,11 @@ function storeOf(database: DatabaseSync, directory: string, access: TableAccess)
     place: `sqlite:${directory}`,
     tables,
     read: <Result>(work: (reader: TableReader) => Promise<Result>) =>
-      // A transaction that may write keeps out the commands that write beside a server.
+      // IMMEDIATE keeps out the commands that write beside a server.
       inTransaction(access === "source" ? "BEGIN IMMEDIATE" : "BEGIN", () => work(rows)),
     change: <Result>(work: (writer: TableWriter) => Promise<Result>) =>
       inTransaction("BEGIN IMMEDIATE", () => work(rows)),
-    // Its lock has kept them away since before it was opened.
+    // The lock has kept servers away since before the database was opened.
     refuseServed: () => Promise.resolve(),
     tidy: async () => {
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -11,7 +11,7 @@ import type { Prepare } from "./statement.ts";
 
 export interface Transaction {
   readonly facts: Facts;
-  /** Whether an expired lease stays its owner's until somebody releases it. */
+  /** Whether an expired lease stays its owner's until it is released. */
   readonly isAlone: boolean;
   /** Runs a command, as `CommandStore.execute`. */
   execute(at: number, command: SessionCommand): Committed<unknown> | null;
@@ -74,7 +74,7 @@ function prepareDecision(
   prepare: Prepare,
   { facts, keys, isAlone }: { readonly facts: Facts; readonly keys: SessionKeys; readonly isAlone: boolean },
 ): (at: number, command: SessionCommand, birth: SessionBirth | null) => Decided | null {
-  // One by one and in order: an owner stops when it sees a higher epoch than its own.
+  // One by one and in order: an owner stops when it sees a higher epoch.
   const nextEpoch = prepare<[], { readonly value: number }>(
     "UPDATE sequences SET value = value + 1 WHERE name = 'epoch' RETURNING value",
   );
@@ -103,7 +103,6 @@ function loads({ target }: SessionCommand): boolean {
   return "load" in target && target.load;
 }
 
-/** The whole session that a draft created: nothing of it was stored before. */
 function createdIn({ session, addedMessages, systemEvents }: SessionDraft): StoredSession {
   return {
     session,

@@ -85,7 +85,7 @@ function prepareHandBack(prepare: Prepare): Leases["handBack"] {
 
 /** Reads a session's past backwards until there is enough of it. */
 function prepareHistory(prepare: Prepare, { facts }: Transaction): Synchronous<TurnStore>["history"] {
-  // One row at a time, so that a long past costs no more than what is sent of it.
+  // Row by row, so that a long past costs no more than its used part.
   const before = prepare<[number, number], TurnRow>(`SELECT * FROM turns WHERE session_key = ? AND number < ?
        AND NOT (state = 'interrupted' AND agent_position IS NULL)
      ORDER BY number DESC LIMIT 1`);
