@@ -2,8 +2,6 @@
 
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
-import type { AppKeyRecord } from "../core/ports/driven/key-store.ts";
-import type { SealedSecret } from "../core/ports/driven/secret-store.ts";
 import type { SessionUse } from "../core/ports/driven/session-store.ts";
 import { isEmptySession, type SessionRecord } from "../core/session.ts";
 import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
@@ -342,38 +340,4 @@ export function messageCells({ status, toolCalls, toolResults, content }: Messag
 /** As `turnCells`, of an action. */
 export function actionCells({ status, result, resolvedAt }: ActionRecord) {
   return [status, JSON.stringify(result), resolvedAt] as const;
-}
-
-export interface KeyRow {
-  readonly id: string;
-  readonly name: string | null;
-  readonly apps: string;
-  readonly digest: string;
-  readonly created_at: number;
-  readonly expires_at: number | null;
-  readonly revoked_at: number | null;
-}
-
-export function toKey(row: KeyRow): AppKeyRecord {
-  return {
-    id: row.id,
-    name: row.name,
-    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
-    digest: row.digest,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-  };
-}
-
-export interface SecretRow {
-  readonly app: string;
-  readonly client_id: string;
-  readonly name: string;
-  readonly key_id: string;
-  readonly sealed: string;
-}
-
-export function toSecret({ app, client_id, name, key_id, sealed }: SecretRow): SealedSecret {
-  return { app, clientId: client_id, name, keyId: key_id, sealed };
 }

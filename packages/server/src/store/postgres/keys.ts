@@ -1,7 +1,7 @@
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
-import { toKey, type KeyRow } from "../rows.ts";
+import { toKey, type KeyRow } from "../app-rows.ts";
 import { prepare } from "./statement.ts";
 import { APP_KEY } from "./columns.ts";
 

@@ -1,6 +1,6 @@
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import type { Synchronous } from "./calls.ts";
-import { toKey, type KeyRow } from "../rows.ts";
+import { toKey, type KeyRow } from "../app-rows.ts";
 import type { Prepare } from "./statement.ts";
 
 export function prepareKeys(prepare: Prepare): Synchronous<KeyStore> {

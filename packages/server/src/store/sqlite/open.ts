@@ -58,13 +58,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   };
 }
 
+type Ask = <M extends Method>(method: M, ...parameters: Parameters<Signature<M>>) => ReturnType<Signature<M>>;
+
 function portsOf(calls: CallQueue): Ports {
-  type Ask = <M extends Method>(
-    method: M,
-    ...parameters: Parameters<Signature<M>>
-  ) => ReturnType<Signature<M>>;
   const read = ((method, ...parameters) => calls.call(method, false, parameters)) as Ask;
   const write = ((method, ...parameters) => calls.call(method, true, parameters)) as Ask;
+  return { ...conversationPorts(read, write), ...servicePorts(read, write) };
+}
+
+function conversationPorts(read: Ask, write: Ask): Pick<Ports, "sessions" | "turns" | "actions" | "events"> {
   return {
     sessions: {
       find: (id) => read("sessions.find", id),
@@ -93,6 +95,11 @@ function portsOf(calls: CallQueue): Ports {
       after: (sessionId, after, limit) => read("events.after", sessionId, after, limit),
       trim: (input) => write("events.trim", input),
     },
+  };
+}
+
+function servicePorts(read: Ask, write: Ask): Pick<Ports, "jobs" | "keys" | "secrets" | "admin"> {
+  return {
     jobs: {
       claimTitles: (limit, leaseMs) => write("jobs.claimTitles", limit, leaseMs),
       isKeyUsed: (sessionId, key) => read("jobs.isKeyUsed", sessionId, key),

@@ -1,5 +1,5 @@
 import type { SecretStore } from "../../core/ports/driven/secret-store.ts";
-import { toSecret, type SecretRow } from "../rows.ts";
+import { toSecret, type SecretRow } from "../app-rows.ts";
 import type { Synchronous } from "./calls.ts";
 import type { Prepare } from "./statement.ts";
 
