@@ -1,8 +1,13 @@
 // Runs commands in one transaction: lock the sessions, read the facts, decide command by command, write everything at once.
 
-import { decideCommand, needsOf, sessionOf, type Decision } from "../../core/commands/decide-command.ts";
+import {
+  decideCommand,
+  needsOf,
+  sessionOf,
+  type Decision,
+  type SessionCommand,
+} from "../../core/commands/index.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
-import type { SessionCommand } from "../../core/commands/index.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth } from "../../core/session.ts";

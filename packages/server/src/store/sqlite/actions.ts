@@ -1,4 +1,4 @@
-import type { ActionStore } from "../../core/ports/driven/action-store.ts";
+import type { ActionStore } from "../../core/ports/driven/store.ts";
 import type { Synchronous } from "./calls.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import type { Prepare } from "./statement.ts";

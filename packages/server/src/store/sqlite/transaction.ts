@@ -1,6 +1,12 @@
 // Runs one command in the current transaction: read, decide, write, answer.
 
-import { decideCommand, needsOf, sessionOf, type Decision } from "../../core/commands/decide-command.ts";
+import {
+  decideCommand,
+  needsOf,
+  sessionOf,
+  type Decision,
+  type SessionCommand,
+} from "../../core/commands/index.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
 import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth, type SessionRecord } from "../../core/session.ts";

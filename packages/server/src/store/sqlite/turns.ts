@@ -1,7 +1,7 @@
 // Leases of running turns, the number of waiting turns, and the history of a turn's session.
 
-import { turnThatRuns } from "../../core/commands/fence.ts";
-import { ranUnder } from "../../core/commands/run-time.ts";
+import { turnThatRuns } from "../../core/commands/command.ts";
+import { ranUnder } from "../../core/turn.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
 import {
   charactersOf,
