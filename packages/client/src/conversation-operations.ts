@@ -4,12 +4,15 @@ import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
 import type { Action, Snapshot, UserState } from "./wire.ts";
 
-export interface SendOptions extends Abortable {
+export interface WaitOptions extends Abortable {
   /**
    * `true` waits until the assistant has finished or needs a decision; a number waits at most so many
-   * seconds. Without it the call returns as soon as the message is stored.
+   * seconds. Without it the call returns at once: a message is stored, the assistant works.
    */
   readonly wait?: boolean | number;
+}
+
+export interface SendOptions extends WaitOptions {
   /** The service stores a message once per key (24 hours). A random key when absent. */
   readonly idempotencyKey?: string;
   /** Wallet address to bind. */
@@ -20,8 +23,7 @@ export interface SendOptions extends Abortable {
   readonly clientId?: string;
 }
 
-export interface StateOptions extends Abortable {
-  readonly wait?: boolean | number;
+export interface StateOptions extends WaitOptions {
   /** Merged into the session's user state. */
   readonly userState?: UserState;
   readonly clientId?: string;
@@ -54,7 +56,7 @@ function chatOperations(transport: Transport, app: string | undefined) {
     async sendMessage(id: string, message: string, options: SendOptions = {}): Promise<Snapshot> {
       const { wait, idempotencyKey = randomId(), publicKey, userState, clientId, signal } = options;
       const budget = new WaitBudget(wait);
-      const seconds = budget.next();
+      const seconds = budget.next(LONG_POLL_SECONDS);
       const snapshot = await transport.body<Snapshot>({
         method: "POST",
         path: "/api/chat",
@@ -69,17 +71,15 @@ function chatOperations(transport: Transport, app: string | undefined) {
 
     async getState(id: string, options: StateOptions = {}): Promise<Snapshot> {
       const { wait, userState, clientId, signal } = options;
-      const budget = new WaitBudget(wait);
-      const seconds = budget.next();
+      // Without `Prefer`: the service waits for new actions, not for one that is pending already.
       const snapshot = await transport.body<Snapshot>({
         path: "/api/state",
         query: { user_state: userState && JSON.stringify(userState), client_id: clientId },
-        headers: { ...session(id), Prefer: prefer(seconds) },
+        headers: session(id),
         repeatable: true,
-        longPollMs: seconds * 1000,
         signal,
       });
-      return waitFor(id, snapshot, budget, signal);
+      return waitFor(id, snapshot, new WaitBudget(wait), signal);
     },
 
     /**
@@ -129,8 +129,9 @@ function waiter(transport: Transport) {
     signal: AbortSignal | undefined,
   ): Promise<Snapshot> => {
     let snapshot = first;
-    while (snapshot.is_processing && snapshot.pending_actions.length === 0) {
-      const seconds = budget.next();
+    // An action that appears between two pieces ends neither at once, so the first ones are short.
+    for (let most = 1; snapshot.is_processing && snapshot.pending_actions.length === 0; most *= 2) {
+      const seconds = budget.next(Math.min(most, LONG_POLL_SECONDS));
       if (seconds === 0) break;
       snapshot = await transport.body<Snapshot>({
         path: "/api/state",
@@ -156,9 +157,9 @@ class WaitBudget {
     this.#left = wait === true ? Number.POSITIVE_INFINITY : Math.ceil(Number(wait));
   }
 
-  /** Returns the seconds of the next piece; 0 when the wait is used up. */
-  next(): number {
-    const seconds = Math.min(LONG_POLL_SECONDS, Math.max(0, this.#left));
+  /** Returns the seconds of the next piece, at most `most`; 0 when the wait is used up. */
+  next(most: number): number {
+    const seconds = Math.min(most, Math.max(0, this.#left));
     this.#left -= seconds;
     return seconds;
   }

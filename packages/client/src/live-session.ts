@@ -1,5 +1,5 @@
 import { ColloquyError } from "./colloquy-error.ts";
-import type { Decision, SendOptions } from "./conversation-operations.ts";
+import type { Decision, SendOptions, WaitOptions } from "./conversation-operations.ts";
 import type { SessionUpdate } from "./fold.ts";
 import { linkedAbort } from "./linked-abort.ts";
 import type { Operations } from "./operations.ts";
@@ -88,9 +88,9 @@ export class LiveSession {
     return this.#adopt(options, (signal) => this.#operations.interrupt(this.id, { signal }));
   }
 
-  /** Fetches the snapshot once, without subscribing. */
-  refresh(options: Abortable = {}): Promise<Snapshot> {
-    return this.#adopt(options, (signal) => this.#operations.getState(this.id, { signal }));
+  /** Fetches the snapshot once, without subscribing; with `wait`, when there is nothing to wait for any more. */
+  refresh(options: WaitOptions = {}): Promise<Snapshot> {
+    return this.#adopt(options, (signal) => this.#operations.getState(this.id, { ...options, signal }));
   }
 
   /** Merges into the user state (wallet, chain, connection). */
@@ -108,11 +108,22 @@ export class LiveSession {
     );
   }
 
-  /** Decides an action of the snapshot's `pending_actions`. */
-  resolve(actionId: string, decision: Decision, options: Abortable = {}): Promise<Action> {
-    return this.#request(options, (signal) =>
+  /** Decides an action of the snapshot's `pending_actions`. With `wait`, returns the snapshot that `refresh` waits for. */
+  resolve(
+    actionId: string,
+    decision: Decision,
+    options?: Abortable & { readonly wait?: false },
+  ): Promise<Action>;
+  resolve(
+    actionId: string,
+    decision: Decision,
+    options: Abortable & { readonly wait: true | number },
+  ): Promise<Snapshot>;
+  async resolve(actionId: string, decision: Decision, options: WaitOptions = {}): Promise<Action | Snapshot> {
+    const action = await this.#request(options, (signal) =>
       this.#operations.decideAction(this.id, actionId, decision, { signal }),
     );
+    return options.wait === undefined || options.wait === false ? action : await this.refresh(options);
   }
 
   /** Deletes the conversation with its messages, permanently. */

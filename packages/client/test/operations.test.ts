@@ -95,6 +95,25 @@ it("lists and decides actions", async () => {
   (await served.model.next()).say("So be it").finish();
 });
 
+it("waits until a decision is needed, in send, resolve and refresh", { timeout: 5_000 }, async () => {
+  const session = client.session(randomUUID());
+  const ask = async () => {
+    (await served.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");
+  };
+  const approve = { decision: "approve" } as const;
+  const [sent] = await Promise.all([session.send("Sum", { wait: true }), ask()]);
+  const [first] = sent.pending_actions;
+  // Returns at once: the action is pending already.
+  expect(await session.refresh({ wait: true })).toMatchObject({ pending_actions: [{ id: first!.id }] });
+  const [resolved] = await Promise.all([session.resolve(first!.id, approve, { wait: true }), ask()]);
+  const [second] = resolved.pending_actions;
+  expect(second!.id).not.toBe(first!.id);
+  const last = session.resolve(second!.id, approve, { wait: true });
+  (await served.model.next()).say("Two").finish();
+  expect(await last).toMatchObject({ is_processing: false, pending_actions: [] });
+  expect((await last).messages.at(-1)?.content).toBe("Two");
+});
+
 it("stores secrets and returns only their names", async () => {
   expect(await client.listSecrets({ clientId: "me" })).toEqual([]);
   await expect(client.setSecrets({ NONE: "x" }, { clientId: "me" })).rejects.toMatchObject({

@@ -282,15 +282,17 @@ describe("a message", () => {
     expect(await client().sendMessage(SESSION, "Hi", { wait: true })).toEqual(done);
     expect(seen.map(({ method, url, headers }) => [method, url, headers["prefer"]])).toEqual([
       ["POST", "/api/chat", "wait=20"],
-      ["GET", "/api/state", "wait=20"],
-      ["GET", "/api/state", "wait=20"],
+      ["GET", "/api/state", "wait=1"],
+      ["GET", "/api/state", "wait=2"],
     ]);
   });
 
   it("is waited for as long as requested", async () => {
     answers = [json(said)];
     expect(await client().sendMessage(SESSION, "Hi", { wait: 45 })).toEqual(said);
-    expect(seen.map(({ headers }) => headers["prefer"])).toEqual(["wait=20", "wait=20", "wait=5"]);
+    expect(seen.map(({ headers }) => headers["prefer"])).toEqual(
+      [20, 1, 2, 4, 8, 10].map((seconds) => `wait=${seconds}`),
+    );
   });
 
   it("is waited for until a decision is needed", async () => {

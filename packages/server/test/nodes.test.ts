@@ -8,7 +8,7 @@ import { FoldingReader } from "./folding-reader.ts";
 import { startNodes, type Nodes, type NodesOptions } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
-import { lines, newId, RecordingSink, recordsOf, until, type TestService } from "./service.ts";
+import { lines, newId, parse, RecordingSink, recordsOf, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
 
 const server = usePostgres();
@@ -19,6 +19,10 @@ const started = async (options: Partial<NodesOptions> = {}): Promise<Nodes> => {
   return cluster;
 };
 const oneAtATime = (config: Config): Config => ({ ...config, limits: { ...config.limits, maxRunning: 1 } });
+const asking = ({ apps: { default: app, ...apps }, ...config }: Config): Config => ({
+  ...config,
+  apps: { ...apps, default: { ...app!, tools: { ...app!.tools, approvals: { calculator: "always" } } } },
+});
 const contentOn = async (node: TestService, id: string) => lines((await node.snapshot(id)).messages);
 
 describe.skipIf(await isWithoutPostgres())("nodes", () => {
@@ -146,6 +150,19 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       if (!hasBus) await pass(2_000);
       const { parts } = await waiting;
       expect(JSON.parse(Buffer.concat(parts).toString())).toMatchObject({ is_processing: false });
+    });
+
+    it("answer requests that wait when a turn on another node asks a person", async () => {
+      const { nodes, pass } = await started({ hasBus, adjust: asking });
+      const [a, b] = nodes as [TestService, TestService];
+      const id = newId();
+      await a.say(id, "go");
+      const { signal } = new AbortController();
+      const waiting = b.conversations.state({ sessionId: id, userState: null, waitMs: 60_000, signal }, null);
+      (await a.model.next()).callTool("calculator", { expression: "1+1" }, "c1").finish("tool-calls");
+      await until(async () => (await a.snapshot(id)).pending_actions.length === 1);
+      if (!hasBus) await pass(2_000);
+      expect(parse(await waiting).pending_actions).toEqual((await a.snapshot(id)).pending_actions);
     });
 
     it("send a subscriber on one node the events of another: all of them, and text to its end", async () => {

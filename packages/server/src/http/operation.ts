@@ -173,7 +173,7 @@ export const HEADERS = {
       .optional()
       .meta({
         description:
-          "`wait=N`: answer when the session stops processing, or after N seconds, at most 60 (RFC 7240)",
+          "`wait=N`: answer when the session stops processing or asks a person something new, or after N seconds, at most 60 (RFC 7240)",
         examples: ["wait=30"],
       }),
   },

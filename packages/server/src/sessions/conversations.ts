@@ -1,5 +1,5 @@
-// The use cases of one conversation: chat, state, interrupt, and creating a session. Snapshots are returned at once or when the session stops
-// processing (`Prefer: wait`).
+// The use cases of one conversation: chat, state, interrupt, and creating a session. Snapshots are returned at once, or when the session stops
+// processing or asks a person (`Prefer: wait`).
 
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatInput, ChatOutcome, ChatRejection } from "../core/commands/chat.ts";
@@ -20,7 +20,7 @@ import { DEFAULT_APP } from "../core/session.ts";
 import { type Dispatcher, finishReservation, type Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { VersionReads } from "./replica-sync.ts";
-import type { SessionRegistry } from "./session-registry.ts";
+import type { Applied, SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
 import type { Titles } from "./titles.ts";
 
@@ -83,8 +83,8 @@ export class Conversations implements ConversationService {
       throw new Unavailable(503, "too_many_waiting", detail, 5);
     }
     const app = this.#app(request.app);
-    const session = await this.#accept(request, app, dispatcher.reserve(), admit);
-    return await this.#afterCommit(session, request);
+    const applied = await this.#accept(request, app, dispatcher.reserve(), admit);
+    return await this.#afterCommit(applied, request);
   }
 
   async isRepeat(sessionId: string, key: string): Promise<boolean> {
@@ -105,15 +105,15 @@ export class Conversations implements ConversationService {
     apps?: readonly string[],
   ): Promise<SnapshotView> {
     const { registry, store } = this.#options;
-    const { outcome, session } = await registry.commit(sessionId, admit, (target) =>
+    const applied = await registry.commit(sessionId, admit, (target) =>
       store.execute({
         kind: "interrupt",
         target: { ...target, apps },
         input: { streamed: this.#streamed(sessionId) },
       }),
     );
-    if (outcome === "other_app") throw registry.otherApp(sessionId, apps);
-    return await this.#afterCommit(session, { sessionId, waitMs: 0, signal: NEVER });
+    if (applied.outcome === "other_app") throw registry.otherApp(sessionId, apps);
+    return await this.#afterCommit(applied, { sessionId, waitMs: 0, signal: NEVER });
   }
 
   async interruptExisting(sessionId: string): Promise<void> {
@@ -146,7 +146,7 @@ export class Conversations implements ConversationService {
     return store.sessions.find(sessionId).then((record) => ({ app: record?.app ?? DEFAULT_APP, seen: null }));
   }
 
-  /** Ends all waits for sessions to stop processing; the service is stopping. */
+  /** Ends all waits of requests; the service is stopping. */
   stopWaiting(): void {
     this.#stopped.abort();
   }
@@ -159,14 +159,14 @@ export class Conversations implements ConversationService {
     const session = isRead ? await registry.get(sessionId, admit, seen) : null;
     if (session !== null && (userState === null || session.has(userState))) {
       if (waitMs === 0 && !session.isReplaced && !session.isGone) return session.view();
-      return await this.#snapshot(session, request);
+      return await this.#snapshot(session, session.head, request);
     }
     await request.admitChange?.();
     const merged = await registry.commit(sessionId, admit, (target) =>
       store.execute({ kind: "open", target, input: { userState, publicKey: null } }),
     );
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
-    return await this.#afterCommit(merged.session, request);
+    return await this.#afterCommit(merged, request);
   }
 
   async #accept(
@@ -174,7 +174,7 @@ export class Conversations implements ConversationService {
     app: AppDefinition,
     slot: Reservation,
     admit: AdmitNewSession,
-  ): Promise<Session | null> {
+  ): Promise<Applied<ChatOutcome>> {
     const { registry, store, titles } = this.#options;
     let outcome: ChatOutcome | null = null;
     try {
@@ -197,7 +197,7 @@ export class Conversations implements ConversationService {
         const { id, life, utilityModel } = applied.record;
         titles.start({ sessionId: id, life, app: app.name, utilityModel, text: request.message });
       }
-      return applied.session;
+      return applied;
     } catch (error) {
       // The turn may have been stored: then it may be claimable.
       if (outcome === null) this.#options.dispatcher.workArrived();
@@ -216,13 +216,17 @@ export class Conversations implements ConversationService {
   }
 
   /** Like `#snapshot`, after a commit: its errors must not say that nothing was changed. */
-  async #afterCommit(live: Session | null, request: SnapshotRequest): Promise<SnapshotView> {
-    return await this.#snapshot(live, request).catch(throwAfterCommit);
+  async #afterCommit({ session, record }: Applied<unknown>, request: SnapshotRequest): Promise<SnapshotView> {
+    return await this.#snapshot(session, record.head, request).catch(throwAfterCommit);
   }
 
-  /** Returns the snapshot when the session stops processing or after `waitMs`. `live` is the session if the caller has it. */
+  /**
+   * Returns the snapshot when the session stops processing, when it asks a person by an event after `head`, or after `waitMs`. `live` is
+   * the session if the caller has it.
+   */
   async #snapshot(
     live: Session | null,
+    head: number,
     { sessionId, waitMs, signal }: SnapshotRequest,
   ): Promise<SnapshotView> {
     const { clock, hub, registry, versions } = this.#options;
@@ -238,8 +242,8 @@ export class Conversations implements ConversationService {
           await following.ready;
           session = await this.#present(await registry.find(sessionId), sessionId);
         }
-        while (session.isProcessing && !enough.aborted) {
-          await session.untilIdle(enough);
+        while (session.isProcessing && !session.hasRequestAfter(head) && !enough.aborted) {
+          await session.untilIdleOrAsking(head, enough);
           session = await this.#present(session, sessionId);
         }
       } finally {

@@ -29,6 +29,19 @@ const status = (number: number, next: "idle" | "processing"): NumberedEvent => (
   event: { type: "state_changed", status: next, model: "a/b", app: "default", user_state: null },
 });
 
+const asked = (number: number): NumberedEvent => ({
+  number,
+  event: {
+    type: "system_event",
+    item: {
+      id: `abc-${number}`,
+      type: "action_requested",
+      created_at: "2026-01-01T00:00:00.000Z",
+      payload: { id: "a" },
+    },
+  },
+});
+
 const shown = (session: Session) => parse(session.view());
 
 describe("Session", () => {
@@ -162,19 +175,20 @@ describe("Session", () => {
 describe("waiting for a session", () => {
   const waiting = (session: Session, signal = NEVER) => {
     const state = { over: false };
-    void session.untilIdle(signal).then(() => (state.over = true));
+    void session.untilIdleOrAsking(0, signal).then(() => (state.over = true));
     return state;
   };
   const round = () => new Promise((resolve) => setImmediate(resolve));
 
   it("resolves at once if the session is idle", async () => {
-    await expect(new Session(stored()).untilIdle(NEVER)).resolves.toBeUndefined();
+    await expect(new Session(stored()).untilIdleOrAsking(0, NEVER)).resolves.toBeUndefined();
   });
 
   it.each<[string, (session: Session) => unknown]>([
     ["stops working", (session) => session.apply([status(1, "idle")])],
     ["is deleted", (session) => session.end()],
     ["is replaced", (session) => session.replace()],
+    ["asks a person", (session) => session.apply([asked(1)])],
   ])("is over when it %s", async (_how, end) => {
     const session = new Session(stored({ status: "processing" }));
     const waiters = [waiting(session), waiting(session)];
@@ -185,7 +199,7 @@ describe("waiting for a session", () => {
     await round();
     expect(waiters.map(({ over }) => over)).toEqual([true, true]);
     expect(session.hasWaiters).toBe(false);
-    await session.untilIdle(NEVER);
+    await session.untilIdleOrAsking(0, NEVER);
   });
 
   it("leaves no waiter behind after an abort", async () => {
@@ -197,6 +211,6 @@ describe("waiting for a session", () => {
     await round();
     expect(waiter.over).toBe(true);
     expect(session.hasWaiters).toBe(false);
-    await session.untilIdle(enough.signal);
+    await session.untilIdleOrAsking(0, enough.signal);
   });
 });

@@ -53,6 +53,8 @@ export class Session {
   /** Events that arrived before earlier ones, by number. */
   readonly #early = new Map<number, NumberedEvent>();
   readonly #waiters = new Set<() => void>();
+  /** Number of the event of the newest known request for a person; 0 for none. */
+  #lastRequest = 0;
   #ended = false;
   #replaced = false;
   #useNotedAt: Moment | null = null;
@@ -79,7 +81,10 @@ export class Session {
       head: session.head,
     });
     for (const message of stored.messages) this.#snapshot.addMessage(toWireMessage(message));
-    for (const { item } of stored.systemEvents) this.#snapshot.addSystemEvent(item);
+    for (const { number, item } of stored.systemEvents) {
+      this.#snapshot.addSystemEvent(item);
+      if (item.type === "action_requested") this.#lastRequest = number;
+    }
     for (const action of stored.pendingActions) this.#snapshot.addPendingAction(toPendingAction(action));
     // Shows the checkpointed text until the turn goes on.
     this.#finished = this.#snapshot.streaming()?.message.content ?? "";
@@ -154,6 +159,11 @@ export class Session {
     return this.#snapshot.hasPendingActions;
   }
 
+  /** Returns true if a person must decide and was asked by an event after this number. */
+  hasRequestAfter(head: number): boolean {
+    return this.hasPendingActions && this.#lastRequest > head;
+  }
+
   get hasWaiters(): boolean {
     return this.#waiters.size > 0;
   }
@@ -199,12 +209,13 @@ export class Session {
    */
   apply(events: readonly NumberedEvent[]): boolean {
     for (const event of events) if (event.number > this.head) this.#early.set(event.number, event);
+    const { head } = this;
     for (let next = this.#takeNext(); next !== null; next = this.#takeNext()) {
       if (!this.#applyOne(next)) return false;
       this.#snapshot.set({ head: next.number });
     }
     if (this.#early.size > MAX_EARLY) return false;
-    if (!this.isProcessing) this.#releaseWaiters();
+    if (!this.isProcessing || this.hasRequestAfter(head)) this.#releaseWaiters();
     return true;
   }
 
@@ -243,9 +254,13 @@ export class Session {
     this.#releaseWaiters();
   }
 
-  /** Resolves when the session stops processing, is deleted or replaced, or when the signal is aborted. Never rejects. */
-  async untilIdle(signal: AbortSignal): Promise<void> {
-    if (!this.isProcessing || this.#ended || this.#replaced || signal.aborted) return;
+  /**
+   * Resolves when the session stops processing, asks a person by an event after `head`, is deleted or replaced, or when the signal is
+   * aborted. May resolve for a later request that was decided meanwhile. Never rejects.
+   */
+  async untilIdleOrAsking(head: number, signal: AbortSignal): Promise<void> {
+    if (!this.isProcessing || this.hasRequestAfter(head) || this.#ended || this.#replaced || signal.aborted)
+      return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiters.add(resolve);
     signal.addEventListener("abort", () => resolve(), { once: true });
@@ -259,7 +274,7 @@ export class Session {
     return next;
   }
 
-  #applyOne({ event }: NumberedEvent): boolean {
+  #applyOne({ number, event }: NumberedEvent): boolean {
     switch (event.type) {
       case "title_changed":
         this.#snapshot.set({ title: event.new_title });
@@ -274,7 +289,7 @@ export class Session {
         return true;
       case "system_event":
         this.#snapshot.addSystemEvent(event.item);
-        this.#followAction(event.item);
+        this.#followAction(number, event.item);
         return true;
       case "message_created":
         this.isEmpty = false;
@@ -306,9 +321,12 @@ export class Session {
     this.#snapshot.replaceMessage({ ...message, content: joinStepText(this.#finished, text) });
   }
 
-  #followAction({ type, payload }: SystemEvent): void {
+  #followAction(number: number, { type, payload }: SystemEvent): void {
     // `SessionDraft` creates the payloads of these events.
-    if (type === "action_requested") this.#snapshot.addPendingAction(payload as PendingAction);
+    if (type === "action_requested") {
+      this.#snapshot.addPendingAction(payload as PendingAction);
+      this.#lastRequest = number;
+    }
     if (type === "action_resolved") this.#snapshot.removePendingAction((payload as ResolvedAction).id);
   }
 

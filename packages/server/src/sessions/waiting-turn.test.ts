@@ -11,6 +11,13 @@ beforeEach(async () => {
 });
 afterEach(() => turn.close());
 
+/** Gets the state with `Prefer: wait`. */
+async function waitingState() {
+  const { signal } = new AbortController();
+  const request = { sessionId: turn.id, userState: null, waitMs: MINUTE, signal };
+  return parse(await turn.service.conversations.state(request, null));
+}
+
 describe("a turn that waits for a person", () => {
   it("holds no lease, slot or memory, without a visible difference", async () => {
     await turn.service.close();
@@ -202,15 +209,34 @@ describe("a turn that waits for a person", () => {
     ]);
   });
 
+  it("answers requests that wait when it asks, also a chat whose session left memory meanwhile", async () => {
+    const answers = [turn.service.say(turn.id, "charge me", { waitMs: MINUTE })];
+    const call = await turn.service.model.next();
+    answers.push(waitingState());
+    await until(() => turn.service.registry.inMemory(turn.id)?.hasWaiters === true);
+    turn.service.registry.invalidate(turn.id);
+    call.callTool("charge", { amount: 7 }, "c1").finish("tool-calls");
+    for (const { is_processing, pending_actions } of await Promise.all(answers)) {
+      expect([is_processing, pending_actions.map(({ kind }) => kind)]).toEqual([true, ["approval"]]);
+    }
+  });
+
+  it("does not answer requests that came after the action, until it asks again", async () => {
+    await turn.waiting();
+    const answers = [waitingState(), turn.service.say(turn.id, "and then?", { waitMs: MINUTE })];
+    await until(() => turn.service.registry.inMemory(turn.id)?.hasWaiters === true);
+    const [first] = await turn.pending();
+    await turn.decide("deny");
+    (await turn.service.model.next()).callTool("charge", { amount: 8 }, "c2").finish("tool-calls");
+    for (const { pending_actions } of await Promise.all(answers)) {
+      expect(pending_actions).toHaveLength(1);
+      expect(pending_actions[0]?.id).not.toBe(first?.id);
+    }
+  });
+
   it("keeps requests waiting for the session to stop processing", async () => {
     await turn.waiting();
-    const request = {
-      sessionId: turn.id,
-      userState: null,
-      waitMs: MINUTE,
-      signal: new AbortController().signal,
-    };
-    const answer = Promise.resolve(turn.service.conversations.state(request, null)).then(parse);
+    const answer = waitingState();
     await until(() => turn.service.registry.inMemory(turn.id)?.hasWaiters === true);
     await turn.decide("deny");
     (await turn.service.model.next()).say("Then not.").finish();

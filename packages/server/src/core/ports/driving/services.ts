@@ -24,7 +24,7 @@ export interface ChatRequest {
   readonly userState: JsonObject | null;
   readonly clientId: string | null;
   readonly idempotencyKey: string | null;
-  /** Maximum milliseconds to wait for the session to stop processing (`Prefer: wait`); 0 for none. */
+  /** Maximum milliseconds to wait for the session to stop processing or to ask a person (`Prefer: wait`); 0 for none. */
   readonly waitMs: number;
   /** Aborted when the client disconnects; ends only the wait. */
   readonly signal: AbortSignal;
