@@ -211,7 +211,7 @@ describe("the table of rooms", () => {
     ["http/a.ts", 'const any = "*/*";\nprocess.exit(1); /* */'],
     ["main.ts", 'import { b } from "./store/b.ts";'],
     ["turns/a.ts", 'import { buildServer } from "../wiring/server.ts";'],
-    ["http/a.ts", 'import { b } from "../wiring/metrics.ts";'],
+    ["http/a.ts", 'import { b } from "../wiring/operations.ts";'],
     ["loose.ts", 'import { b } from "./core/b.ts";'],
     ["http/a.ts", 'import { createClient } from "@colloquy/client";'],
     ["main.ts", 'import { createClient } from "@colloquy/client";'],

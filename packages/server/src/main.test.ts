@@ -12,7 +12,7 @@ import { openAdministration } from "./wiring/administration.ts";
 import { recordedRun } from "./cli/testing/recorded-run.ts";
 import { loadConfig } from "./config/load-config.ts";
 import { buildServer } from "./wiring/server.ts";
-import { explainStartFailure } from "./wiring/start-failure.ts";
+import { explainStartFailure } from "./wiring/start-messages.ts";
 
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
 

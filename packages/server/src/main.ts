@@ -1,7 +1,7 @@
-// The edge of the process: arguments, configuration, signals, exit codes. Everything else is built in wiring/.
+// The edge of the process: arguments, configuration, signals and exit codes. Everything else is built in wiring/.
 // Exit codes: 0 stopped on request, 1 could not start or had to end, 2 wrong arguments or configuration.
 
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
 import type { Administration, DatabaseNeed } from "./wiring/administration.ts";
@@ -10,9 +10,7 @@ import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./wiring/logging.ts";
 import type { buildServer, ColloquyServer } from "./wiring/server.ts";
-import { clearEnvironmentBlock } from "./wiring/environment-block.ts";
-import { hasTerminal, welcome } from "./wiring/start-terminal.ts";
-import { codeOf, explainLeftOut, explainStartFailure, isDefect } from "./wiring/start-failure.ts";
+import { codeOf, explainLeftOut, explainStartFailure, isDefect, welcome } from "./wiring/start-messages.ts";
 
 // Before any other import: halves the start time. Code that only some commands need is imported by them.
 enableCompileCache();
@@ -23,6 +21,8 @@ const GRACE_MS = 20_000;
 /** npm forwards a signal that the terminal sent to both processes; only a later one counts as the second. */
 const SAME_SIGNAL_MS = 100;
 const LAST_LINE_MS = 1_000;
+/** Fields `env_start` and `env_end` of /proc/self/stat (proc(5)), counted from 0 after the program name. */
+const [ENV_START, ENV_END] = [47, 48];
 const BLOCK_STAYS =
   "The environment of this process can be read in /proc by the MCP servers that it starts, because /proc/self/mem cannot be written here. Give it secrets in files: COLLOQUY_ADMIN_KEY_FILE and so on.";
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -31,7 +31,7 @@ type InForce = { reading: number; source: string | null };
 type Starting = Promise<{ readonly server: ColloquyServer }>;
 
 const parameters = process.argv.slice(2);
-const isBlockCleared = clearEnvironmentBlock(process.env);
+const isBlockCleared = clearEnvironmentBlock();
 readEnvironmentFile();
 process.exitCode = parameters.length === 0 ? await serve() : await runCommand(parameters);
 if ((parameters[0] ?? "serve") !== "serve" || process.exitCode !== 0) await endWhenWritten();
@@ -112,11 +112,51 @@ async function serve(): Promise<ExitCode> {
   stopOnSignals(started, log);
   reloadOnHangUp(started, log, loaded.source);
   const { url } = await started;
-  // At any level: with PORT=0 nothing else shows the address.
+  // Logged at any level, because with PORT=0 nothing else shows the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
   log.logger.child({}, { level: "info" }).info(announcement, "listening");
   if (isTerminal) console.log(welcome(url, config));
   return 0;
+}
+
+/**
+ * Moves the environment variables to other memory and overwrites the block in which the process received them. Linux shows
+ * that block in /proc/<pid>/environ to every program of the same user, such as MCP servers, even after variables were changed.
+ * Returns false if the block is still readable. Must be called before anything else reads variables.
+ */
+function clearEnvironmentBlock(): boolean {
+  // setenv(3) moves a variable even if its value stays the same.
+  for (const [name, value] of Object.entries(process.env)) if (value !== undefined) process.env[name] = value;
+  try {
+    const status = readFileSync("/proc/self/stat", "latin1");
+    // The program name may contain anything, even parentheses.
+    const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");
+    const [start, end] = [Number(fields[ENV_START]), Number(fields[ENV_END])];
+    if (end > start) overwriteMemory(start, end - start);
+    return /^\0*$/.test(readFileSync("/proc/self/environ", "latin1"));
+  } catch {
+    // Not Linux, or /proc/self/mem is protected.
+    return false;
+  }
+}
+
+function overwriteMemory(start: number, length: number): void {
+  const memory = openSync("/proc/self/mem", "r+");
+  try {
+    writeSync(memory, Buffer.alloc(length), 0, length, start);
+  } finally {
+    closeSync(memory);
+  }
+}
+
+/** Returns true if the controlling terminal still exists. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r"));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Reads .env in the working directory; variables that are set take precedence. */
@@ -182,9 +222,7 @@ function stopOnSignals(started: Starting, log: Log): void {
   }
 }
 
-/**
- * Reloads the configuration on SIGHUP. A closing terminal also sends SIGHUP; the service then ends at once, as it would without a handler.
- */
+/** Reloads the configuration on SIGHUP, or ends at once, as without a handler, if a closing terminal sent the signal. */
 function reloadOnHangUp(started: Starting, log: Log, source: string | null): void {
   const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
   const inForce: InForce = { reading: 0, source };

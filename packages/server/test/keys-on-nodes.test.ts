@@ -6,7 +6,7 @@ import { bindTo } from "../src/store/contract/testing/scenario.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";
-import { keyedStream } from "../src/http/app-access.ts";
+import { KeyedStream } from "../src/http/app-access.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";
@@ -36,7 +36,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     });
     [here, there] = cluster.nodes as [TestService, TestService];
     const { store, clock, apps } = here;
-    administration = new KeyAdministration({ store: store.keys, clock, apps: apps.names() });
+    administration = new KeyAdministration({ store: store.keys, clock, apps: () => apps.names() });
     key = await administration.create({ apps: ["defi"], name: null, expiresInMs: null });
   });
   afterEach(() => cluster.close());
@@ -50,7 +50,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   /** Opens a stream of the session on the second node. */
   async function open(id: string, { key: text }: IssuedKey): Promise<RecordingSink> {
     const sink = new RecordingSink();
-    const access = keyedStream(there.keys, text, await there.keys.check(text));
+    const access = new KeyedStream(there.keys, text, await there.keys.check(text));
     await there.feed.open({ sessionId: id, access, include: new Set(), lastEventId: null }, sink, null);
     return sink;
   }

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, startService, type TestService } from "../../test/service.ts";
-import { buildAdmin } from "../wiring/admin-parts.ts";
 import { Hidden } from "../core/hidden.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
-import { createReadiness } from "../wiring/readiness.ts";
+import { createReadiness } from "../wiring/operations.ts";
+import { buildAdmin } from "../wiring/server.ts";
 
 let service: TestService;
 let admin: AdminService;

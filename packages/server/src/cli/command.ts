@@ -1,13 +1,15 @@
-// Dependencies and errors of commands. A command is a file `cli/<name>.ts` with a function that adds it to a program. It
-// accesses the process only through `CommandParts`.
+// Dependencies and errors of commands. A command is a function that adds it to a program. It accesses the process only
+// through `CommandParts`.
 
+import { ColloquyError } from "@colloquy/client";
 import type { Administration, DatabaseNeed } from "../wiring/administration.ts";
+import type * as LocalServices from "../wiring/local-service.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/secret-variable.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { formatProblems } from "../config/problem.ts";
 import { readSecret } from "../config/secret-variable.ts";
-import { harmlessJson } from "./harmless-text.ts";
+import { harmlessJson } from "./terminal-text.ts";
 
 /** 0: success. 1: failure. 2: wrong arguments or configuration. 130: ended by Ctrl-C. 143: ended by SIGTERM or SIGHUP. */
 export type ExitCode = 0 | 1 | 2 | 130 | 143;
@@ -26,24 +28,6 @@ export interface HostProcess {
   kill(pid: number, signal: "SIGTSTP" | "SIGWINCH"): unknown;
 }
 
-/** A connection of a command to the service configured here. */
-export interface LocalService {
-  readonly url: string;
-  /** True if it runs in this process. */
-  readonly isInProcess: boolean;
-  stop(): Promise<void>;
-}
-
-export interface LocalServices {
-  /** Returns the URL of the running server of this configuration; `null` if none runs. */
-  findRunning(config: Config): Promise<string | null>;
-  /** Opens the running service, or starts one in this process. */
-  openLocalService(
-    config: Config,
-    options: { readonly onFatal: (error: Error) => void; readonly processId: number },
-  ): Promise<LocalService>;
-}
-
 export interface CommandParts {
   readonly version: string;
   /** The two streams of the process; `text` ends with a line feed. */
@@ -57,7 +41,7 @@ export interface CommandParts {
   serve(): Promise<ExitCode>;
   /** Loads the configuration that a server started here would use. */
   loadConfig(): Promise<LoadedConfig>;
-  localServices(): Promise<LocalServices>;
+  localServices(): Promise<Pick<typeof LocalServices, "findRunning" | "openLocalService">>;
   /** Opens the store, which works beside a running server. Prefer `administer`, which also closes it. */
   openAdministration(need: DatabaseNeed): Promise<Administration>;
 }
@@ -108,4 +92,40 @@ export function printLine({ output }: CommandParts, line: string): void {
 /** Prints one JSON document, for `--json`. */
 export function printJson(parts: CommandParts, value: unknown): void {
   printLine(parts, harmlessJson(value, 2));
+}
+
+/** Returns the base URL given with --url, without query and fragment. */
+export function baseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new CommandFailure(`Colloquy: --url: ${text} is not a URL such as https://chat.example.com.`, 2);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new CommandFailure(
+      "Colloquy: --url: Remove user and password; set keys in environment variables.",
+      2,
+    );
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+/** Returns true if the session does not exist. Other 404 answers do not say that: a service without admin API sends them too. */
+export function isSessionNotFound(error: unknown): boolean {
+  return error instanceof ColloquyError && ["session_not_found", "session_deleted"].includes(error.code);
+}
+
+/** Returns a message for the user if the service itself cannot be reached, otherwise the error unchanged. */
+export function describeConnectionError(url: string, error: unknown): unknown {
+  switch (error instanceof ColloquyError ? error.code : null) {
+    case "network_failed":
+    case "timeout":
+      return new CommandFailure(
+        `Colloquy: Nothing answers at ${url}. Check the URL, or start the service there.`,
+      );
+    case "http_error":
+    case "answer_invalid":
+      return new CommandFailure(`Colloquy: The server at ${url} is not Colloquy. Check the URL.`);
+    default:
+      return error;
+  }
 }

@@ -44,11 +44,7 @@ interface CompletedCommand {
   readonly takesFile: boolean;
 }
 
-function commandTree(program: Command): readonly CompletedCommand[] {
-  return collect(program, "");
-}
-
-function collect(command: Command, path: string): readonly CompletedCommand[] {
+function commandTree(command: Command, path = ""): readonly CompletedCommand[] {
   const help = command.createHelp();
   const below = help.visibleCommands(command).filter((one) => one.name() !== "help");
   const options = help.visibleOptions(command).map((option) => ({
@@ -66,7 +62,7 @@ function collect(command: Command, path: string): readonly CompletedCommand[] {
     choices: first?.argChoices ?? [],
     takesFile: first?.name() === "file",
   };
-  const paths = below.map((one) => collect(one, path === "" ? one.name() : `${path} ${one.name()}`));
+  const paths = below.map((one) => commandTree(one, path === "" ? one.name() : `${path} ${one.name()}`));
   return [completed, ...paths.flat()];
 }
 
@@ -180,7 +176,7 @@ function zshName(path: string): string {
 function fishScript(commands: readonly CompletedCommand[]): string {
   return `# Completion of colloquy for fish, made by "colloquy completion fish".
 complete -c colloquy -f
-${commands.flatMap((command) => fishLines(command)).join("\n")}
+${commands.flatMap(fishLines).join("\n")}
 `;
 }
 

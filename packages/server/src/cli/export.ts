@@ -1,4 +1,4 @@
-import { type FileHandle, link, open, rm } from "node:fs/promises";
+import { link, open, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { parseSessionId } from "@colloquy/protocol";
 import { describeFileError } from "../core/file-error.ts";
@@ -38,20 +38,21 @@ Works beside a running server. docs/moving.md explains the format. Exports never
 export async function exportWith(parts: CommandParts, options: ExportOptions): Promise<void> {
   const { what, where } = selectionOf(options);
   const { exportSessions } = await import("../moving/export.ts");
-  const out = options.out === undefined ? outputOf(parts) : await fileOf(options.out);
+  const standardOutput: Out = { write: (text) => Promise.resolve(void parts.output.write(text)) };
+  const out = options.out === undefined ? standardOutput : await fileOf(options.out);
   try {
     const { sessions, lines } = await administer(parts, "existing", (administration) =>
       administration.withTables("beside", (store) => exportSessions(store, where, Date.now(), out.write)),
     );
     if (sessions === 0) throw new CommandFailure(`Colloquy: There is no session ${what}.`);
-    await out.end();
+    await out.end?.();
     if (options.out !== undefined) {
       parts.errors.write(
         `${sessions === 1 ? "1 session" : `${sessions} sessions`}, ${lines} lines: ${options.out}\n`,
       );
     }
   } finally {
-    await out.close();
+    await out.close?.();
   }
 }
 
@@ -72,31 +73,17 @@ function selectionOf({ session, wallet }: ExportOptions) {
 interface Out {
   write(text: string): Promise<void>;
   /** Completes the output. */
-  end(): Promise<void>;
+  end?(): Promise<void>;
   /** Releases resources; called whether or not the export succeeded. */
-  close(): Promise<void>;
-}
-
-function outputOf({ output }: CommandParts): Out {
-  return {
-    write: async (text) => {
-      output.write(text);
-      await Promise.resolve();
-    },
-    end: () => Promise.resolve(),
-    close: () => Promise.resolve(),
-  };
-}
-
-async function newFile(path: string): Promise<FileHandle> {
-  await rm(path, { force: true });
-  return await open(path, "wx", OWNER_ONLY);
+  close?(): Promise<void>;
 }
 
 /** Opens a file that appears under its name only when it is complete. */
 async function fileOf(path: string): Promise<Out> {
   const temporary = `${path}.part`;
-  const file = await newFile(temporary).catch((error: unknown) => {
+  const removed = rm(temporary, { force: true });
+  const opened = removed.then(() => open(temporary, "wx", OWNER_ONLY));
+  const file = await opened.catch((error: unknown) => {
     const advice = "Name a file in an existing directory that you can write to.";
     throw new CommandFailure(`Colloquy: --out: ${describeFileError(path, error, advice)}`);
   });

@@ -13,7 +13,7 @@ import { openAdministration } from "../wiring/administration.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { type Filled, fillStore, WALLET } from "../moving/testing/filled-store.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
-import { createProgress } from "./progress.ts";
+import { createProgress } from "./migrate.ts";
 import { recordedParts, recordedRun } from "./testing/recorded-run.ts";
 
 let root = "";

@@ -4,12 +4,12 @@ import { Command, CommanderError } from "commander";
 import { ColloquyError } from "@colloquy/client";
 import { ServiceError } from "../core/errors.ts";
 import { formatProblems } from "../config/problem.ts";
+import type { Finding, Health } from "../doctor/finding.ts";
 import { addChatCommand } from "./chat/chat-command.ts";
 import { CommandFailure, type CommandParts, type ExitCode, printJson, printLine } from "./command.ts";
 import { addCompletionCommand } from "./completion.ts";
-import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
-import { harmlessLine, harmlessText } from "./harmless-text.ts";
+import { harmlessLine, harmlessText } from "./terminal-text.ts";
 import { addImportCommand } from "./import.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addMigrateCommand } from "./migrate.ts";
@@ -140,4 +140,43 @@ async function check(parts: CommandParts, json: boolean): Promise<ExitCode> {
   const { source } = loaded;
   printLine(parts, `The configuration is valid${source === null ? " (there is no file)" : `: ${source}`}.`);
   return 0;
+}
+
+const SIGNS: Readonly<Record<Health, string>> = {
+  ok: "ok     ",
+  warning: "WARNING",
+  broken: "BROKEN ",
+  skipped: "-      ",
+};
+
+function addDoctorCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {
+  program
+    .command("doctor")
+    .description("check configuration, disk, database, clock, bus and keys, and say what to fix")
+    .option("--json", "print one JSON document: { ok, findings }")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  colloquy doctor
+  colloquy doctor --json
+
+Changes nothing and works beside a running server. Exits with 1 if something is broken, otherwise with 0, even after warnings. Prints no
+keys and no passwords.`,
+    )
+    .action(async ({ json = false }: { readonly json?: boolean }) => finish(await examineWith(parts, json)));
+}
+
+async function examineWith(parts: CommandParts, json: boolean): Promise<ExitCode> {
+  const { examine } = await import("../doctor/examine.ts");
+  const findings = await examine(await parts.loadConfig());
+  const isOk = findings.every(({ health }) => health !== "broken");
+  if (json) printJson(parts, { ok: isOk, findings });
+  else for (const finding of findings) for (const line of linesOf(finding)) printLine(parts, line);
+  return isOk ? 0 : 1;
+}
+
+function linesOf({ about, health, found, mend }: Finding): readonly string[] {
+  const first = `${SIGNS[health]}  ${about.padEnd("data directory".length)}  ${found}`;
+  return mend === null ? [first] : [first, `${" ".repeat(27)}${mend}`];
 }

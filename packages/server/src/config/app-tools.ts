@@ -3,6 +3,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import type {
+  ChainSettings,
   McpServerSettings,
   OpenApiSettings,
   OwnTool,
@@ -11,11 +12,10 @@ import type {
 } from "../core/app-settings.ts";
 import { Hidden } from "../core/hidden.ts";
 import { ApprovalValue, BUILT_IN_TOOLS, DEFAULT_TOOLS, ToolValue, WalletSection } from "./app-schema.ts";
-import type { ChainReading } from "./chains.ts";
+import { ChainSection } from "./file-schema.ts";
 import { suggestion } from "./nearest-name.ts";
 import { fillHeaders, fillPlaceholders, refusePlaceholders, type Filling } from "./placeholders.ts";
-import { isServerURL } from "./schema-parts.ts";
-import type { Findings } from "./problem.ts";
+import { isServerURL, recordOf, SERVER_URL_RULE } from "./schema-parts.ts";
 
 export interface ToolReader extends Filling {
   /** Of the App's section, such as `["apps", "default"]`. */
@@ -25,13 +25,11 @@ export interface ToolReader extends Filling {
   readonly chains: ChainReading;
 }
 
-type Unchecked = Readonly<Record<string, unknown>>;
-
 /**
  * Reads the tool settings from an App's unvalidated section; the schema validates its shape separately. If `findings`
  * has problems afterwards, the returned settings must not be used.
  */
-export function readTools(section: Unchecked, reader: ToolReader): ToolSettings {
+export function readTools(section: Readonly<Record<string, unknown>>, reader: ToolReader): ToolSettings {
   const settings: ToolSettings = {
     ...readOwnAndBuiltIn(section["tools"], reader),
     mcp: readEntries(section["mcp"], ReadableServer, (name, server) => readMcp(name, server, reader)),
@@ -78,8 +76,7 @@ function readEntries<Schema extends z.ZodType, Settings>(
   schema: Schema,
   read: (name: string, entry: z.infer<Schema>) => Settings,
 ): Readonly<Record<string, Settings>> {
-  const entries = z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
-  const valid = Object.entries(entries).flatMap(([name, entry]) => {
+  const valid = Object.entries(recordOf(section)).flatMap(([name, entry]) => {
     const parsed = schema.safeParse(entry);
     return parsed.success ? [[name, read(name, parsed.data)] as const] : [];
   });
@@ -123,10 +120,8 @@ function checkOwnTool(tool: OwnTool, path: readonly string[], { findings }: Tool
   const properties: Readonly<Partial<Record<string, unknown>>> = { ...tool };
   const has = (name: string): boolean => properties[name] !== undefined && properties[name] !== false;
   if (has("needsApproval")) {
-    findings.problem(
-      path,
-      `has "needsApproval", which has no effect here. Use the App's "approvals" instead.`,
-    );
+    const message = `has "needsApproval", which has no effect here. Use the App's "approvals" instead.`;
+    findings.problem(path, message);
   }
   if (has("toModelOutput")) {
     const message = `has "toModelOutput", which has no effect here: the model would receive the whole result. Return from "execute" only what the model may see.`;
@@ -212,6 +207,36 @@ function readWallet(section: unknown, { path, chains, findings }: ToolReader): W
   return { chains: ids.flatMap((id) => chains.get(id) ?? []) };
 }
 
+/** Chains by id, in file order. `null` marks an invalid section, so that Apps may still refer to the chain. */
+type ChainReading = ReadonlyMap<string, ChainSettings | null>;
+
+/** Reads the unvalidated `chains` section; the schema validates its shape separately. */
+export function readChains(section: unknown, filling: Filling): ChainReading {
+  return new Map(Object.entries(recordOf(section)).map(([id, entry]) => [id, readChain(id, entry, filling)]));
+}
+
+function readChain(id: string, entry: unknown, filling: Filling): ChainSettings | null {
+  const chain = ChainSection.safeParse(entry).data;
+  if (chain === undefined) return null;
+  const path = ["chains", id, "rpcURL"];
+  const before = filling.findings.problems.length;
+  const rpcURL = fillPlaceholders(chain.rpcURL, path, { ...filling, slots: null });
+  if (filling.findings.problems.length === before && !isServerURL(rpcURL)) {
+    filling.findings.problem(path, `${SERVER_URL_RULE.split(";")[0]}.`);
+  }
+  const contracts = Object.entries(chain.contracts ?? {}).map(([name, { address, blockCreated }]) => [
+    name,
+    { address, ...(blockCreated !== undefined && { blockCreated }) },
+  ]);
+  return {
+    id: Number(id),
+    name: chain.name,
+    rpcURL: new Hidden(rpcURL),
+    currency: chain.currency,
+    contracts: chain.contracts === undefined ? null : Object.fromEntries(contracts),
+  };
+}
+
 // `effects` and `approvals` use the tool names that a model sees. For servers, only the prefixes are known in advance.
 
 /** The tools of an App with a wallet. */
@@ -233,7 +258,7 @@ export const WALLET_TOOLS = [
 function refuseUnknownTools(
   { builtIn, effects, approvals }: ToolSettings,
   section: Readonly<Record<string, unknown>>,
-  { path, findings }: { readonly path: readonly string[]; readonly findings: Findings },
+  { path, findings }: ToolReader,
 ): void {
   const { tools, mcp, openapi, wallet } = section;
   const hasWallet = wallet !== undefined && wallet !== false;

@@ -70,7 +70,7 @@ it("fills in environment variables in the headers of a provider", async () => {
     { providers: { a: { ...provider, headers: { "X-Key": "{{env.MY_KEY}}" } } } },
     { MY_KEY: "sk-1" },
   );
-  expect(config.secrets.provider("a").headers).toEqual({ "X-Key": "sk-1" });
+  expect(config.secrets.reveal()["a"]?.headers).toEqual({ "X-Key": "sk-1" });
   const result = await load({ providers: { a: { ...provider, headers: { "X-Key": "{{secret.A}}" } } } });
   expect(result.ok ? [] : result.problems).toMatchObject([{ location: "providers.a.headers.X-Key" }]);
 });

@@ -6,10 +6,10 @@ import type { AppSettings, OpenApiSettings, OwnTool, ToolSettings } from "../cor
 import { DEFAULT_APP } from "../core/session.ts";
 import type { AppSection } from "./app-schema.ts";
 import { readTools, type ToolReader } from "./app-tools.ts";
-import type { Provider } from "./providers.ts";
-import { DEMO_MODEL, KNOWN_PROVIDERS } from "./known-providers.ts";
+import { DEMO_MODEL, KNOWN_PROVIDERS, type Provider } from "./providers.ts";
 import type { Findings } from "./problem.ts";
 import { suggestion } from "./nearest-name.ts";
+import { recordOf } from "./schema-parts.ts";
 
 /** Checks that need the tools' runtime, passed in by the caller. They never reject. */
 export interface Inspections {
@@ -33,7 +33,7 @@ export interface AppReader extends Omit<ToolReader, "path" | "slots"> {
 }
 
 /** Tool settings by App name, read before the whole file is known to be valid. */
-export type AppTools = ReadonlyMap<string, ToolSettings>;
+type AppTools = ReadonlyMap<string, ToolSettings>;
 
 /** Reads the unvalidated `apps` section. The result always includes `default`. */
 export async function readApps(section: unknown, reader: AppReader): Promise<AppTools> {
@@ -66,19 +66,19 @@ export function completeApp(
   tools: ToolSettings,
   providers: ReadonlyMap<string, Provider>,
 ): AppSettings {
+  const {
+    description = null,
+    instructions = null,
+    onBusy,
+    expiry,
+    secrets,
+    requireKey,
+    rateLimits,
+  } = section;
   const models = section.models ?? defaultRigs(providers);
-  return {
-    description: section.description ?? null,
-    models,
-    utilityModel: section.utilityModel ?? models[0] ?? "demo/assistant",
-    instructions: section.instructions ?? null,
-    tools,
-    onBusy: section.onBusy,
-    expiry: section.expiry,
-    secrets: section.secrets,
-    requireKey: section.requireKey,
-    rateLimits: section.rateLimits,
-  };
+  const utilityModel = section.utilityModel ?? models[0] ?? "demo/assistant";
+  const settings = { description, models, utilityModel, instructions, tools };
+  return { ...settings, onBusy, expiry, secrets, requireKey, rateLimits };
 }
 
 /** Returns the names of the App's slots, or `"any"` if the section is invalid, so that references to slots are not reported too. */
@@ -128,10 +128,6 @@ async function checkOwnTools(
     const reason = (await inspections?.ownTool(name, tool)) ?? null;
     if (reason !== null) findings.problem([...path, "tools", name], reason);
   }
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return z.record(z.string(), z.unknown()).safeParse(value).data ?? {};
 }
 
 const Section = z.object({

@@ -5,7 +5,6 @@ import type { AppSettings } from "../core/app-settings.ts";
 import type { Hidden } from "../core/hidden.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
 import type { LimitsSection, PROVIDER_KINDS, ProviderSection, RetentionSection } from "./file-schema.ts";
-import type { Secrets } from "./secrets.ts";
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -20,8 +19,8 @@ export interface Config {
   readonly providers: Readonly<Record<string, ProviderConfig>>;
   readonly limits: Readonly<z.output<typeof LimitsSection>>;
   readonly retention: Readonly<z.output<typeof RetentionSection>>;
-  /** Never printed or serialized. */
-  readonly secrets: Secrets;
+  /** By provider name. */
+  readonly secrets: Hidden<Readonly<Record<string, ProviderSecrets>>>;
   /** `COLLOQUY_SECRET_KEY`, which encrypts clients' secrets; `null` if it is not set. */
   readonly secretKey: Hidden<string> | null;
   /** URL of the PostgreSQL database that the nodes share; `null` for SQLite in the data directory. */
@@ -54,9 +53,48 @@ export interface ServerConfig {
   readonly rateLimits: RateLimits;
 }
 
+export interface ProviderSecrets {
+  /** `null` for a server without a key. */
+  readonly apiKey: string | null;
+  /** Header fields sent with every request. They may contain a key, so all of them are secret. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** Provider settings; its API key and headers are in `Config.secrets`. */
 export interface ProviderConfig extends Pick<Section, "baseURL" | "maxRunningTurns" | "contextWindow"> {
   readonly kind: ProviderKind;
 }
 
 type Section = Readonly<z.output<typeof ProviderSection>>;
+
+// Settings that a reload cannot change, because they are applied once at startup. The environment is also read once.
+
+/** Names in the file of those `Config.server` settings that come from it. */
+const FILE_NAMES: Readonly<Record<string, string>> = { corsOrigins: "cors.origins" };
+
+/** Returns a warning for each setting of `next` that differs from `started` and needs a restart to take effect. */
+export function restartWarnings(started: Config, next: Config): readonly string[] {
+  const settings = [
+    ...differences(started.server, next.server).map((name) => FILE_NAMES[name] ?? name),
+    ...differences(started.limits, next.limits).map((name) => `limits.${name}`),
+    ...differences(started.retention, next.retention).map((name) => `retention.${name}`),
+    ...differences(turnSlots(started), turnSlots(next)).map((name) => `providers.${name}.maxRunningTurns`),
+  ];
+  return settings.map(
+    (setting) =>
+      `${setting} has changed. Restart the service to apply it; until then the old value stays in force.`,
+  );
+}
+
+function turnSlots({ providers }: Config): Readonly<Record<string, number | undefined>> {
+  return Object.fromEntries(
+    Object.entries(providers).map(([name, { maxRunningTurns }]) => [name, maxRunningTurns]),
+  );
+}
+
+/** Returns the names of the settings that differ; absent equals undefined. */
+function differences(before: object, after: object): string[] {
+  const [old, current] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
+  const names = new Set([...old.keys(), ...current.keys()]);
+  return [...names].filter((name) => JSON.stringify(old.get(name)) !== JSON.stringify(current.get(name)));
+}

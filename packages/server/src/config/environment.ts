@@ -47,20 +47,10 @@ const MAKE_ADMIN_KEY = "Make one with: openssl rand -base64 32";
 
 export type EnvironmentSettings = Omit<ServerConfig, "corsOrigins" | "walletListing" | "rateLimits">;
 
-export interface EnvironmentReading {
-  readonly settings: EnvironmentSettings;
-  /** `COLLOQUY_CONFIG` as an absolute path; `null` if it is not set. */
-  readonly configPath: string | null;
-  readonly secretKey: Hidden<string> | null;
-  readonly databaseUrl: Hidden<string> | null;
-  readonly natsUrl: Hidden<string> | null;
-  readonly adminKey: Hidden<string> | null;
-  readonly problems: readonly ConfigProblem[];
-  readonly warnings: readonly string[];
-}
+export type EnvironmentReading = ReturnType<typeof readEnvironment>;
 
 /** Reads the environment. An invalid variable adds a problem and takes its default. */
-export function readEnvironment(environment: Environment, workingDirectory: string): EnvironmentReading {
+export function readEnvironment(environment: Environment, workingDirectory: string) {
   const problems: ConfigProblem[] = [];
   const take = <Value>(
     name: string,
@@ -105,6 +95,7 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
   );
   return {
     settings,
+    /** `COLLOQUY_CONFIG` as an absolute path; `null` if it is not set. */
     configPath: read<string | null>("COLLOQUY_CONFIG", null, path),
     secretKey: secret("COLLOQUY_SECRET_KEY", parseSecretKey),
     databaseUrl,

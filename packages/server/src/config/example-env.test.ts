@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { VARIABLES } from "./environment.ts";
 import { BUILT_IN_TOOLS } from "./app-schema.ts";
-import { KNOWN_PROVIDERS } from "./known-providers.ts";
+import { KNOWN_PROVIDERS } from "./providers.ts";
 
 const ADDRESSES = KNOWN_PROVIDERS.flatMap(({ address }) => address?.variable ?? []);
 const ROOT = join(import.meta.dirname, "../../../..");

@@ -70,7 +70,7 @@ const ContractSection = z.strictObject({
 
 export const ChainSection = z.strictObject({
   name: text.describe("Display name."),
-  // May begin with a placeholder, so chains.ts validates the URL after filling it in.
+  // May begin with a placeholder, so app-tools.ts validates the URL after filling it in.
   rpcURL: text.describe("URL of its JSON-RPC server; never printed. May have `{{env.NAME}}`."),
   currency: CurrencySection.default({ symbol: "ETH", decimals: 18 }).describe("Native currency."),
   contracts: z

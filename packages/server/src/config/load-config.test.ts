@@ -77,8 +77,8 @@ describe("without a file", () => {
     expect(models.map((rig) => rig.split("/")[0])).toEqual(["openai", "anthropic", "google", "demo"]);
     expect(utilityModel).toBe(models[0]);
     expect(Object.keys(config.providers).toSorted()).toEqual(["anthropic", "demo", "google", "openai"]);
-    expect(config.secrets.provider("anthropic").apiKey).toBe("a");
-    expect(config.secrets.provider("google").apiKey).toBe("g");
+    expect(config.secrets.reveal()["anthropic"]?.apiKey).toBe("a");
+    expect(config.secrets.reveal()["google"]?.apiKey).toBe("g");
   });
 
   it("treats an empty variable as unset", async () => {
@@ -147,7 +147,7 @@ describe("a file", () => {
         contextWindow: 16_384,
       },
     });
-    expect(config.secrets.provider("local")).toEqual({ apiKey: "secret", headers: { "X-Team": "blue" } });
+    expect(config.secrets.reveal()["local"]).toEqual({ apiKey: "secret", headers: { "X-Team": "blue" } });
     expect(config.server).toMatchObject({ corsOrigins: ["https://app.example.com"], walletListing: "off" });
     expect(config.limits).toMatchObject({ maxSteps: 5, maxRunning: 256 });
     expect(config.server.rateLimits).toMatchObject({ newSessionsPerMinute: 500, chatsPerMinute: 60 });
@@ -242,7 +242,7 @@ describe("a file", () => {
     await write("colloquy.config.json", { providers: { openai: { apiKeyEnv: "MINE", maxRunningTurns: 2 } } });
     const config = await loaded({ MINE: "k", OPENAI_API_KEY: "other" });
     expect(config.providers["openai"]).toEqual({ kind: "openai", maxRunningTurns: 2 });
-    expect(config.secrets.provider("openai").apiKey).toBe("k");
+    expect(config.secrets.reveal()["openai"]?.apiKey).toBe("k");
     expect(config.apps["default"]!.models[0]).toMatch(/^openai\//);
   });
 });

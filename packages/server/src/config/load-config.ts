@@ -1,7 +1,8 @@
+import { Hidden } from "../core/hidden.ts";
 import { isPublic } from "../core/loopback.ts";
 import { AppSection } from "./app-schema.ts";
-import { type AppTools, completeApp, type Inspections, readApps } from "./apps.ts";
-import { readChains } from "./chains.ts";
+import { completeApp, type Inspections, readApps } from "./apps.ts";
+import { readChains } from "./app-tools.ts";
 import type { Config } from "./config.ts";
 import {
   exposureProblems,
@@ -11,11 +12,11 @@ import {
 } from "./environment.ts";
 import { ConfigFile } from "./file-schema.ts";
 import { Findings, type ConfigProblem } from "./problem.ts";
-import { readProviders, type Provider, type ProviderReading } from "./providers.ts";
+import { readProviders } from "./providers.ts";
 import { readConfigFile, type FileReading } from "./read-file.ts";
+import { recordOf } from "./schema-parts.ts";
 import { describeIssues, findPrototypeKeys } from "./schema-problems.ts";
 import type { Environment } from "./secret-variable.ts";
-import { createSecrets } from "./secrets.ts";
 
 export type LoadedConfig =
   | {
@@ -76,49 +77,42 @@ export async function loadConfig(input: {
   };
 }
 
-interface CheckedFile {
-  /** `null` if the schema rejects the file. */
-  readonly content: ConfigFile | null;
-  readonly providers: ProviderReading;
-  readonly tools: AppTools;
-  /** Warnings, and the problems from outside the schema that concern the file. */
-  readonly findings: Findings;
-  readonly problems: readonly ConfigProblem[];
-}
-
-async function checkFile(
-  file: FileReading,
-  environment: Environment,
-  inspections: Inspections | null,
-): Promise<CheckedFile> {
+/** Returns the content, `null` if the schema rejects it, with the problems and warnings of the file and of its keys. */
+async function checkFile(file: FileReading, environment: Environment, inspections: Inspections | null) {
   const source = file.source ?? "";
   const findings = new Findings(source);
   const read = file.content === undefined ? {} : file.content;
   const parsed = ConfigFile.safeParse(read, { reportInput: true });
-  const providers = readProviders(field(read, "providers"), environment, findings);
+  const sections = recordOf(read);
+  const { providers, problems: keyProblems } = readProviders(sections["providers"], environment, findings);
   const filling = { environment, findings, slots: null };
-  const chains = readChains(field(read, "chains"), filling);
-  const { directory } = file;
-  const reader = { ...filling, chains, directory, providers: providers.providers, inspections };
-  const tools = await readApps(field(read, "apps"), reader);
+  const chains = readChains(sections["chains"], filling);
+  const tools = await readApps(sections["apps"], {
+    ...filling,
+    chains,
+    directory: file.directory,
+    providers,
+    inspections,
+  });
   const problems = [
     ...describeIssues(source, ConfigFile, parsed.error?.issues ?? []),
     ...(source.endsWith(".json") ? findPrototypeKeys(source, ConfigFile, read) : []),
-    ...providers.problems,
+    ...keyProblems,
     ...findings.problems,
   ];
   return { content: parsed.data ?? null, providers, tools, findings, problems };
 }
 
-function complete(environment: EnvironmentReading, content: ConfigFile, checked: CheckedFile): Config {
-  const { providers, tools } = checked;
-  const apps = [...tools].map(
-    ([name, settings]) =>
-      [
-        name,
-        completeApp(content.apps?.[name] ?? AppSection.parse({}), settings, providers.providers),
-      ] as const,
-  );
+function complete(
+  environment: EnvironmentReading,
+  content: ConfigFile,
+  { providers, tools }: Pick<Awaited<ReturnType<typeof checkFile>>, "providers" | "tools">,
+): Config {
+  const usable = [...providers.values()].filter(({ unusable }) => unusable === null);
+  const apps = [...tools].map(([name, settings]) => {
+    const section = content.apps?.[name] ?? AppSection.parse({});
+    return [name, completeApp(section, settings, providers)] as const;
+  });
   return {
     server: {
       ...environment.settings,
@@ -127,19 +121,15 @@ function complete(environment: EnvironmentReading, content: ConfigFile, checked:
       rateLimits: content.rateLimits,
     },
     apps: Object.fromEntries(apps),
-    providers: Object.fromEntries(usable(providers).map(({ name, config }) => [name, config])),
+    providers: Object.fromEntries(usable.map(({ name, config }) => [name, config])),
     limits: content.limits,
     retention: content.retention,
-    secrets: createSecrets(Object.fromEntries(usable(providers).map(({ name, secrets }) => [name, secrets]))),
+    secrets: new Hidden(Object.fromEntries(usable.map(({ name, secrets }) => [name, secrets]))),
     secretKey: environment.secretKey,
     databaseUrl: environment.databaseUrl,
     natsUrl: environment.natsUrl,
     adminKey: environment.adminKey,
   };
-}
-
-function usable({ providers }: ProviderReading): readonly Provider[] {
-  return [...providers.values()].filter((provider) => provider.unusable === null);
 }
 
 function exposureWarnings({ server }: Config): readonly string[] {
@@ -151,11 +141,6 @@ function exposureWarnings({ server }: Config): readonly string[] {
     `${why} and anyone who knows a wallet's address can list its threads. ` +
       `To prevent this, set walletListing to "off" in the configuration file.`,
   ];
-}
-
-function field(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
-  return (value as Readonly<Record<string, unknown>>)[name];
 }
 
 /** Freezes everything except `excluded`: objects of the file that change at run time, such as zod schemas. */

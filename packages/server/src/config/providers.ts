@@ -1,14 +1,60 @@
 // Reads the providers and their keys: the known ones, and those that the configuration file adds or changes.
 
 import { z } from "zod";
-import type { ProviderConfig, ProviderKind } from "./config.ts";
+import type { ProviderConfig, ProviderKind, ProviderSecrets } from "./config.ts";
 import { PROVIDER_KINDS, ProviderSection } from "./file-schema.ts";
 import type { Findings, ConfigProblem } from "./problem.ts";
-import { DEMO_PROVIDER, KNOWN_PROVIDERS } from "./known-providers.ts";
 import { fillHeaders } from "./placeholders.ts";
-import { BASE_URL_RULE, isBaseURL } from "./schema-parts.ts";
-import type { ProviderSecrets } from "./secrets.ts";
+import { BASE_URL_RULE, isBaseURL, recordOf } from "./schema-parts.ts";
 import { readSecret, type Environment } from "./secret-variable.ts";
+
+/** The environment variable that usually holds the base URL of a provider. */
+interface KnownAddress {
+  readonly variable: string;
+  /** Version that the provider's own tools append to the URL. It is appended here too, unless the URL ends in a version. */
+  readonly version: string | null;
+}
+
+interface KnownProvider {
+  readonly name: ProviderKind;
+  /** Environment variables that usually hold its key; the first that is set wins. Empty for a provider without a key. */
+  readonly keyVariables: readonly string[];
+  readonly address: KnownAddress | null;
+  /** The rig that it offers if no configuration file lists models. */
+  readonly defaultRig: string;
+}
+
+/** Name of the provider that is always available. */
+const DEMO_PROVIDER = "demo";
+/** Its only model. */
+export const DEMO_MODEL = "assistant";
+
+/**
+ * Providers that need no entry in a configuration file. The default models are those that the documentation of the installed
+ * AI SDK packages uses for everyday chat; they are a starting point, to be changed when the packages are upgraded.
+ * The demo comes last, so that it is the default only if no other provider is configured.
+ */
+export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
+  {
+    name: "openai",
+    keyVariables: ["OPENAI_API_KEY"],
+    address: { variable: "OPENAI_BASE_URL", version: null },
+    defaultRig: "openai/gpt-6-astra",
+  },
+  {
+    name: "anthropic",
+    keyVariables: ["ANTHROPIC_API_KEY"],
+    address: { variable: "ANTHROPIC_BASE_URL", version: "v1" },
+    defaultRig: "anthropic/claude-sonnet-5-5",
+  },
+  {
+    name: "google",
+    keyVariables: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+    address: { variable: "GOOGLE_GEMINI_BASE_URL", version: "v1beta" },
+    defaultRig: "google/gemini-4-argon",
+  },
+  { name: DEMO_PROVIDER, keyVariables: [], address: null, defaultRig: "demo/assistant" },
+];
 
 export interface Provider {
   readonly name: string;
@@ -18,27 +64,17 @@ export interface Provider {
   readonly unusable: string | null;
 }
 
-export interface ProviderReading {
-  /** By name. Includes providers with an invalid section, so that their models are not reported too. */
-  readonly providers: ReadonlyMap<string, Provider>;
-  /** Problems with keys and base URLs from the environment. */
-  readonly problems: readonly ConfigProblem[];
-}
-
 type Section = z.infer<typeof ProviderSection>;
 
-/** Reads the unvalidated `providers` section; the schema validates its shape separately. */
-export function readProviders(
-  section: unknown,
-  environment: Environment,
-  findings: Findings,
-): ProviderReading {
+/**
+ * Reads the unvalidated `providers` section; the schema validates its shape separately. The result includes providers with
+ * an invalid section, so that their models are not reported too, and the problems with keys and base URLs in the environment.
+ */
+export function readProviders(section: unknown, environment: Environment, findings: Findings) {
   const filling = { environment, findings, slots: null };
   const providers = new Map<string, Provider>();
   for (const { name } of KNOWN_PROVIDERS) providers.set(name, readProvider(name, name, {}, environment));
-
-  const entries = z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
-  for (const [name, entry] of Object.entries(entries)) {
+  for (const [name, entry] of Object.entries(recordOf(section))) {
     const parsed = ProviderSection.safeParse(entry).data;
     const kind = parsed?.kind ?? knownKind(name);
     const contradictions = parsed === undefined ? [] : findContradictions(name, kind, parsed);
@@ -58,8 +94,11 @@ export function readProviders(
     }
   }
   const usualKeys = KNOWN_PROVIDERS.flatMap(({ keyVariables }) => keyVariables);
-  const problems = keyProblems([...usualKeys, ...findings.variables], environment);
-  return { providers, problems: [...problems, ...baseURLProblems(providers, environment)] };
+  const problems = [
+    ...keyProblems([...usualKeys, ...findings.variables], environment),
+    ...baseURLProblems(providers, environment),
+  ];
+  return { providers, problems };
 }
 
 function readProvider(

@@ -57,6 +57,11 @@ export const headers = z.record(
   z.string().regex(HEADER_VALUE, HEADER_VALUE_RULE),
 );
 
+/** Returns an unvalidated section of the file; empty if it is not an object. */
+export function recordOf(section: unknown): Readonly<Record<string, unknown>> {
+  return z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
+}
+
 export function isHeaderValue(value: string): boolean {
   return HEADER_VALUE.test(value);
 }

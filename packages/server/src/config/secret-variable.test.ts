@@ -41,8 +41,8 @@ describe("a secret in a file", () => {
     const file = inside("secret");
     const environment = { OPENAI_API_KEY_FILE: file, COLLOQUY_OWN_KEY_FILE: file, GATEWAY_KEY_FILE: file };
     const { secrets } = await loaded(environment);
-    expect(secrets.provider("openai").apiKey).toBe(KEY);
-    expect(secrets.provider("own")).toEqual({ apiKey: KEY, headers: { "X-Key": KEY } });
+    expect(secrets.reveal()["openai"]?.apiKey).toBe(KEY);
+    expect(secrets.reveal()["own"]).toEqual({ apiKey: KEY, headers: { "X-Key": KEY } });
     expect(await warnings(environment)).toEqual([]);
   });
 

@@ -30,11 +30,9 @@ describe("secrets", () => {
       JSON.stringify({ ...config.secrets }),
     ];
     for (const print of prints) expect(print).not.toContain("sk-");
-    expect(JSON.parse(JSON.stringify(config))).toMatchObject({
-      secrets: ["providers.openai.apiKey", "providers.a.apiKey", "providers.a.headers.Authorization"],
-    });
-    expect(config.secrets.provider("a").headers).toEqual({ Authorization: "Bearer sk-header" });
+    const secrets = config.secrets.reveal();
+    expect(secrets["a"]).toEqual({ apiKey: "sk-a", headers: { Authorization: "Bearer sk-header" } });
     expect(config.secretKey?.reveal()).toBe(masterKey);
-    expect(config.secrets.provider("nobody")).toEqual({ apiKey: null, headers: {} });
+    expect(secrets["nobody"]).toBeUndefined();
   });
 });

@@ -13,14 +13,12 @@ const TEST_CHANNEL = "colloquy_doctor";
 /** Time limit in milliseconds, including connecting. */
 const TIMEOUT_MS = 5000;
 
-export interface BusAddress {
-  readonly databaseUrl: string;
-  /** `null` if the database carries the notifications. */
-  readonly natsUrl: string | null;
-}
-
-/** The caller must keep the process alive if the timers of `clock` do not. */
-export async function examineBus({ databaseUrl, natsUrl }: BusAddress, clock: Clock): Promise<Finding> {
+/** Without `natsUrl`, the database carries the notifications. The caller must keep the process alive. */
+export async function examineBus(
+  databaseUrl: string,
+  natsUrl: string | null,
+  clock: Clock,
+): Promise<Finding> {
   const problems: unknown[] = [];
   const shared = { clock, logger: collecting(problems) };
   const create = (): Transport =>

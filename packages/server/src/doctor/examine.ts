@@ -9,7 +9,7 @@ import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { keyRingOf, masterKeySettings } from "../wiring/master-keys.ts";
 import { examineBus } from "./bus.ts";
-import { type ExaminedDatabase, examinePostgres, examineSqlite } from "./database.ts";
+import { examinePostgres, examineSqlite } from "./database.ts";
 import { broken, type Finding, ok, skipped, warning, failed } from "./finding.ts";
 import { examineKeys } from "./keys.ts";
 
@@ -43,13 +43,10 @@ async function examineServices(config: Config): Promise<readonly Finding[]> {
   const bus =
     url === null
       ? skipped("bus", "A single process needs none.")
-      : await examineBus({ databaseUrl: url, natsUrl: natsUrl?.reveal() ?? null }, clock);
-  return [directory, ...database.findings, bus, await keysFinding(config, database)];
-}
-
-async function keysFinding(config: Config, { secretsByKey }: ExaminedDatabase): Promise<Finding> {
+      : await examineBus(url, natsUrl?.reveal() ?? null, clock);
   const hasSlots = Object.values(config.apps).some(({ secrets }) => secrets.length > 0);
-  return await examineKeys({ ring: keyRingOf(masterKeySettings(config)), secretsByKey, hasSlots });
+  const keys = await examineKeys(keyRingOf(masterKeySettings(config)), database.secretsByKey, hasSlots);
+  return [directory, ...database.findings, bus, keys];
 }
 
 const ABOUT = "data directory";

@@ -1,17 +1,15 @@
 import type { KeyRing } from "../apps/secrets/master-key.ts";
 import { broken, failed, type Finding, ok, skipped, warning } from "./finding.ts";
 
-export interface ExaminedKeys {
-  /** `null` if a master key must be configured and is not. */
-  readonly ring: KeyRing | null;
-  /** Number of secrets per master key id; `null` if the database could not be read. */
-  readonly secretsByKey: Readonly<Record<string, number>> | null;
-  /** True if an App has slots for secrets. */
-  readonly hasSlots: boolean;
-}
-
-/** Checks that the master keys of all stored secrets are available. Does not decrypt any secret. */
-export async function examineKeys({ ring, secretsByKey, hasSlots }: ExaminedKeys): Promise<Finding> {
+/**
+ * Checks that the master keys of all stored secrets are available; decrypts none. `ring` is `null` if a master key must be
+ * configured and is not. `secretsByKey` has the number of secrets per key id; `null` if the database could not be read.
+ */
+export async function examineKeys(
+  ring: KeyRing | null,
+  secretsByKey: Readonly<Record<string, number>> | null,
+  hasSlots: boolean,
+): Promise<Finding> {
   if (secretsByKey === null) return skipped("keys", "Secrets cannot be checked without the database.");
   const secrets = Object.values(secretsByKey).reduce((sum, count) => sum + count, 0);
   if (ring === null) return withoutRing(secrets, hasSlots);
@@ -21,12 +19,8 @@ export async function examineKeys({ ring, secretsByKey, hasSlots }: ExaminedKeys
     known = new Set((await ring.read()).map(({ id }) => id));
     isExposed = await ring.isExposed();
   } catch (error) {
-    return failed(
-      "keys",
-      "The master key cannot be read",
-      error,
-      `Fix ${ring.place}: until then requests for secrets fail with 503.`,
-    );
+    const mend = `Fix ${ring.place}: until then requests for secrets fail with 503.`;
+    return failed("keys", "The master key cannot be read", error, mend);
   }
   const lost = Object.entries(secretsByKey).filter(([id]) => !known.has(id));
   if (lost.length > 0) {
@@ -46,24 +40,19 @@ export async function examineKeys({ ring, secretsByKey, hasSlots }: ExaminedKeys
 }
 
 function withoutRing(secrets: number, hasSlots: boolean): Finding {
-  const mend =
-    "Set COLLOQUY_SECRET_KEY to the same value on every node. Make one with: openssl rand -base64 32";
   if (secrets > 0) {
-    const mendWithOld =
-      "Set COLLOQUY_SECRET_KEY to the key that encrypted them, the same on every node. After a move from SQLite it is in the file secret.key.";
     return broken(
       "keys",
       `There is no master key, and ${counted(secrets)} cannot be decrypted without it.`,
-      mendWithOld,
+      "Set COLLOQUY_SECRET_KEY to the key that encrypted them, the same on every node. After a move from SQLite it is in the file secret.key.",
     );
   }
-  return hasSlots
-    ? warning(
-        "keys",
-        "There is no master key, but an App has slots for secrets: requests for secrets fail with 503.",
-        mend,
-      )
-    : ok("keys", "There is no master key, and nothing that needs one.");
+  if (!hasSlots) return ok("keys", "There is no master key, and nothing that needs one.");
+  return warning(
+    "keys",
+    "There is no master key, but an App has slots for secrets: requests for secrets fail with 503.",
+    "Set COLLOQUY_SECRET_KEY to the same value on every node. Make one with: openssl rand -base64 32",
+  );
 }
 
 function counted(secrets: number): string {

@@ -9,7 +9,7 @@ import { addressKeyOf, trustedProxies } from "./client-address.ts";
 import { sessionOfHeader, sessionOfPath } from "./app-access.ts";
 import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";
 import type { HttpConfig } from "./edge.ts";
-import { ConcurrencyLimit, sharedConcurrencyLimit } from "./concurrency-limits.ts";
+import { ConcurrencyLimit, SharedConcurrencyLimit } from "./concurrency-limits.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -240,14 +240,14 @@ function streamLimits(
 ): Admission["stream"] {
   const { streamsPerAddress, streamsPerSession } = config.rateLimits;
   const limitOf = (name: string, limit: number) =>
-    counters === null ? new ConcurrencyLimit(limit) : sharedConcurrencyLimit(counters, name, limit);
+    counters === null ? new ConcurrencyLimit(limit) : new SharedConcurrencyLimit(counters, name, limit);
   const limits = {
     address: limitOf("streams", streamsPerAddress),
     "App key": limitOf("streams of key", OF_KEY * streamsPerAddress),
   };
   // A single process counts the streams of a session in its feed, which has all of them.
   const ofSession =
-    counters && sharedConcurrencyLimit(counters, "streams of", streamsPerSession, tooManyStreams);
+    counters && new SharedConcurrencyLimit(counters, "streams of", streamsPerSession, tooManyStreams);
   return async (request, sessionId) => {
     const grant = isProxied(request) ? request.keyGrant : null;
     const kind = grant === null ? "address" : "App key";

@@ -40,10 +40,14 @@ interface AppAccessParts {
 }
 
 export class AppAccess {
-  readonly #parts: AppAccessParts;
+  readonly #keys: AppKeys;
+  readonly #apps: AppCatalog;
+  readonly #conversations: AppAccessParts["conversations"];
 
-  constructor(parts: AppAccessParts) {
-    this.#parts = parts;
+  constructor({ keys, apps, conversations }: AppAccessParts) {
+    this.#keys = keys;
+    this.#apps = apps;
+    this.#conversations = conversations;
   }
 
   /** Hooks of operations on the App in the query: 401 unless it is the default App or the key is valid. */
@@ -94,7 +98,7 @@ export class AppAccess {
    */
   requireKeyForSession(request: FastifyRequest, sessionId: string | null): Promise<void> | undefined {
     if (sessionId === null) return undefined;
-    const app = this.#parts.conversations.appOf(sessionId);
+    const app = this.#conversations.appOf(sessionId);
     if (app instanceof Promise) {
       return app.then(({ app: name, seen }) => {
         request.sessionSeen = seen;
@@ -174,7 +178,7 @@ export class AppAccess {
   ofStream(request: FastifyRequest): StreamAccess {
     const key = appKey(request.raw);
     if (key === null) return { opens: (app) => !this.#requiresKey(app), refresh: null, askedAt: () => null };
-    return keyedStream(this.#parts.keys, key, request.keyGrant);
+    return new KeyedStream(this.#keys, key, request.keyGrant);
   }
 
   #atWork(sessionOf: (request: FastifyRequest) => string | null) {
@@ -193,7 +197,7 @@ export class AppAccess {
 
   /** Returns the Apps whose sessions need no key. */
   #withoutKey(request: FastifyRequest): readonly string[] {
-    return this.#parts.apps.names().filter((app) => app === DEFAULT_APP || !this.#matters(request, app));
+    return this.#apps.names().filter((app) => app === DEFAULT_APP || !this.#matters(request, app));
   }
 
   async #requireForModels(request: FastifyRequest, changes: boolean): Promise<void> {
@@ -202,7 +206,7 @@ export class AppAccess {
     const session = sessionOfHeader(request);
     if (named !== undefined && named !== DEFAULT_APP && request.keyGrant === null) throw unknownKey();
     if (session === null) return;
-    const found = await this.#parts.conversations.appOf(session);
+    const found = await this.#conversations.appOf(session);
     request.sessionApp = typeof found === "string" ? found : found.app;
     if (request.sessionApp === DEFAULT_APP || request.keyGrant !== null) return;
     if ((changes && named === undefined) || this.#matters(request, request.sessionApp)) throw unknownKey();
@@ -229,7 +233,7 @@ export class AppAccess {
 
   async #look(request: FastifyRequest): Promise<void> {
     const key = appKey(request.raw);
-    if (request.keyGrant === null && key !== null) request.keyGrant = await this.#parts.keys.check(key);
+    if (request.keyGrant === null && key !== null) request.keyGrant = await this.#keys.check(key);
   }
 
   /** Returns true if requests on a session of this App depend on the key. */
@@ -241,7 +245,7 @@ export class AppAccess {
   /** Sessions of an App that left the configuration are closed: its `requireKey` is unknown. */
   #requiresKey(app: string): boolean {
     if (app === DEFAULT_APP) return false;
-    const settings = this.#parts.apps.get(app);
+    const settings = this.#apps.get(app);
     return settings === null || settings.requireKey === "all";
   }
 }
@@ -316,15 +320,28 @@ function appForbidden(): ServiceError {
   );
 }
 
-/** Returns the access of an event stream with a key, which is checked repeatedly while the stream is open. */
-export function keyedStream(keys: AppKeys, key: string, first: KeyGrant | null) {
-  let grant = first;
-  return {
-    opens: (app: string) => app === DEFAULT_APP || grant?.apps.has(app) === true,
-    // The default App needs no key.
-    askedAt: (app: string) => (app === DEFAULT_APP ? null : (grant?.askedAt ?? null)),
-    refresh: async () => {
-      grant = await keys.check(key);
-    },
+/** The key of an open event stream, checked repeatedly. */
+export class KeyedStream implements StreamAccess {
+  readonly #keys: AppKeys;
+  readonly #key: string;
+  #grant: KeyGrant | null;
+
+  constructor(keys: AppKeys, key: string, grant: KeyGrant | null) {
+    this.#keys = keys;
+    this.#key = key;
+    this.#grant = grant;
+  }
+
+  opens(app: string): boolean {
+    return app === DEFAULT_APP || this.#grant?.apps.has(app) === true;
+  }
+
+  /** `null` for the default App, which needs no key. */
+  askedAt(app: string): number | null {
+    return app === DEFAULT_APP ? null : (this.#grant?.askedAt ?? null);
+  }
+
+  readonly refresh = async (): Promise<void> => {
+    this.#grant = await this.#keys.check(this.#key);
   };
 }

@@ -12,6 +12,7 @@ import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
+import { isPublic } from "../core/loopback.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
@@ -144,7 +145,7 @@ function onEveryConnection(
   { config, register }: HttpParts,
   nextId: ReturnType<typeof requestIds>,
 ): void {
-  capConnections(server, config, register, () => nextId(null));
+  capConnections(server, { config, isPublic: isPublic(config), register, nextId: () => nextId(null) });
   lingerAfterLastAnswer(server);
   finishAfterHalfClose(server);
   continueInTurn(server);

@@ -4,7 +4,6 @@ import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { Counter, type Registry } from "prom-client";
 import { ServiceError } from "../core/errors.ts";
-import { isPublic } from "../core/loopback.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import { addressKey, trustedProxies } from "./client-address.ts";
 import type { HttpConfig } from "./edge.ts";
@@ -35,22 +34,30 @@ export class ConcurrencyLimit {
   }
 }
 
-/**
- * Like `ConcurrencyLimit`, in all nodes together. `name` distinguishes its keys from those of other limits. `acquire` also rejects with
- * a 503 if slots cannot be counted.
- */
-export function sharedConcurrencyLimit(
-  counters: RateCounters,
-  name: string,
-  limit: number,
-  refusal = limitReached,
-) {
-  return {
-    async acquire(key: string, what: string): Promise<void> {
-      if (!(await counters.hold(`${name} ${key}`, limit))) throw refusal(limit, what);
-    },
-    release: (key: string): void => counters.release(`${name} ${key}`),
-  };
+/** Limits how many slots each key holds in all nodes together. */
+export class SharedConcurrencyLimit {
+  readonly #counters: RateCounters;
+  readonly #name: string;
+  readonly #limit: number;
+  readonly #refusal: (limit: number, what: string) => ServiceError;
+
+  /** @param name Distinguishes the keys of this limit from those of others. */
+  constructor(counters: RateCounters, name: string, limit: number, refusal = limitReached) {
+    this.#counters = counters;
+    this.#name = name;
+    this.#limit = limit;
+    this.#refusal = refusal;
+  }
+
+  /** Takes a slot. @throws ServiceError 429 if the key holds all of its slots, 503 if they cannot be counted */
+  async acquire(key: string, what: string): Promise<void> {
+    if (!(await this.#counters.hold(`${this.#name} ${key}`, this.#limit)))
+      throw this.#refusal(this.#limit, what);
+  }
+
+  release(key: string): void {
+    this.#counters.release(`${this.#name} ${key}`);
+  }
 }
 
 function limitReached(limit: number, what: string): ServiceError {
@@ -58,16 +65,19 @@ function limitReached(limit: number, what: string): ServiceError {
   return new ServiceError(429, "rate_limited", detail, RETRY);
 }
 
+interface ConnectionCap {
+  readonly config: Pick<HttpConfig, "trustedProxies" | "rateLimits">;
+  /** If false, no connection is refused. */
+  readonly isPublic: boolean;
+  readonly register: Registry;
+  readonly nextId: () => string;
+}
+
 /**
  * Refuses connections beyond an address's limit with 429, before reading from them. Connections of a trusted proxy carry many clients and
  * are not counted.
  */
-export function capConnections(
-  server: Server,
-  config: HttpConfig,
-  register: Registry,
-  nextId: () => string,
-): void {
+export function capConnections(server: Server, { config, isPublic, register, nextId }: ConnectionCap): void {
   const isProxy = trustedProxies(config.trustedProxies);
   const limit = new ConcurrencyLimit(config.rateLimits.connectionsPerAddress);
   const refused = new Counter({
@@ -75,7 +85,7 @@ export function capConnections(
     help: "Connections that were refused because their address had too many open",
     registers: [register],
   });
-  if (!isPublic(config)) return;
+  if (!isPublic) return;
   server.on("connection", (socket: Socket) => {
     if (isProxy(socket.remoteAddress)) return;
     const address = addressKey(socket.remoteAddress);

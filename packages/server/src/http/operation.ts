@@ -13,11 +13,6 @@ const CLIENT_ID_MAX = 128;
 
 const text = (): z.ZodString => z.string("must be a string");
 
-/** A text of 1 to `max` characters. */
-export function shortText(max: number): z.ZodString {
-  return text().min(1, "must not be empty").max(max, `must be at most ${max} characters`);
-}
-
 export const PublicKey = text()
   .meta({
     description: "Wallet address: 1 to 128 printable characters without white space",
@@ -128,11 +123,6 @@ interface RefusalSchema {
 const ANYWHERE = [400, 403, 408, 417, 431, 500] as const;
 type Anywhere = (typeof ANYWHERE)[number];
 
-/** The schema of a list. */
-export function listOf<Item extends z.ZodType>(item: Item, description: string): z.ZodArray<Item> {
-  return z.array(item).meta({ description });
-}
-
 /** Returns the refusals of an operation by status, including the shared ones. */
 export function refusals<Status extends Refusal>(
   ...statuses: readonly Status[]
@@ -144,15 +134,6 @@ export function refusals<Status extends Refusal>(
   return Object.fromEntries(entries) as Record<Status | Anywhere, RefusalSchema>;
 }
 
-function appKeyHeader(description: string) {
-  return {
-    "SERVICE-APP-KEY": z
-      .string()
-      .optional()
-      .meta({ description: `App key; ${description}` }),
-  };
-}
-
 /** Request headers, for the document; `request.ts` reads them. */
 export const HEADERS = {
   session: {
@@ -162,11 +143,24 @@ export const HEADERS = {
       examples: [EXAMPLE_SESSION],
     }),
   },
-  appKey: appKeyHeader("needed for every App but `default`"),
-  listKey: appKeyHeader("one that is sent must be a good one"),
-  sessionKey: appKeyHeader(
-    "on a session of an App other than `default` one that is sent must open it, and some Apps ask for it",
-  ),
+  appKey: {
+    "SERVICE-APP-KEY": z
+      .string()
+      .optional()
+      .meta({ description: "App key; needed for every App but `default`" }),
+  },
+  listKey: {
+    "SERVICE-APP-KEY": z
+      .string()
+      .optional()
+      .meta({ description: "App key; one that is sent must be a good one" }),
+  },
+  sessionKey: {
+    "SERVICE-APP-KEY": z.string().optional().meta({
+      description:
+        "App key; on a session of an App other than `default` one that is sent must open it, and some Apps ask for it",
+    }),
+  },
   prefer: {
     Prefer: z
       .string()

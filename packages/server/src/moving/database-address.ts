@@ -35,17 +35,14 @@ export function parseDatabaseAddress(
 /** Returns true if both are the same database, even under different paths or URLs. */
 export async function isSameDatabase(one: DatabaseAddress, other: DatabaseAddress): Promise<boolean> {
   if (one.kind === "sqlite" && other.kind === "sqlite") {
-    return (await realPath(one.directory)) === (await realPath(other.directory));
+    // A directory that does not exist yet has no real path.
+    const real = (path: string): Promise<string> => realpath(path).catch(() => path);
+    return (await real(one.directory)) === (await real(other.directory));
   }
   if (one.kind === "sqlite" || other.kind === "sqlite") return false;
   return await refusingToStart(
     async () => (await databaseIdentity(one.url)) === (await databaseIdentity(other.url)),
   );
-}
-
-/** Resolves symbolic links; returns the path unchanged if it does not exist. */
-async function realPath(directory: string): Promise<string> {
-  return await realpath(directory).catch(() => directory);
 }
 
 /** Runs `work` with the database open, then closes it. `at` is the current time in milliseconds since the Unix epoch. */

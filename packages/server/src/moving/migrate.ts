@@ -156,16 +156,18 @@ async function copy(
 ): Promise<void> {
   let done = Object.values(progress.tables).reduce((sum, { rows }) => sum + rows, 0);
   for (const table of tables) {
-    let state = progress.tables[table.name] ?? { ...NO_ROWS, after: null };
+    let state = progress.tables[table.name] ?? NO_ROWS;
     while (!state.isDone) {
       const rows = await source.extract(table, { ...part, after: state.after });
-      state = stateAfter(table, state, rows);
+      const last = rows.at(-1);
+      state =
+        last === undefined
+          ? { ...state, isDone: true }
+          : { after: [...keyOf(table, last)], rows: state.rows + rows.length, isDone: false };
       progress.tables[table.name] = state;
+      const converted = rows.map((row) => convertRow(table, row));
       await target.change(async (writer) => {
-        await writer.insert(
-          table,
-          rows.map((row) => convertRow(table, row)),
-        );
+        await writer.insert(table, converted);
         await writeProgress(writer, progress, false);
       });
       done += rows.length;
@@ -176,16 +178,6 @@ async function copy(
   await target.change(async (writer) => {
     for (const [name, number] of Object.entries(sequences)) await writer.raise(name, number);
   });
-}
-
-function stateAfter(
-  table: Table,
-  state: MoveProgress["tables"][string],
-  rows: readonly TableRow[],
-): MoveProgress["tables"][string] {
-  const last = rows.at(-1);
-  if (last === undefined) return { ...state, isDone: true };
-  return { after: [...keyOf(table, last)], rows: state.rows + rows.length, isDone: false };
 }
 
 async function compare(
@@ -241,19 +233,10 @@ const moveProgress = z.object({
 
 type MoveProgress = z.infer<typeof moveProgress>;
 
-const NO_ROWS: { after: TableRow | null; rows: number; isDone: boolean } = {
-  after: null,
-  rows: 0,
-  isDone: false,
-};
-
-interface KnownMove {
-  readonly progress: MoveProgress;
-  readonly isFinished: boolean;
-}
+const NO_ROWS: z.infer<typeof tableProgress> = { after: null, rows: 0, isDone: false };
 
 /** Returns the recorded move into this database; `null` if there is none. */
-async function readProgress(target: TableStore): Promise<KnownMove | null> {
+async function readProgress(target: TableStore) {
   const record = await target.read((reader) => reader.moveNote());
   if (record === null) return null;
   const parsed = moveProgress.safeParse(JSON.parse(record.text));

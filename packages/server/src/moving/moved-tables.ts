@@ -1,6 +1,13 @@
 // Which tables are moved and how rows are converted. Tables that are not named here are copied unchanged.
 
-import type { Cell, Table, TableReader, TableRow, TableStore } from "../core/ports/driven/table-store.ts";
+import type {
+  Cell,
+  Table,
+  TableReader,
+  TableRow,
+  TableStore,
+  Where,
+} from "../core/ports/driven/table-store.ts";
 
 /** Maximum rows, and approximate characters, per read. A move holds a few times this in memory. */
 export const PAGE = { rows: 1000, characters: 2_000_000 } as const;
@@ -33,7 +40,7 @@ export function convertRow(table: Table, row: TableRow): TableRow {
   if (table.name !== "turns") return row;
   // The lease is not moved, and its owner is stopped.
   return cellOf(table, row, "state") === "running" && cellOf(table, row, "ended_at") === null
-    ? withCell(table, row, "runnable", 1)
+    ? row.with(indexOf(table, "runnable"), 1)
     : row;
 }
 
@@ -57,7 +64,7 @@ export function keyOf(table: Table, row: TableRow): TableRow {
 export async function* readRows(
   reader: TableReader,
   table: Table,
-  where?: { readonly column: string; readonly value: string | number },
+  where?: Where,
 ): AsyncGenerator<TableRow, undefined> {
   let after: TableRow | null = null;
   for (;;) {
@@ -71,10 +78,6 @@ export async function* readRows(
     yield* rows;
     after = keyOf(table, last);
   }
-}
-
-function withCell(table: Table, row: TableRow, column: string, cell: Cell): TableRow {
-  return row.with(indexOf(table, column), cell);
 }
 
 function indexOf(table: Table, column: string): number {

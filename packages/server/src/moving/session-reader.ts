@@ -47,8 +47,7 @@ export async function* readSessions(lines: AsyncIterable<string>): AsyncGenerato
     const step = take(current, parsed, number);
     current = "collected" in step ? step.collected : null;
     isSkipping = "problem" in step;
-    if ("problem" in step) yield step;
-    if ("bundle" in step) yield step;
+    if (!("collected" in step)) yield step;
   }
   if (current !== null) yield cutOff(current, number + 1);
   if (number > 0 && !isDone) {
@@ -96,9 +95,9 @@ function take(
     const session = row as LineOf<"session">;
     return { collected: { session, firstLine: line, lines: new Map(), count: 1 } };
   }
-  const ofKind = current.lines.get(kind);
-  if (ofKind === undefined) current.lines.set(kind, [row]);
-  else ofKind.push(row);
+  const ofKind = current.lines.get(kind) ?? [];
+  ofKind.push(row);
+  current.lines.set(kind, ofKind);
   current.count += 1;
   return { collected: current };
 }

@@ -38,9 +38,7 @@ export interface Administration {
   close(): Promise<void>;
 }
 
-/**
- * Rejects with a user-facing message if the data directory cannot be used, and with `NoDatabase` if an existing database is needed.
- */
+/** Rejects with a user-facing message if the store cannot be opened, and with `NoDatabase` if a needed one does not exist. */
 export async function openAdministration(
   settings: AdministrationSettings,
   need: DatabaseNeed = "made when absent",
@@ -54,16 +52,16 @@ export async function openAdministration(
   return {
     store,
     settings,
-    keys: (apps) => new KeyAdministration({ store: store.keys, clock, apps }),
+    keys: (apps) => new KeyAdministration({ store: store.keys, clock, apps: () => apps }),
     rotateMaster: (discardUnreadable) =>
-      rotateMaster(
-        { ...settings, isShared: (settings.databaseUrl ?? null) !== null },
-        store.secrets,
-        discardUnreadable,
-      ),
+      rotateMaster({ ...settings, isShared: databaseUrl !== null }, store.secrets, discardUnreadable),
     withTables: async (access, work) => {
       const { withTables } = await import("../moving/database-address.ts");
-      return await withTables(addressOf(settings), { access, at: clock.now() }, work);
+      const address: DatabaseAddress =
+        databaseUrl === null
+          ? { kind: "sqlite", directory: dataDirectory }
+          : { kind: "postgres", url: databaseUrl };
+      return await withTables(address, { access, at: clock.now() }, work);
     },
     close: () => store.close(),
   };
@@ -74,22 +72,12 @@ async function openStore(
   clock: Clock,
 ): Promise<Store> {
   if (databaseUrl === null) {
-    return await openSqliteStore({
-      directory: dataDirectory,
-      role: "administration",
-      clock,
-      onFatal: () => {},
-    });
+    const onFatal = (): void => {};
+    return await openSqliteStore({ directory: dataDirectory, role: "administration", clock, onFatal });
   }
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
     import("../store/postgres/open.ts"),
     import("../store/postgres/server-check.ts"),
   ]);
   return await refusingToStart(() => openPostgresStore({ url: databaseUrl, connections: 2 }));
-}
-
-function addressOf({ dataDirectory, databaseUrl = null }: AdministrationSettings): DatabaseAddress {
-  return databaseUrl === null
-    ? { kind: "sqlite", directory: dataDirectory }
-    : { kind: "postgres", url: databaseUrl };
 }

@@ -1,5 +1,5 @@
-// Checks OpenAPI documents in files, and own tools, before the service starts. Stands in wiring because config and tools may not import each
-// other. Loads the readers only if they are needed.
+// Checks OpenAPI document files and own tools before the service starts. In wiring, because config and tools may not
+// import each other. Loads the readers only if they are needed.
 
 import type { Inspected, Inspections } from "../config/apps.ts";
 import type { OpenApiSettings } from "../core/app-settings.ts";
@@ -7,8 +7,7 @@ import type { OpenApiDocument } from "../tools/openapi/document.ts";
 
 export const inspections: Inspections = {
   async document(service) {
-    const [{ readDocumentFile }, { baseUrl }, { writtenOperations }] = await Promise.all([
-      import("../tools/openapi/document.ts"),
+    const [{ baseUrl, readDocumentFile }, { writtenOperations }] = await Promise.all([
       import("../tools/openapi/document.ts"),
       import("../tools/openapi/operation.ts"),
     ]);
@@ -33,11 +32,8 @@ export const inspections: Inspections = {
   async ownTool(name, { description, inputSchema, execute }) {
     const [sdk, { readOwnTool }] = await Promise.all([import("ai"), import("../tools/own/own-tool.ts")]);
     try {
-      await readOwnTool(
-        name,
-        { ...(description !== undefined && { description }), inputSchema, execute },
-        sdk,
-      );
+      const tool = { ...(description !== undefined && { description }), inputSchema, execute };
+      await readOwnTool(name, tool, sdk);
       return null;
     } catch (error) {
       return `cannot be used. ${reasonOf(error)}`;
@@ -58,7 +54,7 @@ function unknownOperations(
   }));
 }
 
-/** Returns what cannot be offered of existing operations: problems for configured ones, warnings for the others. */
+/** Reports existing operations that cannot be offered: problems for configured ones, warnings for the others. */
 async function inspectTools(
   document: OpenApiDocument,
   service: OpenApiSettings,

@@ -3,33 +3,27 @@
 import type { Config } from "../config/config.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { buildServer, localAddress } from "./server.ts";
-import { explainStartFailure } from "./start-failure.ts";
+import { explainStartFailure } from "./start-messages.ts";
 import { isServed } from "../store/sqlite/inspection.ts";
 import { readAddress } from "../store/sqlite/served-address.ts";
 
 export interface LocalService {
   readonly url: string;
-  /** True if it runs in this process, and ends with `stop`. */
+  /** True if it runs in this process. */
   readonly isInProcess: boolean;
-  /** Stops a service in this process, whose unfinished turns go on at the next start; otherwise does nothing. */
+  /** Stops a service in this process, whose unfinished turns resume at the next start. Otherwise does nothing. */
   stop(): Promise<void>;
 }
 
-export interface InProcessOptions {
-  /** Called when the service in this process cannot continue; it answers nothing more. */
-  readonly onFatal: (error: Error) => void;
-  readonly processId: number;
-}
-
-/** Time-out of the liveness probe in milliseconds. */
+/** Timeout of the liveness probe in milliseconds. */
 const ANSWER_MS = 3_000;
 /** Grace period of a service in this process in milliseconds. */
 const GRACE_MS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Returns the URL of the running server of this configuration, or `null` if none runs. With SQLite, that is the server that uses the data
- * directory, at the address it noted there; with PostgreSQL, any Colloquy at the configured address. Rejects with a user-facing message if a
+ * Returns the URL of the running server of this configuration, or `null` if none runs. With SQLite, that is the server that
+ * uses the data directory; with PostgreSQL, any Colloquy at the configured address. Rejects with a user-facing message if a
  * server uses the data directory and does not answer, because changes beside it would bypass its memory.
  */
 export async function findRunning({ server, databaseUrl }: Config): Promise<string | null> {
@@ -48,8 +42,11 @@ export async function findRunning({ server, databaseUrl }: Config): Promise<stri
   );
 }
 
-/** Returns the running server, or starts one in this process on a free loopback port, without a log. */
-export async function openLocalService(config: Config, options: InProcessOptions): Promise<LocalService> {
+/**
+ * Returns the running server, or starts one in this process on a free loopback port, without a log. If its store can no longer
+ * be trusted, it ends the process with an uncaught error. `processId` is shown to a second server on the same data directory.
+ */
+export async function openLocalService(config: Config, processId: number): Promise<LocalService> {
   const running = await findRunning(config);
   if (running !== null) return { url: running, isInProcess: false, stop: () => Promise.resolve() };
   const inside: Config = {
@@ -57,7 +54,10 @@ export async function openLocalService(config: Config, options: InProcessOptions
     server: { ...config.server, host: "127.0.0.1", loopback: true, trustedProxies: [], port: 0 },
   };
   try {
-    const server = await buildServer(inside, { logger: SILENT, isHidden: true, ...options });
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    const server = await buildServer(inside, { logger: SILENT, isHidden: true, onFatal, processId });
     const { url } = await server.listen();
     return { url, isInProcess: true, stop: () => server.stop({ graceMs: GRACE_MS }) };
   } catch (error) {

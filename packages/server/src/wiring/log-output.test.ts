@@ -13,7 +13,7 @@ describe.skipIf(!existsSync("/dev/full"))("lines for a disk that is full", () =>
     const output = new LogOutput({ destination, describeLoss });
     for (let i = 0; i < 10; i++) output.write(`${i}\n`);
     await output.drained();
-    expect(output.leftOut).toBe(10);
+    expect(output.dropped).toBe(10);
     output.write("last\n");
     expect(output.flush(1_000)).toBe(true);
     closeSync(destination);
@@ -70,19 +70,19 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     const lines = Array.from({ length: 5000 }, (_, i) => `${i} ${"é".repeat(50)}\n`);
     for (const line of lines) output.write(line);
     expect(await takeAll()).toBe(lines.join(""));
-    expect(output.leftOut).toBe(0);
+    expect(output.dropped).toBe(0);
     closeSync(reading);
   });
 
   it("that pauses for long uses bounded memory, and gets the number of missing lines", async () => {
     const line = `${"x".repeat(1024 * 1024 - 1)}\n`;
     for (let i = 0; i < 40; i++) output.write(line);
-    expect(output.leftOut).toBeGreaterThan(20);
+    expect(output.dropped).toBeGreaterThan(20);
     const text = await takeAll();
     output.write("and on\n");
     const more = await takeAll();
-    expect((text + more).split(line).length - 1).toBe(40 - output.leftOut);
-    expect((text + more).split(line).join("")).toBe(`${output.leftOut} left out\nand on\n`);
+    expect((text + more).split(line).length - 1).toBe(40 - output.dropped);
+    expect((text + more).split(line).join("")).toBe(`${output.dropped} left out\nand on\n`);
     closeSync(reading);
   });
 
@@ -103,10 +103,10 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     output.write("c\n");
     closeSync(reading);
     await output.drained();
-    expect(output.leftOut).toBe(2);
+    expect(output.dropped).toBe(2);
     output.write("d\n");
     await output.drained();
-    expect(output.leftOut).toBe(3);
+    expect(output.dropped).toBe(3);
     reading = openSync(join(directory, "pipe"), constants.O_RDONLY | constants.O_NONBLOCK);
     output.write("e\n");
     expect(await takeAll()).toMatch(/^a*\n3 left out\ne\n$/);

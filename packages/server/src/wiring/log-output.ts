@@ -1,5 +1,5 @@
-// Writes the lines of the log. A full disk, or a reader that stopped or is gone, must not delay or end the service: lines that cannot be
-// written are dropped and counted, and the next written line is preceded by a notice with their number.
+// Writes the lines of the log. A full disk, or a reader that stopped or is gone, must not delay or end the service: lines
+// that cannot be written are dropped and counted, and the next written line is preceded by a notice with their number.
 
 import { write, writeSync } from "node:fs";
 
@@ -25,12 +25,12 @@ export interface LogOutputOptions {
 interface Batch {
   /** The bytes that are not written yet. */
   bytes: Buffer;
-  /** True if they begin in the middle of a line. */
-  begun: boolean;
-  /** Number of dropped lines in its notice; 0 without a notice. */
-  readonly told: number;
+  /** True if the bytes begin in the middle of a line. */
+  isMidLine: boolean;
+  /** Number of dropped lines that its notice reports; 0 without a notice. */
+  readonly reported: number;
   /** Number of bytes after the notice. */
-  readonly behindNotice: number;
+  readonly bytesAfterNotice: number;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -41,14 +41,14 @@ export class LogOutput {
   readonly #lines: string[] = [];
   #waitingBytes = 0;
   #batch: Batch | null = null;
-  /** Monotonic start time of the write in the system; `null` if there is none. */
-  #givenAt: number | null = null;
+  /** Monotonic start time of the system call in progress; `null` if there is none. */
+  #writingSince: number | null = null;
   /** The rest of a partly written line, which must come first. */
   #rest: Buffer = NOTHING;
   #retry: NodeJS.Timeout | null = null;
-  #leftOut = 0;
+  #dropped = 0;
   /** Lines dropped since the last notice. */
-  #untold = 0;
+  #unreported = 0;
   readonly #whenDrained: (() => void)[] = [];
 
   constructor(options: LogOutputOptions) {
@@ -56,8 +56,8 @@ export class LogOutput {
   }
 
   /** Lines dropped since the start of the process. */
-  get leftOut(): number {
-    return this.#leftOut;
+  get dropped(): number {
+    return this.#dropped;
   }
 
   /** Writes a whole line with its line break. */
@@ -79,14 +79,14 @@ export class LogOutput {
   }
 
   /**
-   * Writes the queued lines synchronously before the process ends, for up to `ms` milliseconds. Does not wait for a write in progress;
-   * returns false if that may never return, because it would block the exit.
+   * Writes the queued lines synchronously before the process ends, for up to `ms` milliseconds. Does not wait for a write
+   * in progress. Returns false if that may never return, because it would block the exit.
    */
   flush(ms: number): boolean {
-    if (this.#givenAt !== null && performance.now() - this.#givenAt > STUCK_MS) return false;
+    if (this.#writingSince !== null && performance.now() - this.#writingSince > STUCK_MS) return false;
     const until = performance.now() + ms;
     if (this.#retry !== null) clearTimeout(this.#retry);
-    const busy = this.#givenAt === null ? this.#batch : null;
+    const busy = this.#writingSince === null ? this.#batch : null;
     const next = this.#lines.length > 0 ? this.#nextBatch(Number.POSITIVE_INFINITY) : null;
     let bytes = Buffer.concat([busy?.bytes ?? NOTHING, next?.bytes ?? this.#rest]);
     while (bytes.length > 0 && performance.now() < until) {
@@ -103,7 +103,7 @@ export class LogOutput {
   #writeNext(): void {
     if (this.#lines.length > 0) {
       this.#batch = this.#nextBatch(BATCH_BYTES);
-      this.#give(this.#batch);
+      this.#startWrite(this.#batch);
       return;
     }
     this.#batch = null;
@@ -121,53 +121,48 @@ export class LogOutput {
     }
     const text = Buffer.from(this.#lines.splice(0, count).join(""));
     const rest = this.#rest;
-    const told = this.#untold;
-    const notice = Buffer.from(told === 0 ? "" : this.#options.describeLoss(told));
+    const reported = this.#unreported;
+    const notice = Buffer.from(reported === 0 ? "" : this.#options.describeLoss(reported));
     this.#waitingBytes -= text.length;
     this.#rest = NOTHING;
     const bytes = Buffer.concat([rest, notice, text]);
-    return { bytes, begun: rest.length > 0, told, behindNotice: text.length };
+    return { bytes, isMidLine: rest.length > 0, reported, bytesAfterNotice: text.length };
   }
 
-  #give(batch: Batch): void {
-    this.#givenAt = performance.now();
+  #startWrite(batch: Batch): void {
+    this.#writingSince = performance.now();
     write(this.#options.destination, batch.bytes, (error, written) => {
-      this.#givenAt = null;
-      if (error === null) this.#took(batch, written);
-      else if (isBusy(error)) this.#retry = setTimeout(() => this.#giveAgain(batch), BUSY_MS);
-      else this.#leaveOut(batch);
+      this.#writingSince = null;
+      if (error === null) this.#onWritten(batch, written);
+      else if (isBusy(error)) this.#retry = setTimeout(() => this.#startWrite(batch), BUSY_MS);
+      else this.#drop(batch);
     });
   }
 
-  #giveAgain(batch: Batch): void {
-    this.#retry = null;
-    this.#give(batch);
-  }
-
-  #took(batch: Batch, written: number): void {
-    if (written > 0) batch.begun = batch.bytes[written - 1] !== LINE_END;
+  #onWritten(batch: Batch, written: number): void {
+    if (written > 0) batch.isMidLine = batch.bytes[written - 1] !== LINE_END;
     batch.bytes = batch.bytes.subarray(written);
     if (batch.bytes.length > 0) {
-      this.#give(batch);
+      this.#startWrite(batch);
       return;
     }
-    this.#untold -= batch.told;
+    this.#unreported -= batch.reported;
     this.#writeNext();
   }
 
-  #leaveOut(batch: Batch): void {
-    const end = batch.begun ? batch.bytes.indexOf(LINE_END) + 1 : 0;
+  #drop(batch: Batch): void {
+    const end = batch.isMidLine ? batch.bytes.indexOf(LINE_END) + 1 : 0;
     this.#rest = batch.bytes.subarray(0, end);
     const lost = batch.bytes.subarray(end);
-    const isTold = lost.length <= batch.behindNotice;
-    if (isTold) this.#untold -= batch.told;
-    this.#countLoss(countLines(lost) - (isTold || batch.told === 0 ? 0 : 1));
+    const isReported = lost.length <= batch.bytesAfterNotice;
+    if (isReported) this.#unreported -= batch.reported;
+    this.#countLoss(countLines(lost) - (isReported || batch.reported === 0 ? 0 : 1));
     this.#writeNext();
   }
 
   #countLoss(lines: number): void {
-    this.#leftOut += lines;
-    this.#untold += lines;
+    this.#dropped += lines;
+    this.#unreported += lines;
   }
 }
 

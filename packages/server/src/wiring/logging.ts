@@ -1,6 +1,6 @@
-// The log: JSON lines, or readable ones for a terminal. Writes are asynchronous, so that a slow reader never delays a request; queued lines
-// are written when the process exits. As a second line of defense, message text, keys and whole session ids are removed from the fields of
-// each line.
+// The log: JSON lines, or readable ones for a terminal. Writes are asynchronous, so that a slow reader never delays a
+// request; queued lines are written when the process exits. As a second line of defense, message text, keys and whole
+// session ids are removed from the fields of each line.
 
 import { pino, type Logger as PinoLogger } from "pino";
 import type { LogLevel } from "../config/config.ts";
@@ -10,10 +10,7 @@ export interface Log {
   readonly logger: PinoLogger;
   /** Returns the number of lines that could not be written since the start of the process. */
   readonly linesLeftOut: () => number;
-  /**
-   * Writes queued lines synchronously before the process ends, for up to half a second. Returns false if a write hangs in the system, which
-   * would block the exit.
-   */
+  /** Writes queued lines before the process ends, for up to `FLUSH_MS`. Returns false if a write hangs, which would block the exit. */
   flush(): boolean;
   /** Resolves when every line is written or dropped. */
   drained(): Promise<void>;
@@ -56,7 +53,7 @@ export function createLog({ level, destination, readable }: LogOptions): Log {
   const output = new LogOutput({ destination, describeLoss });
   return {
     logger: createLogger(level, (line) => output.write(lineOf(line))),
-    linesLeftOut: () => output.leftOut,
+    linesLeftOut: () => output.dropped,
     flush: () => output.flush(FLUSH_MS),
     drained: () => output.drained(),
   };
@@ -74,14 +71,10 @@ function createLogger(level: LogLevel, write: (line: string) => void): PinoLogge
   return pino(options, { write });
 }
 
-/** Shortens a session id: enough to find its lines, too little to open it. */
-function shortSession(id: string): string {
-  return id.slice(0, 8);
-}
-
 function censorField(value: unknown, path: readonly string[]): string {
   const isSession = SESSION_KEYS.includes(path.at(-1) ?? "");
-  return isSession && typeof value === "string" ? shortSession(value) : "[redacted]";
+  // Eight characters find the lines of a session, but do not open it.
+  return isSession && typeof value === "string" ? value.slice(0, 8) : "[redacted]";
 }
 
 interface DescribedError {
@@ -92,9 +85,7 @@ interface DescribedError {
   readonly cause?: DescribedError;
 }
 
-/**
- * Describes an error by known fields only, because SDK errors carry whole requests and responses. Redacts quoted session ids and keys.
- */
+/** Describes an error by known fields only, because SDK errors carry whole requests. Redacts quoted session ids and keys. */
 function describeError(error: unknown, depth = 0): DescribedError {
   if (!(error instanceof Error)) return { type: typeof error, message: cut(String(error)) };
   const { code, cause } = error as { code?: unknown; cause?: unknown };

@@ -1,4 +1,5 @@
-// Finds the master key that seals the secrets of Apps (contract section 4): in the environment, else in a file of the data directory.
+// Finds the master key that seals the secrets of Apps (contract section 4): in the environment, or in a file of the data
+// directory.
 
 import { join } from "node:path";
 import { createKeyFile, type KeyFile } from "../apps/secrets/key-file.ts";
@@ -13,7 +14,7 @@ import type { SecretStore } from "../core/ports/driven/secret-store.ts";
 import { lockFile } from "../store/sqlite/lock.ts";
 
 export interface MasterKeySettings {
-  /** True if other nodes share the secrets, which a key file of this machine would not open there. `false` by default. */
+  /** True if other nodes share the secrets: they could not read a key file of this machine. Defaults to false. */
   readonly isShared?: boolean;
   /** Absolute path. */
   readonly dataDirectory: string;

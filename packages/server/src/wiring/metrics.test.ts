@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
-import { createTurnMetrics, registerGauges } from "./metrics.ts";
+import { createTurnMetrics, registerGauges } from "./operations.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 let service: TestService;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { Unavailable } from "../core/errors.ts";
-import { createReadiness } from "./readiness.ts";
+import { createReadiness } from "./operations.ts";
 
 /** Readiness with a store that counts its probes. */
 function givenReadiness(isAlone = true) {

@@ -3,22 +3,24 @@
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
+import manifest from "../../package.json" with { type: "json" };
+import { createAdministration } from "../admin/administration.ts";
+import { KeyAdministration } from "../apps/keys/key-administration.ts";
 import { createSecretService } from "../apps/secrets/vault.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
+import type { Readiness } from "../core/ports/driving/services.ts";
 import { buildHttp } from "../http/app.ts";
 import type { HttpApp } from "../http/routes/route-parts.ts";
 import { OpenConnections } from "../http/connections.ts";
 import { forgetAddress, noteAddress } from "../store/sqlite/served-address.ts";
-import { buildAdmin } from "./admin-parts.ts";
 import { createSystemClock } from "./clock.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
-import { createBusMetrics, createLogMetrics } from "./metrics.ts";
-import { createReadiness } from "./readiness.ts";
+import { createBusMetrics, createLogMetrics, createReadiness } from "./operations.ts";
 import { buildService, type Service } from "./service.ts";
-import { aloneWith, openStorage } from "./storage.ts";
+import { aloneWith, openStorage, type Storage } from "./storage.ts";
 
 export interface ServerOverrides {
   readonly logger: Logger;
@@ -44,10 +46,7 @@ export interface ColloquyServer {
   stop(options: { readonly graceMs: number }): Promise<void>;
   /** Runs the periodic cleanup now. */
   cleanUp(): Promise<void>;
-  /**
-   * Replaces Apps, models, tools and providers without interrupting sessions, streams or turns. Returns warnings about changes that need a
-   * restart.
-   */
+  /** Replaces Apps, models, tools and providers without interrupting turns. Returns warnings about changes that need a restart. */
   reload(config: Config): readonly string[];
 }
 
@@ -69,15 +68,8 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       : aloneWith(overrides.store);
   const { store, rateCounters } = storage;
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
-  const service = buildService({
-    config,
-    clock,
-    logger,
-    ...storage,
-    register,
-    extraModels: overrides.models ?? {},
-    vault,
-  });
+  const extraModels = overrides.models ?? {};
+  const service = buildService({ config, clock, logger, ...storage, register, extraModels, vault });
   const { conversations, threads, models, actions, feed: updates, keys, apps } = service;
   const secrets = createSecretService(apps, vault);
   const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
@@ -92,12 +84,17 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     consoleDirectory: CONSOLE_DIRECTORY,
   });
   const connections = new OpenConnections(http.server, clock);
-  const place = servedPlace(config, overrides);
+  const { host, port, dataDirectory } = config.server;
+  /** Commands on the same machine find the server by the address beside its data. */
+  const isNoted = config.databaseUrl === null && overrides.store === undefined && overrides.isHidden !== true;
   return {
     async listen() {
       await vault.check();
-      // First the port: a start that fails on it must not claim turns, which would count as one of their attempts.
-      const url = await place.listen(http);
+      // Listen first: a start that fails on the port must not claim turns, which would count as one of their attempts.
+      const url = await http.listen({ host, port });
+      const taken = http.server.address();
+      const given = typeof taken === "object" && taken !== null ? taken.port : port;
+      if (isNoted) noteAddress(dataDirectory, localAddress({ host, port: given }));
       service.leases.start();
       service.actionExpiry.start();
       await service.dispatcher.start();
@@ -106,8 +103,8 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     async stop({ graceMs }) {
       readiness.stop();
       await stopService(service, graceMs);
-      place.forget();
-      await closeWithin(CLOSING_MS, http, connections, clock);
+      if (isNoted) forgetAddress(dataDirectory);
+      await closeHttp(http, connections, clock);
       connections.stop();
       await rateCounters?.close();
       await store.close();
@@ -117,22 +114,37 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   };
 }
 
-/** Notes the address beside the data, for commands on the same machine, while the server owns the port. */
-function servedPlace({ server, databaseUrl }: Config, { store, isHidden = false }: ServerOverrides) {
-  const isNoted = databaseUrl === null && store === undefined && !isHidden;
-  const { host, port, dataDirectory } = server;
-  return {
-    async listen(http: HttpApp): Promise<string> {
-      const url = await http.listen({ host, port });
-      const taken = http.server.address();
-      const given = typeof taken === "object" && taken !== null ? taken.port : port;
-      if (isNoted) noteAddress(dataDirectory, localAddress({ host, port: given }));
-      return url;
-    },
-    forget(): void {
-      if (isNoted) forgetAddress(dataDirectory);
-    },
-  };
+interface AdminFoundations {
+  readonly config: Config;
+  readonly storage: Pick<Storage, "store" | "busServer">;
+  readonly service: Pick<Service, "owner" | "gauges" | "conversations" | "threads" | "apps" | "tools">;
+  readonly readiness: Readiness;
+  readonly clock: Clock;
+}
+
+/** Builds the administration of a running service; `null` without an admin key. */
+export function buildAdmin({ config, storage, service: parts, readiness, clock }: AdminFoundations) {
+  const { adminKey: key, databaseUrl, limits } = config;
+  if (key === null) return null;
+  const { store, busServer: bus } = storage;
+  const { owner, gauges, conversations, threads, apps, tools } = parts;
+  const service = createAdministration({
+    version: manifest.version,
+    node: owner,
+    store,
+    storeKind: databaseUrl === null ? "sqlite" : "postgresql",
+    bus,
+    readiness,
+    gauges,
+    clock,
+    limits,
+    conversations,
+    threads,
+    catalog: apps,
+    tools,
+    keys: new KeyAdministration({ store: store.keys, clock, apps: () => apps.names() }),
+  });
+  return { key, service };
 }
 
 /** Returns the URL of a server for clients on the same machine. */
@@ -156,16 +168,9 @@ async function stopService(service: Service, graceMs: number): Promise<void> {
   await service.hub.close();
 }
 
-/**
- * Closes the server when responses in progress are sent. Clients that send half a request, or read nothing, cannot delay the exit.
- */
-async function closeWithin(
-  ms: number,
-  http: HttpApp,
-  connections: OpenConnections,
-  clock: Clock,
-): Promise<void> {
-  const timer = clock.after(ms, () => http.server.closeAllConnections());
+/** Closes the server when responses in progress are sent, but does not wait for clients that stall. */
+async function closeHttp(http: HttpApp, connections: OpenConnections, clock: Clock): Promise<void> {
+  const timer = clock.after(CLOSING_MS, () => http.server.closeAllConnections());
   try {
     connections.closeWhenIdle();
     await http.close();

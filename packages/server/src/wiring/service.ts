@@ -1,5 +1,5 @@
-// The parts of a running service, constructed in the order of their dependencies; server.ts gives them their foundations, and starts and
-// stops them.
+// The parts of a running service, constructed in the order of their dependencies. server.ts provides the foundations, and
+// starts and stops the parts.
 
 import { randomUUID } from "node:crypto";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
@@ -8,18 +8,17 @@ import { createApps } from "../apps/app-catalog.ts";
 import { CheckedKeys } from "../apps/keys/checked-keys.ts";
 import { ProcessEventHub } from "../bus/event-hub.ts";
 import { Feed } from "../bus/feed.ts";
-import type { Config } from "../config/config.ts";
-import { restartWarnings } from "../config/restart.ts";
+import { type Config, restartWarnings } from "../config/config.ts";
 import { isPublic } from "../core/loopback.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Bus } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { ProcessGauges } from "../core/ports/driven/admin-store.ts";
 import type { SecretVault } from "../core/ports/driven/secret-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import type { AppKeys } from "../core/ports/driving/key-service.ts";
+import type { Tool } from "../core/ports/driven/tool.ts";
+import { createModelCatalog, type ModelCatalogOptions } from "../models/catalog.ts";
 import { ActionExpiry, Actions } from "../sessions/actions.ts";
 import { Cleanup } from "../sessions/cleanup.ts";
 import { Conversations } from "../sessions/conversations.ts";
@@ -30,7 +29,14 @@ import { SessionRegistry } from "../sessions/session-registry.ts";
 import { Threads } from "../sessions/threads.ts";
 import { Titles } from "../sessions/titles.ts";
 import { openJournal } from "../sessions/turn-journal.ts";
-import type { AppTools } from "../tools/toolset.ts";
+import { builtInTools } from "../tools/built-in/built-in-tools.ts";
+import { planMcpServer } from "../tools/mcp/mcp-source.ts";
+import { planOpenApi } from "../tools/openapi/openapi-source.ts";
+import { createOutbound } from "../tools/outbound/outbound.ts";
+import { planOwnTools } from "../tools/own/own-tool.ts";
+import { fixedSource } from "../tools/tool-source.ts";
+import { AppTools, type AppToolsOptions } from "../tools/toolset.ts";
+import { createWalletTools } from "../tools/wallet/wallet-tools.ts";
 import { Dispatcher } from "../turns/dispatcher.ts";
 import type { TurnJournals } from "../turns/journal.ts";
 import { Leases } from "../turns/leases.ts";
@@ -38,8 +44,7 @@ import { ModelCaller } from "../turns/model-step.ts";
 import { RunningTurns, type SlotLimits } from "../turns/running-turns.ts";
 import { TurnRunner, type TurnRunnerOptions } from "../turns/run.ts";
 import { generateTitle } from "../turns/utility-model.ts";
-import { createModels, createTools, providersOf } from "./assistant.ts";
-import { createTurnMetrics, registerGauges } from "./metrics.ts";
+import { createTurnMetrics, registerGauges } from "./operations.ts";
 
 export interface Foundations {
   readonly config: Config;
@@ -54,39 +59,16 @@ export interface Foundations {
   /** Models by rig, beside the configured ones. */
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
   /** Absent if no secrets are stored. */
-  readonly vault?: SecretVault;
+  readonly vault?: SecretVault | null;
 }
 
-export interface Service {
-  readonly conversations: Conversations;
-  readonly threads: Threads;
-  readonly models: ModelChoices;
-  readonly actions: Actions;
-  readonly apps: AppCatalog;
-  readonly keys: AppKeys;
-  readonly feed: Feed;
-  readonly hub: EventHub;
-  readonly registry: SessionRegistry;
-  readonly dispatcher: Dispatcher;
-  readonly leases: Leases;
-  readonly titles: Titles;
-  readonly cleanup: Cleanup;
-  readonly actionExpiry: ActionExpiry;
-  readonly tools: AppTools;
-  readonly gauges: ProcessGauges;
-  /** Identifies this process as the owner of turns. */
-  readonly owner: string;
-  /**
-   * Replaces Apps, models and tools as a whole; running turns keep what they have. Returns warnings about changes that need a restart.
-   */
-  reload(config: Config): readonly string[];
-}
+export type Service = ReturnType<typeof buildService>;
 
-export function buildService(base: Foundations): Service {
-  const { config, clock, logger, store, register } = base;
+export function buildService(base: Foundations) {
+  const { config, clock, logger, store, register, extraModels } = base;
   const apps = createApps(config.apps);
-  const models = createModels(config, clock, base.extraModels);
-  const tools = createTools(config, { clock, logger, vault: base.vault ?? null });
+  const models = createModelCatalog({ providers: providersOf(config), clock, extraModels });
+  const tools = createTools(base);
   const caller = new ModelCaller();
   const memory = buildMemory(base, apps);
   const { versions, hub, running, cache, registry } = memory;
@@ -119,19 +101,23 @@ export function buildService(base: Foundations): Service {
     openStreams: () => feed.openStreams,
   };
   registerGauges(register, gauges);
-  const useCases = { conversations, threads, models: new ModelChoices(store, registry, apps), feed };
   const workers = { hub, registry, dispatcher, leases, titles, cleanup, tools };
   return {
-    ...useCases,
     ...workers,
+    conversations,
+    threads,
+    models: new ModelChoices(store, registry, apps),
     actions: new Actions(asking),
     actionExpiry: new ActionExpiry({ ...asking, clock, logger }),
     apps,
     keys: new CheckedKeys({ store: store.keys, clock, apps }),
+    feed,
     gauges,
+    /** Identifies this process as the owner of turns. */
     owner,
-    reload(next) {
-      // First what may throw: then nothing is replaced.
+    /** Replaces Apps, models and tools; running turns keep theirs. Returns warnings about changes that need a restart. */
+    reload(next: Config): readonly string[] {
+      // This may throw, so it comes first: then nothing is replaced.
       tools.replace(next.apps);
       apps.replace(next.apps);
       models.replace(providersOf(next));
@@ -153,7 +139,7 @@ function buildMemory({ config, clock, logger, store, bus, isAlone }: Foundations
   return { versions, hub, running, cache, registry };
 }
 
-/** What runs turns, and decides which ones run here. */
+/** The runner of turns, and the dispatcher and leases that decide which turns run here. */
 function buildTurns(
   { config: { limits }, clock, logger, store, isAlone, register }: Foundations,
   { hub, running, registry }: ReturnType<typeof buildMemory>,
@@ -196,4 +182,42 @@ function slotLimitsOf({ limits, providers }: Config): SlotLimits {
     maxRunningTurns === undefined ? [] : [[name, maxRunningTurns] as const],
   );
   return { total: limits.maxRunning, byProvider: Object.fromEntries(byProvider) };
+}
+
+/** Returns the providers of the model catalog. */
+function providersOf(config: Config): ModelCatalogOptions["providers"] {
+  const secrets = config.secrets.reveal();
+  const providers = Object.entries(config.providers).map(([name, { kind, baseURL, contextWindow }]) => {
+    const { apiKey = null, headers = {} } = secrets[name] ?? {};
+    const provider = {
+      kind,
+      headers,
+      ...(baseURL !== undefined && { baseURL }),
+      ...(apiKey !== null && { apiKey }),
+      ...(contextWindow !== undefined && { contextWindow }),
+    };
+    return [name, provider] as const;
+  });
+  return Object.fromEntries(providers);
+}
+
+/** Creates the tools of each App. For duplicate names, own tools win over built-in ones, and those over servers in their order. */
+function createTools({ config, clock, logger, vault = null }: Foundations): AppTools {
+  const builtIn: Readonly<Record<string, Tool>> = builtInTools(clock);
+  const outbound = createOutbound({ clock });
+  const plan: AppToolsOptions["plan"] = (_app, { tools }) => [
+    planOwnTools(tools.own, logger),
+    fixedSource(
+      "built-in tools",
+      tools.builtIn.flatMap((name) => builtIn[name] ?? []),
+    ),
+    ...(tools.wallet === null ? [] : [fixedSource("wallet tools", createWalletTools(tools.wallet, clock))]),
+    ...Object.entries(tools.mcp).map(([server, settings]) =>
+      planMcpServer(server, settings, { clock, logger, effects: tools.effects }),
+    ),
+    ...Object.entries(tools.openapi).map(([name, settings]) =>
+      planOpenApi(name, settings, { clock, logger, outbound }),
+    ),
+  ];
+  return new AppTools(config.apps, { clock, logger, vault, plan, onClosed: () => outbound.close() });
 }

@@ -1,5 +1,5 @@
-// Opens the store and the bus of a node: SQLite without other nodes, or a PostgreSQL database shared by any number of nodes, with the database
-// or NATS as transport of their notifications.
+// Opens the store and the bus of a node: SQLite for a single node, or a PostgreSQL database that nodes share, with the
+// database or NATS as transport of their notifications.
 
 import { randomUUID } from "node:crypto";
 import { ClusterBus, type ClusterBusOptions } from "../bus/cluster-bus.ts";

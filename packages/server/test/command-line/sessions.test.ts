@@ -59,15 +59,16 @@ describe("beside a running server", () => {
 
   it("removes deleted sessions from the terminal's own list", async () => {
     const state = join(service.directory, "state");
-    const threads = new RememberedThreads(join(state, "colloquy/threads.jsonl"));
     const name = `file:${join(service.directory, "data")}`;
+    const threads = new RememberedThreads(join(state, "colloquy/threads.jsonl"), name);
     const [kept, gone] = [await said(service, "count to 2"), await said(service, "count to 3")];
     for (const session_id of [kept, gone]) {
-      await threads.remember({ service: name, session_id, title: "T", app: "default", at: "2026-01-01" });
+      const { messages } = await service.client.session(session_id).refresh();
+      await threads.remember({ session_id, title: "T", app: "default", messages });
     }
     const deleted = await service.command(["sessions", "delete", gone], { XDG_STATE_HOME: state });
     expect(deleted.code).toBe(0);
-    expect((await threads.list(name)).map(({ session_id: id }) => id)).toEqual([kept]);
+    expect((await threads.list()).map(({ session_id: id }) => id)).toEqual([kept]);
   });
 
   it("with a wrong admin key deletes nothing, and says what is missing", async () => {

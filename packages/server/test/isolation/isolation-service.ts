@@ -184,7 +184,7 @@ type Keys = Awaited<ReturnType<typeof createKeys>>;
 
 async function createKeys(store: Store) {
   const clock = createSystemClock();
-  const administration = new KeyAdministration({ store: store.keys, clock, apps: APPS });
+  const administration = new KeyAdministration({ store: store.keys, clock, apps: () => APPS });
   const make = (...apps: readonly AppName[]) =>
     administration.create({ apps, name: null, expiresInMs: null });
   const revoked = await make(...APPS);

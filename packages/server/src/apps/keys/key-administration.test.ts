@@ -19,7 +19,7 @@ beforeEach(async () => {
     throw error;
   };
   store = await openSqliteStore({ directory: null, clock, onFatal });
-  administration = new KeyAdministration({ store: store.keys, clock, apps: APPS });
+  administration = new KeyAdministration({ store: store.keys, clock, apps: () => APPS });
   keys = new CheckedKeys({
     store: store.keys,
     clock,
@@ -65,7 +65,7 @@ describe("creating a key", () => {
   });
 
   it("rejects any App if no App needs a key", async () => {
-    const none = new KeyAdministration({ store: store.keys, clock, apps: ["default"] });
+    const none = new KeyAdministration({ store: store.keys, clock, apps: () => ["default"] });
     const creation = none.create({ apps: ["defi"], name: null, expiresInMs: null });
     await expect(creation).rejects.toMatchObject({
       detail: 'There is no App "defi". The configuration has no App that needs a key.',

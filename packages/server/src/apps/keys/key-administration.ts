@@ -11,8 +11,8 @@ import { digestSecret, formatKey, newKey } from "./key-text.ts";
 export interface KeyAdministrationOptions {
   readonly store: KeyStore;
   readonly clock: Pick<Clock, "now">;
-  /** Names of the configured Apps. */
-  readonly apps: readonly string[];
+  /** Returns the names of the configured Apps. */
+  readonly apps: () => readonly string[];
 }
 
 export class KeyAdministration implements KeyService {
@@ -73,7 +73,7 @@ export class KeyAdministration implements KeyService {
   }
 
   #assertConfigured(apps: readonly string[]): void {
-    const keyed = this.#options.apps.filter((name) => name !== DEFAULT_APP);
+    const keyed = this.#options.apps().filter((name) => name !== DEFAULT_APP);
     const wrong = apps.filter((name) => !keyed.includes(name));
     if (apps.length > 0 && wrong.length === 0) return;
     const known =

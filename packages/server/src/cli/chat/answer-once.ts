@@ -3,8 +3,8 @@
 import type { LiveSession, SessionUpdate } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
 import type { CommandParts, ExitCode } from "../command.ts";
-import { harmlessJson, harmlessLine } from "../harmless-text.ts";
-import { type ChatContext, rememberThread } from "./chat-context.ts";
+import { harmlessJson, harmlessLine } from "../terminal-text.ts";
+import type { ChatContext } from "./chat-context.ts";
 import { Screen } from "./screen.ts";
 import { Transcript } from "./transcript.ts";
 
@@ -23,32 +23,33 @@ export async function answerOnce(
     // A second signal exits without waiting for the interruption.
     if (ended !== null) return stop.abort();
     ended = code;
-    session.interrupt().then(
-      () => stop.abort(),
-      () => stop.abort(),
-    );
+    void Promise.allSettled([session.interrupt()]).then(() => stop.abort());
   };
-  const listeners = { SIGINT: onSignal(130), SIGTERM: onSignal(143), SIGHUP: onSignal(143) } as const;
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const signal of signals) host.on(signal, listeners[signal]);
+  const [onInterrupt, onEnd] = [onSignal(130), onSignal(143)];
+  const listeners = [
+    ["SIGINT", onInterrupt],
+    ["SIGTERM", onEnd],
+    ["SIGHUP", onEnd],
+  ] as const;
+  for (const [signal, listener] of listeners) host.on(signal, listener);
   try {
     const print = json ? jsonPrinter(parts) : textPrinter(parts);
     const last = await follow(session, question, context, print, stop.signal);
-    await rememberThread(context, last).catch((error: unknown) => warn(parts, error));
+    await context.threads.remember(last).catch((error: unknown) => warn(parts, error));
     return ended ?? outcomeOf(parts, last, question);
   } catch (error) {
     if (ended !== null) return ended;
     throw error;
   } finally {
-    for (const signal of signals) host.off(signal, listeners[signal]);
+    for (const [signal, listener] of listeners) host.off(signal, listener);
     session.stop();
   }
 }
 
 interface Printer {
-  begin(snapshot: Snapshot, question: string): void;
+  begin?(snapshot: Snapshot, question: string): void;
   print(update: SessionUpdate, snapshot: Snapshot): void;
-  end(): void;
+  end?(): void;
 }
 
 async function follow(
@@ -58,7 +59,8 @@ async function follow(
   printer: Printer,
   signal: AbortSignal,
 ): Promise<Snapshot> {
-  printer.begin(await session.refresh({ signal }), question);
+  const before = await session.refresh({ signal });
+  printer.begin?.(before, question);
   const updates = session.updates({ signal });
   const sent = await session.send(question, { signal, ...(publicKey !== null && { publicKey }) });
   const own = sent.messages.findLast(({ sender }) => sender === "user")?.id;
@@ -73,7 +75,7 @@ async function follow(
     const isStreaming = session.getConnection().state === "live";
     if (hasArrived && isLast(update, snapshot, isStreaming)) break;
   }
-  printer.end();
+  printer.end?.();
   return session.getSnapshot() ?? sent;
 }
 
@@ -118,11 +120,7 @@ function textPrinter({ host }: CommandParts): Printer {
 }
 
 function jsonPrinter({ output }: CommandParts): Printer {
-  return {
-    begin() {},
-    print: (update) => output.write(`${harmlessJson(update)}\n`),
-    end() {},
-  };
+  return { print: (update) => output.write(`${harmlessJson(update)}\n`) };
 }
 
 function outcomeOf({ errors }: CommandParts, snapshot: Snapshot, question: string): ExitCode {

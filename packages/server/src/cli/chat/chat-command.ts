@@ -7,15 +7,16 @@ import { type ClientOptions, createClient } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import type { Command } from "commander";
 import { parsePublicKey } from "../../core/user-state.ts";
+import type { LocalService } from "../../wiring/local-service.ts";
 import {
+  baseUrl,
   CommandFailure,
   type CommandParts,
   configuration,
+  describeConnectionError,
   type ExitCode,
   readKey,
-  type LocalService,
 } from "../command.ts";
-import { baseUrl, describeConnectionError } from "../service-url.ts";
 import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
 import { answerOnce } from "./answer-once.ts";
 import { Conversation } from "./conversation.ts";
@@ -71,10 +72,8 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
     throw new CommandFailure('Colloquy: --json needs a question: colloquy chat --json "…".', 2);
   }
   if (question === null && !(stdin.isTTY && stdout.isTTY)) {
-    throw new CommandFailure(
-      'Colloquy: This is not a terminal. Ask a single question: colloquy chat "…".',
-      2,
-    );
+    const message = 'Colloquy: This is not a terminal. Ask a single question: colloquy chat "…".';
+    throw new CommandFailure(message, 2);
   }
   const { service, name } = await openService(parts, options.url);
   try {
@@ -84,7 +83,7 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
     const context: ChatContext = {
       client,
       serviceName: name,
-      threads: new RememberedThreads(threadsFile(parts.environment, homedir())),
+      threads: new RememberedThreads(threadsFile(parts.environment, homedir()), name),
       publicKey: checked.publicKey,
     };
     const session = await chosenSession(context, checked.sessionId, options.model ?? null);
@@ -141,10 +140,7 @@ async function openService(
     return { service, name: address };
   }
   const [config, { openLocalService }] = await Promise.all([configuration(parts), parts.localServices()]);
-  const onFatal = (error: Error): never => {
-    throw error;
-  };
-  const service = await openLocalService(config, { onFatal, processId: parts.host.pid });
+  const service = await openLocalService(config, parts.host.pid);
   return { service, name: localServiceName(config) };
 }
 

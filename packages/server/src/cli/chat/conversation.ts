@@ -3,8 +3,8 @@
 import { ColloquyError, type LiveSession } from "@colloquy/client";
 import type { PendingAction } from "@colloquy/protocol";
 import { CommandFailure, type CommandParts, type ExitCode } from "../command.ts";
-import { harmlessLine, harmlessText } from "../harmless-text.ts";
-import { type ChatContext, rememberThread } from "./chat-context.ts";
+import { harmlessLine, harmlessText } from "../terminal-text.ts";
+import type { ChatContext } from "./chat-context.ts";
 import { describeAction, readDecision } from "./decisions.ts";
 import { FollowedSession } from "./followed-session.ts";
 import { Interruption } from "./interruption.ts";
@@ -104,10 +104,8 @@ export class Conversation {
   async #greet(): Promise<void> {
     if (!(await this.#begin())) return;
     const where = this.#isInProcess ? "private service" : this.context.serviceName;
-    this.say(
-      "quiet",
-      `${this.session.getSnapshot()?.model ?? ""}, ${where}. Type /help for a list of commands.`,
-    );
+    const model = this.session.getSnapshot()?.model ?? "";
+    this.say("quiet", `${model}, ${where}. Type /help for a list of commands.`);
   }
 
   /** Opens the session. On failure, reports the reason, leaves and returns false. */
@@ -180,14 +178,9 @@ export class Conversation {
     isOver: () => boolean,
   ) {
     const withdrawal = new AbortController();
+    const isObsolete = (): boolean => this.#ended !== null || isOver() || this.#followed.failure !== null;
     const watch = async (): Promise<void> => {
-      while (
-        !withdrawal.signal.aborted &&
-        this.#ended === null &&
-        !isOver() &&
-        this.#followed.failure === null
-      )
-        await this.#followed.changed();
+      while (!withdrawal.signal.aborted && !isObsolete()) await this.#followed.changed();
       withdrawal.abort();
     };
     void watch();
@@ -235,7 +228,7 @@ export class Conversation {
     const snapshot = this.session.getSnapshot();
     if (snapshot === null || this.#remembered === `${snapshot.session_id} ${snapshot.title}`) return;
     this.#remembered = `${snapshot.session_id} ${snapshot.title}`;
-    await rememberThread(this.context, snapshot).catch((error: unknown) => this.#sayFailure(error));
+    await this.context.threads.remember(snapshot).catch((error: unknown) => this.#sayFailure(error));
   }
 
   #above(write: () => void): void {

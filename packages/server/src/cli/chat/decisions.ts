@@ -3,15 +3,10 @@
 import { visibleJson, wholeUnits, type Decision } from "@colloquy/client";
 import type { PendingAction } from "@colloquy/protocol";
 import { isActionResult } from "@colloquy/protocol/action-results";
-import { harmlessLine, harmlessText } from "../harmless-text.ts";
+import { harmlessLine, harmlessText } from "../terminal-text.ts";
 
-export interface ActionDescription {
-  /** Describes the action. Control and invisible characters are escaped. */
-  readonly explanation: string;
-  readonly prompt: string;
-}
-
-export function describeAction(action: PendingAction): ActionDescription {
+/** Returns an explanation, with control and invisible characters escaped, and a prompt. */
+export function describeAction(action: PendingAction) {
   switch (action.kind) {
     case "approval": {
       const { tool, input } = action.request;
@@ -47,19 +42,16 @@ export function describeAction(action: PendingAction): ActionDescription {
 type Transaction = Extract<PendingAction, { kind: "wallet_transaction" }>["request"];
 
 function explainTransaction({ chain_id, to, value, data, currency, call }: Transaction): string {
-  const amount =
-    currency === undefined
-      ? []
-      : [`Value: ${visible(`${wholeUnits(value, currency.decimals)} ${currency.symbol}`)}`];
+  const amount = currency && `${wholeUnits(value, currency.decimals)} ${currency.symbol}`;
   return [
     `The assistant wants you to send this transaction with your wallet (value in the smallest unit): ${visibleJson({ chain_id, to, value, data })}`,
-    ...amount,
-    ...(data === "0x" ? [] : explainCall(call ?? null)),
+    ...(amount === undefined ? [] : [`Value: ${visible(amount)}`]),
+    ...(data === "0x" ? [] : explainCall(call)),
   ].join("\n");
 }
 
-function explainCall(call: NonNullable<Transaction["call"]> | null): readonly string[] {
-  if (call === null)
+function explainCall(call: Transaction["call"]): readonly string[] {
+  if (call === undefined || call === null)
     return ["Data: an unknown call. Its effect cannot be shown here. Send it only if you know what it does."];
   return [
     `Data: reads as ${visible(call.function)}. What the contract does is up to the contract.`,

@@ -2,7 +2,7 @@
 
 import { ColloquyError, type Connection, type LiveSession, type SendOptions } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
-import { harmlessLine } from "../harmless-text.ts";
+import { harmlessLine } from "../terminal-text.ts";
 import { type Piece, type Tone, Transcript } from "./transcript.ts";
 
 export interface FollowListener {

@@ -3,27 +3,29 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandFailure } from "../command.ts";
-import { type RememberedThread, RememberedThreads, threadsFile } from "./remembered-threads.ts";
+import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
 
-const HERE = "http://127.0.0.1:8080";
 let directory = "";
 let path = "";
 let threads: RememberedThreads;
+let elsewhere: RememberedThreads;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "colloquy-threads-"));
   path = threadsFile({ XDG_STATE_HOME: directory }, "/home/nobody");
-  threads = new RememberedThreads(path);
+  threads = new RememberedThreads(path, "http://127.0.0.1:8080");
+  elsewhere = new RememberedThreads(path, "http://elsewhere");
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-function thread(session_id: string, more: Partial<RememberedThread> = {}): RememberedThread {
-  const at = "2026-01-01T00:00:00.000Z";
-  return { service: HERE, session_id, title: `About ${session_id}`, app: "default", at, ...more };
+const MESSAGE = { id: "1", sender: "user", content: "Hello", status: "complete", created_at: "" } as const;
+
+function thread(session_id: string, title = `About ${session_id}`) {
+  return { session_id, title, app: "default", messages: [MESSAGE] };
 }
 
-async function ids(service = HERE): Promise<readonly string[]> {
-  return (await threads.list(service)).map(({ session_id }) => session_id);
+async function ids(of = threads): Promise<readonly string[]> {
+  return (await of.list()).map(({ session_id }) => session_id);
 }
 
 describe("the file", () => {
@@ -53,19 +55,24 @@ describe("the file", () => {
 });
 
 describe("remembered threads", () => {
+  it("leave out conversations without messages", async () => {
+    await threads.remember({ ...thread("one"), messages: [] });
+    expect(await ids()).toEqual([]);
+  });
+
   it("are listed per service, latest change first, with their last title", async () => {
     expect(await ids()).toEqual([]);
     for (const id of ["one", "two", "three"]) await threads.remember(thread(id));
-    await threads.remember(thread("two", { service: "http://elsewhere" }));
-    await threads.remember(thread("one", { title: "Another title" }));
+    await elsewhere.remember(thread("two"));
+    await threads.remember(thread("one", "Another title"));
     expect(await ids()).toEqual(["one", "three", "two"]);
-    expect((await threads.list(HERE))[0]?.title).toBe("Another title");
-    expect(await ids("http://elsewhere")).toEqual(["two"]);
+    expect((await threads.list())[0]?.title).toBe("Another title");
+    expect(await ids(elsewhere)).toEqual(["two"]);
   });
 
   it("are not listed after forget, until they are remembered again", async () => {
     for (const id of ["one", "two"]) await threads.remember(thread(id));
-    await threads.remember(thread("one", { forgotten: true }));
+    await threads.forget("one");
     expect(await ids()).toEqual(["two"]);
     await threads.remember(thread("one"));
     expect(await ids()).toEqual(["one", "two"]);
@@ -80,18 +87,18 @@ describe("remembered threads", () => {
 
   it("are forgotten only for their own service", async () => {
     for (const id of ["one", "two"]) await threads.remember(thread(id));
-    await threads.remember(thread("one", { service: "http://elsewhere" }));
-    await threads.forget(HERE, "one");
-    await threads.forget(HERE, "three");
+    await elsewhere.remember(thread("one"));
+    await threads.forget("one");
+    await threads.forget("three");
     expect(await ids()).toEqual(["two"]);
-    expect(await ids("http://elsewhere")).toEqual(["one"]);
+    expect(await ids(elsewhere)).toEqual(["one"]);
     await threads.remember(thread("one"));
     expect(await ids()).toEqual(["one", "two"]);
   });
 
   it("are complete when several terminals write at the same time", async () => {
     const others = Array.from({ length: 20 }, (_, index) => thread(`other-${index}`));
-    await Promise.all(others.map((one) => new RememberedThreads(path).remember(one)));
-    expect((await ids()).toSorted()).toEqual(others.map(({ session_id }) => session_id).toSorted());
+    await Promise.all(others.map((one) => new RememberedThreads(path, "http://elsewhere").remember(one)));
+    expect((await ids(elsewhere)).toSorted()).toEqual(others.map(({ session_id }) => session_id).toSorted());
   });
 });

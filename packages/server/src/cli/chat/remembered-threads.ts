@@ -4,6 +4,7 @@
 
 import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { Snapshot } from "@colloquy/protocol";
 import { z } from "zod";
 import type { Environment } from "../../config/secret-variable.ts";
 import { describeFileError } from "../../core/file-error.ts";
@@ -20,6 +21,7 @@ const RememberedThread = z.object({
   forgotten: z.literal(true).optional(),
 });
 export type RememberedThread = z.infer<typeof RememberedThread>;
+type Conversation = Pick<Snapshot, "session_id" | "title" | "app" | "messages">;
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
@@ -33,21 +35,34 @@ export function threadsFile(environment: Environment, homeDirectory: string): st
 
 export class RememberedThreads {
   readonly #path: string;
+  readonly #service: string;
 
-  constructor(path: string) {
+  constructor(path: string, service: string) {
     this.#path = path;
+    this.#service = service;
   }
 
-  /** Returns the threads of a service, newest first. Ignores an unreadable file and invalid lines. */
-  async list(service: string): Promise<readonly RememberedThread[]> {
+  /** Returns the threads of the service, newest first. Ignores an unreadable file and invalid lines. */
+  async list(): Promise<readonly RememberedThread[]> {
     const text = await readFile(this.#path, "utf8").catch(() => "");
     return latest(parsed(text))
-      .filter((thread) => thread.service === service)
+      .filter(({ service }) => service === this.#service)
       .toReversed();
   }
 
-  /** Rejects with a `CommandFailure` if the file cannot be written. */
-  async remember(thread: RememberedThread): Promise<void> {
+  /** Adds a conversation under its current title; skips an empty one. Rejects with a `CommandFailure` if the file cannot be written. */
+  async remember({ session_id, title, app, messages }: Conversation): Promise<void> {
+    if (messages.length === 0) return;
+    await this.#append({ service: this.#service, session_id, title, app, at: new Date().toISOString() });
+  }
+
+  /** Removes a deleted thread. Rejects like `remember`. */
+  async forget(id: string): Promise<void> {
+    const thread = (await this.list()).find(({ session_id }) => session_id === id);
+    if (thread !== undefined) await this.#append({ ...thread, forgotten: true });
+  }
+
+  async #append(thread: RememberedThread): Promise<void> {
     try {
       await mkdir(dirname(this.#path), { recursive: true, mode: OWNER_ONLY_FOLDER });
       const file = await open(this.#path, "a", OWNER_ONLY);
@@ -61,12 +76,6 @@ export class RememberedThreads {
       const advice = "Threads cannot be remembered. Choose another directory with XDG_STATE_HOME.";
       throw new CommandFailure(describeFileError(this.#path, error, advice));
     }
-  }
-
-  /** Removes a deleted thread. Rejects like `remember`. */
-  async forget(service: string, id: string): Promise<void> {
-    const thread = (await this.list(service)).find(({ session_id }) => session_id === id);
-    if (thread !== undefined) await this.remember({ ...thread, forgotten: true });
   }
 }
 

@@ -1,61 +1,53 @@
-// Writes the pieces of a conversation to the terminal, with colours and line breaks.
+// Writes a conversation to a terminal, with colors. Keeps track of whether the cursor is at the start of a line.
 
 import { styleText } from "node:util";
 import type { Piece, Tone } from "./transcript.ts";
 
-type Style = Parameters<typeof styleText>[0];
+type Output = { write(text: string): unknown };
 
-const STYLES: Readonly<Record<Tone, Style>> = {
-  user: "bold",
-  tool: "cyan",
-  quiet: "dim",
-  warning: "yellow",
-  error: "red",
-};
+const STYLES = { user: "bold", tool: "cyan", quiet: "dim", warning: "yellow", error: "red" } as const;
 
 export class Screen {
   readonly #terminal: NodeJS.WriteStream;
-  readonly #output: { write(text: string): unknown };
-  /** True if the cursor is at the start of a line. */
+  readonly #output: Output;
   #isAtStart = true;
 
-  /** `terminal` determines whether colours are used. */
-  constructor(terminal: NodeJS.WriteStream, output: { write(text: string): unknown } = terminal) {
+  /** Writes to `output`. Uses colors if `terminal` supports them. */
+  constructor(terminal: NodeJS.WriteStream, output: Output = terminal) {
     this.#terminal = terminal;
     this.#output = output;
   }
 
+  /** True if the cursor is at the start of a line. */
   get isAtStart(): boolean {
     return this.#isAtStart;
   }
 
-  /** Writes pieces: a line gets a screen line of its own, text continues after the previous text. */
+  /** Writes lines on lines of their own, and appends text to the text before it. */
   write(pieces: readonly Piece[]): void {
     for (const piece of pieces) {
-      if (piece.kind === "text") this.#text(piece.text);
-      else this.line(piece.tone, piece.text);
+      if (piece.kind === "line") this.line(piece.tone, piece.text);
+      else if (piece.text !== "") {
+        this.#output.write(piece.text);
+        this.#isAtStart = piece.text.endsWith("\n");
+      }
     }
   }
 
+  /** Writes a line of its own. */
   line(tone: Tone | null, text: string): void {
     this.endLine();
     this.#output.write(`${tone === null ? text : this.styled(tone, text)}\n`);
   }
 
-  /** Ends the current line, if any, so that the next output starts a new one. */
+  /** Moves the cursor to the start of a new line, unless it is at the start of one. */
   endLine(): void {
     if (!this.#isAtStart) this.#output.write("\n");
     this.#isAtStart = true;
   }
 
-  /** Applies colour if the terminal supports it (NO_COLOR, FORCE_COLOR, TERM). */
+  /** Applies the style of a tone if the terminal supports colors (NO_COLOR, FORCE_COLOR, TERM). */
   styled(tone: Tone, text: string): string {
     return styleText(STYLES[tone], text, { stream: this.#terminal });
-  }
-
-  #text(text: string): void {
-    if (text === "") return;
-    this.#output.write(text);
-    this.#isAtStart = text.endsWith("\n");
   }
 }

@@ -3,11 +3,10 @@
 import type { LiveSession } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import { nearestName } from "../../config/nearest-name.ts";
-import { harmlessLine } from "../harmless-text.ts";
+import { isSessionNotFound } from "../command.ts";
+import { harmlessLine, truncateToWidth } from "../terminal-text.ts";
+import type { ChatContext } from "./chat-context.ts";
 import type { RememberedThread } from "./remembered-threads.ts";
-import { isSessionNotFound } from "../service-url.ts";
-import { truncateToWidth } from "../text-width.ts";
-import { forgetThread, type ChatContext } from "./chat-context.ts";
 import type { Tone } from "./transcript.ts";
 
 /** The conversation that a command works on. */
@@ -53,10 +52,8 @@ export async function runSlashCommand(conversation: SlashCommandTarget, line: st
   const [, name = "", parameter = ""] = /^\/(\S*)\s*(.*)$/s.exec(line.trim()) ?? [];
   const command = COMMANDS.find((one) => one.name === name);
   if (command !== undefined) return await command.run(conversation, parameter);
-  const nearest = nearestName(
-    name,
-    COMMANDS.map((one) => one.name),
-  );
+  const names = COMMANDS.map((one) => one.name);
+  const nearest = nearestName(name, names);
   const meant = nearest === null ? "Type /help for a list." : `Did you mean /${nearest}?`;
   conversation.say("warning", `Unknown command /${harmlessLine(name)}. ${meant}`);
 }
@@ -75,17 +72,13 @@ async function model(conversation: SlashCommandTarget, rig: string): Promise<voi
     conversation.say(null, `${name === current ? "*" : " "} ${harmlessLine(name)}`);
 }
 
-async function threadsOf(conversation: SlashCommandTarget): Promise<readonly RememberedThread[]> {
-  const { publicKey, client, serviceName: service, threads } = conversation.context;
-  if (publicKey === null) return await threads.list(service);
+type ListedThread = Pick<RememberedThread, "session_id" | "title" | "at">;
+
+async function threadsOf(conversation: SlashCommandTarget): Promise<readonly ListedThread[]> {
+  const { publicKey, client, threads } = conversation.context;
+  if (publicKey === null) return await threads.list();
   const page = await conversation.try((signal) => client.listThreads(publicKey, { limit: 200, signal }));
-  return (page?.threads ?? []).map(({ session_id, title, app, updated_at: at }) => ({
-    service,
-    session_id,
-    title,
-    app,
-    at,
-  }));
+  return (page?.threads ?? []).map(({ session_id, title, updated_at: at }) => ({ session_id, title, at }));
 }
 
 async function listThreads(conversation: SlashCommandTarget): Promise<void> {
@@ -112,7 +105,7 @@ async function openThread(conversation: SlashCommandTarget, which: string): Prom
   // Check first: opening an id that no longer exists would create a new session.
   const thread = await conversation.try((signal) =>
     client.getSession(id, { signal }).catch(async (error: unknown) => {
-      if (isSessionNotFound(error)) await forgetThread(conversation.context, id);
+      if (isSessionNotFound(error)) await conversation.context.threads.forget(id);
       throw error;
     }),
   );
@@ -144,15 +137,12 @@ async function rename(conversation: SlashCommandTarget, title: string): Promise<
 }
 
 function help(conversation: SlashCommandTarget): void {
+  const isNarrow = conversation.columns < 60;
   for (const { name, parameter, about } of COMMANDS) {
     const usage = `/${name} ${parameter}`.trimEnd();
-    conversation.say(
-      null,
-      conversation.columns < 60 ? `${usage}: ${about}` : `  ${usage.padEnd(24)}${about}`,
-    );
+    conversation.say(null, isNarrow ? `${usage}: ${about}` : `  ${usage.padEnd(24)}${about}`);
   }
-  conversation.say(
-    "quiet",
-    "Ctrl-C stops an answer. Alt-Enter adds a line to the message; pasted lines stay in one message.",
-  );
+  const keys =
+    "Ctrl-C stops an answer. Alt-Enter adds a line to the message; pasted lines stay in one message.";
+  conversation.say("quiet", keys);
 }

@@ -3,7 +3,7 @@
 
 import { answeredQuestion, messageParts, visibleJson, type SessionUpdate } from "@colloquy/client";
 import type { Message, PendingAction, Snapshot, SystemEvent, ToolCall, ToolResult } from "@colloquy/protocol";
-import { harmlessLine, harmlessText } from "../harmless-text.ts";
+import { harmlessLine, harmlessText } from "../terminal-text.ts";
 
 /** Kind of a line, which determines its style. */
 export type Tone = "user" | "tool" | "quiet" | "warning" | "error";
@@ -86,12 +86,7 @@ export class Transcript {
   #message(message: Message, index: number, messages: readonly Message[]): readonly Piece[] {
     const known = this.#messages.get(message.id);
     if (known?.isOver === true) return [];
-    const shown = known ?? {
-      text: "",
-      isOver: false,
-      called: new Set<string>(),
-      answered: new Set<string>(),
-    };
+    const shown = known ?? { text: "", isOver: false, called: new Set(), answered: new Set() };
     this.#messages.set(message.id, shown);
     if (message.sender === "user") return this.#userMessage(message, shown);
     const isOver = message.status !== "streaming" && message.status !== "queued";

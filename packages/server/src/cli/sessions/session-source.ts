@@ -6,7 +6,7 @@ import type { Administration } from "../../wiring/administration.ts";
 import { toPersistedMessage, toWireMessage } from "../../core/message.ts";
 import type { SeenSession, UsePlace } from "../../core/ports/driven/admin-store.ts";
 import { type HealthLimits, sessionStatus } from "../../core/turn-health.ts";
-import { isSessionNotFound } from "../service-url.ts";
+import { isSessionNotFound } from "../command.ts";
 
 /** A session of the admin API, without its turn. */
 export type ListedSession = Omit<AdminSession, "turn">;

@@ -2,8 +2,7 @@ import type { Message } from "@colloquy/protocol";
 import { Screen } from "../chat/screen.ts";
 import { Transcript } from "../chat/transcript.ts";
 import { type CommandParts, printLine } from "../command.ts";
-import { harmlessLine } from "../harmless-text.ts";
-import { truncateToWidth, textWidth } from "../text-width.ts";
+import { harmlessLine, textWidth, truncateToWidth } from "../terminal-text.ts";
 import type { ListedSession } from "./session-source.ts";
 
 /** Minimum width of a title that is worth showing. */

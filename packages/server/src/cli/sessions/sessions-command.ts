@@ -5,9 +5,11 @@ import { AdminSessionStatus, parseSessionId } from "@colloquy/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import {
   administer,
+  baseUrl,
   CommandFailure,
   type CommandParts,
   configuration,
+  describeConnectionError,
   type ExitCode,
   printJson,
   printLine,
@@ -16,7 +18,6 @@ import {
 import { exportWith } from "../export.ts";
 import { localServiceName } from "../chat/chat-context.ts";
 import { RememberedThreads, threadsFile } from "../chat/remembered-threads.ts";
-import { baseUrl, describeConnectionError } from "../service-url.ts";
 import { describeSession, sessionTable } from "./session-table.ts";
 import { servedSessions, type SessionSource, storedSessions, nullIfNotFound } from "./session-source.ts";
 
@@ -138,8 +139,8 @@ set, otherwise COLLOQUY_APP_KEY for Apps that need a key. Exits with 1 if a sess
       for (const id of missing) parts.errors.write(`${notFoundMessage(id)}\n`);
       finish(missing.length === 0 ? 0 : 1);
       const service = url === undefined ? localServiceName(await configuration(parts)) : baseUrl(url);
-      const threads = new RememberedThreads(threadsFile(parts.environment, homedir()));
-      for (const id of ids) await threads.forget(service, id);
+      const threads = new RememberedThreads(threadsFile(parts.environment, homedir()), service);
+      for (const id of ids) await threads.forget(id);
     });
 }
 

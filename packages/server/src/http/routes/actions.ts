@@ -2,7 +2,7 @@ import { Json } from "@colloquy/protocol";
 import { z } from "zod";
 import { Action } from "../documented.ts";
 import { requiredSessionId } from "../request.ts";
-import { HEADERS, listOf, refusals } from "../operation.ts";
+import { HEADERS, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Actions"];
@@ -33,7 +33,10 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
           "The actions of the session that are pending, and the last 100 that were decided, oldest first.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
-        response: { 200: listOf(Action, "The actions"), ...refusals(401, 429, 503, 507) },
+        response: {
+          200: z.array(Action).meta({ description: "The actions" }),
+          ...refusals(401, 429, 503, 507),
+        },
       },
       ...access.ofSession,
     },

@@ -2,20 +2,23 @@ import { ModelList } from "@colloquy/protocol";
 import { z } from "zod";
 import { AppDescriptor, SetModelResult } from "../documented.ts";
 import { optionalSessionId, requiredSessionId } from "../request.ts";
-import { AppName, HEADERS, listOf, optional, refusals, shortText } from "../operation.ts";
+import { AppName, HEADERS, optional, refusals } from "../operation.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Control"];
 const RIG_MAX = 200;
 
+const rig = (): z.ZodString =>
+  z
+    .string("must be a string")
+    .min(1, "must not be empty")
+    .max(RIG_MAX, `must be at most ${RIG_MAX} characters`);
+
 const SetModelQuery = z.object({
-  rig: shortText(RIG_MAX).meta({ description: "Model identifier", examples: ["demo/assistant"] }),
+  rig: rig().meta({ description: "Model identifier", examples: ["demo/assistant"] }),
   baml: optional(
-    shortText(RIG_MAX).meta({
-      description: "Utility model (titles, summaries)",
-      examples: ["demo/assistant"],
-    }),
+    rig().meta({ description: "Utility model (titles, summaries)", examples: ["demo/assistant"] }),
   ),
   app: optional(AppName),
 });
@@ -101,7 +104,10 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
         description: "`default`, and the Apps that the sent key opens.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
-        response: { 200: listOf(AppDescriptor, "The Apps"), ...refusals(401, 429, 503, 507) },
+        response: {
+          200: z.array(AppDescriptor).meta({ description: "The Apps" }),
+          ...refusals(401, 429, 503, 507),
+        },
       },
       ...access.ofKey,
     },

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { isPublic } from "../../core/loopback.ts";
 import { SECRET_MAX } from "../../core/secrets.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import { AppName, ClientId, HEADERS, optional, refusals, shortText } from "../operation.ts";
+import { AppName, ClientId, HEADERS, optional, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/secrets";
@@ -14,7 +14,10 @@ const SLOT_NAME_MAX = 128;
 
 const Client = z.object({ client_id: ClientId, app: optional(AppName) });
 const ClientAndSlot = Client.extend({
-  name: shortText(SLOT_NAME_MAX)
+  name: z
+    .string("must be a string")
+    .min(1, "must not be empty")
+    .max(SLOT_NAME_MAX, `must be at most ${SLOT_NAME_MAX} characters`)
     .optional()
     .meta({ description: "Slot to empty; all of them when absent", examples: ["ALCHEMY_KEY"] }),
 });

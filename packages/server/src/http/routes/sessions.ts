@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { requiredSessionId } from "../request.ts";
-import { HEADERS, IdPath, limitUpTo, listOf, optional, PublicKey, refusals } from "../operation.ts";
+import { HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { nextLink, sendArray, sendRecords } from "./send-array.ts";
 
@@ -93,7 +93,10 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.listKey }),
         querystring: ListQuery,
-        response: { 200: listOf(Thread, "The threads"), ...refusals(401, 429, 503, 507) },
+        response: {
+          200: z.array(Thread).meta({ description: "The threads" }),
+          ...refusals(401, 429, 503, 507),
+        },
       },
       ...access.ofKey,
     },
@@ -152,7 +155,10 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
         params: IdPath,
         headers: z.object(HEADERS.sessionKey),
         querystring: MessagesQuery,
-        response: { 200: listOf(PersistedMessage, "The messages"), ...refusals(401, 404, 429, 503) },
+        response: {
+          200: z.array(PersistedMessage).meta({ description: "The messages" }),
+          ...refusals(401, 404, 429, 503),
+        },
       },
       ...access.ofPathAtWork,
     },

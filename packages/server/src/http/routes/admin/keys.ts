@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AdminKey, IssuedAdminKey } from "../../documented.ts";
-import { AppName, listOf, refusals } from "../../operation.ts";
+import { AppName, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 
 const NAME_MAX = 100;
@@ -62,7 +62,10 @@ function listAndCreate(app: HttpApp, { service }: AdminParts): void {
         querystring: z.object({
           app: AppName.optional().meta({ description: "Keys that open this App alone" }),
         }),
-        response: { 200: listOf(AdminKey, "The keys"), ...refusals(401, 429, 503) },
+        response: {
+          200: z.array(AdminKey).meta({ description: "The keys" }),
+          ...refusals(401, 429, 503),
+        },
       },
     },
     async (request, reply) => reply.send([...(await service.keys(request.query.app ?? null))]),

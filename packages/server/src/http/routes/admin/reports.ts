@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AdminLatency, AdminUsage, AdminApp, AdminOverview } from "../../documented.ts";
-import { listOf, refusals } from "../../operation.ts";
+import { refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 
 const BOUNDS =
@@ -76,7 +76,10 @@ export function adminAppRoutes(app: HttpApp, { service }: AdminParts): void {
           "The configured ones in their order, then those that are gone and still have sessions or keys. How a tool source is doing is " +
           "what the process that answers saw last.",
         ...ADMIN,
-        response: { 200: listOf(AdminApp, "The Apps"), ...refusals(401, 429, 503) },
+        response: {
+          200: z.array(AdminApp).meta({ description: "The Apps" }),
+          ...refusals(401, 429, 503),
+        },
       },
     },
     async (_request, reply) => reply.send([...(await service.apps())]),

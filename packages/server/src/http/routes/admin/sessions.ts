@@ -7,7 +7,7 @@ import {
   DeletedThread,
   PersistedMessage,
 } from "../../documented.ts";
-import { AppName, IdPath, limitUpTo, listOf, refusals, shortText } from "../../operation.ts";
+import { AppName, IdPath, limitUpTo, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { sendRecords } from "../send-array.ts";
 
@@ -21,7 +21,10 @@ const SessionsQuery = z.object({
     .enum(AdminSessionStatus.options, `must be one of ${AdminSessionStatus.options.join(", ")}`)
     .optional(),
   app: AppName.optional().meta({ description: "Sessions of this App alone" }),
-  search: shortText(SEARCH_MAX)
+  search: z
+    .string("must be a string")
+    .min(1, "must not be empty")
+    .max(SEARCH_MAX, `must be at most ${SEARCH_MAX} characters`)
     .optional()
     .meta({ description: "Text in the title, in any case; or a whole session id or wallet address" }),
   limit: limitUpTo(PAGE_MAX, `Sessions in a page; ${PAGE} when absent`).optional(),
@@ -98,7 +101,10 @@ function look(app: HttpApp, { service }: AdminParts): void {
         ...ADMIN,
         params: IdPath,
         querystring: MessagesQuery,
-        response: { 200: listOf(PersistedMessage, "The messages"), ...refusals(401, 404, 429, 503) },
+        response: {
+          200: z.array(PersistedMessage).meta({ description: "The messages" }),
+          ...refusals(401, 404, 429, 503),
+        },
       },
     },
     async (request, reply) => {

@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
-import type { Config } from "./config.ts";
+import { type Config, restartWarnings } from "./config.ts";
 import { loadConfig } from "./load-config.ts";
-import { restartWarnings } from "./restart.ts";
 
 it("warns of each setting that needs a restart, and of none that a reload applies", async () => {
   const loaded = await loadConfig({ environment: {}, workingDirectory: "/nowhere" });

@@ -1,4 +1,4 @@
-// User-facing messages for failures at the start.
+// User-facing messages about the start of the service.
 
 import type { Config } from "../config/config.ts";
 import { describeFileError } from "../core/file-error.ts";
@@ -33,4 +33,17 @@ export function isDefect(error: unknown): boolean {
 
 export function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : null;
+}
+
+/** Returns the welcome text. */
+export function welcome(url: string, config: Config): string {
+  const models = config.apps["default"]?.models.join(", ");
+  return `
+Colloquy listens on ${url}. Models: ${models}.
+
+  Open in a browser:  ${url}
+  Say something:      curl -X POST -H "X-Session-Id: $(node -p 'crypto.randomUUID()')" -H "Prefer: wait=10" "${url}/api/chat?message=Hello"
+  Read the API:       ${url}/docs
+  Stop:               Ctrl+C
+`;
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { loadConfig } from "../config/load-config.ts";
-import { welcome } from "./start-terminal.ts";
+import { welcome } from "./start-messages.ts";
 
 it("shows the URL and the models in the terminal", async () => {
   const loaded = await loadConfig({ environment: {}, workingDirectory: import.meta.dirname });
