@@ -41,8 +41,10 @@ export class LogOutput {
   readonly #lines: string[] = [];
   #waitingBytes = 0;
   #batch: Batch | null = null;
-  /** Monotonic start time of the system call in progress; `null` if there is none. */
-  #writingSince: number | null = null;
+  /** The system call in progress; one that is stuck may never return. */
+  #call: "started" | "late" | "stuck" | null = null;
+  /** Restarted with each write. */
+  readonly #stuckTimer = setTimeout(() => this.#onLate(), STUCK_MS).unref();
   /** The rest of a partly written line, which must come first. */
   #rest: Buffer = NOTHING;
   #retry: NodeJS.Timeout | null = null;
@@ -83,10 +85,10 @@ export class LogOutput {
    * in progress. Returns false if that may never return, because it would block the exit.
    */
   flush(ms: number): boolean {
-    if (this.#writingSince !== null && performance.now() - this.#writingSince > STUCK_MS) return false;
+    if (this.#call === "stuck") return false;
     const until = performance.now() + ms;
     if (this.#retry !== null) clearTimeout(this.#retry);
-    const busy = this.#writingSince === null ? this.#batch : null;
+    const busy = this.#call === null ? this.#batch : null;
     const next = this.#lines.length > 0 ? this.#nextBatch(Number.POSITIVE_INFINITY) : null;
     let bytes = Buffer.concat([busy?.bytes ?? NOTHING, next?.bytes ?? this.#rest]);
     while (bytes.length > 0 && performance.now() < until) {
@@ -130,12 +132,22 @@ export class LogOutput {
   }
 
   #startWrite(batch: Batch): void {
-    this.#writingSince = performance.now();
+    this.#call = "started";
+    this.#stuckTimer.refresh();
     write(this.#options.destination, batch.bytes, (error, written) => {
-      this.#writingSince = null;
+      this.#call = null;
       if (error === null) this.#onWritten(batch, written);
       else if (isBusy(error)) this.#retry = setTimeout(() => this.#startWrite(batch), BUSY_MS);
       else this.#drop(batch);
+    });
+  }
+
+  #onLate(): void {
+    if (this.#call !== "started") return;
+    this.#call = "late";
+    // A blocked event loop reports the end of a call late. That report comes before the immediate.
+    setImmediate(() => {
+      if (this.#call === "late") this.#call = "stuck";
     });
   }
 

@@ -112,6 +112,21 @@ describe("an error in the log", () => {
   });
 });
 
+it("writes everything logged before the exit after the event loop was blocked", () => {
+  const program = `
+    import { createLog } from ${JSON.stringify(import.meta.resolve("./logging.ts"))};
+    const { logger, flush } = createLog({ level: "info", destination: 1, readable: false });
+    logger.info({}, "first");
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+    logger.info({}, "last");
+    process.exit(flush() ? 0 : 1);
+  `;
+  const run = spawnSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" });
+  expect(run.stderr).toBe("");
+  expect(run.status).toBe(0);
+  expect(run.stdout).toContain('"last"');
+});
+
 it("writes everything logged before the exit, in order", async () => {
   const program = `
     import { createLog } from ${JSON.stringify(import.meta.resolve("./logging.ts"))};
