@@ -38,7 +38,12 @@ Works beside a running server. docs/moving.md explains the format. Exports never
 export async function exportWith(parts: CommandParts, options: ExportOptions): Promise<void> {
   const { what, where } = selectionOf(options);
   const { exportSessions } = await import("../moving/export.ts");
-  const standardOutput: Out = { write: (text) => Promise.resolve(void parts.output.write(text)) };
+  const standardOutput: Out = {
+    write: (text) => {
+      parts.output.write(text);
+      return Promise.resolve();
+    },
+  };
   const out = options.out === undefined ? standardOutput : await fileOf(options.out);
   try {
     const { sessions, lines } = await administer(parts, "existing", (administration) =>

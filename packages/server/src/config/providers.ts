@@ -1,6 +1,6 @@
 // Reads the providers and their keys: the known ones, and those that the configuration file adds or changes.
 
-import { z } from "zod";
+import type { z } from "zod";
 import type { ProviderConfig, ProviderKind, ProviderSecrets } from "./config.ts";
 import { PROVIDER_KINDS, ProviderSection } from "./file-schema.ts";
 import type { Findings, ConfigProblem } from "./problem.ts";

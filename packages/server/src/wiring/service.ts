@@ -86,9 +86,8 @@ export function buildService(base: Foundations) {
   const limits = { maxQueued, maxMessageBytes };
   const used = { store, registry, dispatcher, running, titles, apps, clock, hub, versions, limits };
   const conversations = new Conversations(used);
-  const walletListing = config.server.walletListing === "on";
-  const threads = new Threads({ store, registry, dispatcher, walletListing });
   const asking = { store, registry, dispatcher };
+  const threads = new Threads({ ...asking, walletListing: config.server.walletListing === "on" });
   const feed = buildFeed(base, hub, conversations, cache);
   followOtherNodes({ hub, registry, running, dispatcher });
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
