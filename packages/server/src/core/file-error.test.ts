@@ -3,13 +3,13 @@ import { describeFileError } from "./file-error.ts";
 
 const failing = (code: string) => Object.assign(new Error(`${code}: something, open '/x'`), { code });
 
-it("says the path, what is wrong and what to do", () => {
+it("names the path, the problem and the fix", () => {
   expect(describeFileError("/x", failing("EACCES"), "Do this.")).toBe(
     "/x cannot be used: this user has no right to it. Do this.",
   );
 });
 
-it("passes on what it has no words for", () => {
+it("returns other messages unchanged", () => {
   expect(describeFileError("/x", failing("EIO"), "Do this.")).toBe(
     "/x cannot be used: EIO: something, open '/x'. Do this.",
   );

@@ -34,7 +34,7 @@ it.each([
       "a: line 1, column 2; line 1, column 26",
     ],
   ],
-])("reports the repeated names of %s", (text, names) => {
+])("reports duplicate names in %s", (text, names) => {
   JSON.parse(text);
   expect(found(text)).toEqual(names);
 });
@@ -83,7 +83,7 @@ it.each([
   '{"a"    :1},',
   String.raw`"\\\\",`,
   String.raw`{"\"\u0061":1},`,
-])("reads each character of many %s a few times", (unit) => {
+])("reads each character at most a few times for many %s", (unit) => {
   const text = `[${unit.repeat(2000)}0]`;
   JSON.parse(text);
   const counted = new CountedText(text);
@@ -92,7 +92,7 @@ it.each([
   expect(counted.reads).toBeLessThan(4 * text.length);
 });
 
-it("finds a repeated name among many, and reports no more than the limit", () => {
+it("finds a duplicate name among many, and reports at most the limit", () => {
   const names = Array.from({ length: 40 }, (_empty, index) => `"k${index}":${index}`);
   const text = `{${names.join()},"k3":1}`;
   const [first, again] = [text.indexOf('"k3"') + 1, text.lastIndexOf('"k3"') + 1];
@@ -100,7 +100,7 @@ it("finds a repeated name among many, and reports no more than the limit", () =>
   expect(scan('{"a":1,"a":2,"a":3}', 1).repeatedNames).toHaveLength(1);
 });
 
-it("finds the end of a string, wherever its quotes and backslashes are", () => {
+it("finds the end of a string with quotes and backslashes at any position", () => {
   const letters = fc.constantFrom("a", '"', "\\", "a".repeat(40));
   fc.assert(
     fc.property(fc.string({ unit: letters, maxLength: 60 }), fc.string({ unit: letters }), (text, name) => {
@@ -122,7 +122,7 @@ const integers = fc.oneof(
   fc.bigInt(-(10n ** 24n), 10n ** 24n),
 );
 
-it("reports the integers that would be rounded, and no others", () => {
+it("reports exactly the integers that would be rounded", () => {
   fc.assert(
     fc.property(integers, (integer) => {
       const digits = String(integer);
@@ -136,7 +136,7 @@ it("reports the integers that would be rounded, and no others", () => {
   );
 });
 
-it("reports the numbers beyond the range of a double, and no others", () => {
+it("reports exactly the numbers beyond the range of a double", () => {
   const parts = fc.record({
     whole: fc.oneof(
       fc.constant("0"),

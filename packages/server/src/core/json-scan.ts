@@ -202,7 +202,10 @@ function openLevel(levels: Level[], depth: number, isObject: boolean): Level {
   return level;
 }
 
-/** Notes the name between the quotes at `start` and `end`. Returns its earlier position in the object, or `null`. */
+/**
+ * Records the name between the quotes at `start` and `end`. Returns its earlier position in the object, or
+ * `null`.
+ */
 function note(level: Level, text: string, start: number, end: number): number | null {
   const { count } = level;
   const expected = count < level.likeBefore ? level.raw[count] : undefined;

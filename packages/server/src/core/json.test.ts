@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { cleanText, isCleanText, isJsonObject, jsonDepth } from "./json.ts";
 
 describe("JSON", () => {
-  it("knows its objects from all else", () => {
+  it("recognizes its objects", () => {
     expect([{}, { a: 1 }].every(isJsonObject)).toBe(true);
     expect([null, [], "a", 1, true, undefined].some(isJsonObject)).toBe(false);
   });
 
-  it("has a depth: nothing for a plain value, the deepest branch for others", () => {
+  it("has a depth: 0 for a plain value, else that of its deepest branch", () => {
     expect([null, "a", 1].map(jsonDepth)).toEqual([0, 0, 0]);
     expect([{}, [], [1], { a: 1 }].map(jsonDepth)).toEqual([1, 1, 1, 1]);
     expect(jsonDepth({ a: 1, b: [{ c: [] }], d: {} })).toBe(4);
@@ -21,11 +21,11 @@ describe("clean text", () => {
     for (const text of ["a\0", "\ud83d", "\udc4d", "x\udc4d\ud83dx"]) expect(isCleanText(text)).toBe(false);
   });
 
-  it("is made by leaving out NUL and replacing lone surrogates", () => {
+  it("drops NUL and replaces lone surrogates", () => {
     expect(cleanText("a\0b\ud83dc👍")).toBe("ab\ufffdc👍");
   });
 
-  it("survives UTF-8, and stays as it is when it was clean", () => {
+  it("survives UTF-8, and is unchanged if it was clean", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "binary" }),

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { loadOnce } from "./load-once.ts";
 
-it("what is loaded is loaded once, however many ask", async () => {
+it("loads once for any number of concurrent callers", async () => {
   let loads = 0;
   const loaded = Promise.withResolvers<string>();
   const read = loadOnce(() => {
@@ -16,7 +16,7 @@ it("what is loaded is loaded once, however many ask", async () => {
   expect(loads).toBe(1);
 });
 
-it("a failure is told to those who waited, and the next one who asks tries again", async () => {
+it("rejects all waiting callers on a failure, and retries for the next one", async () => {
   const loads = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   let count = 0;
   const read = loadOnce(() => loads[count++]!.promise);

@@ -1,6 +1,6 @@
 /**
- * Returns a function that calls `load` once and shares the result. Waiting callers share a failure too, which is not kept: the
- * next caller tries again.
+ * Returns a function that calls `load` once and shares the result. Concurrent callers share a failure too,
+ * which is not cached: the next caller retries.
  */
 export function loadOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded> {
   let loading: Promise<Loaded> | null = null;

@@ -9,8 +9,8 @@ export function isLoopbackName(name: string): boolean {
 }
 
 /**
- * Returns true if the service is public: bound beyond loopback, or behind a trusted proxy. Then rate limits hold, and what only
- * local clients may do is refused (contract section 6).
+ * Returns true if the service is public: bound beyond loopback, or behind a trusted proxy. A public service
+ * enforces rate limits and refuses operations reserved for local clients (contract section 6).
  */
 export function isPublic(bind: {
   readonly loopback: boolean;

@@ -34,7 +34,7 @@ const MESSAGE: MessageRecord = {
 };
 
 describe("a message in a snapshot", () => {
-  it("shows its calls without what is kept for recovery alone", () => {
+  it("omits the fields of calls that only recovery needs", () => {
     const wire = toWireMessage(MESSAGE);
     expect(wire).toEqual({
       sender: "agent",
@@ -49,13 +49,13 @@ describe("a message in a snapshot", () => {
     expect(Message.strict().parse(wire)).toEqual(wire);
   });
 
-  it("shows how much was said before a call where that was noted", () => {
+  it("contains the text offset of a call if it was recorded", () => {
     const wire = toWireMessage({ ...MESSAGE, toolCalls: [{ ...CALL, text_offset: 0 }, CALL] });
     expect(wire.tool_calls?.map(({ text_offset: offset }) => offset)).toEqual([0, undefined]);
     expect(Message.strict().parse(wire)).toEqual(wire);
   });
 
-  it("has no calls and results where there are none", () => {
+  it("omits empty calls and results", () => {
     const wire = toWireMessage({ ...MESSAGE, role: "user", toolCalls: [], toolResults: [] });
     expect(wire.sender).toBe("user");
     expect(Object.keys(wire)).toEqual(["sender", "content", "id", "created_at", "status", "turn"]);
@@ -97,23 +97,20 @@ describe("an unsafe call without a result", () => {
     ["allowed", false, true],
     ["approved", false, true],
     ["started", true, false],
-  ] as const)(
-    "in phase %s: its outcome is uncertain %s, its start has to be noted %s",
-    (phase, uncertain, needs) => {
-      const unsafe: ToolCallRecord = { ...CALL, effect: "unsafe", ...(phase !== undefined && { phase }) };
-      expect([isUncertain(unsafe), needsIntent(unsafe)]).toEqual([uncertain, needs]);
-      for (const effect of ["read", "idempotent"] as const) {
-        expect([isUncertain({ ...unsafe, effect }), needsIntent({ ...unsafe, effect })]).toEqual([
-          false,
-          false,
-        ]);
-      }
-    },
-  );
+  ] as const)("in phase %s: uncertain outcome %s, start must be recorded %s", (phase, uncertain, needs) => {
+    const unsafe: ToolCallRecord = { ...CALL, effect: "unsafe", ...(phase !== undefined && { phase }) };
+    expect([isUncertain(unsafe), needsIntent(unsafe)]).toEqual([uncertain, needs]);
+    for (const effect of ["read", "idempotent"] as const) {
+      expect([isUncertain({ ...unsafe, effect }), needsIntent({ ...unsafe, effect })]).toEqual([
+        false,
+        false,
+      ]);
+    }
+  });
 });
 
 describe("the text of steps", () => {
-  it("stands apart by a blank line, but not where one of them says nothing", () => {
+  it("is separated by a blank line, except around empty steps", () => {
     expect(joinStepText("one", "two")).toBe("one\n\ntwo");
     expect(joinStepText("", "two")).toBe("two");
     expect(joinStepText("one", "")).toBe("one");

@@ -22,11 +22,11 @@ describe("the text of master keys", () => {
     ["hexadecimal", KEY.toString("hex")],
     ["hexadecimal in upper case", KEY.toString("hex").toUpperCase()],
     ["with white space around it", ` ${formatMasterKey(KEY)}\n`],
-  ])("is %s", (_, text) => {
+  ])("may be %s", (_, text) => {
     expect(keysOf(text)).toEqual([KEY]);
   });
 
-  it("is several, newest first, with commas or lines between them", () => {
+  it("may contain several, newest first, separated by commas or line breaks", () => {
     expect(keysOf(`${formatMasterKey(KEY)},${OTHER.toString("hex")}`)).toEqual([KEY, OTHER]);
     expect(keysOf(`${formatMasterKey(KEY)}\n${formatMasterKey(OTHER)}\n`)).toEqual([KEY, OTHER]);
     expect(keysOf("")).toEqual([]);
@@ -38,13 +38,13 @@ describe("the text of master keys", () => {
     ["long", `${KEY.toString("hex")}00`],
     ["not base64", `${"!".repeat(43)}=`],
     ["a password", "correct-horse-battery-staple"],
-  ])("that is %s is refused with what to do, and not repeated", (_, text) => {
+  ])("is rejected with advice, and not echoed, if it is %s", (_, text) => {
     expect(problemOf(text)).toMatch(/^must be a key of 32 bytes .* openssl rand -base64 32$/);
     expect(problemOf(text)).not.toContain(text.slice(0, 8));
     expect(problemOf(`${formatMasterKey(KEY)},${text}`)).toContain("Key 2 of 2 is none.");
   });
 
-  it("is refused where no random key can be meant", () => {
+  it("is rejected if it cannot be a random key", () => {
     expect(problemOf(Buffer.alloc(32).toString("base64"))).toContain("random");
     expect(problemOf(`${KEY.toString("hex")},${KEY.toString("base64")}`)).toBe(
       "must not hold the same key twice.",

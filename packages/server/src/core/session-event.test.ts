@@ -40,8 +40,8 @@ const shown = (...groups: IncludeGroup[]): Record<string, object> => {
   );
 };
 
-describe("what a reader is shown", () => {
-  it("is by default exactly the four specified types with exactly the specified fields", () => {
+describe("the events of a subscriber", () => {
+  it("are by default exactly the four specified types with exactly the specified fields", () => {
     expect(shown()).toEqual({
       title_changed: { type: "title_changed", new_title: "t" },
       tool_update: { type: "tool_update" },
@@ -50,13 +50,13 @@ describe("what a reader is shown", () => {
     });
   });
 
-  it("has no update for a call that starts, unless it includes tools", () => {
+  it("contain no update for a call that starts, unless tools are included", () => {
     const start = { ...EVENTS.tool_update, progress: null } as const;
     expect(projectEvent(start, new Set())).toBeNull();
     expect(projectEvent(start, new Set(["tools"]))).toEqual(start);
   });
 
-  it("grows by each group that it includes, and by nothing else", () => {
+  it("grow with each included group, and with nothing else", () => {
     const common = ["system_notice", "title_changed", "tool_complete", "tool_update"];
     expect(Object.keys(shown("tools")).toSorted()).toEqual(common);
     expect(shown("tools")["tool_update"]).toEqual(EVENTS.tool_update);
@@ -70,13 +70,13 @@ describe("what a reader is shown", () => {
     );
   });
 
-  it("is everything for one who includes everything", () => {
+  it("are complete if every group is included", () => {
     expect(shown("tools", "messages", "state")).toEqual(EVENTS);
   });
 });
 
 describe("an event id", () => {
-  it("is read as it was written", () => {
+  it("round-trips", () => {
     for (const n of [0, 1, 42, 999_999_999_999_999]) {
       expect(parseEventId(formatEventId("k3f9", n))).toEqual({ life: "k3f9", n });
     }
@@ -95,9 +95,9 @@ describe("an event id", () => {
     "a-b-1",
     "k3f9-1 ",
     " k-1",
-  ])("is not any text: %j is none", (text) => expect(parseEventId(text)).toBeNull());
+  ])("is null for %j", (text) => expect(parseEventId(text)).toBeNull());
 
-  it("is none when its number is beyond what can be counted exactly, or its life too long", () => {
+  it("is null if its number exceeds the safe integers, or its incarnation is too long", () => {
     expect(parseEventId("a-9999999999999999")).toBeNull();
     expect(parseEventId(`${"a".repeat(33)}-1`)).toBeNull();
   });

@@ -21,7 +21,7 @@ const TABLE: readonly Row[] = [
 ];
 
 describe("the status of a session", () => {
-  it.each(TABLE)("that is %s, on %s: %s", (status, trigger, next) => {
+  it.each(TABLE)("is %s on %s: %s", (status, trigger, next) => {
     if (next === "impossible")
       expect(() => nextStatus(status, trigger)).toThrow(`A session that is ${status}`);
     else expect(nextStatus(status, trigger)).toBe(next);

@@ -4,13 +4,13 @@ import { appOf, isEmptySession, newSession, type SessionRecord } from "./session
 const NEW = newSession(1, "id", { life: "abc", model: "a/b" }, 5);
 
 describe("a new session", () => {
-  it("has the placeholder title, does nothing, and is empty", () => {
+  it("has the placeholder title, is idle, and is empty", () => {
     expect(NEW).toMatchObject({ title: "New Chat", titleSource: "placeholder", status: "idle", head: 0 });
     expect(isEmptySession(NEW)).toBe(true);
     expect(appOf(NEW)).toBe("default");
   });
 
-  it("is still empty when it is bound to a wallet", () => {
+  it("is still empty when bound to a wallet", () => {
     const bound: SessionRecord = { ...NEW, publicKey: "0x1" };
     expect(isEmptySession(bound)).toBe(true);
   });
@@ -20,11 +20,11 @@ describe("a new session", () => {
     ["a model", { modelChosen: true }],
     ["a utility model", { utilityModel: "a/b" }],
     ["a title", { titleSource: "user", title: "New Chat" }],
-  ])("is not empty any more with %s", (_what, fields) => {
+  ])("is no longer empty with %s", (_what, fields) => {
     expect(isEmptySession({ ...NEW, ...fields })).toBe(false);
   });
 
-  it("stays empty with a user state, which a client sends with its first look", () => {
+  it("stays empty with a user state, which clients send with their first request", () => {
     const looked = { ...NEW, userState: { a: 1 }, head: 1 };
     expect(isEmptySession(looked)).toBe(true);
   });

@@ -34,37 +34,37 @@ function seen(turn: Partial<TurnRecord>, more: Partial<SeenTurn> = {}): SeenTurn
 
 const why = (turn: SeenTurn, changedAt = NOW - 1000): string | null => whyStuck(turn, changedAt, NOW, limits);
 
-describe("a turn is stuck", () => {
+describe("a stuck turn", () => {
   it.each([
     [
-      "whose lease ran out six seconds ago",
+      "whose lease expired six seconds ago",
       { lease: { owner: "a", takenAt: 0, expiresAt: NOW - 5001 } },
       /lease.*run out/,
     ],
-    ["that nobody has the lease of", { lease: null }, /no process has its lease/],
-  ])("that runs, %s", (_name, more, said) => {
+    ["without a lease", { lease: null }, /no process has its lease/],
+  ])("is running, %s", (_name, more, said) => {
     expect(why(seen({}, more))).toMatch(said);
   });
 
-  it("that has run for more than a minute longer than it may, over all its attempts", () => {
+  it("has run for over a minute longer than its time limit, over all attempts", () => {
     expect(why(seen({ ranMs: 659_500, attemptAt: NOW - 501 }))).toMatch(/limits\.turnMs/);
     expect(why(seen({ ranMs: 659_500, attemptAt: NOW - 500 }))).toBeNull();
   });
 
-  it("that could run, and that nobody has taken for longer than it may run at all", () => {
+  it("is runnable, and unclaimed for longer than its time limit", () => {
     const old = { enqueuedAt: NOW - 660_001, runnable: true };
     expect(why(seen({ ...old, state: "queued" }), NOW - 660_001)).toMatch(/no process has taken it/);
     expect(why(seen(old, { lease: null }), NOW - 660_001)).toMatch(/no process has taken it/);
     expect(why(seen({ ...old, state: "queued" }), NOW - 660_000)).toBeNull();
-    // It was taken up again when a person had decided, just now.
+    // Its turn resumed just now, after the person's decision.
     expect(why(seen(old, { lease: null }), NOW - 5)).toBeNull();
   });
 
-  it("that is the first in line and may not be started", () => {
+  it("is the first in the queue and not runnable", () => {
     expect(why(seen({ state: "queued" }, { lease: null }))).toMatch(/first in line/);
   });
 
-  it("that waits for a person, and nobody is asked, or the time to decide has been over for a minute", () => {
+  it("waits for a person without a pending action, or over a minute past its action's expiry", () => {
     const waiting = (decideBy: number | null) => seen({ state: "waiting" }, { lease: null, decideBy });
     expect(why(waiting(null))).toMatch(/nobody is asked/);
     expect(why(waiting(NOW - 60_001))).toMatch(/time to decide is over/);
@@ -72,8 +72,8 @@ describe("a turn is stuck", () => {
   });
 });
 
-describe("a turn is not stuck", () => {
-  it("that runs under a lease, or has ended, or lost its lease a moment ago", () => {
+describe("a turn that is not stuck", () => {
+  it("runs under a lease, has ended, or lost its lease a moment ago", () => {
     expect(why(seen({}))).toBeNull();
     expect(why(seen({ endedAt: NOW - 1, state: "failed" }, { lease: null }))).toBeNull();
     expect(why(seen({}, { lease: { owner: "a", takenAt: 0, expiresAt: NOW - 5000 } }))).toBeNull();

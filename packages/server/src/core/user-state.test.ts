@@ -25,7 +25,7 @@ const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
 const state = fc.dictionary(fc.constantFrom("a", "b", "__proto__"), value, { noNullPrototype: true });
 
 describe("merging user state", () => {
-  it("merges objects deeply, and lets every other value replace, null and arrays too", () => {
+  it("merges objects deeply, and replaces every other value, including null and arrays", () => {
     const base = { evm: { address: "0x1", chain_id: 1 }, tags: [1, 2], connection: { is_connected: true } };
     const patch = { evm: { chain_id: "137" }, tags: [3], connection: null, unknown: { deep: [{}] } };
     expect(mergeUserState(base, patch)).toEqual({
@@ -36,7 +36,7 @@ describe("merging user state", () => {
     });
   });
 
-  it("lets an object replace what is none, and the other way round", () => {
+  it("replaces other values by objects, and objects by other values", () => {
     expect(mergeUserState({ a: 1, b: { c: 1 }, d: [1] }, { a: { x: 1 }, b: 2, d: { 0: 2 } })).toEqual({
       a: { x: 1 },
       b: 2,
@@ -44,7 +44,7 @@ describe("merging user state", () => {
     });
   });
 
-  it("answers the very same object when nothing changes, so that nothing is written", () => {
+  it("returns the same object if nothing changes, so that nothing is written", () => {
     const base = { evm: { address: "0x1", list: [{ a: 1 }] }, none: null };
     expect(mergeUserState(base, {})).toBe(base);
     expect(mergeUserState(base, { evm: {} })).toBe(base);
@@ -52,13 +52,13 @@ describe("merging user state", () => {
     expect(mergeUserState(base, { none: false })).not.toBe(base);
   });
 
-  it("leaves what it was given as it is", () => {
+  it("does not modify its arguments", () => {
     const base = { evm: { address: "0x1" } };
     mergeUserState(base, { evm: { address: "0x2", chain_id: 5 } });
     expect(base).toEqual({ evm: { address: "0x1" } });
   });
 
-  it("keeps keys with a meaning of their own as plain keys", () => {
+  it("treats names of Object.prototype as ordinary keys", () => {
     const patch = JSON.parse('{"__proto__": {"polluted": true}, "constructor": {"a": 1}}') as JsonObject;
     const merged = mergeUserState({ a: 1 }, patch);
     expect(JSON.stringify(merged)).toBe('{"a":1,"__proto__":{"polluted":true},"constructor":{"a":1}}');
@@ -67,7 +67,7 @@ describe("merging user state", () => {
     expect(JSON.stringify(mergeUserState(merged, patch))).toBe(JSON.stringify(merged));
   });
 
-  it("is idempotent whatever is merged", () => {
+  it("is idempotent for any input", () => {
     fc.assert(
       fc.property(state, state, (base, patch) => {
         const once = mergeUserState(base, patch);
@@ -93,7 +93,7 @@ describe("the limits of user state", () => {
 });
 
 describe("a merge that changes nothing", () => {
-  it("answers what was there: an empty patch over nothing, the same in another order", () => {
+  it("returns the old value: an empty patch over null, the same in another order", () => {
     expect(mergeUserState(null, {})).toBeNull();
     const base = { list: [{ a: 1, b: 2 }] };
     expect(mergeUserState(base, { list: [{ b: 2, a: 1 }] })).toBe(base);
@@ -102,7 +102,7 @@ describe("a merge that changes nothing", () => {
 });
 
 describe("user state stored before its types were checked", () => {
-  it("loses the values of a wrong type, and keeps all others", () => {
+  it("loses values of a wrong type, and keeps all others", () => {
     const old = { connection: "yes", evm: { address: "0x1", chain_id: true, name: [1] }, theme: { dark: 1 } };
     expect(withoutWrongTypes(old)).toEqual({ evm: { address: "0x1", name: [1] }, theme: { dark: 1 } });
     expect(withoutWrongTypes({ connection: { is_connected: "no", since: 1 }, evm: [] })).toEqual({
@@ -110,7 +110,7 @@ describe("user state stored before its types were checked", () => {
     });
   });
 
-  it("conforms to the schema of responses, and is unchanged if it did", () => {
+  it("conforms to the response schema, and is unchanged if it already did", () => {
     const field = fc.constantFrom<JsonValue>(null, true, 1, "x", [], {});
     const part = fc.oneof(
       field,
@@ -134,7 +134,7 @@ describe("user state stored before its types were checked", () => {
 });
 
 describe("a wallet address", () => {
-  it("keeps its case, but for 0x addresses, which are compared without", () => {
+  it("keeps its case, except for 0x addresses, which are case-insensitive", () => {
     expect(parsePublicKey("So1anaKey")).toBe("So1anaKey");
     expect(parsePublicKey("0xAbCdEf")).toBe("0xabcdef");
     expect(parsePublicKey("0XABCDEF")).toBe("0xabcdef");
@@ -160,7 +160,7 @@ describe("a wallet address", () => {
     "a\u202eb",
     "\ud800",
     "a\n",
-  ])("may be printed, and holds no white space: %j is none", (text) =>
+  ])("contains no white space or unprintable characters: %j is invalid", (text) =>
     expect(parsePublicKey(text)).toBeNull(),
   );
 });

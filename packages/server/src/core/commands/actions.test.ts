@@ -24,7 +24,7 @@ function ask(callId: string, asked: ActionRequest = REQUESTS.approval): AskedAct
   return { id: `action-${callId}`, callId, asked, validMs: VALID_MS };
 }
 
-/** A session whose turn has asked about the call `a` and waits. */
+/** Returns a session whose turn waits for a decision about the call `a`. */
 function waiting(asked: ActionRequest = REQUESTS.approval): {
   readonly one: DecidedSession;
   readonly turn: StartedTurn;
@@ -39,8 +39,8 @@ function waiting(asked: ActionRequest = REQUESTS.approval): {
 const resultsOf = (one: DecidedSession) =>
   one.messages[1]?.toolResults.map(({ call_id, output, is_error }) => [call_id, output, is_error]);
 
-describe("asking a person", () => {
-  it("is part of the step that makes the call: the call is not started, and everybody is told", () => {
+describe("requesting a person's decision", () => {
+  it("stores the action with the step that makes the call, and does not start the call", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "Let me ask.", [call("a", "unsafe", { x: 1 }), call("b")], [ask("a")]);
@@ -69,15 +69,15 @@ describe("asking a person", () => {
     expect(one.session.status).toBe("processing");
   });
 
-  it("about a call that the step does not make is a defect", () => {
+  it("throws if the step does not make the call", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     expect(() => one.callTools(turn, "", [call("a")], [ask("b")])).toThrow("does not make");
   });
 });
 
-describe("waiting", () => {
-  it("gives up lease and owner, counts attempts anew, and lets nobody write or claim", () => {
+describe("a turn waiting for a person", () => {
+  it("has no lease or owner, resets its attempts, and cannot be written to or claimed", () => {
     const { one, turn } = waiting();
     expect(one.turns[0]).toMatchObject({ state: "waiting", runnable: false, attempts: 0 });
     expect(one.owner).toBeNull();
@@ -87,7 +87,7 @@ describe("waiting", () => {
     expect(() => one.claim()).toThrow("No turn is runnable");
   });
 
-  it("adds the time that it ran to what it ran before, and none of the person's", () => {
+  it("adds its running time to that of earlier runs, without the time spent waiting", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")], [ask("a")]);
@@ -105,7 +105,7 @@ describe("waiting", () => {
     expect(one.turns[0]?.ranMs).toBe(ranMs + 3_001);
   });
 
-  it("is over at once when somebody has decided while other calls still ran", () => {
+  it("resumes at once if its action was decided while other calls still ran", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b")], [ask("a")]);
@@ -115,7 +115,7 @@ describe("waiting", () => {
     expect(one.claim()).toMatchObject({ attempt: 1, openCalls: [] });
   });
 
-  it("lets chats wait behind it as behind a running turn, as many as else", () => {
+  it("queues chats behind it up to the usual limit", () => {
     const { one } = waiting();
     one.chat("two");
     expect(one.turns.map(({ state, runnable }) => [state, runnable])).toEqual([
@@ -125,7 +125,7 @@ describe("waiting", () => {
     expect(one.chat("three", { maxQueued: 1 })).toEqual({ kind: "rejected", reason: "queue_full" });
   });
 
-  it("is known of what is queued behind it, before and meanwhile, until it goes on", () => {
+  it("marks the turns queued behind it, earlier and later ones, until it resumes", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")], [ask("a")]);
@@ -145,14 +145,14 @@ describe("waiting", () => {
     ["ends by time", (one: DecidedSession) => expect(one.expire(VALID_MS)).toBe(2)],
     ["is interrupted", (one: DecidedSession) => one.interrupt()],
     ["is interrupted by a chat", (one: DecidedSession) => one.chat("stop", { onBusy: "interrupt" })],
-  ])("is over for those behind it when it %s", (_how, end) => {
+  ])("is over for the turns queued behind it when it %s", (_how, end) => {
     const { one } = waiting();
     one.chat("two");
     end(one);
     expect(one.turns.filter(({ behindWaiting }) => behindWaiting)).toEqual([]);
   });
 
-  it("starts no call that was asked about, not even after a crash while the others ran", () => {
+  it("does not start an undecided call, not even after a crash during its other calls", () => {
     const one = new DecidedSession();
     one.callTools(one.start("one"), "", [call("a", "unsafe"), call("b")], [ask("a")]);
     one.loseOwner();
@@ -162,7 +162,7 @@ describe("waiting", () => {
 });
 
 describe("an approval", () => {
-  it("lets the turn go on, which starts the call with the input that was shown, exactly once", () => {
+  it("resumes the turn, which starts the call exactly once, with the input that was shown", () => {
     const { one } = waiting();
     expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided", arrived: 1 });
     expect(one.types).toEqual(["system_event", "message_updated"]);
@@ -172,7 +172,7 @@ describe("an approval", () => {
     expect(again.openCalls).toMatchObject([{ id: "a", arguments: { x: 1 }, phase: "approved" }]);
     expect(again.attempt).toBe(1);
     one.startCalls(again, ["a"]);
-    // The crash comes after the call has started, so nobody knows what it has done.
+    // The call had started before the crash, so its outcome is unknown.
     one.loseOwner();
     expect(one.claim()?.openCalls).toEqual([]);
     expect(resultsOf(one)).toEqual([["a", "outcome unknown", true]]);
@@ -185,7 +185,7 @@ describe("an approval", () => {
     expect(one.claim()?.openCalls).toMatchObject([{ id: "a" }]);
   });
 
-  it("of a call that never began is good for the next claim, after a crash or stop, and an interrupt says so", () => {
+  it("of a call that never started survives a crash or stop, and an interrupt reports the call as not started", () => {
     const { one } = waiting();
     one.decide("action-a", "approve");
     for (let crash = 1; crash <= 2; crash += 1) {
@@ -209,7 +209,7 @@ describe("an approval", () => {
 });
 
 describe("a decision", () => {
-  it("that denies gives the call a result which says so", () => {
+  it("gives a denied call a result that says so", () => {
     const { one } = waiting();
     one.decide("action-a", "deny");
     expect(resultsOf(one)).toEqual([["a", DENIED, true]]);
@@ -221,7 +221,7 @@ describe("a decision", () => {
     ["wallet_transaction", { transaction_hash: HASH }],
     ["wallet_signature", { signature: "0x0a" }],
     ["question", { answer: "that" }],
-  ] as const)("about a %s gives the call what the person gave", (kind, given) => {
+  ] as const)("passes the person's answer to a %s to the call", (kind, given) => {
     const { one } = waiting(REQUESTS[kind]);
     expect(one.decide("action-a", "approve", given)).toMatchObject({
       kind: "decided",
@@ -250,14 +250,14 @@ describe("a decision", () => {
     ["question", "approve", { answer: "x".repeat(4_097) }],
     ["question", "approve", { answer: 1 }],
     ["question", "deny", { answer: "no" }],
-  ])("about a %s, %s, is refused with %j, and changes nothing", (kind, decision, result) => {
+  ])("about a %s, %s with the result %j, is rejected and changes nothing", (kind, decision, result) => {
     const { one } = waiting(REQUESTS[kind]);
     expect(one.decide("action-a", decision, result)).toMatchObject({ kind: "invalid" });
     expect(one.last.events).toEqual([]);
     expect(one.turns[0]?.state).toBe("waiting");
   });
 
-  it("counts once: the same again is fine and changes nothing, another one is not", () => {
+  it("counts once: repeating it changes nothing, and a different one is rejected", () => {
     const { one } = waiting(REQUESTS.question);
     one.decide("action-a", "approve", { answer: "this" });
     const after = one.session;
@@ -272,8 +272,8 @@ describe("a decision", () => {
   });
 });
 
-describe("an action that nobody decides", () => {
-  it("expires as denied at its time, not a millisecond sooner, and the turn goes on", () => {
+describe("an undecided action", () => {
+  it("expires as denied at exactly its time, and the turn resumes", () => {
     const { one } = waiting();
     const { createdAt } = one.actions[0]!;
     one.at = createdAt;
@@ -286,7 +286,7 @@ describe("an action that nobody decides", () => {
     expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", arrived: 0 });
   });
 
-  it("and the others of its turn that are due change the message once, with a result for each call", () => {
+  it("changes the message once together with the other due actions of its turn, with a result for each call", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b"), call("c")], [ask("a"), ask("b"), ask("c")]);
@@ -309,7 +309,7 @@ describe("an action that nobody decides", () => {
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
   });
 
-  it("cannot be decided from that moment on, whoever notices first", () => {
+  it("cannot be decided from its expiry on, whether or not the expiry was processed", () => {
     const { one } = waiting();
     one.at = one.actions[0]!.expiresAt - 1;
     expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", arrived: 1 });
@@ -317,13 +317,13 @@ describe("an action that nobody decides", () => {
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
   });
 
-  it("can be decided until just before it", () => {
+  it("can be decided until just before its expiry", () => {
     const { one } = waiting();
     one.at = one.actions[0]!.expiresAt - 2;
     expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided" });
   });
 
-  it("is cancelled when the turn ends, and its call was never made", () => {
+  it("is cancelled when the turn ends, and its call is never made", () => {
     const interrupted = waiting().one;
     interrupted.interrupt(null);
     const failed = new DecidedSession();

@@ -1,4 +1,4 @@
-// Any order of decisions, against what must hold after each of them.
+// Runs commands in random order and checks the invariants after each one.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -35,11 +35,11 @@ const VALID_MS = 1_000;
 class Run {
   readonly one = new DecidedSession();
   #turn: StartedTurn | null = null;
-  /** The one whose lease has run out; it may still write until somebody else has taken it over. */
+  /** The turn whose lease has expired; it may write until another owner claims it. */
   #lost: StartedTurn | null = null;
   readonly #dead: StartedTurn[] = [];
   #calls = 0;
-  /** Unsafe calls that have begun, which none may do twice. */
+  /** Unsafe calls that have started: none may start twice. */
   readonly #begun = new Set<string>();
 
   do(command: (typeof COMMANDS)[number]): void {
@@ -94,7 +94,7 @@ class Run {
     }
   }
 
-  /** What does not ask has its result before its turn completes or waits. */
+  /** Calls without an action get their results before the turn completes or waits. */
   #finishCalls(turn: StartedTurn): void {
     while (this.#startNext(turn)) continue;
     for (const { id } of this.#running()) this.#end(turn, id);
@@ -104,7 +104,7 @@ class Run {
     return openCalls(this.one.openTurns[0]!.agentMessage!);
   }
 
-  /** Calls that somebody may be running. */
+  /** Calls that may be running. */
   #running() {
     return this.#openCalls().filter((call) => call.phase !== "asked" && !needsIntent(call));
   }
@@ -129,7 +129,7 @@ class Run {
     this.one.result(turn, outcome);
   }
 
-  /** Three calls, two of which ask. */
+  /** Three calls, two of which need a decision. */
   #ask(turn: StartedTurn): void {
     const ids = Array.from({ length: 3 }, () => `${(this.#calls += 1)}`);
     const calls = ids.map((id) => call(id, "unsafe"));
@@ -185,14 +185,14 @@ class Run {
     expect(one.session.status === "processing").toBe(open.length > 0);
     expect(one.events.map(({ number }) => number)).toEqual(one.events.map((_, index) => index + 1));
     expect(one.session.head).toBe(one.events.length);
-    // One turn at a time, and always the first: it runs, or somebody may start it.
+    // One turn at a time, always the first: it is running or runnable.
     const [first, ...rest] = open.map(({ turn }) => turn);
     expect(rest.every(({ state, runnable }) => state === "queued" && !runnable)).toBe(true);
     if (first !== undefined) expect(first.runnable).toBe(one.owner === null && first.state !== "waiting");
     if (first?.state === "waiting") expect(one.owner).toBeNull();
     this.#checkActions();
     expect(one.foldedMessages()).toEqual(one.wireMessages());
-    // Counted change by change, and never by looking at all of them.
+    // Counted change by change, never by summing up all messages.
     expect(one.session.messageBytes).toBe(bytesOf(one.wireMessages()));
     expect(one.session.eventBytes).toBe(bytesOf(one.events.map(({ event }) => event)));
     for (const { status, toolCalls, toolResults, role } of one.messages) {
@@ -210,7 +210,7 @@ class Run {
     expect(unknown.filter(({ call_id }) => !this.#begun.has(call_id))).toEqual([]);
   }
 
-  /** Somebody is asked exactly while a call of an open turn waits for it, and the events tell it. */
+  /** An action is pending exactly while a call of an open turn waits for it, and the events report it. */
   #checkActions(): void {
     const { one } = this;
     const pending = one.actions.filter(({ status }) => status === "pending");
@@ -234,8 +234,8 @@ function bytesOf(values: readonly unknown[]): number {
   return values.reduce<number>((sum, value) => sum + Buffer.byteLength(JSON.stringify(value)), 0);
 }
 
-describe("whatever is decided in whatever order", () => {
-  it("a session works exactly while it has open turns, one of them at a time, and its events tell all of it", () => {
+describe("any commands in any order", () => {
+  it("keep a session processing while it has open turns, run one turn at a time, and emit every change", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...COMMANDS), { maxLength: 40 }), (commands) => {
         const run = new Run();

@@ -5,7 +5,7 @@ import { DecidedSession, RIGS } from "./testing/decided-session.ts";
 const NO_PLACE = { claim: null } as const;
 
 describe("a chat", () => {
-  it("starts its turn at once where there is a place, in one transaction with its message and events", () => {
+  it("starts its turn at once in a free slot, in one transaction with its message and events", () => {
     const one = new DecidedSession();
     const outcome = one.chat("hello");
     expect(outcome).toMatchObject({
@@ -22,7 +22,7 @@ describe("a chat", () => {
     expect(one.turns).toMatchObject([{ state: "running", runnable: false, attempts: 1, epoch: 1 }]);
   });
 
-  it("waits in the store where there is none, and may be claimed", () => {
+  it("waits in the store without a free slot, and can be claimed", () => {
     const one = new DecidedSession();
     expect(one.chat("hello", NO_PLACE)).toMatchObject({ kind: "accepted", started: null, runnable: true });
     expect(one.lines).toEqual(["user queued: hello"]);
@@ -32,7 +32,7 @@ describe("a chat", () => {
     expect(one.lines).toEqual(["user complete: hello", "assistant streaming: "]);
   });
 
-  it("is refused when its session holds as many bytes as it may, and leaves no trace", () => {
+  it("is rejected when its session has reached its size limit, and stores nothing", () => {
     const one = new DecidedSession();
     one.complete(one.start("hello"), "é".repeat(100));
     const { session } = one;
@@ -42,7 +42,7 @@ describe("a chat", () => {
     expect(one.chat("é", { maxMessageBytes: left })).toMatchObject({ kind: "accepted" });
   });
 
-  it("is accepted whatever the cap while the bytes of its session are not counted yet", () => {
+  it("is accepted at any size while its session's bytes have not been counted yet", () => {
     const one = new DecidedSession();
     one.complete(one.start("hello"), "hi");
     one.session = { ...one.session, messageBytes: null, eventBytes: null };
@@ -50,7 +50,7 @@ describe("a chat", () => {
     expect(one.session).toMatchObject({ messageBytes: null, eventBytes: null });
   });
 
-  it("that is repeated is answered as before, also when its session is full", () => {
+  it("returns the same turn when repeated, also when its session is full", () => {
     const one = new DecidedSession();
     const idempotency = { key: "k", digest: "d" };
     one.start("hello", { idempotency });
@@ -60,14 +60,14 @@ describe("a chat", () => {
     });
   });
 
-  it("waits in the store while its provider is full", () => {
+  it("waits in the store while its provider is at its limit", () => {
     const one = new DecidedSession();
     expect(one.chat("hello", { fullProviders: ["demo"] })).toMatchObject({ started: null });
     const other = new DecidedSession();
     expect(other.chat("hello", { fullProviders: ["other"] })).toMatchObject({ started: { turn: 1 } });
   });
 
-  it("behind a running turn waits, cannot be claimed before its turn, and stands after the answer that runs", () => {
+  it("waits behind a running turn, cannot be claimed before it, and follows the running answer", () => {
     const one = new DecidedSession();
     const first = one.start("one");
     const second = { kind: "accepted", turn: 2, started: null, runnable: false, wantsTitle: false };
@@ -86,7 +86,7 @@ describe("a chat", () => {
     ]);
   });
 
-  it("is refused when ten wait behind the running turn already, and leaves no trace", () => {
+  it("is rejected when ten are queued behind the running turn, and stores nothing", () => {
     const one = new DecidedSession();
     one.start("running");
     for (let n = 1; n <= 10; n += 1) expect(one.chat(`waiting ${n}`).kind).toBe("accepted");
@@ -95,14 +95,14 @@ describe("a chat", () => {
     expect(one.session).toBe(before);
   });
 
-  it("is refused in a session that belongs to another App", () => {
+  it("is rejected in a session of another App", () => {
     const one = new DecidedSession();
     one.session = { ...one.session, app: "defi" };
     expect(one.chat("hello")).toEqual({ kind: "rejected", reason: "app_mismatch" });
     expect(one.messages).toEqual([]);
   });
 
-  it("wants a title for the first message of a session that has none, and for no other", () => {
+  it("requests a title for the first message of an untitled session only", () => {
     const one = new DecidedSession();
     one.session = { ...one.session, title: "Mine", titleSource: "user" };
     expect(one.chat("hello")).toMatchObject({ wantsTitle: false });
@@ -114,15 +114,15 @@ describe("a chat", () => {
   });
 });
 
-describe("a chat while the session works", () => {
-  it("is refused where the App says so", () => {
+describe("a chat while the session is processing", () => {
+  it("is rejected under onBusy `reject`", () => {
     const one = new DecidedSession();
     expect(one.chat("one", { onBusy: "reject" }).kind).toBe("accepted");
     expect(one.chat("two", { onBusy: "reject" })).toEqual({ kind: "rejected", reason: "session_busy" });
     expect(one.lines).toEqual(["user complete: one", "assistant streaming: "]);
   });
 
-  it("stops what runs and what waits where the App says so, and starts", () => {
+  it("interrupts running and queued turns and starts under onBusy `interrupt`", () => {
     const one = new DecidedSession();
     const first = one.start("one");
     one.chat("two");
@@ -147,7 +147,7 @@ describe("a chat while the session works", () => {
 describe("an idempotency key", () => {
   const idempotency = { key: "k", digest: "d" };
 
-  it("answers with the same turn, whatever else is to be said, and changes nothing", () => {
+  it("returns the same turn whatever the other parameters, and changes nothing", () => {
     const one = new DecidedSession();
     one.start("hello", { idempotency });
     const before = one.session;
@@ -159,7 +159,7 @@ describe("an idempotency key", () => {
     expect(one.session).toBe(before);
   });
 
-  it("answers nothing to a chat of another App", () => {
+  it("returns nothing to a chat of another App", () => {
     const one = new DecidedSession();
     one.start("hello", { idempotency });
     const before = one.session;
@@ -173,7 +173,7 @@ describe("an idempotency key", () => {
     expect(one.session).toBe(before);
   });
 
-  it("with another message is a conflict", () => {
+  it("conflicts with another message", () => {
     const one = new DecidedSession();
     const previous = { digest: "other", turn: 1, at: one.at };
     expect(one.chat("hello", { idempotency }, { previous })).toEqual({
@@ -182,7 +182,7 @@ describe("an idempotency key", () => {
     });
   });
 
-  it("is forgotten after 24 hours, to the millisecond", () => {
+  it("expires after 24 hours, to the millisecond", () => {
     const one = new DecidedSession();
     const at = one.at + 1 - IDEMPOTENCY_KEPT_MS;
     expect(one.chat("hello", { idempotency }, { previous: { digest: "d", turn: 1, at: at + 1 } }).kind).toBe(
@@ -195,8 +195,8 @@ describe("an idempotency key", () => {
   });
 });
 
-describe("what comes along with a chat", () => {
-  it("binds the first wallet; another one goes on under the first, with a notice", () => {
+describe("the parameters of a chat", () => {
+  it("bind the first wallet; another one adds a notice and changes nothing", () => {
     const one = new DecidedSession();
     one.start("one", { publicKey: "0xa" });
     expect(one.session.publicKey).toBe("0xa");
@@ -207,7 +207,7 @@ describe("what comes along with a chat", () => {
     expect(one.notices).toEqual(["wallet_differs"]);
   });
 
-  it("merges the user state, and refuses one that grows too large, with all of the chat", () => {
+  it("merge the user state, and reject the whole chat if it grows too large", () => {
     const one = new DecidedSession();
     const turn = one.start("one", { userState: { evm: { chain_id: 1 } } });
     expect(turn.userState).toEqual({ evm: { chain_id: 1 } });
@@ -220,7 +220,7 @@ describe("what comes along with a chat", () => {
     expect(one.messages).toHaveLength(2);
   });
 
-  it("gives way to the App's default where the chosen model is no longer offered, with a notice", () => {
+  it("use the App's default with a notice if the selected model is no longer offered", () => {
     const one = new DecidedSession();
     one.session = { ...one.session, model: "gone/model", modelChosen: true };
     expect(one.start("hello").model).toBe(RIGS[0]);
@@ -228,7 +228,7 @@ describe("what comes along with a chat", () => {
     expect(one.session).toMatchObject({ model: RIGS[0], modelChosen: false });
   });
 
-  it("keeps models that were chosen for its App before it, and drops those of another App without a word", () => {
+  it("keep models selected for its App earlier, and drop those of another App silently", () => {
     for (const [modelApp, model, utilityModel] of [
       ["default", RIGS[1], "u/m"],
       ["defi", RIGS[0], null],
@@ -241,7 +241,7 @@ describe("what comes along with a chat", () => {
     }
   });
 
-  it("follows the App's default without a word where no model was chosen, and keeps one that was", () => {
+  it("use the App's current default if no model was selected, and keep a selected one", () => {
     const one = new DecidedSession();
     one.session = { ...one.session, model: "old/default" };
     expect(one.start("hello").model).toBe(RIGS[0]);

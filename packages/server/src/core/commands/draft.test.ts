@@ -17,7 +17,7 @@ const newDraft = (): SessionDraft =>
   new SessionDraft({ ...newSession(1, "id", { life: "abc", model: "a/b" }, 0), head: 41 }, AT, () => 9);
 
 describe("a draft", () => {
-  it("numbers its events without a gap after the last one, and notes the time of what happened", () => {
+  it("numbers its events without gaps after the last one, and records their time", () => {
     const draft = newDraft();
     draft.emit({ type: "title_changed", new_title: "a" });
     draft.notify("info", "model_gone", "Text.");
@@ -25,7 +25,7 @@ describe("a draft", () => {
     expect(draft.session).toMatchObject({ head: 44, updatedAt: AT });
   });
 
-  it("keeps a notice as a system event too, whose id is its event's", () => {
+  it("stores a notice as a system event with the id of its event", () => {
     const draft = newDraft();
     draft.notify("warning", "model_gone", "Text.");
     const payload = { code: "model_gone", level: "warning", message: "Text." };
@@ -39,7 +39,7 @@ describe("a draft", () => {
     expect(draft.systemEvents[1]?.item.type).toBe("error");
   });
 
-  it("announces a status only when it changes", () => {
+  it("emits a status only when it changes", () => {
     const draft = newDraft();
     draft.moveStatus("interrupt");
     expect(draft.events).toEqual([]);
@@ -56,7 +56,7 @@ describe("a draft", () => {
     expect(draft.events).toHaveLength(1);
   });
 
-  it("numbers messages and turns, and writes what it added once, as it is in the end", () => {
+  it("numbers messages and turns, and writes each new one once, in its final form", () => {
     const draft = newDraft();
     const added = draft.addMessage(MESSAGE);
     expect(added).toMatchObject({ position: 1, createdAt: AT });
@@ -74,7 +74,7 @@ describe("a draft", () => {
     expect(draft.session.messageCount).toBe(1);
   });
 
-  it("counts what a changed message grows by, and serializes results that it keeps only for the event", () => {
+  it("counts the growth of changed messages, and serializes results that only the event contains", () => {
     const draft = newDraft();
     let serialized = 0;
     const output = { toJSON: () => ((serialized += 1), "large") } as unknown as string;
@@ -87,7 +87,7 @@ describe("a draft", () => {
       toolResults: [...first.toolResults, result("é")],
     } as const;
     draft.changeMessage(first, changed, "message_updated");
-    // Both for the event, and the new one to count it.
+    // Both results for the event, and the new one again to count its bytes.
     expect(serialized).toBe(1 + 2 + 1);
     expect(draft.session.messageBytes).toBe(wireBytesOf(changed));
     const completed = { ...changed, content: "ü", toolResults: [] };
@@ -95,7 +95,7 @@ describe("a draft", () => {
     expect(draft.session.messageBytes).toBe(wireBytesOf(completed));
   });
 
-  it("takes a new epoch for each lease and each interrupt", () => {
+  it("increments the epoch for each lease and each interrupt", () => {
     let next = 0;
     const draft = new SessionDraft(newDraft().session, AT, () => (next += 1));
     expect([draft.raiseEpoch(), draft.raiseEpoch(), draft.session.epoch]).toEqual([1, 2, 2]);

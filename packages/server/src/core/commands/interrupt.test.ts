@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { call, DecidedSession } from "./testing/decided-session.ts";
 
 describe("an interrupt", () => {
-  it("changes nothing on a session that does not work, however often", () => {
+  it("changes nothing in an idle session, however often it is repeated", () => {
     const one = new DecidedSession();
     const before = one.session;
     one.interrupt(null);
@@ -16,7 +16,7 @@ describe("an interrupt", () => {
     expect(one.last.events).toEqual([]);
   });
 
-  it("seals what runs and what waits, and raises the epoch, so that nothing can be written afterwards", () => {
+  it("ends running and queued turns and raises the epoch, so that later writes fail", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.chat("two");
@@ -42,7 +42,7 @@ describe("an interrupt", () => {
     expect(one.session).toBe(before);
   });
 
-  it("keeps the text that the turn's own process has, else what was checkpointed, else its finished steps", () => {
+  it("keeps the text of the process that runs the turn, else the checkpoint, else the finished steps", () => {
     const texts = (own: number, checkpointed: number) => {
       const one = new DecidedSession();
       const turn = one.start("one");
@@ -58,7 +58,7 @@ describe("an interrupt", () => {
     expect(texts(1, 1)).toBe("step");
   });
 
-  it("gives every open call its result: interrupted, or unknown where it had side effects", () => {
+  it("gives every open call a result: interrupted, or unknown if it may have had side effects", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b", "idempotent"), call("c", "unsafe")]);

@@ -4,14 +4,14 @@ import { DecidedSession } from "./testing/decided-session.ts";
 const NOTHING = { userState: null, publicKey: null };
 
 describe("opening a session", () => {
-  it("with nothing new changes nothing", () => {
+  it("changes nothing if nothing is new", () => {
     const one = new DecidedSession();
     const before = one.session;
     expect(one.run("open", NOTHING)).toBe("ok");
     expect(one.session).toBe(before);
   });
 
-  it("merges user state and announces it, once", () => {
+  it("merges user state and announces it once", () => {
     const one = new DecidedSession();
     const open = () => one.run("open", { ...NOTHING, userState: { a: { b: 1 } } });
     expect(open()).toBe("ok");
@@ -22,7 +22,7 @@ describe("opening a session", () => {
     expect(one.session).toBe(before);
   });
 
-  it("refuses a user state that is too large, and another wallet than the bound one", () => {
+  it("rejects user state that is too large, and another wallet than the bound one", () => {
     const one = new DecidedSession();
     const userState = { a: "x".repeat(9_000) };
     expect(one.run("open", { ...NOTHING, userState })).toBe("user_state_too_large");
@@ -35,7 +35,7 @@ describe("opening a session", () => {
 });
 
 describe("a title", () => {
-  it("that is generated replaces the placeholder, and nothing else ever", () => {
+  it("replaces the placeholder if it is generated, and no other title", () => {
     const one = new DecidedSession();
     one.finishTitle("Generated");
     expect(one.session).toMatchObject({ title: "Generated", titleSource: "generated" });
@@ -45,7 +45,7 @@ describe("a title", () => {
     expect(one.last.events).toEqual([]);
   });
 
-  it("that the user set wins, in whichever order they come, and even when it reads like the placeholder", () => {
+  it("set by the user wins in any order, even if it equals the placeholder", () => {
     for (const title of ["Mine", "New Chat"]) {
       const before = new DecidedSession();
       before.run("rename", { title });
@@ -60,10 +60,10 @@ describe("a title", () => {
   });
 });
 
-describe("choosing a model", () => {
+describe("selecting a model", () => {
   const choice = { app: "default", rig: "other/model", utilityModel: null };
 
-  it("stores it with its App, binds nothing, announces the model, and keeps the utility model that was chosen", () => {
+  it("stores it with its App, binds nothing, announces it, and keeps the selected utility model", () => {
     const one = new DecidedSession();
     expect(one.run("setModel", { ...choice, utilityModel: "u/m" })).toBe("ok");
     expect(one.session).toMatchObject({
@@ -79,14 +79,14 @@ describe("choosing a model", () => {
     expect(one.types).toEqual([]);
   });
 
-  it("replaces a choice for another App, its utility model too, while the session belongs to none", () => {
+  it("replaces a selection for another App, including its utility model, while the session has no App", () => {
     const one = new DecidedSession();
     one.run("setModel", { ...choice, utilityModel: "u/m" });
     expect(one.run("setModel", { ...choice, app: "defi" })).toBe("ok");
     expect(one.session).toMatchObject({ app: null, modelApp: "defi", utilityModel: null });
   });
 
-  it("is refused in a session of another App", () => {
+  it("is rejected in a session of another App", () => {
     const one = new DecidedSession();
     one.change((draft) => draft.update({ app: "default" }));
     expect(one.run("setModel", { ...choice, app: "defi" })).toBe("app_mismatch");

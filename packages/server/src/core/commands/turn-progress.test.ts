@@ -13,7 +13,7 @@ const outcome = (callId: string, isError = false) => ({
 });
 
 describe("a running turn", () => {
-  it("may write while its lease holds and its epoch is the session's own, in that life, and no longer", () => {
+  it("may write while its lease is valid and its epoch current, in its own incarnation only", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     const lease = { takenAt: 1_000, expiresAt: 11_000 };
@@ -30,7 +30,7 @@ describe("a running turn", () => {
     expect(writes({}, { lease: null, at: 10_999 })).toBeNull();
   });
 
-  it("keeps a step with the intent of its calls before any of them runs", () => {
+  it("stores a step with its calls before any of them runs", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "Let me see.", [call("a"), call("b")]);
@@ -44,7 +44,7 @@ describe("a running turn", () => {
     expect([...one.last.settledTurns]).toEqual([1]);
   });
 
-  it("notes of each call how much of the message's text was said before it", () => {
+  it("records for each call the text offset at which it was made", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "Let me see.", [call("a"), call("b")]);
@@ -60,7 +60,7 @@ describe("a running turn", () => {
     ]);
   });
 
-  it("keeps calls beyond the limit of a step with a result that says so, and the message once", () => {
+  it("stores calls beyond the step's limit with a result that says so, and adds the message once", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     const calls = Array.from({ length: MAX_CALLS + 2 }, (_, n) => call(`c${n}`));
@@ -80,7 +80,7 @@ describe("a running turn", () => {
     ]);
   });
 
-  it("makes no call that was refused: it has its result with the step, and nobody can run it", () => {
+  it("stores a refused call with its result in the step, and never runs it", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     const refusal = { output: "There is no such tool.", isError: true, missingSecret: "KEY" };
@@ -105,7 +105,7 @@ describe("a running turn", () => {
     expect(one.notices).toEqual(["secret_missing"]);
   });
 
-  it("completes with its last step: the text of all steps, the tokens of all, the session idle", () => {
+  it("completes with its last step: the text and tokens of all steps, and an idle session", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "First.", []);
@@ -123,7 +123,7 @@ describe("a running turn", () => {
     expect(one.complete(turn, "again")).toBe(false);
   });
 
-  it("tells of an answer that the token limit cut, and of one without text; both are complete", () => {
+  it("reports an answer cut by the token limit and one without text; both are complete", () => {
     const one = new DecidedSession();
     for (const [text, finishReason, notices] of [
       ["Up to h", "length", ["answer_cut"]],
@@ -142,7 +142,7 @@ describe("a running turn", () => {
     expect(one.notices).toEqual([]);
   });
 
-  it("fails with what it said, tells why, and leaves the session idle or to the next turn", () => {
+  it("fails with its text so far and the reason, and leaves the session idle or to the next turn", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a", "unsafe")]);
@@ -162,7 +162,7 @@ describe("a running turn", () => {
 describe("the start of calls", () => {
   const APPROVAL = { kind: "approval", request: { tool: "tool_c", input: {} } } as const;
 
-  /** Unsafe calls: `now` starts with the step, `later` and `last` wait for a place, `asked` for a person. */
+  /** Unsafe calls: `now` starts with the step, `later` and `last` wait for a slot, `asked` for a person. */
   function step() {
     const one = new DecidedSession();
     const turn = one.start("one");
@@ -173,7 +173,7 @@ describe("the start of calls", () => {
     return { one, turn, phases };
   }
 
-  it("is noted of those that were waiting for a place, and told to nobody", () => {
+  it("is recorded for calls that waited for a slot, without an event", () => {
     const { one, turn, phases } = step();
     expect(phases()).toEqual([undefined, "allowed", "allowed", "asked"]);
     const { head, updatedAt } = one.session;
@@ -184,7 +184,7 @@ describe("the start of calls", () => {
     expect(one.foldedMessages()).toEqual(shown);
   });
 
-  it("is what an interrupt, and a claim after a crash, go by", () => {
+  it("decides how an interrupt, and a claim after a crash, treat them", () => {
     const { one, turn } = step();
     one.startCalls(turn, ["later"]);
     one.loseOwner();
@@ -200,7 +200,7 @@ describe("the start of calls", () => {
     expect(one.startCalls(again, ["last"])).toBe(false);
   });
 
-  it("of a call in place of one that has ended goes with the result of that", () => {
+  it("is stored together with the result of the call whose slot they take", () => {
     const { one, turn, phases } = step();
     one.result(turn, outcome("now"), ["later"]);
     expect(one.types).toEqual(["tool_complete", "message_updated"]);
@@ -212,7 +212,7 @@ describe("the start of calls", () => {
 });
 
 describe("a tool's result", () => {
-  it("ends its call, with a tool_complete and the message as it is then", () => {
+  it("ends its call, and emits tool_complete and the updated message", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a", "read", { x: 1 }), call("b")]);
@@ -233,7 +233,7 @@ describe("a tool's result", () => {
     expect(one.messages[1]?.toolResults.map(({ call_id }) => call_id)).toEqual(["a", "b"]);
   });
 
-  it("that lacked a secret tells the person which one, once", () => {
+  it("with a missing secret names the secret to the person once", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")]);
@@ -250,7 +250,7 @@ describe("a tool's result", () => {
     expect(one.last.events).toEqual([]);
   });
 
-  it("counts once, and not at all for a call that nobody made", () => {
+  it("counts once, and not at all for a call that was never made", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")]);
@@ -264,7 +264,7 @@ describe("a tool's result", () => {
 });
 
 describe("a tool's progress", () => {
-  it("is told while the call runs, and not after it ended", () => {
+  it("is reported while the call runs, and not after its end", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")]);

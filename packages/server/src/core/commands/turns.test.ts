@@ -3,8 +3,8 @@ import { MAX_ATTEMPTS } from "../turn.ts";
 import { call, DecidedSession, RIGS } from "./testing/decided-session.ts";
 import { startTurn } from "./turns.ts";
 
-describe("a turn whose owner is gone", () => {
-  it("keeps its agent message, under a new epoch, with the text of its finished steps", () => {
+describe("a turn of a dead owner", () => {
+  it("keeps its agent message, with the text of its finished steps, under a new epoch", () => {
     const one = new DecidedSession();
     const first = one.start("one");
     one.callTools(first, "First.", [call("a"), call("b", "idempotent"), call("c", "unsafe")]);
@@ -22,7 +22,7 @@ describe("a turn whose owner is gone", () => {
     expect(one.complete(again, "Second.")).toBe(true);
   });
 
-  it("runs its open calls again, but none with side effects: of that one the outcome is unknown", () => {
+  it("repeats its open calls, except calls with side effects, whose outcome is unknown", () => {
     const one = new DecidedSession();
     one.callTools(one.start("one"), "", [call("a"), call("b", "idempotent"), call("c", "unsafe")]);
     one.loseOwner();
@@ -32,7 +32,7 @@ describe("a turn whose owner is gone", () => {
     ]);
   });
 
-  it("fails after the third attempt, tells why, and the session goes on with what waits", () => {
+  it("fails after the third attempt with a reason, and the next queued turn can run", () => {
     const one = new DecidedSession();
     one.start("one");
     one.chat("two");
@@ -48,7 +48,7 @@ describe("a turn whose owner is gone", () => {
     expect(one.claim()).toMatchObject({ turn: 2 });
   });
 
-  it("leaves the session idle when it fails and nothing waits", () => {
+  it("leaves the session idle if it fails and nothing is queued", () => {
     const one = new DecidedSession();
     one.start("one");
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
@@ -61,7 +61,7 @@ describe("a turn whose owner is gone", () => {
 });
 
 describe("starting a turn", () => {
-  it("that is not runnable is a defect", () => {
+  it("throws if it is not runnable", () => {
     const one = new DecidedSession();
     one.start("one");
     const open = one.openTurns[0]!;
@@ -69,7 +69,7 @@ describe("starting a turn", () => {
     expect(() => one.change((draft) => startTurn(draft, open, claim))).toThrow("not runnable");
   });
 
-  it("tells the process all it needs", () => {
+  it("gives the process everything that it needs", () => {
     const one = new DecidedSession();
     const turn = one.start("one", { publicKey: "0xa", clientId: "client", userState: { a: 1 } });
     expect(turn).toMatchObject({
@@ -87,8 +87,8 @@ describe("starting a turn", () => {
   });
 });
 
-describe("a turn whose rig has left the App while it waited", () => {
-  it("is started with the App's default, and a notice says so", () => {
+describe("a queued turn whose model was removed from the App", () => {
+  it("starts with the App's default and a notice", () => {
     const one = new DecidedSession();
     one.change((draft) => draft.update({ model: "gone/model", modelChosen: true }));
     one.chat("one", { claim: null, models: ["gone/model"] });

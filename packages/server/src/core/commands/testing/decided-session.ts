@@ -1,4 +1,4 @@
-// One session in a few variables, for tests of commands: what a store does around a decision, without a database.
+// One session in memory, for tests of commands: does what a store does around a command, without a database.
 
 import { randomUUID } from "node:crypto";
 import type { ActionRecord, AskedAction } from "../../action.ts";
@@ -32,7 +32,7 @@ import type { ActionAnswer, ActionOutcome } from "../resolve-action.ts";
 import type { ToolOutcomeInput } from "../tool-calls.ts";
 
 export const RIGS = ["demo/assistant", "other/model"] as const;
-/** The time of the first decision, in milliseconds since the epoch; each takes one more. */
+/** Time of the first command, in milliseconds since the epoch; each command advances it by one. */
 const START = Date.UTC(2026, 0, 1);
 
 export class DecidedSession {
@@ -46,7 +46,7 @@ export class DecidedSession {
   actions: ActionRecord[] = [];
   turns: TurnRecord[] = [];
   events: NumberedEvent[] = [];
-  /** The draft of the last decision. */
+  /** The draft of the last command. */
   last: SessionDraft = new SessionDraft(this.session, START, () => 0);
   owner: string | null = null;
   lease: Lease | null = null;
@@ -75,7 +75,7 @@ export class DecidedSession {
     return this.last.events.map(({ event }) => event.type);
   }
 
-  /** Codes of the notices that the last decision gave. */
+  /** Codes of the notices of the last command. */
   get notices(): string[] {
     return this.last.events.flatMap(({ event }) => (event.type === "system_notice" ? [event.code] : []));
   }
@@ -88,7 +88,7 @@ export class DecidedSession {
     return outcome;
   }
 
-  /** Runs a command of the session, and keeps what its draft holds if it is committed. */
+  /** Runs a command of the session, and keeps its draft if it is committed. */
   run<K extends CommandKind>(kind: K, input: InputOf<K>): OutcomeOf<K> {
     const target = { session: this.session.id, birth: null, load: false };
     const outcome: unknown = this.#execute(kind, target, input);
@@ -100,7 +100,7 @@ export class DecidedSession {
     return this.#execute(kind, { turn }, input);
   }
 
-  /** `previous` is what the chat finds under its idempotency key. */
+  /** `previous` is the stored chat with the same idempotency key. */
   chat(
     text: string,
     input: Partial<ChatInput> = {},
@@ -114,14 +114,14 @@ export class DecidedSession {
     });
   }
 
-  /** A chat whose turn starts at once. */
+  /** Sends a chat whose turn starts at once. */
   start(text: string, input: Partial<ChatInput> = {}): StartedTurn {
     const outcome = this.chat(text, input);
     if (outcome.kind !== "accepted" || outcome.started === null) throw new Error("The turn did not start");
     return outcome.started;
   }
 
-  /** Claims the turn that is runnable. */
+  /** Claims the runnable turn. */
   claim(): StartedTurn | null {
     const open = this.openTurns.find(({ turn }) => turn.runnable);
     if (open === undefined) throw new Error("No turn is runnable");
@@ -136,7 +136,7 @@ export class DecidedSession {
     return started;
   }
 
-  /** The lease of the running turn has run out, as a store's sweep finds. */
+  /** Releases the expired lease of the running turn, as a store's sweep does. */
   loseOwner(): void {
     const ranMs = ranUnder(this.lease, this.at);
     this.owner = null;
@@ -157,7 +157,7 @@ export class DecidedSession {
     this.#checkpointed = null;
   }
 
-  /** A step with calls, some of which ask. */
+  /** Stores a step with calls, some of which need a decision. */
   callTools(
     turn: StartedTurn,
     text: string,
@@ -168,7 +168,7 @@ export class DecidedSession {
     return this.write(turn, "stepWithCalls", { step: step(number, text), calls, asked }) !== null;
   }
 
-  /** The turn has nothing left to run but waits; `null` when it may not write any more. */
+  /** Suspends the turn until its actions are decided; `null` if it may no longer write. */
   wait(turn: StartedTurn): "waits" | "runnable" | null {
     return this.write(turn, "wait", null);
   }
@@ -181,14 +181,14 @@ export class DecidedSession {
     return this.write(turn, "toolResult", { outcome, starts }) !== null;
   }
 
-  /** A person decides. */
+  /** Decides an action. */
   decide(action: string, decision: ActionAnswer["decision"], result: JsonValue = null): ActionOutcome {
     const outcome = this.run("resolveAction", { action, decision, result });
     if (outcome === "other_app") throw new Error("No App was named");
     return outcome;
   }
 
-  /** So much time passes, and what is due then counts as denied. */
+  /** Advances the time and expires the due actions. Returns their number. */
   expire(ms: number): number {
     this.at += ms;
     const outcome = this.run("expireActions", null);
@@ -205,7 +205,7 @@ export class DecidedSession {
     return this.write(turn, "fail", { text, failure }) !== null;
   }
 
-  /** The messages as the events alone tell them. */
+  /** Returns the messages folded from the events alone. */
   foldedMessages(): unknown[] {
     const folded = new Map<string, unknown>();
     for (const { event } of this.events) {

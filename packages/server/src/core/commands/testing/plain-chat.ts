@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ChatInput } from "../chat.ts";
 
-/** A chat that says `text` and nothing else, and does not claim its turn. `models`: those of its App. */
+/** Input of a chat with only a text, which does not claim its turn. `models` are those of its App. */
 export function plainChat(text: string, models: readonly string[]): ChatInput {
   return {
     app: "default",

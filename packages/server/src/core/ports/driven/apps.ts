@@ -1,4 +1,4 @@
-// What sessions and turns need of Apps at run time.
+// The Apps as sessions and turns see them at run time.
 
 import type { AppDescriptor } from "@colloquy/protocol";
 import type { AppSettings } from "../../app-settings.ts";

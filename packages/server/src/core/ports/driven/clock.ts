@@ -1,5 +1,5 @@
-// Time as the service sees it. Everything that waits or reads a time takes a Clock, so that tests can
-// stand at a moment and step past a deadline instead of sleeping.
+// The clock of the service. All code that waits or reads the time takes a `Clock`, so that tests can advance
+// it past a deadline instead of sleeping.
 
 export interface Clock {
   /** Wall-clock time in milliseconds since the Unix epoch. */

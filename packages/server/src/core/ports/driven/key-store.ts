@@ -4,7 +4,7 @@ export interface AppKeyRecord {
   /** Public part of the key; names it in lists and commands. */
   readonly id: string;
   readonly name: string | null;
-  /** Apps that it opens. */
+  /** Apps that the key opens. */
   readonly apps: readonly string[];
   /** SHA-256 of the secret, hexadecimal. */
   readonly digest: string;

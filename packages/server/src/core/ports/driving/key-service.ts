@@ -42,8 +42,8 @@ export interface KeyGrant {
 
 export interface AppKeys {
   /**
-   * Returns what a key opens, `null` if it is malformed, unknown, revoked or expired. Sees revocations by any process within 5 s.
-   * Rejects with `Unavailable` if the store fails.
+   * Returns the Apps of a key, `null` if it is malformed, unknown, revoked or expired. Sees revocations by
+   * any process within 5 s. Rejects with `Unavailable` if the store fails.
    */
   check(key: string): Promise<KeyGrant | null>;
 }

@@ -73,7 +73,7 @@ export interface ThreadPage {
   readonly next: string | null;
 }
 
-/** A page of persisted records, read as fast as its client takes them. */
+/** A page of persisted records, read at the pace of its client. */
 export interface RecordPage {
   /** Returns the next records after the one with this id, none at the end of the page. Rejects if the session is gone. */
   read(after: string | null): Promise<readonly PersistedMessage[]>;
@@ -109,8 +109,8 @@ export interface ConversationService {
   /** Creates the session if it does not exist. */
   ensure(sessionId: string, admit: AdmitNewSession): Promise<void>;
   /**
-   * Returns a session's App: `default` until it belongs to one, and if it does not exist. Synchronous if the session is in memory and
-   * current. Creates nothing and notes no use.
+   * Returns a session's App: `default` until it belongs to one, and if it does not exist. Synchronous if the
+   * session is in memory and current. Creates nothing and records no use.
    */
   appOf(sessionId: string): string | Promise<SessionApp>;
 }
