@@ -12,7 +12,7 @@ import { type EdgeChanges, testEdge } from "./testing/edge.ts";
 const KEY = "sixteen-or-more-characters";
 const RIGHT = { authorization: `Bearer ${KEY}` };
 
-/** An edge whose administration knows no Apps, and counts how often it was asked. */
+/** An edge whose administration has no Apps and counts its calls. */
 function givenAdmin(changes: EdgeChanges = {}, counters: RateCounters | null = null) {
   let asked = 0;
   const service: Partial<AdminService> = {
@@ -33,7 +33,7 @@ function givenAdmin(changes: EdgeChanges = {}, counters: RateCounters | null = n
 describe("without an admin key", () => {
   const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] as const;
 
-  it.each(methods)("%s is answered in the area as anywhere that nothing is", async (method) => {
+  it.each(methods)("answers %s like an unknown path", async (method) => {
     const { app } = testEdge();
     const answers = await Promise.all(
       ["/api/admin/apps", "/api/admin/keys/x/rotate", "/api/nothing/here"].map(async (url) => {
@@ -47,7 +47,7 @@ describe("without an admin key", () => {
     expect(answers[1]).toEqual(answers[2]);
   });
 
-  it("the document says nothing of it", async () => {
+  it("omits the area from the OpenAPI document", async () => {
     const { app } = testEdge();
     const { body } = await app.inject({ url: "/openapi.json" });
     expect(body).not.toMatch(/admin/i);
@@ -55,12 +55,12 @@ describe("without an admin key", () => {
 });
 
 describe("with an admin key", () => {
-  it("whoever sends it is answered, and nothing may keep the answer", async () => {
+  it("answers a request with the key, and forbids caching", async () => {
     const { get, asked } = givenAdmin();
     const answer = await get(RIGHT);
     expect([answer.statusCode, answer.json(), asked()]).toEqual([200, [], 1]);
     expect(answer.headers["cache-control"]).toBe("no-store");
-    // The name of the scheme is in any case (RFC 9110 section 11.1).
+    // The scheme is case-insensitive (RFC 9110 section 11.1).
     expect((await get({ authorization: `bearer  ${KEY}` })).statusCode).toBe(200);
   });
 
@@ -77,7 +77,7 @@ describe("with an admin key", () => {
     { authorization: `Bearer ${KEY} ${KEY}` },
     { "service-app-key": KEY },
     { cookie: `authorization=Bearer ${KEY}` },
-  ])("everybody else is not: %j", async (headers) => {
+  ])("rejects %j", async (headers) => {
     const { get, asked, lines } = givenAdmin();
     const answer = await get(headers);
     expect(answer.statusCode).toBe(401);
@@ -88,7 +88,7 @@ describe("with an admin key", () => {
     expect(answer.body + JSON.stringify(lines)).not.toContain(KEY);
   });
 
-  it("what is sent is compared by its digest, in a time that says nothing of the key", async () => {
+  it("compares keys by digest, in constant time", async () => {
     const compare = vi.spyOn(crypto, "timingSafeEqual");
     syncBuiltinESMExports();
     try {
@@ -106,12 +106,12 @@ describe("with an admin key", () => {
     }
   });
 
-  it("the key in the query opens nothing", async () => {
+  it("ignores the key in the query", async () => {
     const { get } = givenAdmin();
     expect((await get({}, { url: `/api/admin/apps?access_token=${KEY}` })).statusCode).toBe(401);
   });
 
-  it("every path of the area asks for it, before anything else is looked at", async () => {
+  it("requires it on every path of the area, before any other check", async () => {
     const { app } = givenAdmin();
     const { paths } = (await app.inject({ url: "/openapi.json" })).json() as {
       readonly paths: Record<string, Record<string, { readonly security?: unknown }>>;
@@ -130,7 +130,7 @@ describe("with an admin key", () => {
     expect((await app.inject({ url: "/api/%61dmin/apps" })).statusCode).toBe(401);
   });
 
-  it("a page of another origin cannot send it, wherever it may call otherwise", async () => {
+  it("rejects pages of other origins, even those allowed elsewhere", async () => {
     const { app } = givenAdmin({ corsOrigins: ["https://app.example.com"] });
     const preflight = await app.inject({
       method: "OPTIONS",
@@ -150,7 +150,7 @@ describe("with an admin key", () => {
 describe("wrong keys", () => {
   const wrong = { authorization: "Bearer something-else-that-is-long" };
 
-  it("are limited by the minute where there are rate limits, and then the right one waits too", async () => {
+  it("are limited per minute if rate limits apply, and the limit then blocks the right key too", async () => {
     const { get, pass } = givenAdmin({ loopback: false });
     for (let count = 0; count < 10; count += 1) expect((await get(wrong)).statusCode).toBe(401);
     const refused = await get(wrong);
@@ -163,7 +163,7 @@ describe("wrong keys", () => {
     expect((await get(RIGHT)).statusCode).toBe(200);
   });
 
-  it("are lines of the log and counted, without the key; those that are refused unread are counted alone", async () => {
+  it("are logged and counted without the key; those over the limit are only counted", async () => {
     const { get, lines, app } = givenAdmin({ loopback: false });
     const counted = async (): Promise<string[]> => {
       const { body } = await app.inject({ url: "/metrics" });
@@ -189,7 +189,7 @@ describe("wrong keys", () => {
     expect(JSON.stringify(lines)).not.toContain("something-else");
   });
 
-  it("are not counted where a key is missing or right", async () => {
+  it("are not counted when the key is missing or right", async () => {
     const { get } = givenAdmin({ loopback: false });
     for (let count = 0; count < 30; count += 1) {
       expect((await get()).statusCode).toBe(401);
@@ -197,11 +197,11 @@ describe("wrong keys", () => {
     }
   });
 
-  it("are limited on a loopback bind behind a proxy, for the client and not for the proxy", async () => {
+  it("are limited per client, not per proxy, on a loopback bind behind a proxy", async () => {
     const { get } = givenAdmin({ trustedProxies: ["127.0.0.1"] });
     const from = (address: string, key: object) => get({ ...key, "x-forwarded-for": address });
     for (let count = 0; count < 10; count += 1) {
-      // What a client claims stands before what the proxy has seen.
+      // `X-Forwarded-For` lists the client's claims before the address that the proxy saw.
       expect((await from(`10.0.0.${count}, 192.0.2.1`, wrong)).statusCode).toBe(401);
     }
     expect((await from("192.0.2.1", RIGHT)).statusCode).toBe(429);
@@ -220,7 +220,7 @@ describe("wrong keys", () => {
     expect((await get(RIGHT)).statusCode).toBe(429);
   });
 
-  it("that are sent together are all counted before one is answered", async () => {
+  it("sent concurrently are all counted before one is answered", async () => {
     const { get } = givenAdmin();
     const answers = await Promise.all(
       [...Array.from({ length: 30 }, () => wrong), RIGHT].map((key) => get(key)),
@@ -229,8 +229,8 @@ describe("wrong keys", () => {
     expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(21).fill(429)]);
   });
 
-  describe("where several nodes count together", () => {
-    it("are counted for all of them, in one row an address", async () => {
+  describe("on several nodes with a shared count", () => {
+    it("are counted for all nodes, in one row per address", async () => {
       const counters = new GatedCounters();
       const { get } = givenAdmin({}, counters);
       expect((await get(wrong)).statusCode).toBe(401);
@@ -239,12 +239,12 @@ describe("wrong keys", () => {
       counters.waitMs = 30_000;
       const refused = await get(RIGHT);
       expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([429, "30"]);
-      // Known to have had its number, the address is refused without asking again.
+      // The address is over its limit in memory, so it is refused without another count.
       expect((await get(wrong)).statusCode).toBe(429);
       expect(counters.asked).toHaveLength(3);
     });
 
-    it("are counted at once by the node itself, while the others are being asked", async () => {
+    it("are counted locally at once, while the shared count is being updated", async () => {
       const counters = new GatedCounters();
       const gate = Promise.withResolvers<void>();
       counters.gate = gate.promise;
@@ -256,7 +256,7 @@ describe("wrong keys", () => {
       for (const guess of await Promise.all(guesses)) expect(guess.statusCode).toBe(401);
     });
 
-    it("are counted by the node alone while the others cannot be asked", async () => {
+    it("are counted locally while the shared count is unavailable", async () => {
       const counters = new GatedCounters();
       counters.gate = Promise.reject(new Unavailable(503, "store_unavailable", "The store is away.", 1));
       const { get } = givenAdmin({}, counters);

@@ -32,7 +32,9 @@ export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
 }
 
 /**
- * Returns a hook that admits requests with the key before anything else of them is read, and reports wrong keys to `note`.
+ * Returns a hook that admits requests with the key before it reads anything else of them, and reports wrong
+ * keys to `note`.
+ *
  * @throws ServiceError 401, or 429 for any key of an address that sent too many wrong ones
  */
 export function requireAdminKey(

@@ -21,9 +21,12 @@ declare module "fastify" {
 /** `Retry-After` in seconds while this process stops: by then another one has replaced it. */
 const STOPPING_RETRY_SECONDS = 5;
 
-/** Decides whether there is capacity for what a request would start. */
+/** Decides whether the service has capacity for a request. */
 export interface Admission {
-  /** Returns the hook that counts a route's requests before anything of them is read; `null` for a route without limits. */
+  /**
+   * Returns the hook that counts a route's requests before they are read any further; `null` for a route
+   * without limits.
+   */
   hook(method: string, url: string): onRequestHookHandler | null;
   /**
    * Counts a chat for its caller. Over the limit, a chat that `isRepeat` confirms as a repeat passes; repeats have a budget of the same

@@ -1,4 +1,5 @@
-// What happens to keys and sessions while a request lasts: while the client sends a body, and while an answer waits.
+// Keys that are revoked and sessions that join an App during a request: while the client sends a body, and
+// while an answer waits.
 
 import { Readable } from "node:stream";
 import type { InjectOptions } from "fastify";
@@ -10,7 +11,10 @@ import { expectProblem } from "./testing/expect-problem.ts";
 
 type Method = NonNullable<InjectOptions["method"]>;
 
-/** An edge with the App `vault` that requires its key (`to-vault`) for everything; `to-defi` opens another one. */
+/**
+ * Creates an edge with the App `vault`, which requires its key (`to-vault`) for everything; `to-defi` opens
+ * another App.
+ */
 function edgeWithVault(): TestEdge {
   const edge = testEdge();
   edge.services.apps.requireKey.set("defi", "chat").set("vault", "all");
@@ -18,13 +22,13 @@ function edgeWithVault(): TestEdge {
   return edge;
 }
 
-/** Makes SESSION one of `vault`. */
+/** Moves SESSION to `vault`. */
 async function comesToVault({ services: { conversations } }: TestEdge): Promise<void> {
   await conversations.ensure(SESSION, null);
   conversations.sessions.get(SESSION)!.app = "vault";
 }
 
-/** A body that is sent when it is told to, and says when it is waited for. */
+/** A body that is sent on request, and reports when the server waits for it. */
 function slowBody(value: unknown) {
   const { promise: waitedFor, resolve } = Promise.withResolvers<void>();
   const text = JSON.stringify(value);
@@ -57,13 +61,13 @@ async function sendSlowly(
   return await answer;
 }
 
-/** What callers get of a session that has come to `vault`. */
+/** Expected refusals for a session that has joined `vault`. */
 const REFUSED = [
   [null, 401, "app_key_invalid"],
   ["to-defi", 403, "app_forbidden"],
 ] as const;
 
-/** Every operation that reads a body, its own or one that it does not need. */
+/** Every operation that reads a body, required or ignored. */
 const OPERATIONS: readonly (readonly [Method, string, unknown])[] = [
   ["POST", "/api/sessions", {}],
   ["POST", "/api/interrupt", {}],
@@ -79,8 +83,8 @@ const FOR_APP: readonly (readonly [Method, string, unknown])[] = [
   ["DELETE", "/api/secrets?app=vault&client_id=somebody", {}],
 ];
 
-describe.each(OPERATIONS)("%s %s, whose body takes long,", (method, url, body) => {
-  it("is refused when the session has come to an App meanwhile that it may not use", async () => {
+describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
+  it("is rejected if the session joins an App meanwhile that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
       const edge = edgeWithVault();
       const answer = await sendSlowly(edge, { method, url, body }, key, () => comesToVault(edge));
@@ -89,7 +93,7 @@ describe.each(OPERATIONS)("%s %s, whose body takes long,", (method, url, body) =
     }
   });
 
-  it("is refused when its key was revoked meanwhile", async () => {
+  it("is rejected if its key is revoked meanwhile", async () => {
     const edge = edgeWithVault();
     await comesToVault(edge);
     const revoke = () => edge.services.keys.grants.delete("to-vault");
@@ -97,7 +101,7 @@ describe.each(OPERATIONS)("%s %s, whose body takes long,", (method, url, body) =
     expect(edge.services.conversations.sessions.get(SESSION)?.thread.title).toBe("New Chat");
   });
 
-  it("is done when nothing has changed", async () => {
+  it("succeeds if nothing has changed", async () => {
     const edge = edgeWithVault();
     await comesToVault(edge);
     const answer = await sendSlowly(edge, { method, url, body }, "to-vault", () => undefined);
@@ -105,8 +109,8 @@ describe.each(OPERATIONS)("%s %s, whose body takes long,", (method, url, body) =
   });
 });
 
-describe.each(FOR_APP)("%s %s, whose body takes long,", (method, url, body) => {
-  it("is refused when its key was revoked meanwhile", async () => {
+describe.each(FOR_APP)("%s %s with a slow body", (method, url, body) => {
+  it("is rejected if its key is revoked meanwhile", async () => {
     const edge = edgeWithVault();
     const revoke = () => edge.services.keys.grants.delete("to-vault");
     expectProblem(await sendSlowly(edge, { method, url, body }, "to-vault", revoke), 401, "app_key_invalid");
@@ -117,8 +121,8 @@ describe.each(FOR_APP)("%s %s, whose body takes long,", (method, url, body) => {
 describe.each([
   ["GET", "/api/state"],
   ["POST", "/api/chat?message=hello"],
-] as const)("%s %s that has waited", (method, url) => {
-  /** Sends it, and answers it when `meanwhile` has happened. */
+] as const)("%s %s after a wait", (method, url) => {
+  /** Sends a waiting request, and lets it be answered after `meanwhile`. */
   async function wait(edge: TestEdge, path: string, key: string | null, meanwhile: () => unknown) {
     const { conversations } = edge.services;
     await conversations.ensure(SESSION, null);
@@ -138,14 +142,14 @@ describe.each([
     return await answer;
   }
 
-  it("is not answered when the session has come to an App meanwhile that the caller may not use", async () => {
+  it("is rejected if the session joins an App meanwhile that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
       const edge = edgeWithVault();
       expectProblem(await wait(edge, url, key, () => comesToVault(edge)), status, code);
     }
   });
 
-  it("is not answered when the key was revoked meanwhile", async () => {
+  it("is rejected if the key is revoked meanwhile", async () => {
     const edge = edgeWithVault();
     await comesToVault(edge);
     const path = method === "POST" ? `${url}&app=vault` : url;
@@ -153,7 +157,7 @@ describe.each([
     expectProblem(await wait(edge, path, "to-vault", revoke), 401, "app_key_invalid");
   });
 
-  it("is answered when nothing has changed", async () => {
+  it("is answered if nothing has changed", async () => {
     const edge = edgeWithVault();
     await comesToVault(edge);
     const path = method === "POST" ? `${url}&app=vault` : url;
@@ -162,8 +166,8 @@ describe.each([
   });
 });
 
-describe("a chat whose slow body names the App", () => {
-  it("is let through with its key, and refused when that was revoked before it came", async () => {
+describe("a chat with a slow body that names the App", () => {
+  it("is accepted with its key, and rejected if the key was revoked before the body arrived", async () => {
     const request = { method: "POST", url: "/api/chat", body: { message: "hello", app: "vault" } } as const;
     const edge = edgeWithVault();
     expect((await sendSlowly(edge, request, "to-vault", () => undefined)).statusCode).toBe(200);

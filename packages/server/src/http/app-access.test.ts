@@ -5,7 +5,10 @@ import { OTHER_SESSION, SESSION, testEdge, WALLET, type TestEdge } from "./testi
 import { ACTION } from "./testing/in-memory-actions.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
 
-/** An edge with the Apps `defi` (key `to-defi`), `vault` that requires its key for everything (`to-vault`), and a key to both. */
+/**
+ * Creates an edge with the Apps `defi` (key `to-defi`), `vault` that requires its key for everything
+ * (`to-vault`), and a key for both.
+ */
 function edgeWithApps(): TestEdge {
   const edge = testEdge();
   edge.services.apps.requireKey.set("defi", "chat").set("vault", "all");
@@ -16,7 +19,7 @@ function edgeWithApps(): TestEdge {
   return edge;
 }
 
-/** Makes SESSION one of the App. */
+/** Moves SESSION to the App. */
 async function givenSession(edge: TestEdge, app: string | null): Promise<void> {
   await edge.services.conversations.ensure(SESSION, null);
   edge.services.conversations.sessions.get(SESSION)!.app = app;
@@ -39,7 +42,7 @@ describe.each([
   ["set model", "POST", (app: string) => `${SET}&app=${app}`],
   ["list models", "GET", (app: string) => `${MODELS}?app=${app}`],
 ] as const)("%s for an App", (_name, method, url) => {
-  it("needs its key: 401 without one and with a bad one, the same where there is no such App; nothing is created", async () => {
+  it("gives 401 without a valid key, also for an unknown App, and creates nothing", async () => {
     const edge = edgeWithApps();
     const bodies = new Set<string>();
     for (const app of ["defi", "nobody"]) {
@@ -53,7 +56,7 @@ describe.each([
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("answers 403 to a key that does not open it, the same where there is no such App; nothing is created", async () => {
+  it("gives 403 for a key of other Apps, also for an unknown App, and creates nothing", async () => {
     const edge = edgeWithApps();
     for (const app of ["defi", "nobody"]) {
       expectProblem(await edge.send(method, url(app), key("to-vault")), 403, "app_forbidden");
@@ -61,20 +64,20 @@ describe.each([
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("is done with a key that opens it", async () => {
+  it("succeeds with a key of the App", async () => {
     const edge = edgeWithApps();
     for (const good of ["to-defi", "to-both"]) {
       expect((await edge.send(method, url("defi"), key(good))).statusCode).toBe(200);
     }
   });
 
-  it("ignores a key where it is the default one, and does not look at it", async () => {
+  it("ignores a key for the default App", async () => {
     const edge = edgeWithApps();
     expect((await edge.send(method, url("default"), key("nonsense"))).statusCode).toBe(200);
     if (method === "POST" && url("").startsWith(CHAT)) expect(edge.services.keys.checked).toEqual([]);
   });
 
-  it("goes 401, 400, 403", async () => {
+  it("checks in the order 401, 400, 403", async () => {
     const edge = edgeWithApps();
     const broken = { "x-session-id": "nonsense" };
     expectUnauthorized(await edge.send(method, url("defi"), { headers: broken }));
@@ -88,7 +91,7 @@ describe("chat with the App in its body", () => {
   const chat = (edge: TestEdge, payload: object, headers: Record<string, string> = {}) =>
     edge.send("POST", "/api/chat", { payload, headers });
 
-  it("is checked as one in the query", async () => {
+  it("is authorized like one in the query", async () => {
     const edge = edgeWithApps();
     const wanted = { app: "defi", message: "hello" };
     expectUnauthorized(await chat(edge, wanted));
@@ -104,7 +107,7 @@ describe("chat with the App in its body", () => {
     expect(edge.services.conversations.last.chat).toMatchObject({ app: "defi" });
   });
 
-  it("is refused before its body is read where the query names the App", async () => {
+  it("is rejected before its body is read if the query names the App", async () => {
     const payload = "{".repeat(100);
     const headers = { "content-type": "application/json" };
     expectUnauthorized(await edgeWithApps().send("POST", "/api/chat?app=defi", { payload, headers }));
@@ -134,7 +137,7 @@ function bodyOf(method: string, url: string): object | undefined {
 
 describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
   const send = (edge: TestEdge, sent: string | null, session = SESSION) => {
-    // A stream that is opened would not end.
+    // An open stream would not end.
     edge.services.updates.open = async (wanted, sink) => {
       sink.write(Buffer.from("retry: 1\n\n"));
       sink.end("finish");
@@ -145,7 +148,7 @@ describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
     return edge.send(method, url, { headers, ...(payload && { payload }) });
   };
 
-  it("on a session of the default App asks for no key and ignores one", async () => {
+  it("ignores keys on a session of the default App", async () => {
     for (const sent of [null, "nonsense", "to-defi"]) {
       for (const app of [null, "default"]) {
         const edge = edgeWithApps();
@@ -158,14 +161,14 @@ describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
   const isDecision = url.startsWith("/api/actions/");
 
   if (isDecision) {
-    it("needs the key of the session's App, and decides nothing without it", async () => {
+    it("requires the key of the session's App, and decides nothing without it", async () => {
       const edge = edgeWithApps();
       await givenSession(edge, "defi");
       expectUnauthorized(await send(edge, null));
       expect(edge.services.actions.last.decide).toBeUndefined();
     });
   } else {
-    it("on a session of an App asks for no key", async () => {
+    it("needs no key on a session of an App", async () => {
       const edge = edgeWithApps();
       await givenSession(edge, "defi");
       expect((await send(edge, null)).statusCode).toBe(200);
@@ -175,7 +178,7 @@ describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
     });
   }
 
-  it("on a session of an App checks a key that is sent: it must be good and open the App", async () => {
+  it("validates a key that is sent for a session of an App", async () => {
     const edge = edgeWithApps();
     await givenSession(edge, "defi");
     expectUnauthorized(await send(edge, "nonsense"));
@@ -186,7 +189,7 @@ describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
     }
   });
 
-  it("asks for the key where the App says so", async () => {
+  it("requires the key if the App is configured so", async () => {
     const edge = edgeWithApps();
     await givenSession(edge, "vault");
     for (const sent of [null, "", "nonsense"]) expectUnauthorized(await send(edge, sent));
@@ -194,7 +197,7 @@ describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
     expect((await send(edge, "to-vault")).statusCode).toBe(200);
   });
 
-  it("on a session whose App has left the configuration is closed", async () => {
+  it("is rejected on a session whose App was removed from the configuration", async () => {
     const edge = edgeWithApps();
     await givenSession(edge, "gone");
     expectUnauthorized(await send(edge, null));
@@ -207,7 +210,7 @@ describe.each([
   ["GET", `/api/sessions/${SESSION}/messages`],
   ["PATCH", `/api/sessions/${SESSION}`],
   ["DELETE", `/api/sessions/${SESSION}`],
-] as const)("%s %s on a session that comes to an App while the request is on its way", (method, url) => {
+] as const)("%s %s on a session that joins an App during the request", (method, url) => {
   const send = async (apps: readonly (string | null)[], sent: string | null) => {
     const edge = edgeWithApps();
     const left = [...apps];
@@ -221,7 +224,7 @@ describe.each([
     return { answer, kept: edge.services.conversations.sessions.get(SESSION)?.thread.title };
   };
 
-  it("is refused without that App's key, and does nothing", async () => {
+  it("is rejected without that App's key, and does nothing", async () => {
     for (const [sent, refused] of [
       [null, 401],
       ["nonsense", 401],
@@ -233,13 +236,13 @@ describe.each([
     }
   });
 
-  it("is done with its key, and where it asks for none", async () => {
+  it("succeeds with its key, and if the App requires none", async () => {
     expect((await send(["vault"], "to-vault")).answer.statusCode).toBe(200);
     expect((await send(["defi"], null)).answer.statusCode).toBe(200);
     expect((await send([null], "nonsense")).answer.statusCode).toBe(200);
   });
 
-  it("is sent back where the App is another one each time", async () => {
+  it("is rejected if the App is a different one at each attempt", async () => {
     const { answer, kept } = await send(["defi", "vault"], "to-both");
     expectProblem(answer, 503, "app_changed");
     expect(answer.headers["retry-after"]).toBe("1");
@@ -256,7 +259,7 @@ describe.each([
   ["PATCH", `/api/sessions/${SESSION}`, { title: 7 }],
   ["DELETE", `/api/sessions/${SESSION}`, null],
 ] as const)("%s %s without a key", (method, url, wrong) => {
-  /** An edge that counts how often it is asked whose session it is. */
+  /** Creates an edge that counts lookups of the session's App. */
   async function countingEdge(app: string) {
     const edge = edgeWithApps();
     await givenSession(edge, app);
@@ -270,7 +273,7 @@ describe.each([
     return { edge, looks };
   }
 
-  it("does not ask whose session it is before it is done, where none is needed", async () => {
+  it("does not look up the session's App first if no key is required", async () => {
     // A decision on a session of an App always needs a key.
     for (const app of url.startsWith("/api/actions/") ? ["default"] : ["default", "defi"]) {
       const { edge, looks } = await countingEdge(app);
@@ -281,7 +284,7 @@ describe.each([
   });
 
   if (wrong === null) return;
-  it("asks before it says what is wrong with the request", async () => {
+  it("authorizes before it validates", async () => {
     const options = { payload: wrong };
     for (const [app, status] of [
       ["default", 400],
@@ -315,7 +318,7 @@ describe("the order of refusals on a session of an App", () => {
     expect((await send("to-vault")).statusCode).toBe(400);
   });
 
-  it("puts 404 after them: a session that does not exist is nobody's", async () => {
+  it("puts 404 last: an unknown session belongs to no App", async () => {
     const edge = edgeWithApps();
     const path = `/api/sessions/${OTHER_SESSION}`;
     for (const sent of ["nonsense", "to-defi"]) {
@@ -326,7 +329,7 @@ describe("the order of refusals on a session of an App", () => {
 
 describe("HEAD", () => {
   it.each(["/api/state", MODELS, `/api/sessions/${SESSION}`, `/api/sessions/${SESSION}/messages`])(
-    "%s is let through as GET is",
+    "%s is authorized like GET",
     async (url) => {
       const edge = edgeWithApps();
       await givenSession(edge, "vault");
@@ -338,7 +341,7 @@ describe("HEAD", () => {
 });
 
 describe("set model without an App", () => {
-  it("needs the key of the session's App", async () => {
+  it("requires the key of the session's App", async () => {
     const edge = edgeWithApps();
     await givenSession(edge, "defi");
     expectUnauthorized(await edge.send("POST", SET));
@@ -351,15 +354,15 @@ describe("set model without an App", () => {
     ["to-defi", "defi"],
     ["to-both", "default"],
     ["nonsense", "default"],
-  ])("with the key %s makes a session that belongs to none one of %s", async (sent, app) => {
+  ])("with the key %s moves a session without an App to %s", async (sent, app) => {
     const edge = edgeWithApps();
     expect((await edge.send("POST", SET, key(sent))).statusCode).toBe(200);
     expect(edge.services.conversations.last.setModel).toMatchObject({ app });
   });
 });
 
-describe("what a key opens", () => {
-  it("is listed beside the default App; a bad key is 401, before anything is created", async () => {
+describe("the Apps of a key", () => {
+  it("are listed beside the default App; an invalid key gives 401 before anything is created", async () => {
     const edge = edgeWithApps();
     expect((await edge.send("GET", APPS)).json()).toEqual([{ name: "default" }]);
     const names = (await edge.send("GET", APPS, key("to-both"))).json();
@@ -369,7 +372,7 @@ describe("what a key opens", () => {
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("decides whose threads are listed", async () => {
+  it("determine whose threads are listed", async () => {
     const edge = edgeWithApps();
     for (const [sent, opened] of [
       [null, []],
@@ -382,8 +385,8 @@ describe("what a key opens", () => {
   });
 });
 
-describe("a store that fails", () => {
-  it("is a 503 for whoever needs a key, and nobody is let through", async () => {
+describe("a failing store", () => {
+  it("gives 503 to requests that need a key, and authorizes none", async () => {
     const edge = edgeWithApps();
     edge.services.keys.check = () =>
       Promise.reject(new Unavailable(503, "store_unavailable", "The store is away.", 1));
@@ -392,8 +395,8 @@ describe("a store that fails", () => {
   });
 });
 
-describe("the limit of chats", () => {
-  it("counts by the key where one let the chat through, else by the address", async () => {
+describe("the rate limit of chats", () => {
+  it("counts per key if one authorized the chat, else per address", async () => {
     const edge = testEdge({
       loopback: false,
       rateLimits: { chatsPerMinute: 2, newSessionsPerMinute: 100, streamsPerAddress: 10 },
@@ -408,7 +411,7 @@ describe("the limit of chats", () => {
     expectProblem(await chat("one", "defi", "203.0.113.3"), 429, "rate_limited");
     for (const name of ["two", "two"]) expect((await chat(name, "defi")).statusCode).toBe(200);
     expectProblem(await chat("two", "defi"), 429, "rate_limited");
-    // The default App ignores keys, so a key buys nothing there.
+    // The default App ignores keys, so a key does not raise the limit there.
     expect((await chat("one", "default")).statusCode).toBe(200);
     expect((await chat("two", "default")).statusCode).toBe(200);
     expectProblem(await chat("three", "default"), 429, "rate_limited");

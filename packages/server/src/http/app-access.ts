@@ -59,7 +59,7 @@ export class AppAccess {
       this.#requireKeyFor(request, appOfQuery(request)) ?? this.#requireKeyFor(request, appOfBody(request)),
   );
 
-  /** Hooks of operations that list what a key opens: 401 for an invalid key. */
+  /** Hooks of operations that list the Apps of a key: 401 for an invalid key. */
   readonly ofKey = hooks((request) =>
     appKey(request.raw) === null ? undefined : this.#requireGrant(request),
   );
@@ -84,8 +84,8 @@ export class AppAccess {
   readonly ofDecision = { ...this.ofSessionAtWork, config: { needsAppKey: true } } as const;
 
   /**
-   * Hooks of operations on an App's models: the App in the query, else the session's, else the one that the key opens. `changes` is
-   * true if the operation always needs the App's key.
+   * Hooks of operations on an App's models: the App in the query, else the session's, else the only App of
+   * the key. `changes` is true if the operation always needs the App's key.
    */
   ofModels({ changes }: { readonly changes: boolean }) {
     return hooks((request) => this.#requireForModels(request, changes));
@@ -108,7 +108,7 @@ export class AppAccess {
     return this.#requireForSession(request, app);
   }
 
-  /** Returns what the request's key opens besides the default App; nothing before a hook has run. */
+  /** Returns the Apps of the request's key besides the default App; none before a hook has run. */
   opened(request: FastifyRequest): readonly string[] {
     return [...(request.keyGrant?.apps ?? [])];
   }
@@ -187,7 +187,7 @@ export class AppAccess {
       request.unseenSession = hasKey ? null : sessionOf(request);
       return hasKey ? this.requireKeyForSession(request, sessionOf(request)) : undefined;
     };
-    /** Passes a refusal on unless the session's App requires a key, which precedes it. */
+    /** Rethrows a refusal unless the session's App requires a key, whose 401 precedes it. */
     const errorHandler = async (error: FastifyError, request: FastifyRequest): Promise<never> => {
       await this.requireKeyForSession(request, request.unseenSession);
       throw error;
@@ -236,7 +236,7 @@ export class AppAccess {
     if (request.keyGrant === null && key !== null) request.keyGrant = await this.#keys.check(key);
   }
 
-  /** Returns true if requests on a session of this App depend on the key. */
+  /** Returns true if the key affects requests on a session of this App. */
   #matters(request: FastifyRequest, app: string): boolean {
     const { needsAppKey = false } = request.routeOptions.config;
     return needsAppKey || appKey(request.raw) !== null || this.#requiresKey(app);

@@ -3,9 +3,9 @@ import { Conflict, Unavailable } from "../core/errors.ts";
 import { SESSION, testEdge } from "./testing/edge.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
 
-describe("a request that finds no operation", () => {
+describe("a request without an operation", () => {
   it.each(["/", "/api", "/api/chat/", "/api/nothing", "/API/state", "//api/state", "/api/state/", "*"])(
-    "%s is a 404",
+    "%s gives 404",
     async (url) => {
       expectProblem(await testEdge().send("GET", url), 404, "route_not_found");
     },
@@ -18,21 +18,21 @@ describe("a request that finds no operation", () => {
     ["PUT", `/api/sessions/${SESSION}`, "DELETE, GET, HEAD, PATCH, OPTIONS"],
     ["DELETE", "/api/sessions?public_key=x", "GET, HEAD, POST, OPTIONS"],
     ["TRACE", "/healthz", "GET, HEAD, OPTIONS"],
-  ] as const)("%s %s is a 405 that names what is allowed", async (method, url, allow) => {
+  ] as const)("%s %s gives 405 and names the allowed methods", async (method, url, allow) => {
     const answer = await testEdge().send(method, url);
     expect(answer.headers["allow"]).toBe(allow);
     if (method !== "HEAD") expectProblem(answer, 405, "method_not_allowed");
     expect(answer.statusCode).toBe(405);
   });
 
-  it("OPTIONS that is no preflight is told what is allowed", async () => {
+  it("OPTIONS without a preflight returns the allowed methods", async () => {
     const answer = await testEdge().app.inject({ method: "OPTIONS", url: "/api/chat" });
     expect(answer.statusCode).toBe(204);
     expect(answer.headers["allow"]).toBe("POST, OPTIONS");
   });
 
   it.each(["/%zz", "/api/%", "/api/sessions/%C3%28", "/api/state?a=%", "/x%00", "/x?y=%00"])(
-    "%s is a 400 before it is a 404",
+    "%s gives 400 rather than 404",
     async (url) => {
       const answer = await testEdge().send("GET", url);
       expectProblem(answer, 400, url.includes("%00") ? "text_invalid" : "url_encoding_invalid");
@@ -41,7 +41,7 @@ describe("a request that finds no operation", () => {
 });
 
 describe("X-Request-Id", () => {
-  it.each(["abc", "A-z_0.9", "x".repeat(128)])("is the client's own when it is %j", async (id) => {
+  it.each(["abc", "A-z_0.9", "x".repeat(128)])("is the client's if that is %j", async (id) => {
     for (const url of ["/healthz", "/nowhere", "/%zz", "/api/state"]) {
       const answer = await testEdge().send("GET", url, { headers: { "x-request-id": id } });
       expect(answer.headers["x-request-id"]).toBe(id);
@@ -49,7 +49,7 @@ describe("X-Request-Id", () => {
   });
 
   it.each(["", "a b", "x".repeat(129), "a,b", "ä", 'a"b'])(
-    "is a new one when the client's is %j",
+    "is a new one if the client's is %j",
     async (id) => {
       const answer = await testEdge().send("GET", "/nowhere", { headers: { "x-request-id": id } });
       expect(answer.headers["x-request-id"]).not.toBe(id);
@@ -67,8 +67,8 @@ describe("X-Request-Id", () => {
   });
 });
 
-describe("what a service throws", () => {
-  it("is shown as it says", async () => {
+describe("an error thrown by a service", () => {
+  it("is returned as a problem", async () => {
     const edge = testEdge();
     edge.services.conversations.create = () =>
       Promise.reject(new Conflict("app_mismatch", "This session belongs to another App. Start a new one."));
@@ -77,7 +77,7 @@ describe("what a service throws", () => {
     expect(edge.lines).toEqual([]);
   });
 
-  it("keeps its headers, and its cause goes to the log", async () => {
+  it("keeps its headers, and its cause is logged", async () => {
     const edge = testEdge();
     const cause = new Error("ENOSPC");
     edge.services.conversations.interrupt = () =>
@@ -88,7 +88,7 @@ describe("what a service throws", () => {
     expect(edge.lines).toMatchObject([{ level: "warn", fields: { code: "disk_full", err: cause } }]);
   });
 
-  it("is a 500 with a fixed text when nobody expected it; the log has the cause under the request id", async () => {
+  it("is a 500 with a fixed text if unexpected; the cause is logged under the request id", async () => {
     const edge = testEdge();
     const cause = new TypeError("secret of the house");
     edge.services.conversations.interrupt = () => Promise.reject(cause);
@@ -112,7 +112,7 @@ describe("what a service throws", () => {
     expect(logged).not.toContain(SESSION);
   });
 
-  it("is a 500 also when it is no error at all", async () => {
+  it("is a 500 even if it is not an Error", async () => {
     const edge = testEdge();
     edge.services.conversations.interrupt = () => Promise.reject("a string");
     expectProblem(await edge.send("POST", "/api/interrupt"), 500, "internal_error");
@@ -120,14 +120,14 @@ describe("what a service throws", () => {
 });
 
 describe("the log", () => {
-  it("has no line for a request as it should be", async () => {
+  it("has no line for a normal request", async () => {
     const edge = testEdge();
     await edge.send("GET", "/api/state");
     await edge.send("GET", "/nowhere");
     expect(edge.lines).toEqual([]);
   });
 
-  it("has a line for a slow one, unless the client asked to wait", async () => {
+  it("has a line for a slow request, unless the client asked to wait", async () => {
     const edge = testEdge();
     const { state } = edge.services.conversations;
     edge.services.conversations.state = async (request, admit) => {

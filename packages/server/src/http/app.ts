@@ -1,4 +1,4 @@
-// Assembles the HTTP server: what a request passes, in order. `routes/` holds the operations.
+// Assembles the HTTP server: the checks of each request, in order. `routes/` contains the operations.
 
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -45,7 +45,7 @@ import { STATE_ROUTE } from "./routes/state.ts";
 /** Milliseconds that a client may take to send the head of a request, and all of it. Answers may take any time. */
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often Node looks for requests that took longer. */
+/** Interval in milliseconds at which Node looks for requests that took longer. */
 const TIMEOUT_CHECK_MS = 5000;
 /** Header fields of all answers but snapshots and event streams. */
 const EVERYWHERE = { vary: "Origin", "x-content-type-options": "nosniff" };

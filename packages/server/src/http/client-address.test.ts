@@ -4,7 +4,10 @@ import { testEdge } from "./testing/edge.ts";
 const limits = { chatsPerMinute: 1000, newSessionsPerMinute: 1, streamsPerAddress: 10 };
 
 describe("a forwarded address", () => {
-  /** Begins a session and returns the status: 429 where the client counts as one that has begun one before. */
+  /**
+   * Creates a session and returns the status: 429 if the client counts as one that has created a session
+   * before.
+   */
   function beginner() {
     const edge = testEdge({
       loopback: false,
@@ -20,7 +23,7 @@ describe("a forwarded address", () => {
     };
   }
 
-  it("names the client where it is an IP address", async () => {
+  it("identifies the client if it is an IP address", async () => {
     const begin = beginner();
     expect(await begin("192.0.2.1", 1)).toBe(200);
     expect(await begin("192.0.2.2", 2)).toBe(200);
@@ -29,13 +32,13 @@ describe("a forwarded address", () => {
   });
 
   it.each(["unknown", "_hidden", "192.0.2.1:4711", "x'y", "1.2.3", "[2001:db8::1]"])(
-    "is ignored where it is %s: the proxy counts, and nothing further left",
+    "is ignored if it is %s: the proxy's address counts, and nothing further left",
     async (text) => {
       const begin = beginner();
       expect(await begin(text, 1)).toBe(200);
       expect(await begin(`${text}0`, 2)).toBe(429);
       expect(await begin(`192.0.2.9, ${text}`, 3)).toBe(429);
-      // Said by a proxy behind the first one, which stands in.
+      // The header was set by a proxy behind the first one, so the first one counts.
       expect(await begin(`192.0.2.9, ${text}, 10.0.0.5`, 4)).toBe(200);
       expect(await begin(`192.0.2.8, ${text}, 10.0.0.5`, 5)).toBe(429);
     },

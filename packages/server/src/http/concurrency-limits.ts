@@ -1,4 +1,4 @@
-// Limits on what is open at the same time (event streams, connections), in this process or in all nodes together (ADR 19).
+// Limits on concurrent event streams and connections, in this process or in all nodes together (ADR 19).
 
 import type { Server } from "node:http";
 import type { Socket } from "node:net";

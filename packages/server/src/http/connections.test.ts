@@ -25,7 +25,10 @@ afterEach(async () => {
   await edge.app.close();
 });
 
-/** Sends bytes and reads nothing. Resolves when the server has begun to answer and has the bytes that it can take. */
+/**
+ * Sends bytes and reads nothing. Resolves when the server has begun to answer and its socket buffers are
+ * full.
+ */
 async function sendUnread(bytes: Buffer): Promise<Socket> {
   const { port } = edge.app.server.address() as AddressInfo;
   const asked = once(edge.app.server, "request");
@@ -53,14 +56,14 @@ function request(version: string, ...fields: readonly string[]): Buffer {
 
 const LENGTH = `Content-Length: ${BODY.length}`;
 
-describe("an answer whose request has an ignored body", () => {
+describe("an answer whose request body was ignored", () => {
   it.each([
     ["is the last on its connection", request("1.1", "Connection: close", LENGTH), [200]],
     ["is of HTTP/1.0", request("1.0", LENGTH), [200]],
     ["does not announce the body", request("1.1"), [200, 400]],
     ["has a body longer than its length", request("1.1", `Content-Length: ${BODY.length - 3}`), [200, 400]],
     ["has malformed chunks", request("1.1", "Transfer-Encoding: chunked"), [200, 400]],
-  ])("arrives whole when the request %s", async (_name, head, statuses) => {
+  ])("arrives complete when the request %s", async (_name, head, statuses) => {
     const socket = await sendUnread(Buffer.concat([head, BODY]));
     const { answers, cutOff } = await readAll(socket);
     expect(cutOff).toBe(false);
@@ -68,7 +71,7 @@ describe("an answer whose request has an ignored body", () => {
     expect(answers[0]?.body.length).toBeGreaterThan(ANSWER_BYTES);
   });
 
-  it("arrives whole when the server closes", async () => {
+  it("arrives complete when the server closes", async () => {
     const connections = new OpenConnections(edge.app.server, new ManualClock());
     const socket = await sendUnread(Buffer.concat([request("1.1", LENGTH), BODY]));
     connections.closeWhenIdle();
@@ -77,7 +80,7 @@ describe("an answer whose request has an ignored body", () => {
   });
 });
 
-describe("a client that ends its side", () => {
+describe("a client that half-closes", () => {
   it("gets the rest of an answer that has begun", async () => {
     const gate = Promise.withResolvers<void>();
     async function* pieces() {
@@ -103,7 +106,7 @@ describe("a client that ends its side", () => {
 });
 
 describe("a malformed request behind others", () => {
-  it("is answered after them, also when their answers have not begun", async () => {
+  it("is answered after them, even if their answers have not begun", async () => {
     const gate = Promise.withResolvers<void>();
     const { conversations } = edge.services;
     const view = await conversations.state({ sessionId: SESSION } as never, null);
@@ -119,7 +122,7 @@ describe("a malformed request behind others", () => {
   });
 });
 
-describe("a connection whose last answer was sent", () => {
+describe("a connection after its last answer", () => {
   it("reads no further request", async () => {
     edge.services.readiness.stopping = true;
     const accepted = once(edge.app.server, "connection") as Promise<[Socket]>;

@@ -1,5 +1,6 @@
-// Closing a connection so that its client can read the last answer. A socket that is closed while bytes of a request are
-// unread resets the connection, and a reset discards what the client has not read yet (RFC 9112 section 9.6).
+// Closes connections so that their clients can read the last answer. A socket that is closed with unread
+// bytes of a request resets the connection, and a reset discards what the client has not read yet (RFC 9112
+// section 9.6).
 
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -11,10 +12,12 @@ import { isEventStream } from "./event-stream.ts";
 export const KEEP_ALIVE_MS = 72_000;
 /** Milliseconds without a byte from the client after which the connection is destroyed. */
 const IDLE_MS = 2000;
-/** Milliseconds for which a client may go on sending at all. */
+/** Maximum milliseconds for which a client may keep sending. */
 const TOTAL_MS = 30_000;
 
-/** Makes connections linger that Node closes after an answer with `Connection: close`. */
+/**
+ * Keeps connections open for a while that Node would close at once after an answer with `Connection: close`.
+ */
 export function lingerAfterLastAnswer(server: Server): void {
   server.on("connection", (socket: Socket) => {
     // Node's own method destroys the socket when its last byte is written.
@@ -23,8 +26,8 @@ export function lingerAfterLastAnswer(server: Server): void {
 }
 
 /**
- * Finishes an answer that has begun when its client ends its side. Node would cut it off; a client whose answer has not begun, or
- * that follows an event stream, is taken to be gone, as Node does.
+ * Finishes an answer in progress when its client half-closes; Node would cut it off. As in Node, a client
+ * counts as disconnected if its answer has not begun, or if it follows an event stream.
  */
 export function finishAfterHalfClose(server: Server): void {
   // Not in Node's documentation and types: the answer in progress becomes the last one of its connection.
@@ -64,7 +67,7 @@ const CHECK_MS = 5000;
 /** Checks without progress after the first one: 30 seconds. */
 const STALLED_CHECKS = 6;
 
-/** What Node keeps of a socket in the operating system; its own time-outs read these too. */
+/** Node's internal state of a socket, which its own time-outs read too. */
 interface Handle {
   /** Bytes given to the handle. */
   readonly bytesWritten: number;
@@ -141,7 +144,10 @@ export function answering(socket: Duplex): ServerResponse | null {
   return (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? null;
 }
 
-/** Returns the bytes that the operating system has taken: grows while the client reads, also in the middle of one large write. */
+/**
+ * Returns the bytes that the operating system has accepted: it grows while the client reads, also during one
+ * large write.
+ */
 function takenOf(socket: Socket): number {
   const { _handle: handle } = socket as { readonly _handle?: Handle | null };
   return handle === undefined || handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize;

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("GET /", () => {
-  it("is the page, asked for anew each time", async () => {
+  it("is the page, revalidated each time", async () => {
     const answer = await edge.app.inject("/");
     expect([answer.statusCode, answer.body]).toEqual([200, PAGE]);
     expect(answer.headers).toMatchObject({
@@ -45,7 +45,7 @@ describe("GET /", () => {
     expect(answer.headers).not.toHaveProperty("last-modified");
   });
 
-  it("may load files of this server and call it, and nothing else", async () => {
+  it("allows the page to load files from this server and call it, and nothing else", async () => {
     const policy = String((await edge.app.inject("/")).headers["content-security-policy"]);
     const directives = Object.fromEntries(
       policy.split("; ").map((directive) => [directive.split(" ", 1)[0], directive.replace(/^\S+ /, "")]),
@@ -65,7 +65,7 @@ describe("GET /", () => {
     });
   });
 
-  it("says how to build it where it is not built, and is there once it is", async () => {
+  it("explains how to build a missing console, and serves it once it is built", async () => {
     const late = join(folder, "late");
     const { app, send } = testEdge({}, null, late);
     expect(expectProblem(await send("GET", "/"), 404, "console_not_built")).toContain("npm run build");
@@ -74,13 +74,13 @@ describe("GET /", () => {
     expect((await app.inject("/")).body).toBe(PAGE);
   });
 
-  it.each(["POST", "PUT", "DELETE"] as const)("does not know %s", async (method) => {
+  it.each(["POST", "PUT", "DELETE"] as const)("answers 404 to %s", async (method) => {
     const answer = await edge.send(method, "/");
     expectProblem(answer, 405, "method_not_allowed");
     expect(answer.headers["allow"]).toBe("GET, HEAD, OPTIONS");
   });
 
-  it("answers a foreign host as little as every other route", async () => {
+  it("rejects a foreign host like every other route", async () => {
     for (const url of ["/", "/assets/index-abc.js"]) {
       const answer = await edge.send("GET", url, { headers: { host: "evil.example" } });
       expectProblem(answer, 403, "host_not_allowed");
@@ -89,7 +89,7 @@ describe("GET /", () => {
 });
 
 describe("GET /assets/…", () => {
-  it("is kept for good, with the page's protection", async () => {
+  it("is cached forever, with the page's security headers", async () => {
     const answer = await edge.app.inject("/assets/index-abc.js");
     expect([answer.statusCode, answer.body]).toEqual([200, SCRIPT]);
     expect(answer.headers).toMatchObject({
@@ -101,7 +101,7 @@ describe("GET /assets/…", () => {
     });
   });
 
-  it("comes compressed to who takes that", async () => {
+  it("is compressed if the client accepts it", async () => {
     const headers = { "accept-encoding": "gzip" };
     const answer = await edge.app.inject({ url: "/assets/index-abc.js", headers });
     expect(answer.headers).toMatchObject({
@@ -112,7 +112,7 @@ describe("GET /assets/…", () => {
     expect(answer.rawPayload).toEqual(gzipSync(SCRIPT));
   });
 
-  it("comes whole to who asks for a part, as RFC 9110 section 14.2 allows", async () => {
+  it("ignores Range, as RFC 9110 section 14.2 allows", async () => {
     for (const range of ["bytes=0-6", "bytes=900-", "bytes=0-1,3-4", "lines=1-2"]) {
       const answer = await edge.app.inject({ url: "/assets/index-abc.js", headers: { range } });
       expect([answer.statusCode, answer.body]).toEqual([200, SCRIPT]);
@@ -120,7 +120,7 @@ describe("GET /assets/…", () => {
     }
   });
 
-  it.each(["/", "/assets/index-abc.js"])("HEAD %s has what GET has, but for the body", async (url) => {
+  it.each(["/", "/assets/index-abc.js"])("HEAD %s has the headers of GET and no body", async (url) => {
     const [head, get] = [await edge.send("HEAD", url), await edge.send("GET", url)];
     expect([head.statusCode, head.body]).toEqual([200, ""]);
     expect(head.headers["content-length"]).toBe(get.headers["content-length"]);
@@ -137,7 +137,7 @@ describe("GET /assets/…", () => {
     "/index.html",
     "/.vite/manifest.json",
     "/assets/index-abc.js/",
-  ])("%s is not there", async (url) => {
+  ])("%s gives 404", async (url) => {
     const answer = await edge.send("GET", url);
     expectProblem(answer, 404, "route_not_found");
     expect(answer.headers["cache-control"]).toBe("no-store");
@@ -153,7 +153,7 @@ describe("GET /assets/…", () => {
     "/assets//etc/passwd",
     "/assets/%2fetc%2fpasswd",
     "/assets/x%00.js",
-  ])("%s leads nowhere outside", async (url) => {
+  ])("%s cannot leave the directory", async (url) => {
     const answer = await edge.send("GET", url);
     expect(answer.statusCode).toBeGreaterThanOrEqual(400);
     expect(answer.statusCode).toBeLessThan(500);
@@ -162,7 +162,7 @@ describe("GET /assets/…", () => {
   });
 });
 
-it("takes no other route's place", async () => {
+it("shadows no other route", async () => {
   const services = [];
   for (const url of ["/healthz", "/readyz", "/openapi.json", "/docs", "/api/state", "/metrics"]) {
     services.push((await edge.send("GET", url)).statusCode);

@@ -17,7 +17,7 @@ function get(origin: string, changes = {}, host = "localhost") {
 }
 
 describe("a page of an allowed origin", () => {
-  it("is answered before it asks", async () => {
+  it("gets an answer to its preflight", async () => {
     const answer = await preflight(LISTED, { corsOrigins: [LISTED] });
     expect(answer.statusCode).toBe(204);
     expect(answer.body).toBe("");
@@ -41,7 +41,7 @@ describe("a page of an allowed origin", () => {
     expect(answer.headers["x-request-id"]).toBeDefined();
   });
 
-  it("may read answers, and the headers that matter", async () => {
+  it("may read answers and the relevant headers", async () => {
     const answer = await get(LISTED, { corsOrigins: [LISTED] });
     expect(answer.headers).toMatchObject({
       "access-control-allow-origin": LISTED,
@@ -59,14 +59,14 @@ describe("a page of an allowed origin", () => {
     }
   });
 
-  it("may reach into a private network when it says so", async () => {
+  it("may reach a private network if it asks to", async () => {
     const asks = { "access-control-request-private-network": "true" };
     const answer = await preflight(LISTED, { corsOrigins: [LISTED] }, asks);
     expect(answer.headers["access-control-allow-private-network"]).toBe("true");
   });
 });
 
-describe("which origins are allowed", () => {
+describe("an origin", () => {
   it.each([
     ["its own", "https://chat.example.com", OWN, "chat.example.com"],
     ["its own, with a port", "http://chat.example.com:8080", OWN, "chat.example.com:8080"],
@@ -81,7 +81,7 @@ describe("which origins are allowed", () => {
     ["127.0.0.1 on a loopback bind", "http://127.0.0.1:3000", {}, "localhost"],
     ["::1 on a loopback bind", "http://[::1]:3000", {}, "localhost"],
     ["a name below localhost on a loopback bind", "https://ui.localhost", {}, "localhost"],
-  ])("%s", async (_name, origin, changes, host) => {
+  ])("is allowed: %s", async (_name, origin, changes, host) => {
     const answer = await get(origin, changes, host);
     expect(answer.headers["access-control-allow-origin"]).toBe(origin);
   });
@@ -94,7 +94,7 @@ describe("which origins are allowed", () => {
     ["a loopback one beyond a loopback bind", "http://localhost:5173", { loopback: false }],
     ["an extension's", "chrome-extension://localhost", {}],
     ["that of a host that nobody has named", "https://chat.example.com", { loopback: false }],
-  ])("not %s", async (_name, origin, changes) => {
+  ])("is not allowed: %s", async (_name, origin, changes) => {
     const host = "loopback" in changes ? "chat.example.com" : "localhost";
     const answer = await get(origin, changes, host);
     expect(answer.statusCode).toBe(200);
@@ -123,7 +123,7 @@ describe("on a loopback bind", () => {
     "127.9.8.7",
     "[::1]:8080",
     "[::1]",
-  ])("%s is answered", async (host) => {
+  ])("answers %s", async (host) => {
     expect((await ask(host)).statusCode).toBe(200);
   });
 
@@ -140,20 +140,20 @@ describe("on a loopback bind", () => {
     "evil.example.",
     "[::1]evil",
     "a@localhost",
-  ])("%s is refused", async (host) => {
+  ])("rejects %s", async (host) => {
     const answer = await ask(host);
     expect(answer.statusCode).toBe(403);
     expect(answer.json()).toMatchObject({ status: 403, code: "host_not_allowed" });
   });
 
-  it("an allowed name is answered, whatever its case and port", async () => {
+  it("answers an allowed name in any case, with any port", async () => {
     expect((await ask("Chat.Example.Test:9000", { allowedHosts: ["chat.example.test"] })).statusCode).toBe(
       200,
     );
     expect((await ask("other.example.test", { allowedHosts: ["chat.example.test"] })).statusCode).toBe(403);
   });
 
-  it("a foreign name is refused again after a good one was remembered", async () => {
+  it("rejects a foreign name after a good one was cached", async () => {
     const edge = testEdge();
     for (const [host, status] of [
       ["localhost", 200],
@@ -165,7 +165,7 @@ describe("on a loopback bind", () => {
     }
   });
 
-  it("a path that cannot be decoded opens no door", async () => {
+  it("rejects a path that cannot be decoded", async () => {
     const answer = await testEdge().send("GET", "/%zz", { headers: { host: "evil.example" } });
     expect(answer.statusCode).toBe(403);
   });
@@ -175,7 +175,7 @@ describe("on any other bind", () => {
   const beyond = { loopback: false };
   const named = { ...beyond, allowedHosts: ["chat.example.com"] };
 
-  it("answers any host behind a proxy, where none is named", async () => {
+  it("answers any host behind a proxy if none is configured", async () => {
     expect((await ask("chat.example.com", beyond)).statusCode).toBe(200);
   });
 
@@ -185,14 +185,14 @@ describe("on any other bind", () => {
     ["localhost:8080", 200],
     ["evil.example", 403],
     ["10.0.0.7:8080", 403],
-  ])("answers %s with %i where hosts are named", async (host, status) => {
+  ])("answers %s with %i if hosts are configured", async (host, status) => {
     expect((await ask(host, named)).statusCode).toBe(status);
   });
 });
 
-describe("what probes and scrapers ask for", () => {
+describe("the paths of probes and scrapers", () => {
   it.each(["/healthz", "/readyz", "/metrics", "/healthz?from=probe", "http://10.0.0.7:8080/healthz"])(
-    "answers %s by any host",
+    "answer %s for any host",
     async (url) => {
       for (const changes of [{}, { loopback: false, allowedHosts: ["chat.example.com"] }]) {
         const edge = testEdge(changes);
@@ -202,7 +202,7 @@ describe("what probes and scrapers ask for", () => {
     },
   );
 
-  it("opens nothing else to that host", async () => {
+  it("open nothing else to that host", async () => {
     const edge = testEdge();
     const status = async (url: string) =>
       (await edge.send("GET", url, { headers: { host: "10.0.0.7:8080" } })).statusCode;

@@ -1,5 +1,6 @@
-// What every request passes: checks of host, URL and origin, the header fields of its answer, and its log line. CORS (WHATWG Fetch,
-// "CORS protocol"; contract section 6) is without credentials: keys travel in headers that a page sets itself.
+// Common handling of all requests: checks of host, URL and origin, header fields of the answer, and the log
+// line. CORS (WHATWG Fetch, "CORS protocol"; contract section 6) is without credentials: keys travel in
+// headers that a page sets itself.
 
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const server of servers) server.close();
 });
 
-/** A response of a real server, and the answer as its client sees it. */
+/** Returns a response of a real server, and the answer as its client receives it. */
 async function exchange(): Promise<{
   response: ServerResponse;
   answer: Promise<IncomingMessage>;
@@ -46,7 +46,7 @@ function streamOn(response: ServerResponse): {
 }
 
 describe("an event stream", () => {
-  it("sends its head when a reader is attached, and then what is written, in order", async () => {
+  it("sends its head when a subscriber is attached, then the written text in order", async () => {
     const { response, answer } = await exchange();
     const { stream } = streamOn(response);
     const message = await answer;
@@ -57,7 +57,7 @@ describe("an event stream", () => {
     expect(Buffer.concat(await message.toArray()).toString()).toBe("ab");
   });
 
-  it("sends its head with what is written first", async () => {
+  it("sends its head with the first write", async () => {
     const { response, answer } = await exchange();
     const stream = new EventStream(() => response.writeHead(200), null);
     expect(stream.begun).toBe(false);
@@ -67,7 +67,7 @@ describe("an event stream", () => {
     expect(Buffer.concat(await (await answer).toArray()).toString()).toBe("a");
   });
 
-  it("tells how much the client has not taken, and when it has taken all", async () => {
+  it("reports how much the client has not read, and when it has read everything", async () => {
     const { response, answer } = await exchange();
     const { stream } = streamOn(response);
     const message = await answer;
@@ -84,7 +84,7 @@ describe("an event stream", () => {
     await stream.drained();
   });
 
-  it("tells its reader once when the client goes, and lets no one wait for it", async () => {
+  it("notifies its subscriber once when the client disconnects, and releases every waiter", async () => {
     const { response, answer, leave } = await exchange();
     const { stream, closed, ended } = streamOn(response);
     await answer;
@@ -101,7 +101,7 @@ describe("an event stream", () => {
     await stream.drained();
   });
 
-  it("tells its reader when the client had gone before there was one", async () => {
+  it("notifies a subscriber that is attached after the client has disconnected", async () => {
     const { response, leave } = await exchange();
     const stream = new EventStream(() => response.writeHead(200), null);
     response.on("close", () => stream.closed());
@@ -113,7 +113,7 @@ describe("an event stream", () => {
     expect(response.headersSent).toBe(false);
   });
 
-  it("is cut off at once when it is aborted, and can be finished only once", async () => {
+  it("is cut off at once by an abort, and can be finished only once", async () => {
     const { response, answer } = await exchange();
     const { stream, closed } = streamOn(response);
     const message = await answer;
@@ -124,7 +124,7 @@ describe("an event stream", () => {
     expect(closed()).toBe(1);
   });
 
-  it("takes nothing after it was finished", async () => {
+  it("ignores writes after it was finished", async () => {
     const { response, answer } = await exchange();
     const { stream } = streamOn(response);
     stream.write(Buffer.from("a"));

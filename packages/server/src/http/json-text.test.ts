@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { JSON_MAX_DEPTH, parseJson, parseJsonBytes } from "./json-text.ts";
 
 describe("JSON text", () => {
-  it("is read as JSON.parse reads it", () => {
+  it("is parsed as JSON.parse does", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8, stringUnit: "grapheme" }), (value) => {
         const text = JSON.stringify(value);
@@ -35,11 +35,11 @@ describe("JSON text", () => {
     ["[".repeat(JSON_MAX_DEPTH + 1) + "]".repeat(JSON_MAX_DEPTH + 1), "json_too_deep"],
     ["[".repeat(100_000), "json_too_deep"],
     ['{"a":'.repeat(50_000), "json_too_deep"],
-  ])("%j is refused as %s", (text, code) => {
+  ])("rejects %j: %s", (text, code) => {
     expect(parseJson(text)).toMatchObject({ ok: false, code });
   });
 
-  it("says which number would be rounded, and which name stands twice", () => {
+  it("reports a number that would be rounded and a duplicate name", () => {
     expect(parseJson('{"id":12345678901234567}')).toMatchObject({
       problem: "must not hold the number 12345678901234567, which would be rounded: send it as text",
     });
@@ -57,18 +57,18 @@ describe("JSON text", () => {
     "12345678901234567.5",
     "12345678901234567e2",
     '{"a":{"x":1},"b":{"x":1},"c":[{"x":1},{"x":1}]}',
-  ])("%s is taken", (text) => {
+  ])("accepts %s", (text) => {
     expect(parseJson(text)).toEqual({ ok: true, value: JSON.parse(text) });
   });
 
-  it("may nest 32 levels, and hold brackets and quotes in strings", () => {
+  it("may nest 32 levels, and contain brackets and quotes in strings", () => {
     const deep = "[".repeat(JSON_MAX_DEPTH) + "]".repeat(JSON_MAX_DEPTH);
     expect(parseJson(deep).ok).toBe(true);
     const brackets = JSON.stringify('"[[[{{{\\'.repeat(20));
     expect(parseJson(brackets)).toEqual({ ok: true, value: '"[[[{{{\\'.repeat(20) });
   });
 
-  it("may hold what is outside the basic plane, and the key __proto__", () => {
+  it("may contain characters beyond the basic plane, and the key __proto__", () => {
     expect(parseJson(String.raw`"\ud83d\ude00"`)).toEqual({ ok: true, value: "😀" });
     const parsed = parseJson('{"__proto__":{"a":1}}');
     expect(parsed.ok && Object.keys(parsed.value as object)).toEqual(["__proto__"]);

@@ -14,7 +14,7 @@ export type ParsedJson =
   | {
       readonly ok: false;
       readonly code: "json_invalid" | "json_too_deep" | "text_invalid";
-      /** What is wrong, to follow the name of the text. */
+      /** The problem, phrased to follow the name of the text. */
       readonly problem: string;
     };
 

@@ -10,12 +10,12 @@ import { SESSION, testEdge } from "./testing/edge.ts";
 
 /** Series of an operation: four classes of status, seven buckets, a sum and a count. */
 const SERIES_EACH = 4 + 7 + 2;
-/** What the page has at most when every operation was answered with every class of status. */
+/** Maximum size of the page when every operation was answered with every class of status. */
 const BYTES_MOST = 64 * 1024;
 
 const STATUSES = Array.from({ length: 400 }, (_, index) => 200 + index);
 
-/** An edge with everything that has routes. */
+/** Creates an edge with all routes. */
 function wholeEdge() {
   const admin = { key: new Hidden("sixteen-or-more-characters"), service: {} as AdminService };
   return testEdge({}, null, tmpdir(), admin);
@@ -31,7 +31,7 @@ function operationsOf(text: string): Map<string, readonly [method: string, route
 }
 
 describe("the metrics of requests", () => {
-  it("have 13 series an operation at most, whatever methods, paths, statuses and codes there are", async () => {
+  it("have at most 13 series per operation, for any methods, paths, statuses and codes", async () => {
     const edge = wholeEdge();
     const { paths } = (await edge.app.inject("/openapi.json")).json<{ paths: Record<string, object> }>();
     const others = ["/", "/assets/index.js", "/openapi.json", "/reference/", "/reference/js/scalar.js"];
@@ -42,7 +42,7 @@ describe("the metrics of requests", () => {
     for (const status of STATUSES.filter((one) => one >= 400)) {
       edge.services.conversations.interrupt = () =>
         Promise.reject(new ServiceError(status, `code_${status}`, "It cannot be done."));
-      // Not by `send`, which holds answers against the document.
+      // Not with `send`, which checks answers against the document.
       await edge.app.inject({ method: "POST", url: "/api/interrupt", headers: { "x-session-id": SESSION } });
     }
     const { body } = await edge.app.inject("/metrics");

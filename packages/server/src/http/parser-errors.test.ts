@@ -57,7 +57,7 @@ function expectProblem(text: string, status: number, code: string): void {
 const HOST = "Host: localhost\r\n";
 const CLOSE = "Connection: close\r\n";
 
-describe("what is no HTTP request", () => {
+describe("input that is not HTTP", () => {
   it.each([
     ["noise", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n"],
     ["a request line of nonsense", "nonsense\r\n\r\n"],
@@ -72,11 +72,11 @@ describe("what is no HTTP request", () => {
     ],
     ["a length that is no number", `POST /api/chat HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`],
     ["a bare line feed in a header", `GET / HTTP/1.1\r\n${HOST}X-A: b\nX-C: d\r\n\r\n`],
-  ])("%s is a 400", async (_name, bytes) => {
+  ])("%s gives 400", async (_name, bytes) => {
     expectProblem(await exchange(bytes), 400, "http_invalid");
   });
 
-  it("a broken chunk is a 400", async () => {
+  it("a broken chunk gives 400", async () => {
     const head = `POST /api/chat HTTP/1.1\r\n${HOST}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
     expectProblem(await exchange(`${head}zz\r\n`), 400, "http_invalid");
   });
@@ -87,16 +87,16 @@ describe("a request whose head is too large", () => {
     ["in its URL", `GET /api/state?x=${"a".repeat(330_000)} HTTP/1.1\r\n${HOST}\r\n`],
     ["in a header", `GET /api/state HTTP/1.1\r\n${HOST}X-A: ${"a".repeat(330_000)}\r\n\r\n`],
     ["in many headers", `GET /api/state HTTP/1.1\r\n${HOST}${"X-A: b\r\n".repeat(12_000)}\r\n`],
-  ])("%s is a 431", async (_name, bytes) => {
+  ])("%s gives 431", async (_name, bytes) => {
     expectProblem(await exchange(bytes), 431, "head_too_large");
   });
 
-  it("is answered although its client goes on sending", async () => {
+  it("is answered although its client keeps sending", async () => {
     const head = `GET /api/state HTTP/1.1\r\n${HOST}X-A: `;
     expectProblem(await exchange(head, Buffer.alloc(3 * 1024 * 1024, "a")), 431, "head_too_large");
   });
 
-  it("may be just as large as allowed", async () => {
+  it("is accepted at exactly the limit", async () => {
     const target = `/api/state?x=${"a".repeat(64_000)}`;
     const text = await exchange(`GET ${target} HTTP/1.1\r\n${HOST}${CLOSE}X-Session-Id: ${SESSION}\r\n\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 200 /);
@@ -104,7 +104,7 @@ describe("a request whose head is too large", () => {
 });
 
 describe("an answer in progress", () => {
-  it("is not written into when nonsense follows its request: the connection ends", async () => {
+  it("is not corrupted by an invalid request behind it: the connection ends", async () => {
     const stream = `GET /api/updates HTTP/1.1\r\n${HOST}Accept: text/event-stream\r\nX-Session-Id: ${SESSION}\r\n\r\n`;
     const socket = connect(port, "127.0.0.1");
     let received = "";
@@ -118,7 +118,7 @@ describe("an answer in progress", () => {
     expect(received).not.toContain("http_invalid");
   });
 
-  it("is finished while the server closes, and so is what was asked on the same connection", async () => {
+  it("is finished while the server closes, with the requests pipelined behind it", async () => {
     const gate = Promise.withResolvers<void>();
     const { state } = edge.services.conversations;
     const asked = new Promise<void>((resolve) => {
@@ -148,25 +148,25 @@ describe("an answer in progress", () => {
   });
 });
 
-describe("what the protocol allows and this server does not", () => {
-  it("a request of HTTP/1.1 without a Host is a 400", async () => {
+describe("HTTP that the protocol allows and this server does not", () => {
+  it("rejects HTTP/1.1 without a Host with 400", async () => {
     expectProblem(await exchange("GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n"), 400, "host_missing");
   });
 
-  it("the host of an absolute target goes before the header", async () => {
+  it("prefers the host of an absolute target to the header", async () => {
     const foreign = `GET http://evil.example/openapi.json HTTP/1.1\r\n${HOST}${CLOSE}\r\n`;
     expectProblem(await exchange(foreign), 403, "host_not_allowed");
     const own = `GET http://localhost:1/openapi.json HTTP/1.1\r\nHost: evil.example\r\n${CLOSE}\r\n`;
     expect(await exchange(own)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it("CONNECT is a 405", async () => {
+  it("rejects CONNECT with 405", async () => {
     const text = await exchange(`CONNECT evil.example:443 HTTP/1.1\r\n${HOST}\r\n`);
     expectProblem(text, 405, "method_not_allowed");
     expect(text).toMatch(/\r\nallow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n/i);
   });
 
-  it("an expectation other than 100-continue is a 417", async () => {
+  it("rejects an expectation other than 100-continue with 417", async () => {
     const text = await exchange(`GET /healthz HTTP/1.1\r\n${HOST}${CLOSE}Expect: magic\r\n\r\n`);
     expectProblem(text, 417, "expectation_failed");
   });
@@ -174,7 +174,7 @@ describe("what the protocol allows and this server does not", () => {
   it.each([
     ["refused at once", "?message=%ed%a0%80", ["400"]],
     ["answered after its body", "", ["100", "200"]],
-  ])("a pipelined 100-continue that is %s is answered in its turn", async (_name, query, statuses) => {
+  ])("answers a pipelined 100-continue that is %s in order", async (_name, query, statuses) => {
     const gate = Promise.withResolvers<void>();
     const { conversations } = edge.services;
     const view = await conversations.state({ sessionId: SESSION } as never, null);
@@ -198,14 +198,14 @@ describe("what the protocol allows and this server does not", () => {
     expect(lines).toEqual(["200", ...statuses]);
   });
 
-  it("an upgrade is answered as if it had not been asked for", async () => {
+  it("ignores an upgrade request", async () => {
     const text = await exchange(
       `GET /healthz HTTP/1.1\r\n${HOST}Connection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n`,
     );
     expect(text).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it.each(["X-Session-Id", "Idempotency-Key"])("%s sent twice is a 400", async (name) => {
+  it.each(["X-Session-Id", "Idempotency-Key"])("rejects a repeated %s with 400", async (name) => {
     const once = name === "X-Session-Id" ? "" : `X-Session-Id: ${SESSION}\r\n`;
     const twice = `${name}: ${SESSION}\r\n${name}: ${SESSION}\r\n`;
     const text = await exchange(`POST /api/chat?message=hi HTTP/1.1\r\n${HOST}${CLOSE}${once}${twice}\r\n`);
@@ -213,7 +213,7 @@ describe("what the protocol allows and this server does not", () => {
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("characters beyond ASCII in a target are a 400", async () => {
+  it("rejects non-ASCII characters in a target with 400", async () => {
     const text = await exchange(`GET /api/state?x=caf\u00e9 HTTP/1.1\r\n${HOST}${CLOSE}\r\n`);
     expectProblem(text, 400, "url_encoding_invalid");
   });
@@ -223,7 +223,7 @@ describe("a body that is too long", () => {
   const head = `POST /api/chat HTTP/1.1\r\n${HOST}X-Session-Id: ${SESSION}\r\nContent-Type: application/json\r\n`;
   const next = `GET /nowhere HTTP/1.1\r\n${HOST}${CLOSE}\r\n`;
 
-  it("is a 413 that its client can read, and the connection goes on", async () => {
+  it("gives a 413 that its client can read, and the connection stays usable", async () => {
     const size = 2 * 1024 * 1024;
     const text = await exchange(`${head}Content-Length: ${size}\r\n\r\n`, Buffer.alloc(size, "a"), next);
     const [first = "", second = ""] = text.split(/(?=HTTP\/1\.1 404)/);
@@ -231,7 +231,7 @@ describe("a body that is too long", () => {
     expectProblem(second, 404, "route_not_found");
   });
 
-  it("is a 413 also when it does not say how long it is", async () => {
+  it("gives 413 also without a Content-Length", async () => {
     const chunk = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(0x10000, "a"), Buffer.from("\r\n")]);
     const chunks = Array<Buffer>(8).fill(chunk);
     const text = await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n`, ...chunks, "0\r\n\r\n", next);
@@ -239,8 +239,8 @@ describe("a body that is too long", () => {
   });
 });
 
-describe("a client that goes", () => {
-  it("in the middle of its body leaves nothing behind", async () => {
+describe("a client that disconnects", () => {
+  it("during its body leaves nothing behind", async () => {
     const socket = connect(port, "127.0.0.1");
     const asked = once(edge.app.server, "request");
     socket.write(
@@ -253,7 +253,7 @@ describe("a client that goes", () => {
     expect(edge.lines).toEqual([]);
   });
 
-  it("while it waits ends the wait", async () => {
+  it("during a wait ends the wait", async () => {
     const waiting = Promise.withResolvers<AbortSignal>();
     edge.services.conversations.state = (request) => {
       waiting.resolve(request.signal);
@@ -268,8 +268,8 @@ describe("a client that goes", () => {
   });
 });
 
-describe("how long a client may take", () => {
-  it("is limited for the head and the body of a request, not for its answer", () => {
+describe("the time limit for a client", () => {
+  it("applies to the head and body of a request, not to its answer", () => {
     const { server } = edge.app;
     expect(server.headersTimeout).toBe(15_000);
     expect(server.requestTimeout).toBe(30_000);

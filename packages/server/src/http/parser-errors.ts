@@ -1,5 +1,5 @@
-// Answers what Node's HTTP parser, its time-outs and its protocol hooks refuse: a problem document (contract section 6), written
-// to the bare socket.
+// Answers requests that Node's HTTP parser, its time-outs and its protocol hooks refuse: a problem document
+// (contract section 6), written to the bare socket.
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse, type Server } from "node:http";
 import type { Duplex } from "node:stream";
@@ -11,7 +11,10 @@ import { bodyTooLarge, problemBytes, PROBLEM_TYPE } from "./problem.ts";
 /** URL and headers of a request, in bytes: the longest message fits in a URL, at 9 bytes a character (contract section 6). */
 export const HEAD_MAX_BYTES = 320 * 1024;
 
-/** Answers what the parser refused, after the answers to the requests before it. Ends an event stream, which would never end. */
+/**
+ * Answers a request that the parser refused, after the answers to the requests before it. Ends an event
+ * stream, which would never end.
+ */
 export function refuseConnection(
   error: Error & { code?: string },
   socket: Duplex,
@@ -49,8 +52,8 @@ function endWith(socket: Duplex, answer: Buffer): void {
 }
 
 /**
- * Sends `100 Continue` when the answers to earlier requests of the connection are sent. Node itself writes it at once, and then, where
- * the final answer has begun meanwhile, between its head and its body.
+ * Sends `100 Continue` after the answers to earlier requests of the connection. Node writes it at once,
+ * possibly between the head and the body of an answer in progress.
  */
 export function continueInTurn(server: Server): void {
   server.on("checkContinue", (message: IncomingMessage, response: ServerResponse) => {

@@ -1,4 +1,4 @@
-// What is limited where the service is public, and what answers say about it (contract section 6).
+// Rate limits of a public service, and the header fields that report them (contract section 6).
 
 import { connect, type Socket, type AddressInfo } from "node:net";
 import { once } from "node:events";
@@ -11,13 +11,13 @@ import { expectProblem } from "./testing/expect-problem.ts";
 const PUBLIC = { loopback: false };
 const idOf = (index: number): string => `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}`;
 
-/** Where each budget stands that an answer names, as `name: left`. */
+/** Returns what is left of each budget in the header field, by name. */
 function leftIn(ratelimit: unknown): Record<string, number> {
   const items = String(ratelimit).matchAll(/"([a-z-]+)";r=(\d+);t=\d+/g);
   return Object.fromEntries([...items].map(([, name = "", left]) => [name, Number(left)]));
 }
 
-describe("what an address counts as", () => {
+describe("the rate limit key of an address", () => {
   it.each([
     [undefined, ""],
     ["192.0.2.7", "192.0.2.7"],
@@ -27,13 +27,13 @@ describe("what an address counts as", () => {
     ["2001:db8::1", "2001:db8:0:0::/64"],
     ["::1", "0:0:0:0::/64"],
     ["fe80::1%eth0", "fe80:0:0:0::/64"],
-  ])("%s is %s", (address, key) => {
+  ])("for %s is %s", (address, key) => {
     expect(addressKey(address)).toBe(key);
   });
 });
 
 describe("reads", () => {
-  it("never refuse 50 tabs that poll one session twice a second from one address", async () => {
+  it("are not limited for 50 tabs that poll one session twice a second from one address", async () => {
     const edge = testEdge(PUBLIC);
     const url = `/api/state?user_state=${encodeURIComponent('{"evm":{"chain_id":1}}')}`;
     const headers = { "x-session-id": SESSION };
@@ -49,7 +49,7 @@ describe("reads", () => {
   it.each([
     ["readsPerMinute", { "x-session-id": OTHER_SESSION }, {}],
     ["sessionReadsPerMinute", {}, { remoteAddress: "192.0.2.9" }],
-  ])("are refused beyond %s, counted in memory", async (name, headers, options) => {
+  ])("are rejected beyond %s, counted in memory", async (name, headers, options) => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { [name]: 2 } });
     expect((await edge.send("GET", "/api/state")).statusCode).toBe(200);
     expect((await edge.send("GET", `/api/sessions/${SESSION}`)).statusCode).toBe(200);
@@ -74,7 +74,7 @@ describe("changes", () => {
     ["create", "POST", "/api/sessions", {}],
     ["user state", "GET", state(2), {}],
     ["delete", "DELETE", `/api/sessions/${SESSION}`, {}],
-  ] as const)("%s is refused beyond the number of its session", async (_what, method, url, options) => {
+  ] as const)("%s is rejected beyond the limit of its session", async (_what, method, url, options) => {
     const edge = testEdge({ ...PUBLIC, rateLimits });
     expect((await edge.send("GET", state(1))).statusCode).toBe(200);
     expectProblem(
@@ -86,7 +86,7 @@ describe("changes", () => {
     expect((await edge.send(method, url, options)).statusCode).toBe(200);
   });
 
-  it("are refused beyond the number of their address, whatever the session", async () => {
+  it("are rejected beyond the limit of their address, whatever the session", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { writesPerMinute: 1 } });
     expect((await edge.send("POST", "/api/interrupt")).statusCode).toBe(200);
     const other = { headers: { "x-session-id": OTHER_SESSION } };
@@ -96,13 +96,13 @@ describe("changes", () => {
     ).toBe(200);
   });
 
-  it("count a user state that changes nothing as a read", async () => {
+  it("do not include a user state without effect, which counts as a read", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits });
     for (let poll = 0; poll < 5; poll += 1) expect((await edge.send("GET", state(1))).statusCode).toBe(200);
     expectProblem(await edge.send("GET", state(2)), 429, "rate_limited");
   });
 
-  it("and reads are not limited on a loopback bind without a proxy", async () => {
+  it("are unlimited, like reads, on a loopback bind without a proxy", async () => {
     const edge = testEdge({
       rateLimits: { readsPerMinute: 1, sessionReadsPerMinute: 1, writesPerMinute: 1, ...rateLimits },
     });
@@ -128,7 +128,7 @@ describe("messages with an App key behind a trusted proxy", () => {
       headers: { "service-app-key": "one", "x-session-id": idOf(session) },
     });
 
-  it("are counted for each session: 70 people with one key are all answered", async () => {
+  it("are counted per session: 70 people with one key are all answered", async () => {
     const edge = givenApp();
     for (let person = 0; person < 70; person += 1) expect((await chat(edge, person)).statusCode).toBe(200);
     for (let count = 1; count < 60; count += 1) expect((await chat(edge, 0)).statusCode).toBe(200);
@@ -136,14 +136,14 @@ describe("messages with an App key behind a trusted proxy", () => {
     expect((await chat(edge, 1)).statusCode).toBe(200);
   });
 
-  it("are counted for each client where one is named, whatever the session", async () => {
+  it("are counted per client id if given, whatever the session", async () => {
     const edge = givenApp({ rateLimits: { chatsPerMinute: 2 } });
     for (const session of [1, 2]) expect((await chat(edge, session, "&client_id=ada")).statusCode).toBe(200);
     expectProblem(await chat(edge, 3, "&client_id=ada"), 429, "rate_limited");
     expect((await chat(edge, 3, "&client_id=bob")).statusCode).toBe(200);
   });
 
-  it("are bounded for the key as a whole, and counted for the key alone where no proxy brings them", async () => {
+  it("have a limit per key, and are counted per key only without a trusted proxy", async () => {
     const edge = givenApp({ rateLimits: { chatsPerMinute: 2, keyChatsPerMinute: 3 } });
     for (const session of [1, 2, 3]) expect((await chat(edge, session)).statusCode).toBe(200);
     expectProblem(await chat(edge, 4), 429, "rate_limited");
@@ -152,7 +152,7 @@ describe("messages with an App key behind a trusted proxy", () => {
     expectProblem(await chat(direct, 3, "", "192.0.2.1"), 429, "rate_limited");
   });
 
-  it("have the numbers of their App where it has some", async () => {
+  it("use the limits of their App if configured", async () => {
     const edge = givenApp();
     edge.services.apps.rateLimits.set("defi", { chatsPerMinute: 1 });
     expect((await chat(edge, 1)).statusCode).toBe(200);
@@ -198,7 +198,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     return answer.status;
   }
 
-  it("are all answered when one backend opens 200 sessions and 150 streams", async () => {
+  it("are all accepted when one backend opens 200 sessions and 150 streams", async () => {
     const edge = givenKey();
     const statuses = new Set<number>();
     for (let session = 0; session < 200; session += 1) statuses.add(await create(edge, session));
@@ -207,7 +207,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     edge.app.server.closeAllConnections();
   });
 
-  it("are bounded for the key as a whole", async () => {
+  it("have a limit per key", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1, streamsPerAddress: 1 });
     for (let session = 0; session < 100; session += 1) expect(await create(edge, session)).toBe(200);
     expect(await create(edge, 100)).toBe(429);
@@ -218,7 +218,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     edge.app.server.closeAllConnections();
   });
 
-  it("count new sessions for each client that a chat names", async () => {
+  it("count new sessions per client id of a chat", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1 });
     const chat = async (session: number, client: string) =>
       (
@@ -230,7 +230,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     expect([await chat(1, "ada"), await chat(2, "ada"), await chat(3, "bob")]).toEqual([200, 429, 200]);
   });
 
-  it("count for the address with a key that is not good, or that no proxy brings", async () => {
+  it("count per address with an invalid key, or without a trusted proxy", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1 });
     expect([await create(edge, 1, "bad"), await create(edge, 2, "bad")]).toEqual([200, 429]);
     const direct = "192.0.2.1";
@@ -239,7 +239,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
 });
 
 describe("RateLimit and RateLimit-Policy", () => {
-  it("say what is left of each budget, in structured fields", async () => {
+  it("report the rest of each budget as structured fields", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 2 } });
     await edge.send("POST", "/api/chat?message=hi");
     edge.pass(1_500);
@@ -253,7 +253,7 @@ describe("RateLimit and RateLimit-Policy", () => {
     expect(leftIn(refused.headers["ratelimit"])).toMatchObject({ chats: 0, reads: 29_997 });
   });
 
-  it("stand in every answer of every operation under /api, however it ends", async () => {
+  it("are in every answer of every operation under /api, however it ends", async () => {
     const edge = testEdge(PUBLIC);
     const missing = [];
     for (const { operation } of OPERATIONS.filter((each) => each.operation.includes(" /api/"))) {
@@ -268,7 +268,7 @@ describe("RateLimit and RateLimit-Policy", () => {
     expect(missing).toEqual([]);
   });
 
-  it("stand in answers that say 304, 400 and 401, and pages of other origins may read them", async () => {
+  it("are in 304, 400 and 401 answers, and readable by pages of other origins", async () => {
     const origin = "https://app.example.com";
     const edge = testEdge({ ...PUBLIC, corsOrigins: [origin] });
     const first = await edge.send("GET", "/api/state", { headers: { origin } });
@@ -317,7 +317,7 @@ describe("connections of one address", () => {
     return held;
   }
 
-  it("beyond their number are answered with 429 and closed, and come free when one closes", async () => {
+  it("beyond the limit get 429 and are closed, and free their slot when one closes", async () => {
     edge = testEdge({ ...PUBLIC, rateLimits: { connectionsPerAddress: 3 } });
     const [first] = await heldOpen(3);
     const refused = await open();

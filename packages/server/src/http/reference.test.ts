@@ -30,7 +30,7 @@ async function document(): Promise<Document> {
 }
 
 describe("GET /openapi.json", () => {
-  it("has every operation, with what it takes and what it may answer", async () => {
+  it("contains every operation with its parameters and answers", async () => {
     const { openapi, paths } = await document();
     expect(openapi).toMatch(/^3\.1\./);
     const found = Object.entries(paths).flatMap(([path, methods]) =>
@@ -54,7 +54,7 @@ describe("GET /openapi.json", () => {
     expect(found).toEqual(OPERATIONS);
   });
 
-  it("says of each operation and each answer what it is", async () => {
+  it("describes each operation and each answer", async () => {
     const { paths } = await document();
     const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
@@ -70,7 +70,7 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("names the schemas that are used, each with an example, and lets answers have more fields", async () => {
+  it("names the used schemas, each with an example, and allows extra fields in answers", async () => {
     const { paths, components } = await document();
     const everything = JSON.stringify({ paths, components });
     for (const [name, schema] of Object.entries(components.schemas)) {
@@ -80,20 +80,20 @@ describe("GET /openapi.json", () => {
     expect(everything).not.toContain('"additionalProperties":false');
   });
 
-  it("is valid: every reference leads somewhere, and every tag is told", async () => {
+  it("is valid: every reference resolves, and every tag is described", async () => {
     const given = await document();
     const { tags, paths } = given;
     const used = Object.values(paths).flatMap((methods) =>
       Object.values(methods).flatMap((one) => one.tags ?? []),
     );
     expect([...new Set(used)].toSorted()).toEqual(tags.map(({ name }) => name).toSorted());
-    // It resolves references in place, so it comes last.
+    // It resolves references in place, so call it last.
     await expect(validate(given as never)).resolves.toMatchObject({ openapi: given.openapi });
   });
 });
 
 describe("GET /docs", () => {
-  it("is a page that loads and calls this server alone", async () => {
+  it("is a page that loads from and calls this server only", async () => {
     const { app } = testEdge();
     const page = await app.inject("/docs");
     expect(page.statusCode).toBe(200);
@@ -108,7 +108,7 @@ describe("GET /docs", () => {
     expect(script.body).toContain("createApiReference");
   });
 
-  it("may run its own script and nothing from anywhere else", async () => {
+  it("may run its own script and no other", async () => {
     const page = await testEdge().app.inject("/docs");
     const policy = String(page.headers["content-security-policy"]);
     const [, inline = ""] = /<script type="text\/javascript">([\s\S]*?)<\/script>/.exec(page.body) ?? [];
@@ -119,11 +119,11 @@ describe("GET /docs", () => {
   });
 });
 
-it("a reference that could not be made once is made for the next one who asks", async () => {
+it("retries to build the reference after a failure", async () => {
   const { app, services } = testEdge();
   const { conversations } = services;
   let isFailing = true;
-  // Read when the routes are described; those that serve have it already.
+  // Read when the routes are described; the serving routes have read it before.
   Object.defineProperty(services, "conversations", {
     get: () => {
       if (isFailing) throw new Error("EMFILE: too many open files");

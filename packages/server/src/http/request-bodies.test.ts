@@ -6,7 +6,10 @@ import type { OpenApiDocument } from "./openapi-document.ts";
 import { SESSION, testEdge } from "./testing/edge.ts";
 
 const KEY = "sixteen-or-more-characters";
-/** What a page of another origin may send without a preflight, as far as its type goes (Fetch standard, "CORS-safelisted"). */
+/**
+ * Content types that a page of another origin may send without a preflight (Fetch standard,
+ * "CORS-safelisted").
+ */
 const SAFELISTED = [
   "text/plain;charset=UTF-8",
   "application/x-www-form-urlencoded",
@@ -41,7 +44,7 @@ async function allRoutes(): Promise<readonly Route[]> {
   );
 }
 
-/** The status of the route, and the code of its problem, for a request that is right but for its body. */
+/** Returns the status of the route and its problem code, for a request that is valid except for its body. */
 async function statusOf({ method, path }: Route, type: string | null, payload: string): Promise<string> {
   const edge = givenEdge();
   await edge.send("POST", "/api/sessions");
@@ -63,7 +66,7 @@ const takers = routes.filter(({ takesBody }) => takesBody);
 
 describe("the body of a request", () => {
   it.each(named(takers.filter(({ needsSession }) => needsSession)))(
-    "is JSON as application/json, text/plain or without a type where X-Session-Id is required: %s",
+    "is parsed as application/json, as text/plain and without a type if X-Session-Id is required: %s",
     async (_name, route) => {
       const expected = await statusOf(route, "application/json", "{}");
       expect(expected).not.toContain("415");
@@ -78,7 +81,7 @@ describe("the body of a request", () => {
   );
 
   it.each(named(takers.filter(({ needsSession }) => !needsSession)))(
-    "is application/json and nothing else where it is not: %s",
+    "is parsed only as application/json if the header is not required: %s",
     async (_name, route) => {
       expect(await statusOf(route, "application/json", "{}")).not.toContain("415");
       expect(await statusOf(route, "application/merge-patch+json", "{}")).not.toContain("415");
@@ -89,7 +92,7 @@ describe("the body of a request", () => {
   );
 
   it.each(named(routes.filter(({ takesBody }) => !takesBody)))(
-    "is ignored where none is specified: %s",
+    "is ignored if none is specified: %s",
     async (_name, route) => {
       const expected = await statusOf(route, null, "");
       for (const type of ["application/json", "text/html", "nonsense", ...SAFELISTED]) {
@@ -98,7 +101,7 @@ describe("the body of a request", () => {
     },
   );
 
-  it("finds routes of every kind", () => {
+  it("covers routes of every kind", () => {
     const kinds = new Set(routes.map(({ takesBody, needsSession }) => `${takesBody} ${needsSession}`));
     expect(kinds.size).toBe(4);
     expect(routes.length).toBeGreaterThan(25);

@@ -4,16 +4,16 @@ import { InvalidRequest } from "../core/errors.ts";
 import { preferredWait, readTarget } from "./request.ts";
 
 describe("a request target", () => {
-  it("is read name by name, escapes and plus signs decoded", () => {
+  it("is parsed by name, with escapes and plus signs decoded", () => {
     const query = readTarget("/api/chat?message=caf%C3%A9+au%20lait&app=&flag&a=b=c&&");
     expect({ ...query }).toEqual({ message: "café au lait", app: "", flag: "", a: "b=c" });
   });
 
-  it("keeps every value of a name that was sent more than once", () => {
+  it("keeps all values of a repeated name", () => {
     expect({ ...readTarget("/?a=1&b=2&a=3&%61=4") }).toEqual({ a: ["1", "3", "4"], b: "2" });
   });
 
-  it("may name what every object has", () => {
+  it("may contain names of Object.prototype", () => {
     const query = readTarget("/?__proto__=1&constructor=2");
     expect(query["__proto__"]).toBe("1");
     expect(query["constructor"]).toBe("2");
@@ -34,11 +34,11 @@ describe("a request target", () => {
     "/?a=%00",
     "/?a%00b=1",
     "/a%00b?x",
-  ])("is refused when it is %j", (target) => {
+  ])("is rejected if it is %j", (target) => {
     expect(() => readTarget(target)).toThrow(InvalidRequest);
   });
 
-  it("gives back what URLSearchParams wrote, and nothing but an InvalidRequest for anything else", () => {
+  it("round-trips with URLSearchParams, and throws only InvalidRequest for other input", () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" })),

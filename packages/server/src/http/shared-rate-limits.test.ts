@@ -9,7 +9,7 @@ import { GatedCounters } from "./testing/gated-counters.ts";
 
 const ACCEPT = { accept: "text/event-stream" };
 
-describe("rate limits that several processes keep together", () => {
+describe("rate limits shared by several processes", () => {
   let counters: GatedCounters;
   let edge: TestEdge;
   beforeEach(() => {
@@ -23,7 +23,7 @@ describe("rate limits that several processes keep together", () => {
 
   const chat = () => edge.send("POST", "/api/chat?message=hi");
 
-  it("are asked for the address before anything is done", async () => {
+  it("count the address before the request is processed", async () => {
     const gate = Promise.withResolvers<void>();
     counters.gate = gate.promise;
     const answering = chat();
@@ -33,7 +33,7 @@ describe("rate limits that several processes keep together", () => {
     expect((await answering).statusCode).toBe(200);
   });
 
-  it("refuse until the time that the counters say, without asking them again", async () => {
+  it("reject until the time that the counters return, without another request to them", async () => {
     counters.waitMs = 20_500;
     expect(expectProblem(await chat(), 429, "rate_limited")).toContain("At most 60 messages a minute");
     edge.pass(20_000);
@@ -45,7 +45,7 @@ describe("rate limits that several processes keep together", () => {
     expect(counters.asked).toHaveLength(3);
   });
 
-  it("answer 503 when the counters cannot be asked, and ask them again next time", async () => {
+  it("give 503 if the counters are unavailable, and request them again next time", async () => {
     const away = new Unavailable(503, "store_unavailable", "The store is away.", 1);
     counters.gate = Promise.reject(away);
     expectProblem(await chat(), 503, "store_unavailable");
@@ -55,7 +55,7 @@ describe("rate limits that several processes keep together", () => {
     expect((await chat()).statusCode).toBe(200);
   });
 
-  it("hold a place for each stream, and give it back when that ends", async () => {
+  it("hold a slot for each stream, and free it when that ends", async () => {
     const port = await listen();
     const stream = await answerOf(send(port));
     expect(stream.statusCode).toBe(200);
@@ -69,7 +69,7 @@ describe("rate limits that several processes keep together", () => {
     expect(counters.asked.filter((what) => what.startsWith("release"))).toHaveLength(2);
   });
 
-  it("take no place of the address where the session has none left", async () => {
+  it("take no slot of the address if the session has none left", async () => {
     counters.full.add(`streams of ${SESSION}`);
     const refused = await edge.send("GET", "/api/updates", { headers: ACCEPT });
     expect(expectProblem(refused, 429, "too_many_streams")).toContain("10 open event streams");
@@ -78,7 +78,7 @@ describe("rate limits that several processes keep together", () => {
     ]);
   });
 
-  it("give the place back of a client that left while it was taken", async () => {
+  it("free the slot of a client that disconnected while it was taken", async () => {
     const gate = Promise.withResolvers<void>();
     counters.gate = gate.promise;
     const answers: ServerResponse[] = [];

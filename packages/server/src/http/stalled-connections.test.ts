@@ -26,7 +26,7 @@ describe("a connection", () => {
     server.close();
   });
 
-  /** Sends a request, and reads nothing yet. */
+  /** Sends a request without reading the response. */
   async function ask(): Promise<ServerResponse> {
     client = connect((server.address() as AddressInfo).port, "127.0.0.1");
     client.on("error", () => undefined);

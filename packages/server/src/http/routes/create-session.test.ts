@@ -8,7 +8,7 @@ const JSON_TYPE = { "content-type": "application/json" };
 describe("POST /api/sessions", () => {
   itNeedsASessionId({ method: "POST", url: "/api/sessions" });
 
-  it("answers the thread", async () => {
+  it("returns the thread", async () => {
     const answer = await testEdge().send("POST", "/api/sessions");
     expect(answer.statusCode).toBe(200);
     expect(answer.headers).toMatchObject({
@@ -26,8 +26,8 @@ describe("POST /api/sessions", () => {
     ["{} without a type", {}, "{}"],
     ["a null wallet", JSON_TYPE, '{"public_key":null}'],
     ["an empty wallet", JSON_TYPE, '{"public_key":""}'],
-    ["fields that nobody knows", JSON_TYPE, '{"colour":"red"}'],
-  ])("takes %s", async (_name, headers, payload) => {
+    ["unknown fields", JSON_TYPE, '{"colour":"red"}'],
+  ])("accepts %s", async (_name, headers, payload) => {
     const edge = testEdge();
     const answer = await edge.send("POST", "/api/sessions", {
       headers,
@@ -37,7 +37,7 @@ describe("POST /api/sessions", () => {
     expect(edge.services.conversations.sessions.get(SESSION)?.publicKey).toBeNull();
   });
 
-  it("hands on the wallet, an 0x address in lower case", async () => {
+  it("passes on the wallet, a 0x address in lower case", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions", {
       payload: { public_key: WALLET.toUpperCase().replace("0X", "0x") },
@@ -56,13 +56,13 @@ describe("POST /api/sessions", () => {
     [String.raw`{"public_key":"a\u0000"}`, "text_invalid"],
     [String.raw`{"x\ud800":1}`, "text_invalid"],
     ["[".repeat(33) + "]".repeat(33), "json_too_deep"],
-  ])("refuses the body %s", async (payload, code) => {
+  ])("rejects the body %s", async (payload, code) => {
     const edge = testEdge();
     expectProblem(await edge.send("POST", "/api/sessions", { headers: JSON_TYPE, payload }), 400, code);
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("refuses a body that is not UTF-8", async () => {
+  it("rejects a body that is not UTF-8", async () => {
     const payload = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
     expectProblem(
       await testEdge().send("POST", "/api/sessions", { headers: JSON_TYPE, payload }),
@@ -78,23 +78,23 @@ describe("POST /api/sessions", () => {
     { "content-type": "application/json; charset=utf-16" },
     { "content-type": "application/json", "content-encoding": "gzip" },
     { "content-type": "nonsense" },
-  ])("refuses a body of %j with 415", async (headers) => {
+  ])("rejects the body %j with 415", async (headers) => {
     const answer = await testEdge().send("POST", "/api/sessions", { headers, payload: "{}" });
     expectProblem(answer, 415, "media_type_unsupported");
   });
 
-  it("refuses a body beyond 64 KiB with 413", async () => {
+  it("rejects a body beyond 64 KiB with 413", async () => {
     const fits = `{"x":"${"a".repeat(64 * 1024 - 8)}"}`;
     const headers = JSON_TYPE;
     expect((await testEdge().send("POST", "/api/sessions", { headers, payload: fits })).statusCode).toBe(200);
     const answer = await testEdge().send("POST", "/api/sessions", { headers, payload: `${fits} ` });
     expectProblem(answer, 413, "body_too_large");
-    // Too long comes first: nothing of it is parsed.
+    // The size is checked first: an oversized body is not parsed.
     const broken = await testEdge().send("POST", "/api/sessions", { headers, payload: "{".repeat(70_000) });
     expectProblem(broken, 413, "body_too_large");
   });
 
-  it("takes a chat of 256 KiB, and refuses a longer one with 413", async () => {
+  it("accepts a chat of 256 KiB, and rejects a longer one with 413", async () => {
     const headers = JSON_TYPE;
     const fits = `{"message":"a"${" ".repeat(256 * 1024 - 15)}}`;
     expect((await testEdge().send("POST", "/api/chat", { headers, payload: fits })).statusCode).toBe(200);
@@ -105,7 +105,7 @@ describe("POST /api/sessions", () => {
     );
   });
 
-  it("is limited to 120 new sessions a minute of an address, beyond a loopback bind", async () => {
+  it("is limited to 120 new sessions a minute per address beyond a loopback bind", async () => {
     const edge = testEdge({ loopback: false });
     const create = (index: number, address: string) =>
       edge.send("POST", "/api/sessions", {
@@ -124,7 +124,7 @@ describe("POST /api/sessions", () => {
     expect((await create(120, "192.0.2.1")).statusCode).toBe(200);
   });
 
-  it("is limited on a loopback bind behind a trusted proxy too, and nowhere else there", async () => {
+  it("is limited behind a trusted proxy on a loopback bind, and not without one", async () => {
     const create = async (edge: TestEdge, index: number, client: string) => {
       const headers = {
         "x-session-id": `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}`,
@@ -144,7 +144,7 @@ describe("POST /api/sessions", () => {
     expect(await create(alone, 20, "192.0.2.1")).toBe(200);
   });
 
-  it("believes X-Forwarded-For of a trusted proxy alone", async () => {
+  it("trusts X-Forwarded-For from trusted proxies only", async () => {
     const limits = { chatsPerMinute: 9, newSessionsPerMinute: 1, streamsPerAddress: 9 };
     const edge = testEdge({ loopback: false, trustedProxies: ["10.0.0.0/8"], rateLimits: limits });
     const create = async (index: number, proxy: string, client: string) => {

@@ -7,7 +7,7 @@ import { expectProblem } from "../testing/expect-problem.ts";
 const ID = ACTION.id;
 
 describe("POST /api/actions/{id}", () => {
-  it("decides, with what comes along, and answers the action as it stands then", async () => {
+  it("decides with the given parameters, and returns the updated action", async () => {
     const edge = testEdge();
     const body = { decision: "approve", result: { answer: "This one" } };
     const response = await edge.send("POST", `/api/actions/${ID}`, { body });
@@ -20,7 +20,7 @@ describe("POST /api/actions/{id}", () => {
     ]);
   });
 
-  it.each([{ decision: "deny" }, { decision: "deny", result: null }])("takes %j", async (body) => {
+  it.each([{ decision: "deny" }, { decision: "deny", result: null }])("accepts %j", async (body) => {
     const edge = testEdge();
     edge.services.actions.answer = { ...ACTION, status: "denied", result: null };
     const response = await edge.send("POST", `/api/actions/${ID}`, { body });
@@ -38,7 +38,7 @@ describe("POST /api/actions/{id}", () => {
     ["null", "body_invalid"],
     ["", "body_invalid"],
     ["{", "json_invalid"],
-  ])("refuses the body %s", async (payload, code) => {
+  ])("rejects the body %s", async (payload, code) => {
     const edge = testEdge();
     const headers = { "content-type": "application/json" };
     const response = await edge.send("POST", `/api/actions/${ID}`, { headers, payload });
@@ -46,13 +46,13 @@ describe("POST /api/actions/{id}", () => {
     expect(edge.services.actions.last.decide).toBeUndefined();
   });
 
-  it("takes the id of an action in any case, as those of sessions", async () => {
+  it("accepts an action id in any case, like session ids", async () => {
     const edge = testEdge();
     await edge.send("POST", `/api/actions/${ID.toUpperCase()}`, { body: { decision: "deny" } });
     expect(edge.services.actions.last.decide?.[1]).toBe(ID.toLowerCase());
   });
 
-  it("refuses a request without a good session id", async () => {
+  it("rejects a request without a valid session id", async () => {
     const edge = testEdge();
     const headers = { "x-session-id": "nonsense" };
     const response = await edge.send("POST", `/api/actions/${ID}`, { headers, body: { decision: "deny" } });
@@ -60,7 +60,7 @@ describe("POST /api/actions/{id}", () => {
     expect(edge.services.actions.last.decide).toBeUndefined();
   });
 
-  it("says what the service refuses", async () => {
+  it("returns the service's refusal", async () => {
     const edge = testEdge();
     edge.services.actions.answer = new ServiceError(410, "action_expired", "The time to decide is over.");
     const response = await edge.send("POST", `/api/actions/${ID}`, { body: { decision: "approve" } });

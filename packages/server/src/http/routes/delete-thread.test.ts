@@ -3,7 +3,7 @@ import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
 describe("DELETE /api/sessions/{id}", () => {
-  it("removes the session of the path, and says so", async () => {
+  it("deletes the session of the path, and reports it", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions");
     const answer = await edge.app.inject({
@@ -16,13 +16,13 @@ describe("DELETE /api/sessions/{id}", () => {
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("answers 404 the second time, and 400 for a malformed id", async () => {
+  it("gives 404 the second time, and 400 for a malformed id", async () => {
     const edge = testEdge();
     expectProblem(await edge.send("DELETE", `/api/sessions/${SESSION}`), 404, "session_not_found");
     expectProblem(await edge.send("DELETE", "/api/sessions/x"), 400, "parameter_invalid");
   });
 
-  it.each(["", "{}"])("takes the body %j", async (payload) => {
+  it.each(["", "{}"])("accepts the body %j", async (payload) => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions");
     const headers = { "content-type": "application/json" };

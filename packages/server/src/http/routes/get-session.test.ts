@@ -3,7 +3,7 @@ import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
 describe("GET /api/sessions/{id}", () => {
-  it("answers the thread of the path, whatever session the header names or does not", async () => {
+  it("returns the thread of the path, whatever session the header names", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions");
     for (const headers of [{}, { "x-session-id": OTHER_SESSION }, { "x-session-id": "nonsense" }]) {
@@ -14,7 +14,7 @@ describe("GET /api/sessions/{id}", () => {
     expect(edge.services.conversations.sessions.size).toBe(1);
   });
 
-  it("finds the id in upper case", async () => {
+  it("finds an id in upper case", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions");
     expect((await edge.send("GET", `/api/sessions/${SESSION.toUpperCase()}`)).json()).toMatchObject({
@@ -22,7 +22,7 @@ describe("GET /api/sessions/{id}", () => {
     });
   });
 
-  it("answers 404 for an unknown id and creates nothing", async () => {
+  it("gives 404 for an unknown id, and creates nothing", async () => {
     const edge = testEdge();
     expectProblem(await edge.send("GET", `/api/sessions/${OTHER_SESSION}`), 404, "session_not_found");
     expect(edge.services.conversations.sessions.size).toBe(0);
@@ -34,7 +34,7 @@ describe("GET /api/sessions/{id}", () => {
     "ffffffff-ffff-ffff-ffff-ffffffffffff",
     "a".repeat(5000),
     "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11%20",
-  ])("refuses the id %j", async (id) => {
+  ])("rejects the id %j", async (id) => {
     const detail = expectProblem(
       await testEdge().send("GET", `/api/sessions/${id}`),
       400,
@@ -43,7 +43,7 @@ describe("GET /api/sessions/{id}", () => {
     expect(detail).toContain('"id"');
   });
 
-  it.each(["%zz", "%ff", "%00"])("refuses the path %j", async (id) => {
+  it.each(["%zz", "%ff", "%00"])("rejects the path %j", async (id) => {
     expect((await testEdge().send("GET", `/api/sessions/${id}`)).statusCode).toBe(400);
   });
 });

@@ -11,7 +11,7 @@ describe("GET /api/state", () => {
     [3, "grüezi 😀"],
     [1, "ü".repeat(20_000)],
     [7, "😀".repeat(10_000)],
-  ])("answers the snapshot, be it kept in %d parts, short or long", async (parts, message) => {
+  ])("returns a snapshot in %d parts, short or long", async (parts, message) => {
     const edge = testEdge();
     edge.services.conversations.parts = parts;
     await edge.send("POST", "/api/chat", { payload: { message } });
@@ -26,7 +26,7 @@ describe("GET /api/state", () => {
     expect((await edge.send("GET", "/api/state")).body).toBe(answer.body);
   });
 
-  it("hands on where the session was seen when the request was let through, so that this is not read twice", async () => {
+  it("passes on the version read during authorization, so that it is not read twice", async () => {
     const edge = testEdge();
     const { conversations } = edge.services;
     const seen = { id: SESSION, life: "a", app: null, head: 7, epoch: 1, streamed: null };
@@ -38,7 +38,7 @@ describe("GET /api/state", () => {
     expect(conversations.last.state).toMatchObject({ seen: null });
   });
 
-  it("has an ETag, and answers 304 to who has these bytes", async () => {
+  it("has an ETag, and gives 304 to a client that has these bytes", async () => {
     const edge = testEdge();
     const first = await edge.send("GET", "/api/state");
     const tag = String(first.headers["etag"]);
@@ -66,7 +66,7 @@ describe("GET /api/state", () => {
     });
   });
 
-  it("hands on user state, and how long it may wait", async () => {
+  it("passes on user state and the maximum wait", async () => {
     const edge = testEdge();
     const query = new URLSearchParams({ user_state: '{"evm":{"chain_id":1}}', client_id: "web-7" });
     const answer = await edge.send("GET", `/api/state?${query.toString()}`, {
@@ -87,13 +87,13 @@ describe("GET /api/state", () => {
     ["client_id=%0A", "parameter_invalid"],
     ["x=%ff", "url_encoding_invalid"],
     ["x=%00", "text_invalid"],
-  ])("refuses ?%s", async (query, code) => {
+  ])("rejects ?%s", async (query, code) => {
     const edge = testEdge();
     expectProblem(await edge.send("GET", `/api/state?${query}`), 400, code);
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("turns what the service throws at once or later into a problem", async () => {
+  it("turns synchronous and asynchronous errors of the service into problems", async () => {
     const edge = testEdge();
     edge.services.conversations.state = () => {
       throw new Error("secret of the house");

@@ -5,7 +5,7 @@ import { itNeedsASessionId } from "../testing/session-header.ts";
 describe("POST /api/interrupt", () => {
   itNeedsASessionId({ method: "POST", url: "/api/interrupt" });
 
-  it("answers the snapshot", async () => {
+  it("returns the snapshot", async () => {
     const answer = await testEdge().send("POST", "/api/interrupt");
     expect(answer.statusCode).toBe(200);
     expect(answer.json()).toMatchObject({ session_id: SESSION, is_processing: false });

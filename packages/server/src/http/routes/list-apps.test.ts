@@ -6,14 +6,14 @@ import { itNeedsASessionId } from "../testing/session-header.ts";
 describe("GET /api/control/apps", () => {
   itNeedsASessionId({ method: "GET", url: "/api/control/apps" });
 
-  it("answers the default App alone", async () => {
+  it("returns only the default App", async () => {
     const answer = await testEdge().send("GET", "/api/control/apps");
     expect(answer.statusCode).toBe(200);
     expect(answer.json()).toEqual([{ name: "default" }]);
   });
 
   it.each(["nonsense", "clq_abc_def"])(
-    "answers 401 for the key %j, before anything is created",
+    "gives 401 for the key %j, before anything is created",
     async (key) => {
       const edge = testEdge();
       for (const id of [undefined, "nonsense"]) {

@@ -11,7 +11,7 @@ async function edgeWithMessages(...texts: string[]) {
 }
 
 describe("GET /api/sessions/{id}/messages", () => {
-  it("answers the persisted records", async () => {
+  it("returns the persisted records", async () => {
     const edge = await edgeWithMessages("a", "b");
     const answer = await edge.app.inject({ method: "GET", url: MESSAGES });
     expect(answer.statusCode).toBe(200);
@@ -21,7 +21,7 @@ describe("GET /api/sessions/{id}/messages", () => {
     ]);
   });
 
-  it("goes on after a message, a number at a time", async () => {
+  it("continues after a message, with a limit", async () => {
     const edge = await edgeWithMessages("a", "b", "c");
     const [first] = (await edge.send("GET", `${MESSAGES}?limit=1`)).json<{ id: string; content: string }[]>();
     const rest = await edge.send("GET", `${MESSAGES}?after=${first?.id}&limit=1`);
@@ -34,12 +34,12 @@ describe("GET /api/sessions/{id}/messages", () => {
     ["limit=1001", "parameter_invalid"],
     ["limit=one", "parameter_invalid"],
     ["limit=1&limit=1", "parameter_repeated"],
-  ])("refuses ?%s", async (query, code) => {
+  ])("rejects ?%s", async (query, code) => {
     const edge = await edgeWithMessages("a");
     expectProblem(await edge.send("GET", `${MESSAGES}?${query}`), 400, code);
   });
 
-  it("answers HEAD without a body, and without reading a message", async () => {
+  it("answers HEAD without a body, and without reading messages", async () => {
     const edge = await edgeWithMessages("a");
     let reads = 0;
     const { conversations } = edge.services;
@@ -64,7 +64,7 @@ describe("GET /api/sessions/{id}/messages", () => {
     expect([get.json<unknown[]>().length, reads]).toEqual([1, 2]);
   });
 
-  it("answers 404 for an unknown session and 400 for a malformed id", async () => {
+  it("gives 404 for an unknown session and 400 for a malformed id", async () => {
     const edge = testEdge();
     expectProblem(
       await edge.send("GET", `/api/sessions/${OTHER_SESSION}/messages`),

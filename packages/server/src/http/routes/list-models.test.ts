@@ -3,7 +3,7 @@ import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
 describe("GET /api/control/models", () => {
-  it("answers an array of rigs, with or without a session, and creates the one that is named", async () => {
+  it("returns an array of models, with or without a session, and creates a named one", async () => {
     const edge = testEdge();
     const without = await edge.app.inject("/api/control/models");
     expect(without.statusCode).toBe(200);
@@ -13,7 +13,7 @@ describe("GET /api/control/models", () => {
     expect([...edge.services.conversations.sessions.keys()]).toEqual([SESSION]);
   });
 
-  it("counts as a new session to the limits", async () => {
+  it("counts as a new session in rate limits", async () => {
     const rateLimits = { chatsPerMinute: 9, newSessionsPerMinute: 1, streamsPerAddress: 9 };
     const edge = testEdge({ loopback: false, rateLimits });
     expect((await edge.send("GET", "/api/control/models")).statusCode).toBe(200);
@@ -21,7 +21,7 @@ describe("GET /api/control/models", () => {
     expectProblem(await edge.send("GET", "/api/control/models", { headers }), 429, "rate_limited");
   });
 
-  it("refuses a malformed session id", async () => {
+  it("rejects a malformed session id", async () => {
     const headers = { "x-session-id": "x" };
     expectProblem(
       await testEdge().send("GET", "/api/control/models", { headers }),
@@ -30,7 +30,7 @@ describe("GET /api/control/models", () => {
     );
   });
 
-  it("answers 401 for any other App", async () => {
+  it("gives 401 for any other App", async () => {
     expectProblem(await testEdge().send("GET", "/api/control/models?app=other"), 401, "app_key_invalid");
   });
 });

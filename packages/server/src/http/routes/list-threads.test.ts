@@ -20,7 +20,7 @@ async function edgeWithThreads(count: number) {
 describe("GET /api/sessions", () => {
   itNeedsASessionId({ method: "GET", url: LIST });
 
-  it("answers an array of threads", async () => {
+  it("returns an array of threads", async () => {
     const edge = await edgeWithThreads(2);
     const answer = await edge.send("GET", LIST);
     expect(answer.statusCode).toBe(200);
@@ -34,7 +34,7 @@ describe("GET /api/sessions", () => {
     });
   });
 
-  it("names the next page in Link, until there is none", async () => {
+  it("names the next page in Link until the last one", async () => {
     const edge = await edgeWithThreads(5);
     const seen: string[] = [];
     let url = `${LIST}&limit=2`;
@@ -48,7 +48,7 @@ describe("GET /api/sessions", () => {
     expect(new Set(seen).size).toBe(5);
   });
 
-  it("needs the wallet", async () => {
+  it("requires the wallet", async () => {
     const edge = testEdge();
     const detail = expectProblem(await edge.send("GET", "/api/sessions"), 400, "parameter_missing");
     expect(detail).toContain('"public_key"');
@@ -67,17 +67,17 @@ describe("GET /api/sessions", () => {
     ["public_key=a&limit=1&limit=2", "parameter_repeated"],
     ["public_key=%zz", "url_encoding_invalid"],
     ["public_key=%00", "text_invalid"],
-  ])("refuses ?%s", async (query, code) => {
+  ])("rejects ?%s", async (query, code) => {
     const edge = testEdge();
     expectProblem(await edge.send("GET", `/api/sessions?${query}`), 400, code);
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("takes no notice of parameters that it does not know", async () => {
+  it("ignores unknown parameters", async () => {
     expect((await testEdge().send("GET", `${LIST}&colour=red&colour=blue`)).statusCode).toBe(200);
   });
 
-  it("creates nothing when the list is refused", async () => {
+  it("creates nothing if the list is refused", async () => {
     const edge = testEdge();
     edge.services.conversations.list = () =>
       Promise.reject(new ServiceError(403, "wallet_listing_off", "Send no list request to this server."));

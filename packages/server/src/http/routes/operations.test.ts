@@ -4,7 +4,7 @@ import { SESSION, testEdge, WALLET } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
 describe("GET /healthz", () => {
-  it("says that the process lives, also while it stops", async () => {
+  it("reports that the process is alive, also while it stops", async () => {
     const edge = testEdge();
     edge.services.readiness.stopping = true;
     const answer = await edge.app.inject("/healthz");
@@ -14,13 +14,13 @@ describe("GET /healthz", () => {
 });
 
 describe("GET /readyz", () => {
-  it("says ready when nothing is wrong", async () => {
+  it("reports ready if there are no problems", async () => {
     const answer = await testEdge().app.inject("/readyz");
     expect(answer.statusCode).toBe(200);
     expect(answer.json()).toEqual({ status: "ready" });
   });
 
-  it("answers 503 with what is wrong", async () => {
+  it("gives 503 with the problems", async () => {
     const edge = testEdge();
     edge.services.readiness.wrong = ["The disk is full."];
     const answer = await edge.app.inject("/readyz");
@@ -28,7 +28,7 @@ describe("GET /readyz", () => {
     expect(answer.headers["retry-after"]).toBeDefined();
   });
 
-  it("answers 503 while the service stops", async () => {
+  it("gives 503 while the service stops", async () => {
     const edge = testEdge();
     edge.services.readiness.stopping = true;
     expectProblem(await edge.app.inject("/readyz"), 503, "not_ready");
@@ -36,7 +36,7 @@ describe("GET /readyz", () => {
 });
 
 describe("GET /metrics", () => {
-  it("counts answers by route, method and class of status, and names nobody", async () => {
+  it("counts answers by route, method and class of status, without naming anybody", async () => {
     const edge = testEdge();
     await edge.send("POST", `/api/chat?message=hi&public_key=${WALLET}`);
     await edge.send("GET", "/api/state");
@@ -59,7 +59,7 @@ describe("GET /metrics", () => {
     for (const name of [SESSION, WALLET, "demo/assistant"]) expect(answer.body).not.toContain(name);
   });
 
-  it("measures how long answers take", async () => {
+  it("measures the duration of answers", async () => {
     const edge = testEdge();
     const { interrupt } = edge.services.conversations;
     edge.services.conversations.interrupt = (id, admit) => {

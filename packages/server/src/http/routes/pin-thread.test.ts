@@ -18,7 +18,7 @@ describe("PUT and DELETE /api/sessions/{id}/pin", () => {
     }
   });
 
-  it("answer 404 for an unknown id and 400 for a malformed one, and create nothing", async () => {
+  it("give 404 for an unknown id and 400 for a malformed one, and create nothing", async () => {
     const edge = testEdge();
     for (const method of ["PUT", "DELETE"] as const) {
       const unknown = await edge.send(method, `/api/sessions/${OTHER_SESSION}/pin`);

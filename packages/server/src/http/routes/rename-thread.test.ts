@@ -9,7 +9,7 @@ async function edgeWithSession() {
 }
 
 describe("PATCH /api/sessions/{id}", () => {
-  it("answers the thread with its new title, trimmed", async () => {
+  it("returns the thread with its new title, trimmed", async () => {
     const edge = await edgeWithSession();
     const answer = await edge.app.inject({
       method: "PATCH",
@@ -33,7 +33,7 @@ describe("PATCH /api/sessions/{id}", () => {
     [{}, "parameter_missing"],
     [[], "body_invalid"],
     [undefined, "body_invalid"],
-  ])("refuses the body %j", async (payload, code) => {
+  ])("rejects the body %j", async (payload, code) => {
     const edge = await edgeWithSession();
     const answer = await edge.send(
       "PATCH",
@@ -44,13 +44,13 @@ describe("PATCH /api/sessions/{id}", () => {
     expect((await edge.send("GET", `/api/sessions/${SESSION}`)).json()).toMatchObject({ title: "New Chat" });
   });
 
-  it("takes a title of 200 characters", async () => {
+  it("accepts a title of 200 characters", async () => {
     const edge = await edgeWithSession();
     const payload = { title: ` ${"x".repeat(200)} ` };
     expect((await edge.send("PATCH", `/api/sessions/${SESSION}`, { payload })).statusCode).toBe(200);
   });
 
-  it("answers 404 for an unknown id, 400 for a malformed one, and 400 before 404", async () => {
+  it("gives 404 for an unknown id, 400 for a malformed one, and 400 before 404", async () => {
     const edge = testEdge();
     const payload = { title: "x" };
     expectProblem(

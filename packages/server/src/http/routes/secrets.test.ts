@@ -8,7 +8,7 @@ import { expectProblem } from "../testing/expect-problem.ts";
 const WEB = "/api/secrets?client_id=web-7&app=defi";
 const KEY = { "service-app-key": "good" };
 
-/** An edge whose key `good` opens the App `defi`. */
+/** Creates an edge whose key `good` opens the App `defi`. */
 function edgeWithKey(changes: Parameters<typeof testEdge>[0] = {}): TestEdge {
   const edge = testEdge(changes);
   edge.services.keys.grants.set("good", ["defi"]);
@@ -23,7 +23,7 @@ const put = (edge: TestEdge, payload: unknown, url = WEB, headers: Record<string
   });
 
 describe("/api/secrets", () => {
-  it("takes values and answers which are set, never what they are", async () => {
+  it("accepts values and returns the names that are set, never the values", async () => {
     const edge = edgeWithKey();
     const set = await put(edge, { ALCHEMY_KEY: "hunter22" });
     expect([set.statusCode, set.json()]).toEqual([200, ["ALCHEMY_KEY"]]);
@@ -43,7 +43,7 @@ describe("/api/secrets", () => {
     expect(JSON.stringify(edge.lines)).not.toContain("hunter");
   });
 
-  it("removes one or all, and says how many there were", async () => {
+  it("removes one or all, and returns their number", async () => {
     const edge = edgeWithKey();
     await put(edge, { ALCHEMY_KEY: "hunter22", OTHER_KEY: "hunter33" });
     const remove = async (more: string) =>
@@ -55,7 +55,7 @@ describe("/api/secrets", () => {
     expect((await edge.send("GET", WEB, { headers: KEY })).json()).toEqual([]);
   });
 
-  it("keeps clients and Apps apart", async () => {
+  it("separates clients and Apps", async () => {
     const edge = edgeWithKey();
     edge.services.keys.grants.set("both", ["defi", "games"]);
     await put(edge, { ALCHEMY_KEY: "hunter22" });
@@ -67,7 +67,7 @@ describe("/api/secrets", () => {
   });
 
   it.each(["GET", "PUT", "DELETE"] as const)(
-    "%s needs the App's key, before anything else is looked at",
+    "%s requires the App's key, before any other check",
     async (method) => {
       const edge = edgeWithKey();
       for (const [headers, status, code] of [
@@ -102,7 +102,7 @@ describe("/api/secrets", () => {
   it.each<[string, Partial<HttpConfig>]>([
     ["beyond a loopback bind", { loopback: false }],
     ["behind a proxy", { trustedProxies: ["127.0.0.1"] }],
-  ])("is open for the default App to this machine alone, and closed %s", async (_where, changes) => {
+  ])("accepts the default App from this machine only, and rejects it %s", async (_where, changes) => {
     const url = "/api/secrets?client_id=web-7";
     const near = edgeWithKey();
     expect((await put(near, { ALCHEMY_KEY: "hunter22" }, url, {})).statusCode).toBe(200);
@@ -133,7 +133,7 @@ describe("/api/secrets", () => {
     ["nothing", {}, "body_invalid"],
     ["a list", ["hunter22"], "body_invalid"],
     ["a text", "hunter22", "body_invalid"],
-  ])("refuses %s, sets nothing and repeats no value", async (_, body, code) => {
+  ])("rejects %s, sets nothing and echoes no value", async (_, body, code) => {
     const edge = edgeWithKey();
     const answer = await put(edge, body);
     expectProblem(answer, 400, code);
@@ -144,7 +144,7 @@ describe("/api/secrets", () => {
     expect(JSON.stringify(edge.lines)).not.toMatch(/hunter|sk-/);
   });
 
-  it("takes the longest value, any characters but controls, and a body without a value is told", async () => {
+  it("accepts the longest value and all characters but controls, and rejects a body without a value", async () => {
     const edge = edgeWithKey();
     expect((await put(edge, { ALCHEMY_KEY: "€".repeat(8_192) })).statusCode).toBe(200);
     expect((await put(edge, { ALCHEMY_KEY: " 😀 " })).statusCode).toBe(200);
@@ -163,7 +163,7 @@ describe("/api/secrets", () => {
     ["client_id=", "parameter_invalid"],
     [`client_id=${"x".repeat(129)}`, "parameter_invalid"],
     ["client_id=a&client_id=b", "parameter_repeated"],
-  ])("refuses ?%s", async (query, code) => {
+  ])("rejects ?%s", async (query, code) => {
     const edge = edgeWithKey();
     for (const method of ["GET", "DELETE"] as const) {
       expectProblem(await edge.send(method, `/api/secrets?app=defi&${query}`, { headers: KEY }), 400, code);
@@ -171,12 +171,12 @@ describe("/api/secrets", () => {
     expectProblem(await put(edge, { ALCHEMY_KEY: "x" }, `/api/secrets?app=defi&${query}`), 400, code);
   });
 
-  it("refuses a name that is no name", async () => {
+  it("rejects an invalid name", async () => {
     const answer = await edgeWithKey().send("DELETE", `${WEB}&name=`, { headers: KEY });
     expectProblem(answer, 400, "parameter_invalid");
   });
 
-  it("answers 503 while secrets cannot be opened", async () => {
+  it("gives 503 while secrets cannot be decrypted", async () => {
     const edge = edgeWithKey();
     edge.services.secrets.failure = new Unavailable(
       503,
@@ -190,7 +190,7 @@ describe("/api/secrets", () => {
     expect(JSON.stringify(edge.lines)).not.toContain("web-7");
   });
 
-  it("is limited as chats are, for each key, beyond loopback", async () => {
+  it("is limited like chats, per key, beyond loopback", async () => {
     const rateLimits = { chatsPerMinute: 2, newSessionsPerMinute: 9, streamsPerAddress: 9 };
     const edge = edgeWithKey({ loopback: false, rateLimits });
     edge.services.keys.grants.set("second", ["defi"]);
@@ -202,7 +202,7 @@ describe("/api/secrets", () => {
     expect((await edge.send("GET", WEB, { headers: KEY })).statusCode).toBe(200);
   });
 
-  it("answers 503 while the service stops", async () => {
+  it("gives 503 while the service stops", async () => {
     const edge = edgeWithKey();
     edge.services.readiness.refusesWork = true;
     expectProblem(await put(edge, { ALCHEMY_KEY: "hunter22" }), 503, "stopping");

@@ -20,7 +20,7 @@ function record(id: string, content: string): PersistedMessage {
   };
 }
 
-/** A page whose portions are these lists of records, and the places that were read. */
+/** Creates a page of these portions, and records the positions that were read. */
 function pageOf(...portions: (readonly PersistedMessage[])[]) {
   const reads: (string | null)[] = [];
   const read = (after: string | null): Promise<readonly PersistedMessage[]> => {
@@ -31,7 +31,7 @@ function pageOf(...portions: (readonly PersistedMessage[])[]) {
   return { read, next: null, reads, portions };
 }
 
-/** Collects garbage, also what a weak reference was read from in this turn of the event loop. */
+/** Collects garbage, including values that a weak reference returned in this turn of the event loop. */
 async function collectGarbage(): Promise<void> {
   setFlagsFromString("--expose-gc");
   await new Promise(setImmediate);
@@ -65,7 +65,7 @@ describe("recordArray", () => {
     expect(page.reads.length).toBeGreaterThan(2);
   });
 
-  it("reads no further than its client", async () => {
+  it("reads at the pace of its client", async () => {
     const page = pageOf([record("1", "x".repeat(1000 * KIB))], [record("2", "")]);
     const stream = recordArray(page)[Symbol.asyncIterator]();
     await stream.next();
@@ -74,7 +74,7 @@ describe("recordArray", () => {
     await stream.return?.();
   });
 
-  it("fails when a large record changes between its pieces", async () => {
+  it("fails if a large record changes between its pieces", async () => {
     const page = pageOf([record("1", "x".repeat(1000 * KIB))]);
     const read = async () => {
       for await (const piece of recordArray(page)) {

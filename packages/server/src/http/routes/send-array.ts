@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { RecordPage } from "../../core/ports/driving/services.ts";
 
-/** Bytes of records that are sent at once. A client that does not read holds two pieces in memory. */
+/** Bytes of records that are sent at once. A client that does not read keeps two pieces in memory. */
 const PIECE_BYTES = 256 * 1024;
 
 /** Sends a JSON array of all portions. Reads the next portion when the client has taken the one before. */
@@ -61,7 +61,10 @@ interface Place {
   readonly after: string | null;
   /** Bytes of the portion that were sent before. */
   readonly offset: number;
-  /** The portion, if part of it was sent. Weak, so that the rest takes no memory that is short: then it is read again. */
+  /**
+   * The portion, if part of it was sent. Weak, so that the rest can be freed under memory pressure; it is
+   * then read again.
+   */
   readonly portion: {
     readonly bytes: WeakRef<Buffer>;
     readonly digest: string;

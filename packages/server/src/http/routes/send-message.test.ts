@@ -6,12 +6,12 @@ import { itNeedsASessionId } from "../testing/session-header.ts";
 describe("POST /api/chat", () => {
   itNeedsASessionId({ method: "POST", url: "/api/chat?message=hi" });
 
-  it("answers 401 for another App in the query even when the body cannot be read", async () => {
+  it("gives 401 for another App in the query even if the body is unreadable", async () => {
     const options = { headers: { "content-type": "application/json" }, payload: "{" };
     expectProblem(await testEdge().send("POST", "/api/chat?app=other", options), 401, "app_key_invalid");
   });
 
-  it("answers the snapshot", async () => {
+  it("returns the snapshot", async () => {
     const answer = await testEdge().send("POST", "/api/chat?message=hello+w%C3%B6rld");
     expect(answer.statusCode).toBe(200);
     expect(answer.headers).toMatchObject({
@@ -38,7 +38,7 @@ describe("POST /api/chat", () => {
     waitMs: 0,
   };
 
-  it("takes its parameters from the query", async () => {
+  it("reads its parameters from the query", async () => {
     const edge = testEdge();
     const query = new URLSearchParams({
       message: "hi",
@@ -53,7 +53,7 @@ describe("POST /api/chat", () => {
   });
 
   it.each([userState, JSON.stringify(userState)])(
-    "takes them from a JSON body, user state as %j",
+    "reads its parameters from a JSON body, user state as %j",
     async (state) => {
       const edge = testEdge();
       const payload = {
@@ -69,7 +69,7 @@ describe("POST /api/chat", () => {
     },
   );
 
-  it("takes some from each, but none from both", async () => {
+  it("combines parameters of query and body, but allows none in both", async () => {
     const edge = testEdge();
     const url = `/api/chat?public_key=${WALLET}&client_id=web-7`;
     await edge.send("POST", url, { payload: { message: "hi", client_id: null } });
@@ -83,7 +83,7 @@ describe("POST /api/chat", () => {
     expect(expectProblem(twice, 400, "parameter_repeated")).toContain('"message"');
   });
 
-  it("keeps every key of user state, also __proto__", async () => {
+  it("keeps every key of user state, including __proto__", async () => {
     const edge = testEdge();
     const payload = '{"message":"hi","user_state":{"__proto__":{"a":1},"x":[null]}}';
     await edge.send("POST", "/api/chat", { headers: { "content-type": "application/json" }, payload });
@@ -109,7 +109,7 @@ describe("POST /api/chat", () => {
     [`message=hi&client_id=${"c".repeat(129)}`, "parameter_invalid"],
     ["message=hi&client_id=a%0Ab", "parameter_invalid"],
     ["message=hi&app=default&app=default", "parameter_repeated"],
-  ])("refuses ?%s", async (query, code) => {
+  ])("rejects ?%s", async (query, code) => {
     const edge = testEdge();
     expectProblem(await edge.send("POST", `/api/chat?${query}`), 400, code);
     expect(edge.services.conversations.sessions.size).toBe(0);
@@ -130,14 +130,14 @@ describe("POST /api/chat", () => {
     [String.raw`{"message":"a\u0000"}`, "text_invalid"],
     ["[]", "body_invalid"],
     ["nonsense", "json_invalid"],
-  ])("refuses the body %s", async (payload, code) => {
+  ])("rejects the body %s", async (payload, code) => {
     const edge = testEdge();
     const headers = { "content-type": "application/json" };
     expectProblem(await edge.send("POST", "/api/chat", { headers, payload }), 400, code);
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it.each(["query", "body"])("hands on a message as it was sent, in the %s", async (where) => {
+  it.each(["query", "body"])("passes on a message unchanged, in the %s", async (where) => {
     const edge = testEdge();
     const message = "  indented\n\tcode \u00a0\n";
     const query = `?${new URLSearchParams({ message }).toString()}`;
@@ -173,7 +173,7 @@ describe("POST /api/chat", () => {
     [{ evm: { address: 7 } }, 'must have at "evm.address" a string or null'],
     [{ evm: { chain_id: true } }, 'must have at "evm.chain_id" a number, a string or null'],
     [{ evm: { chain_id: {} } }, 'must have at "evm.chain_id" a number, a string or null'],
-  ])("refuses the user state %j and names the path", async (state, sentence) => {
+  ])("rejects the user state %j and names the path", async (state, sentence) => {
     const edge = testEdge();
     const text = JSON.stringify(state);
     const inQuery = `message=hi&user_state=${encodeURIComponent(text)}`;
@@ -194,14 +194,14 @@ describe("POST /api/chat", () => {
     { connection: { is_connected: null, since: 7 }, evm: { address: null, chain_id: null, more: [] } },
     { evm: { chain_id: "0x1" }, solana: { address: 7 } },
     { evm: { chain_id: 1.5 }, note: "connected" },
-  ])("takes the user state %j with its unknown keys", async (state) => {
+  ])("accepts the user state %j with its unknown keys", async (state) => {
     const edge = testEdge();
     const payload = { message: "hi", user_state: state };
     expect((await edge.send("POST", "/api/chat", { payload })).statusCode).toBe(200);
     expect(edge.services.conversations.last.chat?.userState).toEqual(state);
   });
 
-  it("takes 32,768 characters, and refuses one more with 413", async () => {
+  it("accepts 32,768 characters, and rejects one more with 413", async () => {
     const edge = testEdge();
     const longest = ` ${"x".repeat(32_766)} `;
     expect((await edge.send("POST", "/api/chat", { payload: { message: longest } })).statusCode).toBe(200);
@@ -214,7 +214,7 @@ describe("POST /api/chat", () => {
   });
 
   it.each(["app=other", "app=DEFAULT", "app=other&message=&user_state=x"])(
-    "answers 401 for ?%s before anything else is looked at, with or without a key",
+    "gives 401 for ?%s before any other check, with or without a key",
     async (query) => {
       for (const headers of [{}, { "service-app-key": "clq_x_y" }, { "x-session-id": "nonsense" }]) {
         const edge = testEdge();
@@ -226,7 +226,7 @@ describe("POST /api/chat", () => {
     },
   );
 
-  it("answers 401 for another App in the body", async () => {
+  it("gives 401 for another App in the body", async () => {
     const answer = await testEdge().send("POST", "/api/chat", { payload: { message: "", app: "other" } });
     expectProblem(answer, 401, "app_key_invalid");
   });
@@ -238,7 +238,7 @@ describe("POST /api/chat", () => {
     );
   });
 
-  it("hands on an Idempotency-Key of 1 to 255 printable characters, sent once", async () => {
+  it("passes on an Idempotency-Key of 1 to 255 printable characters, sent once", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/chat?message=hi", { headers: { "idempotency-key": "a, b" } });
     expect(edge.services.conversations.last.chat?.idempotencyKey).toBe("a, b");
@@ -248,14 +248,14 @@ describe("POST /api/chat", () => {
     }
   });
 
-  it("hands on how long it may wait, and says that it did", async () => {
+  it("passes on the maximum wait, and confirms it", async () => {
     const edge = testEdge();
     const answer = await edge.send("POST", "/api/chat?message=hi", { headers: { prefer: "wait=7" } });
     expect(edge.services.conversations.last.chat?.waitMs).toBe(7000);
     expect(answer.headers["preference-applied"]).toBe("wait=7");
   });
 
-  it("is limited to 60 a minute of an address, beyond a loopback bind", async () => {
+  it("is limited to 60 a minute per address beyond a loopback bind", async () => {
     const edge = testEdge({ loopback: false });
     const chat = (remoteAddress: string) => edge.send("POST", "/api/chat?message=hi", { remoteAddress });
     for (let index = 0; index < 60; index += 1) expect((await chat("2001:db8::1")).statusCode).toBe(200);
@@ -266,7 +266,7 @@ describe("POST /api/chat", () => {
     expect((await chat("2001:db8:1::1")).statusCode).toBe(200);
   });
 
-  it("that was accepted before is answered beyond that number too, as often as others are let through", async () => {
+  it("is answered beyond the limit if it was accepted before, as often as others are accepted", async () => {
     const rateLimits = { chatsPerMinute: 2, newSessionsPerMinute: 9, streamsPerAddress: 9 };
     const edge = testEdge({ loopback: false, rateLimits });
     const chat = (message: string, key: string) =>
@@ -276,13 +276,13 @@ describe("POST /api/chat", () => {
     expectProblem(await chat("three", "c"), 429, "rate_limited");
     const repeated = await chat("two", "b");
     expect([repeated.statusCode, repeated.body]).toEqual([200, second.body]);
-    // Who only guesses keys has had his number too, and the store is not asked any more.
+    // A guessed key has used up its budget too, so the store is not queried any more.
     edge.services.conversations.isRepeat = () => Promise.reject(new Error("The store was asked"));
     expectProblem(await chat("two", "b"), 429, "rate_limited");
     expectProblem(await edge.send("POST", "/api/chat?message=two"), 429, "rate_limited");
   });
 
-  it("is refused with 503 while the service stops and is alone, and the connection ends", async () => {
+  it("gives 503 while the only process stops, and the connection ends", async () => {
     const edge = testEdge();
     Object.assign(edge.services.readiness, { stopping: true, refusesWork: true });
     const answer = await edge.send("POST", "/api/chat?message=hi");
@@ -292,7 +292,7 @@ describe("POST /api/chat", () => {
     expect((await edge.send("GET", "/api/state")).headers["connection"]).toBe("close");
   });
 
-  it("is taken while the service stops among others, and the connection ends", async () => {
+  it("is accepted while one of several processes stops, and the connection ends", async () => {
     const edge = testEdge();
     edge.services.readiness.stopping = true;
     const answer = await edge.send("POST", "/api/chat?message=hi");

@@ -29,7 +29,10 @@ const MessagesQuery = z.object({
   limit: optional(limitUpTo(MESSAGES_MAX, "Messages in the answer at most; 1,000 when absent")),
 });
 
-/** Anything but control and format characters, white space, marks without a sign below them, what fonts leave out, and empty Braille. */
+/**
+ * Anything but control and format characters, white space, marks without a base character, default-ignorable
+ * characters, and blank Braille.
+ */
 const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 const RenameBody = z.object({
@@ -104,7 +107,7 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
       const sessionId = requiredSessionId(request.raw);
       const { public_key: publicKey, limit, cursor } = request.query;
       const query = { publicKey, opened: access.opened(request), cursor: cursor ?? null };
-      // First the list: a request that is refused creates nothing.
+      // List first: a rejected request creates nothing.
       if (limit === undefined) {
         const all = await threads.listAll(query);
         await conversations.ensure(sessionId, admission.newSession(request));

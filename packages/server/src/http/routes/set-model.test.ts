@@ -8,7 +8,7 @@ const SET = "/api/control/model?rig=demo/assistant";
 describe("POST /api/control/model", () => {
   itNeedsASessionId({ method: "POST", url: SET });
 
-  it("answers what is now in force, and whether it made the session", async () => {
+  it("returns the models in force, and whether it created the session", async () => {
     const edge = testEdge();
     const first = await edge.send("POST", SET);
     expect(first.statusCode).toBe(200);
@@ -21,7 +21,7 @@ describe("POST /api/control/model", () => {
     expect((await edge.send("POST", SET)).json()).toMatchObject({ created: false });
   });
 
-  it("hands on the utility model and the App", async () => {
+  it("passes on the utility model and the App", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/control/model?rig=demo%2Fassistant&baml=a/b&app=default");
     expect(edge.services.conversations.last.setModel).toEqual({
@@ -38,13 +38,13 @@ describe("POST /api/control/model", () => {
     ["rig=a&rig=b", "parameter_repeated"],
     ["rig=demo/assistant&app=default&app=default", "parameter_repeated"],
     ["rig=nobody/has-it", "model_unknown"],
-  ])("refuses ?%s", async (query, code) => {
+  ])("rejects ?%s", async (query, code) => {
     const edge = testEdge();
     expectProblem(await edge.send("POST", `/api/control/model?${query}`), 400, code);
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("answers 401 for any other App, before anything else is looked at", async () => {
+  it("gives 401 for any other App, before any other check", async () => {
     for (const headers of [{}, { "service-app-key": "clq_x_y" }, { "x-session-id": "nonsense" }]) {
       const edge = testEdge();
       const answer = await edge.send("POST", "/api/control/model?app=other", { headers });
@@ -54,7 +54,7 @@ describe("POST /api/control/model", () => {
     }
   });
 
-  it("ignores a key where the App is the default one", async () => {
+  it("ignores a key for the default App", async () => {
     expect((await testEdge().send("POST", SET, { headers: { "service-app-key": "x" } })).statusCode).toBe(
       200,
     );

@@ -18,7 +18,7 @@ afterEach(async () => {
   }
 });
 
-/** Answers how to connect to an edge that listens. */
+/** Returns a function that connects to a listening edge. */
 async function listening(
   edge: TestEdge,
 ): Promise<(path?: string, headers?: object) => Promise<IncomingMessage>> {
@@ -40,7 +40,7 @@ async function listening(
   };
 }
 
-/** An edge whose streams end as soon as they are open, so that a request can be answered in process. */
+/** Creates an edge whose streams end as soon as they are open, so that a request can be injected. */
 function edgeOfShortStreams(): TestEdge {
   return shorten(testEdge());
 }
@@ -57,7 +57,7 @@ function shorten(edge: TestEdge): TestEdge {
 }
 
 describe("GET /api/updates", () => {
-  it("answers a stream that the service writes", async () => {
+  it("returns a stream that the service writes", async () => {
     const edge = testEdge();
     const connect = await listening(edge);
     const message = await connect("/api/updates", {
@@ -79,14 +79,14 @@ describe("GET /api/updates", () => {
     expect(Buffer.concat(await message.toArray()).toString()).toBe('retry: 2000\n\ndata: {"type":"x"}\n\n');
   });
 
-  it("sends its head at once, also when there is nothing to write yet", async () => {
+  it("sends its head at once, even without events", async () => {
     const edge = testEdge();
     edge.services.updates.first = null;
     const connect = await listening(edge);
     expect((await connect()).statusCode).toBe(200);
   });
 
-  it("tells the service that the client has gone", async () => {
+  it("notifies the service that the client has disconnected", async () => {
     const edge = testEdge();
     const connect = await listening(edge);
     const message = await connect();
@@ -95,7 +95,7 @@ describe("GET /api/updates", () => {
     await expect.poll(() => stream?.closed).toBe(1);
   });
 
-  it("tells the service that the client went while the stream was being opened", async () => {
+  it("notifies the service that the client disconnected while the stream was being opened", async () => {
     const edge = testEdge();
     const gate = Promise.withResolvers<void>();
     edge.services.updates.gate = gate.promise;
@@ -119,7 +119,7 @@ describe("GET /api/updates", () => {
     await expect.poll(() => edge.services.updates.opened[0]?.closed).toBe(1);
   });
 
-  it("hands on what to include and where to begin", async () => {
+  it("passes on the included groups and the start position", async () => {
     const edge = edgeOfShortStreams();
     const url = "/api/updates?include=tools,state,tools&last_event_id=q-1";
     await edge.send("GET", url, { headers: ACCEPT });
@@ -141,7 +141,7 @@ describe("GET /api/updates", () => {
   });
 
   it.each(["text/event-stream", "*/*", "text/*", "application/json, text/event-stream;q=0.1"])(
-    "takes Accept: %s",
+    "accepts Accept: %s",
     async (accept) => {
       expect(
         (await edgeOfShortStreams().send("GET", "/api/updates", { headers: { accept } })).statusCode,
@@ -149,7 +149,7 @@ describe("GET /api/updates", () => {
     },
   );
 
-  it("needs the header Accept", async () => {
+  it("requires the header Accept", async () => {
     const edge = testEdge();
     expectProblem(await edge.send("GET", "/api/updates"), 400, "accept_missing");
     expectProblem(await edge.send("GET", "/api/updates", { headers: { accept: "" } }), 400, "accept_missing");
@@ -157,7 +157,7 @@ describe("GET /api/updates", () => {
   });
 
   it.each(["application/json", "text/html", "text/event-stream;q=0", "text/event-stream;q=0, */*"])(
-    "answers 406 to Accept: %s",
+    "gives 406 for Accept: %s",
     async (accept) => {
       const edge = testEdge();
       expectProblem(await edge.send("GET", "/api/updates", { headers: { accept } }), 406, "not_acceptable");
@@ -170,17 +170,17 @@ describe("GET /api/updates", () => {
     ["include=tools,", "parameter_invalid"],
     ["include=tools&include=state", "parameter_repeated"],
     ["last_event_id=a&last_event_id=b", "parameter_repeated"],
-  ])("refuses ?%s", async (query, code) => {
+  ])("rejects ?%s", async (query, code) => {
     expectProblem(await testEdge().send("GET", `/api/updates?${query}`, { headers: ACCEPT }), 400, code);
   });
 
-  it("answers a problem when the stream cannot be opened", async () => {
+  it("returns a problem if the stream cannot be opened", async () => {
     const edge = testEdge();
     edge.services.updates.failure = new Unavailable(503, "store_unavailable", "The store is away.", 2);
     expectProblem(await edge.send("GET", "/api/updates", { headers: ACCEPT }), 503, "store_unavailable");
   });
 
-  it("takes nothing more from a service that could not open it", async () => {
+  it("ignores writes of a service that failed to open it", async () => {
     const edge = testEdge();
     let kept: StreamSink | undefined;
     edge.services.updates.open = (_wanted, sink) => {
@@ -193,7 +193,7 @@ describe("GET /api/updates", () => {
     kept?.end("finish");
   });
 
-  it("is let through while the service stops, which ends it as it ends those that are open", async () => {
+  it("is accepted while the service stops, which ends it like the open ones", async () => {
     const edge = testEdge();
     Object.assign(edge.services.readiness, { stopping: true, refusesWork: true });
     edge.services.updates.open = async (_wanted, sink) => {
@@ -205,7 +205,7 @@ describe("GET /api/updates", () => {
     expect([answer.statusCode, answer.body]).toEqual([200, "retry: 2000\n\n"]);
   });
 
-  it("is limited to a number of streams an address, which end when they close", async () => {
+  it("is limited per address, and closing a stream frees its slot", async () => {
     const rateLimits = { chatsPerMinute: 9, newSessionsPerMinute: 9, streamsPerAddress: 2 };
     const edge = testEdge({ loopback: false, rateLimits });
     const connect = await listening(edge);
@@ -219,7 +219,7 @@ describe("GET /api/updates", () => {
     expect((await connect()).statusCode).toBe(200);
   });
 
-  it("gives its place back when it cannot be opened", async () => {
+  it("frees its slot if it cannot be opened", async () => {
     const rateLimits = { chatsPerMinute: 9, newSessionsPerMinute: 9, streamsPerAddress: 1 };
     const edge = testEdge({ loopback: false, rateLimits });
     const connect = await listening(edge);

@@ -19,7 +19,7 @@ describe("Accept", () => {
     ["text/html, application/json;q=0.9", 0],
     ["text/event-stream;q=nonsense", 0],
     ["nonsense", 0],
-  ])("%j wants an event stream with %d", (header, quality) => {
+  ])("%j accepts an event stream with %d", (header, quality) => {
     expect(acceptQuality(header, "text/event-stream")).toBe(quality);
   });
 });

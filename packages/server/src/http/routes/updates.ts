@@ -101,7 +101,7 @@ async function open(
   closeWith(reply.raw, stream);
   try {
     stream.attach(await services.updates.open(wanted, stream, admission.newSession(request)));
-    // A client that left meanwhile is not answered.
+    // Do not answer a client that has disconnected meanwhile.
     reply.hijack();
   } catch (error) {
     const { begun } = stream;
@@ -113,7 +113,7 @@ async function open(
 
 /** A function of its own, so that the listener keeps the stream and not the request. */
 function closeWith(response: ServerResponse, stream: EventStream): void {
-  // The client may have left meanwhile.
+  // The client may have disconnected meanwhile.
   if (response.closed) stream.closed();
   response.on("close", () => stream.closed());
 }

@@ -1,4 +1,4 @@
-// An edge over in-memory services, with a clock that stands until it is moved and a log that can be read.
+// An edge over in-memory services, with a clock that advances only on request and a readable log.
 
 import type { InjectOptions, LightMyRequestResponse } from "fastify";
 import { Registry } from "prom-client";
@@ -24,7 +24,7 @@ export interface TestEdge {
   readonly app: HttpApp;
   readonly services: InMemoryServices;
   readonly lines: { readonly level: string; readonly fields: object; readonly message: string }[];
-  /** Moves the clock, in milliseconds. */
+  /** Advances the clock by milliseconds. */
   pass(milliseconds: number): void;
   /** Sends a request with `X-Session-Id: SESSION`, unless its headers say otherwise. */
   send(method: Method, url: string, options?: InjectOptions): Promise<LightMyRequestResponse>;
@@ -34,7 +34,7 @@ export type EdgeChanges = Partial<Omit<HttpConfig, "rateLimits">> & {
   readonly rateLimits?: Partial<RateLimits>;
 };
 
-/** What the service says of itself, administration included. */
+/** The service's OpenAPI document, including the admin operations. */
 const ownDocument = loadOnce(async () => {
   const admin = { service: {} as never, key: new Hidden("k") };
   const answer = await testEdge({}, null, undefined, admin).app.inject("/openapi.json");

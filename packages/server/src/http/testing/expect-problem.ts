@@ -2,7 +2,10 @@ import type { LightMyRequestResponse } from "fastify";
 import { Problem } from "@colloquy/protocol";
 import { expect } from "vitest";
 
-/** Asserts that an answer is a problem document of this status and code, complete and with its request id. Answers its detail. */
+/**
+ * Asserts that an answer is a complete problem document of this status and code, with its request id. Returns
+ * its detail.
+ */
 export function expectProblem(answer: LightMyRequestResponse, status: number, code: string): string {
   const problem = answer.json<Problem>();
   expect(problem).toMatchObject({ status, code });

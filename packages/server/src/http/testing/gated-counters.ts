@@ -1,12 +1,15 @@
 import type { RateCounters, WindowCount } from "../../core/ports/driven/rate-counters.ts";
 
-/** Counters that answer what they are told to, when `gate` lets them; they keep what they were asked. */
+/** Counters with configured answers, sent when `gate` opens; they record the requests. */
 export class GatedCounters implements RateCounters {
   readonly asked: string[] = [];
   gate: Promise<void> = Promise.resolve();
-  /** Milliseconds that every key has to wait, because it had its number; 0 for the first in its minute. */
+  /**
+   * Milliseconds that every key has to wait, as if it were over its limit; 0 for the first request of a
+   * minute.
+   */
   waitMs = 0;
-  /** Keys that have no place left. */
+  /** Keys without a free slot. */
   readonly full = new Set<string>();
 
   async take(key: string): Promise<WindowCount> {

@@ -18,13 +18,13 @@ export const ACTION: Action = {
 };
 
 export class InMemoryActions implements ActionService {
-  /** What was asked last. */
+  /** The last requests. */
   readonly last: { list?: string; decide?: readonly [string, string, ActionAnswer] } = {};
-  /** What every action is answered with, or why not. */
+  /** The answer to every request, or its error. */
   answer: Action | ServiceError = ACTION;
   readonly #appOf: (sessionId: string) => string | null;
 
-  /** `appOf`: the App that a session belongs to. */
+  /** `appOf` returns the App of a session. */
   constructor(appOf: (sessionId: string) => string | null) {
     this.#appOf = appOf;
   }

@@ -1,9 +1,9 @@
-// Keys and Apps that are what a test says they are.
+// Keys and Apps as configured by a test.
 
 import type { AppKeys, KeyGrant } from "../../core/ports/driving/key-service.ts";
 import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 
-/** Keys by their text: any text may be one. */
+/** App keys by their text, which may be any text. */
 export class InMemoryKeys implements AppKeys {
   readonly grants = new Map<string, readonly string[]>();
   /** Keys that were checked, in order. */
@@ -16,7 +16,7 @@ export class InMemoryKeys implements AppKeys {
   }
 }
 
-/** Apps of which nothing but the name, `requireKey` and `rateLimits` matters here. */
+/** Apps with only a name, `requireKey` and `rateLimits`. */
 export class InMemoryApps implements AppCatalog {
   readonly requireKey = new Map<string, "chat" | "all">([["default", "chat"]]);
 

@@ -10,7 +10,7 @@ export class InMemorySecrets implements SecretService {
   ];
   /** By App and client, then by slot. */
   readonly kept = new Map<string, Map<string, string>>();
-  /** What everything fails with. */
+  /** Error of every method, if set. */
   failure: Error | null = null;
 
   async names(app: string, clientId: string): Promise<readonly string[]> {

@@ -1,5 +1,5 @@
-// Services that keep sessions in a map, for tests of the edge alone. What sessions really do is tested where they live, and
-// through the running program by the black-box suite.
+// Services that keep sessions in a map, for tests of the HTTP layer alone. sessions/ and the black-box suite
+// test the real ones.
 
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
@@ -25,17 +25,17 @@ import { InMemorySecrets } from "./in-memory-secrets.ts";
 import { InMemoryUpdates } from "./in-memory-updates.ts";
 import { EPOCH, keptSession, snapshotOf, type KeptSession } from "./kept-session.ts";
 
-/** The sessions of all three services that change or list them. */
+/** The sessions, shared by all three services. */
 export class InMemoryConversations implements ConversationService, ThreadService, ModelService {
   readonly sessions = new Map<string, KeptSession>();
-  /** The last request of each use case, as it arrived. */
+  /** The last request of each use case. */
   readonly last: { chat?: ChatRequest; state?: StateRequest; setModel?: object; threads?: object } = {};
   models: readonly string[] = ["demo/assistant"];
   readonly #usedKeys = new Set<string>();
   readonly #userStates = new Map<string, string>();
-  /** What happens between the look at a session that a path names and what is done with it. */
+  /** Runs between the access check of a session and the operation on it. */
   beforeWork: () => Promise<void> = () => Promise.resolve();
-  /** Bytes are handed out in this many parts. */
+  /** Number of parts of a snapshot. */
   parts = 1;
 
   async create(
@@ -94,7 +94,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
   }
 
   async interruptExisting(): Promise<void> {
-    // Administration alone interrupts sessions whatever their App.
+    // Only administration interrupts sessions of any App.
   }
 
   async setModel(
@@ -125,7 +125,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return this.models;
   }
 
-  /** At once for a session that exists, as one that is in memory. */
+  /** Synchronous for an existing session, like one in memory. */
   appOf(id: string): ReturnType<ConversationService["appOf"]> {
     const session = this.sessions.get(id);
     if (session === undefined) return Promise.resolve({ app: "default", seen: null });

@@ -10,9 +10,9 @@ import type {
 export class InMemoryUpdates {
   /** Streams in the order in which they were opened. */
   readonly opened: { readonly request: StreamRequest; readonly sink: StreamSink; closed: number }[] = [];
-  /** What `open` waits for. */
+  /** `open` waits for this promise. */
   gate: Promise<void> = Promise.resolve();
-  /** What `open` fails with. */
+  /** Error of `open`, if set. */
   failure: Error | null = null;
   /** Written while the stream is being opened. */
   first: string | null = "retry: 2000\n\n";

@@ -5,14 +5,14 @@ import type { PersistedMessage, Snapshot, Thread } from "@colloquy/protocol";
 export const EPOCH = "2026-11-20T12:00:00.000Z";
 
 export interface KeptSession {
-  /** The App that it belongs to. */
+  /** The App of the session. */
   app: string | null;
   readonly thread: { -readonly [Name in keyof Thread]: Thread[Name] };
   publicKey: string | null;
   readonly messages: PersistedMessage[];
 }
 
-/** One that has just begun. */
+/** Returns a new session. */
 export function keptSession(id: string): KeptSession {
   const thread = {
     session_id: id,

@@ -16,25 +16,28 @@ const MALFORMED = [
   "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
 ];
 
-/** The rules of `X-Session-Id` where it is required (contract section 1), for the request that is otherwise right. */
+/**
+ * Tests the rules of `X-Session-Id` where it is required (contract section 1), with a request that is valid
+ * otherwise.
+ */
 export function itNeedsASessionId(
   request: InjectOptions,
   prepare: (edge: TestEdge) => TestEdge = (edge) => edge,
 ): void {
-  it("needs the header X-Session-Id", async () => {
+  it("requires the header X-Session-Id", async () => {
     const edge = testEdge();
     expectProblem(await edge.app.inject(request), 400, "session_id_missing");
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it.each(MALFORMED)("refuses the session id %j", async (id) => {
+  it.each(MALFORMED)("rejects the session id %j", async (id) => {
     const edge = testEdge();
     const headers = { ...request.headers, "x-session-id": id };
     expectProblem(await edge.app.inject({ ...request, headers }), 400, "session_id_invalid");
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("refuses a session id that is sent twice, be it the same", async () => {
+  it("rejects a session id that is sent twice, even if equal", async () => {
     const edge = testEdge();
     const headers = { ...request.headers, "x-session-id": [SESSION, SESSION] };
     expectProblem(await edge.app.inject({ ...request, headers }), 400, "session_id_invalid");
