@@ -1,4 +1,5 @@
-// Rows of the operators' reads, and the SQL that both dialects understand. It is shared because operators must see the same with every store.
+// Rows of the admin queries, and their SQL as far as both dialects understand it, so that operators see the
+// same with every store.
 
 import type {
   EndedTurn,
@@ -186,5 +187,5 @@ export const APPS_OF_SESSIONS = `WITH RECURSIVE loose (app) AS (
   )
   SELECT app FROM loose WHERE app IS NOT NULL UNION SELECT app FROM bound WHERE app IS NOT NULL UNION SELECT 'default' ORDER BY app`;
 
-/** The place before every session. */
+/** The position before every session. */
 export const BEFORE_ALL: UsePlace = { usedAt: Number.MAX_SAFE_INTEGER, key: Number.MAX_SAFE_INTEGER };

@@ -1,6 +1,7 @@
-// Migrations expand first and contract a version later, so that a program of the version before goes on working on the database of the next
-// one (docs/operations.md, "Upgrade and rollback"). What a migration may do of itself is listed here; anything else is a contraction, and
-// has to be named with the version that stopped using what it takes away.
+// Migrations expand first and contract a version later, so that the previous version keeps working on the
+// next schema (docs/operations.md, "Upgrade and rollback"). The statements that a migration may always use
+// are listed here. Any other is a contraction, which must be listed with the first version that does not use
+// what it removes.
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -17,7 +18,7 @@ interface Contraction {
   readonly name: string;
   /** Without comments, and with single spaces. */
   readonly statement: string;
-  /** Schema version whose program was the first that neither reads nor writes what the statement takes away. */
+  /** First schema version whose program neither reads nor writes what the statement removes. */
   readonly unusedSince: number;
 }
 
@@ -33,8 +34,8 @@ const DIALECTS = (["postgres", "sqlite"] as const).map((dialect) => ({
 describe.each(DIALECTS)("migrations of $dialect", ({ dialect, migrations }) => {
   const listed = CONTRACTIONS.filter((contraction) => contraction.dialect === dialect);
 
-  it("take nothing away that the version before uses, and ask nothing of it that it does not know", () => {
-    // A node of the version before still runs beside it: see CONTRACTIONS.
+  it("remove nothing that the previous version uses, and require nothing that it does not write", () => {
+    // A node of the previous version still runs beside it: see CONTRACTIONS.
     const tooEarly = contractionsOf(migrations).filter(({ name, statement, version }) => {
       const contraction = listed.find((other) => other.name === name && other.statement === statement);
       return contraction === undefined || contraction.unusedSince >= version;
@@ -42,7 +43,7 @@ describe.each(DIALECTS)("migrations of $dialect", ({ dialect, migrations }) => {
     expect(tooEarly).toEqual([]);
   });
 
-  it("have each contraction that is listed", () => {
+  it("have each listed contraction", () => {
     const found = contractionsOf(migrations).map(({ name, statement }) => ({ name, statement }));
     for (const { name, statement } of listed) expect(found).toContainEqual({ name, statement });
   });
@@ -100,9 +101,9 @@ describe("a contraction", () => {
   });
 });
 
-// The text may hide what it does; the tables do not.
-describe("a program of the version before", () => {
-  it("finds all of its columns in the next schema of sqlite, and none that it has to fill besides", () => {
+// The text of a migration may hide its effect; the resulting tables do not.
+describe("a process of the previous version", () => {
+  it("finds all of its columns in the next schema of sqlite, and no new required column", () => {
     const { migrations } = DIALECTS[1]!;
     const database = new DatabaseSync(":memory:");
     const schemas = migrations.map((_migration, index) => {
@@ -114,7 +115,7 @@ describe("a program of the version before", () => {
   });
 
   it.skipIf(withoutPostgres)(
-    "finds them in that of postgres",
+    "finds them in the schema of postgres",
     async () => {
       const { migrations } = DIALECTS[0]!;
       const server = await PostgresServer.start();
@@ -140,7 +141,7 @@ interface Column {
   readonly table: string;
   readonly column: string;
   readonly type: string;
-  /** 1 where a row that says nothing of it is refused. */
+  /** 1 if an insert without this column is rejected. */
   readonly required: number;
 }
 
@@ -187,7 +188,7 @@ interface Statement {
   readonly statement: string;
 }
 
-/** Statements that a program of the version before may miss something after, or may be refused by. */
+/** Returns the statements that could break a program of the previous version. */
 function contractionsOf(migrations: readonly Migration[]): readonly Statement[] {
   const statements = migrations.flatMap(({ version, name, sql }) =>
     statementsOf(sql).map((statement) => ({ version, name, statement })),
@@ -204,9 +205,9 @@ function contractionsOf(migrations: readonly Migration[]): readonly Statement[] 
 }
 
 interface Known {
-  /** Tables that the same migration makes. */
+  /** Tables that the same migration creates. */
   readonly made: readonly (string | undefined)[];
-  /** Indexes that keep rows apart, which those who insert may rely on. */
+  /** Unique indexes, on which inserts may rely. */
   readonly unique: ReadonlySet<string | undefined>;
 }
 
@@ -232,7 +233,7 @@ function statementsOf(sql: string): readonly string[] {
   return (text.match(/(?:'[^']*'|[^;'])+/g) ?? []).map((part) => part.trim()).filter((part) => part !== "");
 }
 
-/** Splits at commas that are in no parentheses and no text. */
+/** Splits at commas outside of parentheses and strings. */
 function partsOf(text: string): readonly string[] {
   const parts = text.match(/(?:'[^']*'|\((?:[^()]|\([^()]*\))*\)|[^,'(])+/g) ?? [];
   return parts.map((part) => part.trim());

@@ -20,7 +20,7 @@ describe("readMigrations", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it("reads the numbered files in their order", () => {
+  it("reads the numbered files in order", () => {
     writeFileSync(join(folder, "0002_second.sql"), "B");
     writeFileSync(join(folder, "0001_first.sql"), "A");
     writeFileSync(join(folder, "notes.txt"), "");
@@ -30,13 +30,10 @@ describe("readMigrations", () => {
     ]);
   });
 
-  it.each([["0001_twice.sql"], ["first.sql"]])(
-    "refuses a number that is missing or used twice: %s",
-    (file) => {
-      writeFileSync(join(folder, "0001_first.sql"), "");
-      writeFileSync(join(folder, "0003_third.sql"), "");
-      writeFileSync(join(folder, file), "");
-      expect(() => readMigrations(folder)).toThrow(/should begin with number/);
-    },
-  );
+  it.each([["0001_twice.sql"], ["first.sql"]])("rejects a missing or duplicate number: %s", (file) => {
+    writeFileSync(join(folder, "0001_first.sql"), "");
+    writeFileSync(join(folder, "0003_third.sql"), "");
+    writeFileSync(join(folder, file), "");
+    expect(() => readMigrations(folder)).toThrow(/should begin with number/);
+  });
 });

@@ -25,7 +25,7 @@ type ThreadPlace = Pick<SessionRecord, "updatedAt" | "key">;
 const BEFORE_ALL = { updatedAt: Number.MAX_SAFE_INTEGER, key: 0 };
 const BEHIND_ALL = { updatedAt: -1, key: 0 };
 
-/** Where a page of threads begins among the pinned sessions and among the others. */
+/** Returns where a page of threads begins among the pinned sessions and among the others. */
 export function partsAfter(after: ThreadQuery["after"]): {
   readonly pinned: ThreadPlace;
   readonly others: ThreadPlace;
@@ -34,7 +34,10 @@ export function partsAfter(after: ThreadQuery["after"]): {
   return after.pinned ? { pinned: after, others: BEFORE_ALL } : { pinned: BEHIND_ALL, others: after };
 }
 
-/** Where a page of messages ends. `sizes` are those of the next messages, in order, one more than `limit` if there is one. */
+/**
+ * Returns where a page of messages ends. `sizes` are those of the next messages, in order, one more than
+ * `limit` if there is one.
+ */
 export function pageEnd(
   sizes: Iterable<{ readonly id: string; readonly bytes: number }>,
   limit: number,

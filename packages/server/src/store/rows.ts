@@ -274,7 +274,10 @@ export function toAction(row: ActionRow): ActionRecord {
   };
 }
 
-/** About how much of a turn a model receives: the user's text, the steps or else the text, and the tools' results. */
+/**
+ * Returns the approximate characters of a turn that a model receives: the user's text, the steps or else the
+ * text, and the tools' results.
+ */
 export function charactersOf(user: MessageRow, agent: MessageRow | null, steps: readonly StepRow[]): number {
   const said =
     steps.length === 0
@@ -332,12 +335,12 @@ export function turnCells(turn: TurnRecord) {
   ] as const;
 }
 
-/** As `turnCells`, of a message. */
+/** Like `turnCells`, for a message. */
 export function messageCells({ status, toolCalls, toolResults, content }: MessageRecord) {
   return [status, listText(toolCalls), listText(toolResults), content] as const;
 }
 
-/** As `turnCells`, of an action. */
+/** Like `turnCells`, for an action. */
 export function actionCells({ status, result, resolvedAt }: ActionRecord) {
   return [status, JSON.stringify(result), resolvedAt] as const;
 }

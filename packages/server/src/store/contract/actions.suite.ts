@@ -22,7 +22,7 @@ export function describeActions(openStore: OpenStore): void {
   describe("actions that wait for a person", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    /** A session whose turn waits for the actions of the calls, each of which may have effects. */
+    /** Creates a session whose turn waits for the actions of these unsafe calls. */
     async function waiting(
       ...asked: readonly AskedAction[]
     ): Promise<{ readonly id: string; readonly turn: StartedTurn }> {
@@ -47,7 +47,7 @@ export function describeActions(openStore: OpenStore): void {
         models: {},
       });
 
-    it("are stored with the step that asks, and shown until somebody decides", async () => {
+    it("are stored with the step that requests them, and shown until decided", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "go"));
       const [first, second] = [askOf("a"), askOf("b")];
@@ -93,7 +93,7 @@ export function describeActions(openStore: OpenStore): void {
       ]);
     });
 
-    it("leave their turn without lease, owner and right to write, however long it takes", async () => {
+    it("leave their turn without lease, owner and write access, however long they wait", async () => {
       const { id, turn } = await waiting(askOf("a", { validMs: 86_400_000 }));
       expect(
         await given.store.execute({
@@ -115,7 +115,7 @@ export function describeActions(openStore: OpenStore): void {
       expect((await load(given.store, id)).session.status).toBe("processing");
     });
 
-    it("do not let messages behind their turn count as waiting, until it goes on; each session has its limit", async () => {
+    it("exclude messages queued behind their turn from the backlog until it resumes; each session has its limit", async () => {
       const id = randomUUID();
       const asks = askOf("a");
       const turn = identityOf(await startTurn(given.store, id, "go"));
@@ -145,7 +145,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await given.store.turns.countWaiting(10)).toBe(3);
     });
 
-    it("let what is behind their turns count when their time is over", async () => {
+    it("add the messages queued behind their turns to the backlog when they expire", async () => {
       for (const { id } of [await waiting(askOf("a")), await waiting(askOf("b"))]) {
         await chat(given.store, id, "meanwhile");
       }
@@ -155,7 +155,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await given.store.turns.countWaiting(10)).toBe(4);
     });
 
-    it("let the turn be claimed when the last of them is decided, with what was allowed, which starts then", async () => {
+    it("let the turn be claimed after the last decision, with the approved calls, which start then", async () => {
       const [first, second] = [askOf("a"), askOf("b")];
       const { id } = await waiting(first, second);
       expect(
@@ -188,7 +188,7 @@ export function describeActions(openStore: OpenStore): void {
         stepsDone: 1,
         openCalls: [{ id: "a", arguments: { of: "a" }, phase: "approved" }],
       });
-      // It has not started: whoever is next may run it.
+      // The call has not started, so the next owner may run it.
       await given.store.turns.releaseDeadLeases("another");
       const [again] = await claim();
       expect(again?.outcome?.openCalls).toMatchObject([{ id: "a", phase: "approved" }]);
@@ -199,7 +199,7 @@ export function describeActions(openStore: OpenStore): void {
         input: { callIds: ["a"] },
       });
       expect(started).toMatchObject({ outcome: "ok", events: [], session: { head } });
-      // The intent is on disk: after a crash the call is not run again.
+      // The intent is durable: the call is not repeated after a crash.
       await given.store.turns.releaseDeadLeases("another");
       expect((await claim())[0]?.outcome?.openCalls).toEqual([]);
       const { messages } = await load(given.store, id);
@@ -209,7 +209,7 @@ export function describeActions(openStore: OpenStore): void {
       ]);
     });
 
-    it("are decided once: whoever comes second gets the same answer, or is told that he is late", async () => {
+    it("are decided once: an equal later decision gets the same answer, a different one a conflict", async () => {
       const asked = askOf("a");
       const { id } = await waiting(asked);
       const answers = await Promise.all([
@@ -249,7 +249,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await claim(5)).toHaveLength(1);
     });
 
-    it("belong to one life of one session", async () => {
+    it("belong to one incarnation of one session", async () => {
       const asked = askOf("a");
       const { id } = await waiting(asked);
       const other = randomUUID();
@@ -296,7 +296,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await given.store.actions.isAnyDue()).toBe(false);
     });
 
-    it("expire at their time, those of few sessions at once, the longest due first", async () => {
+    it("expire at their time, in batches of a few sessions, the longest due first", async () => {
       const ids: string[] = [];
       for (let index = 0; index < 3; index += 1) {
         ids.push((await waiting(askOf("a"), askOf("b", { validMs: 600_000 + index }))).id);
@@ -321,7 +321,7 @@ export function describeActions(openStore: OpenStore): void {
       expect((await claim(5)).map(({ session }) => session.id)).toEqual(ids);
     });
 
-    it("that are due for one call but not for another leave the turn waiting", async () => {
+    it("leave the turn waiting if only one of two is due", async () => {
       const { id } = await waiting(askOf("a", { validMs: 1_000 }), askOf("b"));
       await given.clock.advance(1_000);
       const [expired] = await given.store.executeEach({ kind: "expireActions", limit: 10 });
@@ -383,7 +383,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await given.store.actions.isAnyDue()).toBe(false);
     });
 
-    it("let a turn go on at once that nobody needs to decide for any more", async () => {
+    it("let a turn resume at once if none of them is pending any more", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "go"));
       const asked = askOf("a");
@@ -410,7 +410,7 @@ export function describeActions(openStore: OpenStore): void {
       expect((await load(given.store, id)).session.status).toBe("idle");
     });
 
-    it("are listed as long as they are pending, and the last of the others", async () => {
+    it("are listed while pending, and the most recent of the others", async () => {
       const asked = ["a", "b", "c", "d", "e"].map((call) => askOf(call));
       const { id } = await waiting(...asked);
       for (const { id: action } of asked.slice(1, 4))
@@ -426,7 +426,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await listed(2)).toEqual(["a", "c", "d", "e"]);
     });
 
-    it("survive the end of the process", async () => {
+    it("survive a restart", async () => {
       if (given.reopen === null) return;
       const asked = askOf("a");
       const { id } = await waiting(asked);

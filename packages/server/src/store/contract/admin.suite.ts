@@ -20,7 +20,7 @@ import {
 const ids = (sessions: readonly SeenSession[]): string[] => sessions.map(({ id }) => id);
 
 export function describeAdmin(openStore: OpenStore): void {
-  describe("what operators look at", () => {
+  describe("the admin queries", () => {
     describeSessionsByUse(openStore);
     describeOpenSessions(openStore);
     describeTurns(openStore);
@@ -33,7 +33,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
   describe("sessions by their last use", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    /** A session of each kind that there is, used a millisecond after the one before. */
+    /** Creates one session of each kind, used a millisecond apart. */
     async function openAll(): Promise<string[]> {
       const opened: string[] = [];
       const next = async (make: (id: string) => Promise<unknown>) => {
@@ -55,7 +55,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
       return opened;
     }
 
-    it("hold every session there is, of every App, with or without a wallet, newest first", async () => {
+    it("include every session of every App, with or without a wallet, newest first", async () => {
       const opened = await openAll();
       const seen = await given.store.admin.used({ app: null, after: null, limit: 100 });
       expect(ids(seen)).toEqual(opened.toReversed());
@@ -71,7 +71,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
       expect(seen.at(-1)).toMatchObject({ app: "default", turn: null, messageCount: 0, turnCount: 0 });
     });
 
-    it("come in pages that leave nothing out and show nothing twice", async () => {
+    it("come in pages without gaps and duplicates", async () => {
       const opened = await openAll();
       const seen: string[] = [];
       let after: UsePlace | null = null;
@@ -84,7 +84,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
       expect(seen).toEqual(opened.toReversed());
     });
 
-    it("order those of the same moment by their age, through the pages too", async () => {
+    it("of the same millisecond are ordered by age, also across pages", async () => {
       for (let count = 0; count < 4; count += 1) await chat(given.store, randomUUID(), "hello");
       const all = await given.store.admin.used({ app: null, after: null, limit: 4 });
       expect(all.map(({ key }) => key)).toEqual(all.map(({ key }) => key).toSorted((one, two) => two - one));
@@ -111,7 +111,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
       expect(seen).toEqual(opened.toReversed());
     });
 
-    it("are those of one App where it is named; one without an App counts as the default one's", async () => {
+    it("can be filtered by App; a session without an App counts as the default one's", async () => {
       const opened = await openAll();
       const of = async (app: string) => ids(await given.store.admin.used({ app, after: null, limit: 100 }));
       expect(await of("default")).toEqual([opened[6], opened[2], opened[1], opened[0]]);
@@ -128,7 +128,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
       expect(await given.store.admin.apps(1)).toEqual(named.map(({ app }) => ({ app, sessions: 1 })));
     });
 
-    it("are none in a store that is empty", async () => {
+    it("are empty in an empty store", async () => {
       expect(await given.store.admin.used({ app: null, after: null, limit: 10 })).toEqual([]);
       expect(await given.store.admin.apps(10)).toEqual([]);
     });
@@ -136,10 +136,10 @@ function describeSessionsByUse(openStore: OpenStore): void {
 }
 
 function describeOpenSessions(openStore: OpenStore): void {
-  describe("sessions with a turn that has not ended", () => {
+  describe("sessions with an open turn", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    it("are the only ones, the youngest first, in pages", async () => {
+    it("are listed youngest first, in pages, without other sessions", async () => {
       const { store } = given;
       const [ended, running, queued] = [randomUUID(), randomUUID(), randomUUID()];
       await complete(store, await startTurn(store, ended, "one"), "done");
@@ -153,7 +153,7 @@ function describeOpenSessions(openStore: OpenStore): void {
       expect(await store.admin.open({ below: all[1]!.key, limit: 10 })).toEqual([]);
     });
 
-    it("show the turn that is first in line, with its lease", async () => {
+    it("show the first open turn with its lease", async () => {
       const { store, clock } = given;
       const id = randomUUID();
       await complete(store, await startTurn(store, id, "one"), "done");
@@ -169,7 +169,7 @@ function describeOpenSessions(openStore: OpenStore): void {
       expect((await store.admin.open({ below: null, limit: 10 }))[0]).toEqual(seen);
     });
 
-    it("show until when a person has to decide", async () => {
+    it("show when a pending action expires", async () => {
       const { store, clock } = given;
       const id = randomUUID();
       const turn = await startTurn(store, id, "one");
@@ -190,7 +190,7 @@ function describeOpenSessions(openStore: OpenStore): void {
       expect(await store.admin.counts(10)).toMatchObject({ asking: 1, pendingActions: 1 });
     });
 
-    it("are not found when there are none of that id", async () => {
+    it("are null for an unknown id", async () => {
       expect(await given.store.admin.find(randomUUID())).toBeNull();
     });
   });
@@ -200,7 +200,7 @@ function describeTurns(openStore: OpenStore): void {
   describe("turns of a session", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    it("come newest first, in pages, each with when it was started and on which model", async () => {
+    it("come newest first, in pages, each with its start and model", async () => {
       const { store, clock } = given;
       const id = randomUUID();
       const acceptedAt = clock.now();
@@ -236,7 +236,7 @@ function describeTurns(openStore: OpenStore): void {
       expect(await store.admin.turns(randomUUID(), null, 10)).toBeNull();
     });
 
-    it("keep when they were started first, and count all attempts", async () => {
+    it("keep their first start, and count all attempts", async () => {
       const { store, clock } = given;
       const id = randomUUID();
       const turn = await startTurn(store, id, "one", { claim: claimOf("first") });
@@ -257,7 +257,7 @@ function describeTurns(openStore: OpenStore): void {
       expect(seen!.turn).toMatchObject({ startedAt, endedAt: startedAt + 64_000, ranMs: 4000 });
     });
 
-    it("count the time that they ran until they were interrupted, and none that nobody ran them", async () => {
+    it("count the running time until an interrupt, and no time without an owner", async () => {
       const { store, clock } = given;
       const [running, queued] = [randomUUID(), randomUUID()];
       await startTurn(store, running, "one");
@@ -273,10 +273,10 @@ function describeTurns(openStore: OpenStore): void {
 }
 
 function describeEndedTurns(openStore: OpenStore): void {
-  describe("turns that have ended", () => {
+  describe("ended turns", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    it("come newest end first, with what they cost, of the time that is asked for", async () => {
+    it("of the requested period come latest end first, with their usage", async () => {
       const { store, clock } = given;
       const [one, two] = [randomUUID(), randomUUID()];
       const from = clock.now();
@@ -311,7 +311,7 @@ function describeEndedTurns(openStore: OpenStore): void {
       expect(endsOf(await store.admin.ended({ ...query, to: from + 2000 }))).toEqual([1000]);
     });
 
-    it("come in pages, those of the same moment too", async () => {
+    it("of the same millisecond come in pages too", async () => {
       const { store, clock } = given;
       const started = await Promise.all([1, 2, 3, 4, 5].map(() => startTurn(store, randomUUID(), "hello")));
       for (const turn of started) await complete(store, turn, "done");
@@ -329,7 +329,7 @@ function describeCounts(openStore: OpenStore): void {
   describe("counts", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    it("name those who have a lease that has not run out, with how many turns they run", async () => {
+    it("contain the owners of valid leases with their numbers of turns", async () => {
       const { store, clock } = given;
       for (const owner of ["a", "b", "a"])
         await startTurn(store, randomUUID(), "x", { claim: claimOf(owner) });
@@ -345,7 +345,7 @@ function describeCounts(openStore: OpenStore): void {
       expect(await store.admin.counts(10)).toEqual({ ...none, owners: [] });
     });
 
-    it("tell the time", async () => {
+    it("contain the store's time", async () => {
       await given.clock.advance(1234);
       expect(await given.store.admin.now()).toBe(given.clock.now());
     });

@@ -17,10 +17,10 @@ import {
 } from "./testing/scenario.ts";
 
 export function describeBatches(openStore: OpenStore): void {
-  describe("calls that are made at the same time", () => {
+  describe("concurrent calls", () => {
     const given = givenStore(openStore, "all");
 
-    it("are answered in the order in which they were committed", async () => {
+    it("are answered in commit order", async () => {
       const id = randomUUID();
       const answered: number[] = [];
       await Promise.all(
@@ -34,7 +34,7 @@ export function describeBatches(openStore: OpenStore): void {
       expect(events.map(({ number }) => number)).toEqual(events.map((_event, index) => index + 1));
     });
 
-    it("see what was done before them", async () => {
+    it("see the changes of earlier ones", async () => {
       const id = randomUUID();
       const [opened, found, renamed, page, removed, gone] = await Promise.all([
         given.store.execute({ kind: "open", target: target(id), input: NOTHING }),
@@ -58,11 +58,11 @@ export function describeBatches(openStore: OpenStore): void {
       expect(gone).toBeNull();
     });
 
-    it("change all or nothing where something of theirs cannot be written down, and their neighbours everything", async () => {
+    it("with values that cannot be stored change nothing, and their neighbours succeed", async () => {
       const [id, other] = [randomUUID(), randomUUID()];
       const turn = await startTurn(given.store, id, "hello");
       const before = await everything(given.store, id);
-      // What is behind the interface cannot be JSON, whatever its type says.
+      // Not JSON, despite its type.
       const parts = [10n] as never;
       const [failed, neighbour] = await Promise.allSettled([
         given.store.execute({
@@ -89,7 +89,7 @@ export function describeBatches(openStore: OpenStore): void {
       expect(new Set(opened.map((committed) => committed?.session.life)).size).toBe(1);
     });
 
-    it("do not suffer from one that fails, which leaves nothing behind", async () => {
+    it("do not suffer from a failing one, which leaves nothing behind", async () => {
       const [broken, other] = [randomUUID(), randomUUID()];
       const turn = identityOf(await startTurn(given.store, broken, "one"));
       await given.store.execute({
@@ -100,7 +100,7 @@ export function describeBatches(openStore: OpenStore): void {
       const before = await everything(given.store, broken);
       const results = await Promise.allSettled([
         chat(given.store, other, "before"),
-        // A step that is there already: a mistake of the caller, found by the database in the middle of the transaction.
+        // A duplicate step: a bug of the caller that the database detects in the middle of the transaction.
         given.store.execute({ kind: "complete", target: { turn }, input: { step: step(1, "First again.") } }),
         chat(given.store, other, "after"),
         given.store.sessions.find(broken),
@@ -119,7 +119,7 @@ export function describeBatches(openStore: OpenStore): void {
       await given.store.execute({ kind: "complete", target: { turn }, input: { step: step(2, "Second.") } });
     });
 
-    it("are as good as one after the other for a mixture of sessions", async () => {
+    it("on many sessions have the same effect as sequential ones", async () => {
       const ids = Array.from({ length: 30 }, () => randomUUID());
       const turns = await Promise.all(ids.map((id) => startTurn(given.store, id, `from ${id}`)));
       expect(new Set(turns.map(({ epoch }) => epoch)).size).toBe(30);
@@ -135,11 +135,11 @@ export function describeBatches(openStore: OpenStore): void {
   describe("a store", () => {
     const given = givenStore(openStore, "all");
 
-    it("proves that it can be written", async () => {
+    it("proves that it accepts writes", async () => {
       expect(await given.store.probe()).toBeUndefined();
     });
 
-    it("goes by its own clock", async () => {
+    it("uses its own clock", async () => {
       const id = randomUUID();
       await given.clock.advance(12_345);
       const { session } = await chatWith(given.store, target(id), chatInput("hello"));

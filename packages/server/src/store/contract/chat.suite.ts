@@ -22,7 +22,7 @@ export function describeChat(openStore: OpenStore): void {
   describe("chat", () => {
     const given = givenStore(openStore, "all");
 
-    it("creates nothing where it may not, and says that there is no such session", async () => {
+    it("creates nothing without permission, and reports that the session does not exist", async () => {
       const id = randomUUID();
       const idempotency = { key: "k", digest: "d" };
       const input = chatInput("hello", { claim: claimOf(), idempotency });
@@ -90,7 +90,7 @@ export function describeChat(openStore: OpenStore): void {
       ]);
     });
 
-    it("numbers events without a gap, in the order in which they happened", async () => {
+    it("numbers events without gaps, in order", async () => {
       const id = randomUUID();
       const first = await chat(given.store, id, "one", { claim: claimOf() });
       const second = await chat(given.store, id, "two");
@@ -105,7 +105,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(renamed?.session.head).toBe(announced.length);
     });
 
-    it("leaves the turn to be claimed when this process has no place for it", async () => {
+    it("leaves the turn to be claimed if this process has no free slot", async () => {
       const id = randomUUID();
       const { outcome, session } = await chat(given.store, id, "hello");
       expect(outcome).toMatchObject({ kind: "accepted", turn: 1, started: null });
@@ -113,13 +113,13 @@ export function describeChat(openStore: OpenStore): void {
       expect((await load(given.store, id)).messages).toMatchObject([{ role: "user", status: "queued" }]);
     });
 
-    it("leaves the turn to be claimed when its provider runs as many as it may", async () => {
+    it("leaves the turn to be claimed if its provider is at its limit", async () => {
       const id = randomUUID();
       const full = { claim: claimOf(), fullProviders: ["demo"] };
       expect((await chat(given.store, id, "hello", full)).outcome).toMatchObject({ started: null });
     });
 
-    it("queues messages behind the turn that runs, and refuses more than may wait", async () => {
+    it("queues messages behind the running turn up to the limit, and rejects more", async () => {
       const id = randomUUID();
       await startTurn(given.store, id, "one");
       const input = { claim: claimOf(), maxQueued: 2 };
@@ -132,7 +132,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(before.messages.map(({ content }) => content)).toEqual(["one", "", "two", "three"]);
     });
 
-    it("rejects a message to a session that works, where the App says so", async () => {
+    it("is rejected during processing under onBusy `reject`", async () => {
       const id = randomUUID();
       await startTurn(given.store, id, "one");
       const before = await everything(given.store, id);
@@ -142,7 +142,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(await everything(given.store, id)).toEqual(before);
     });
 
-    it("leaves no trace of a rejected chat, not even its session", async () => {
+    it("stores nothing if rejected, not even its session", async () => {
       const id = randomUUID();
       const input = chatInput("hello", { userState: { note: "x".repeat(9000) }, claim: claimOf() });
       const refused = await chatWith(given.store, target(id, true), input);
@@ -155,7 +155,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(await given.store.sessions.find(id)).toBeNull();
     });
 
-    it("answers a rejected chat with the session as it is when that was asked for", async () => {
+    it("returns the current session with a rejection if requested", async () => {
       const id = randomUUID();
       await chat(given.store, id, "hello");
       const before = await load(given.store, id);
@@ -164,7 +164,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(refused.loaded).toEqual(before);
     });
 
-    it("undoes an interrupt that a chat begins and then is rejected", async () => {
+    it("rolls back the interrupt of a chat that is then rejected", async () => {
       const id = randomUUID();
       const running = await startTurn(given.store, id, "one");
       const before = await everything(given.store, id);
@@ -175,7 +175,7 @@ export function describeChat(openStore: OpenStore): void {
       await complete(given.store, running, "goes on");
     });
 
-    it("interrupts what runs and what waits, where the App says so, and starts at once", async () => {
+    it("interrupts running and queued turns under onBusy `interrupt`, and starts at once", async () => {
       const id = randomUUID();
       const running = await startTurn(given.store, id, "one");
       await chat(given.store, id, "two");
@@ -194,7 +194,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(session.status).toBe("processing");
     });
 
-    it("interrupts with the text that was checkpointed, where nobody has more", async () => {
+    it("interrupts with the checkpointed text if nobody has more", async () => {
       const id = randomUUID();
       const running = await startTurn(given.store, id, "one");
       await given.store.execute({
@@ -256,7 +256,7 @@ export function describeChat(openStore: OpenStore): void {
   describe("an idempotency key", () => {
     const given = givenStore(openStore, "all");
 
-    it("answers with the same turn and changes nothing", async () => {
+    it("returns the same turn and changes nothing", async () => {
       const id = randomUUID();
       const idempotency = { key: "k", digest: "d" };
       await complete(given.store, await startTurn(given.store, id, "one", { idempotency }), "answer");
@@ -266,7 +266,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(await everything(given.store, id)).toEqual(before);
     });
 
-    it("is refused with another message", async () => {
+    it("conflicts with another message", async () => {
       const id = randomUUID();
       await chat(given.store, id, "one", { idempotency: { key: "k", digest: "d" } });
       const other = await chat(given.store, id, "two", { idempotency: { key: "k", digest: "other" } });
@@ -280,7 +280,7 @@ export function describeChat(openStore: OpenStore): void {
       expect((await chat(given.store, randomUUID(), "one", { idempotency })).outcome.kind).toBe("accepted");
     });
 
-    it("is not kept by a chat that was rejected", async () => {
+    it("is not stored by a rejected chat", async () => {
       const id = randomUUID();
       const idempotency = { key: "k", digest: "d" };
       await startTurn(given.store, id, "one");
@@ -288,7 +288,7 @@ export function describeChat(openStore: OpenStore): void {
       expect((await chat(given.store, id, "two", { idempotency })).outcome).toMatchObject({ turn: 2 });
     });
 
-    it("can be used anew after 24 hours, and then counts from there", async () => {
+    it("can be reused after 24 hours, and then expires 24 hours later", async () => {
       const id = randomUUID();
       const idempotency = { key: "k", digest: "d" };
       await chat(given.store, id, "one", { idempotency });

@@ -4,10 +4,10 @@ import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import { NOTHING, allEvents, chat, complete, everything, startTurn, target } from "./testing/scenario.ts";
 
 export function describeDurability(openStore: OpenStore): void {
-  describe("a store that is closed", () => {
+  describe("a closed store", () => {
     const given = givenStore(openStore, "each");
 
-    it("has finished what was begun, and takes nothing more", async () => {
+    it("has finished its calls, and accepts no more", async () => {
       const ids = Array.from({ length: 5 }, () => randomUUID());
       const begun = ids.map((id) => chat(given.store, id, "hello"));
       const closed = given.store.close();
@@ -19,7 +19,7 @@ export function describeDurability(openStore: OpenStore): void {
       await given.store.close();
     });
 
-    it("has everything as it was when it is opened again", async () => {
+    it("is unchanged when it is opened again", async () => {
       if (given.reopen === null) return;
       const [idle, running] = [randomUUID(), randomUUID()];
       const first = await startTurn(given.store, idle, "hello", { userState: { a: 1 }, publicKey: "0xa" });

@@ -5,10 +5,10 @@ import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import { NOTHING, allEvents, chat, record, target } from "./testing/scenario.ts";
 
 export function describeEvents(openStore: OpenStore): void {
-  describe("the log of events", () => {
+  describe("the event log", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    /** A session whose title changed `count` times, a second apart. */
+    /** Creates a session whose title changed `count` times, a second apart. */
     async function renamedSession(count: number): Promise<string> {
       const id = randomUUID();
       await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
@@ -63,7 +63,7 @@ export function describeEvents(openStore: OpenStore): void {
       expect(await numbers(id)).toEqual([4, 5]);
     });
 
-    it("touches no more sessions than asked for, and passes over those that have nothing to give", async () => {
+    it("is trimmed in batches of sessions, skipping those with nothing to trim", async () => {
       const young = randomUUID();
       const ids = [await renamedSession(4), await renamedSession(4)];
       await given.store.execute({ kind: "open", target: target(young), input: NOTHING });
@@ -106,7 +106,7 @@ export function describeEvents(openStore: OpenStore): void {
       return events.reduce((sum, { event }) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
     };
 
-    it("is counted in bytes, and no more when it was trimmed", async () => {
+    it("counts its bytes, less the trimmed ones", async () => {
       const id = await renamedSession(5);
       await given.store.execute({
         kind: "rename",
@@ -143,7 +143,7 @@ export function describeEvents(openStore: OpenStore): void {
       expect(await numbers(other)).toEqual([1, 2]);
     });
 
-    it("goes on numbering after it was trimmed", async () => {
+    it("continues its numbers after a trim", async () => {
       const id = await renamedSession(3);
       await trim({ keepCount: 0 });
       expect(await numbers(id)).toEqual([]);

@@ -32,7 +32,7 @@ export function describeExpiry(openStore: OpenStore): void {
       return ended.map(({ id }) => id);
     };
 
-    it("takes empty sessions that were not used since, and answers the lives that ended", async () => {
+    it("removes empty sessions that were not used since, and returns the ended incarnations", async () => {
       const id = randomUUID();
       const opened = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
@@ -66,7 +66,7 @@ export function describeExpiry(openStore: OpenStore): void {
           }),
       ],
       ["a message", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
-    ])("takes a session with %s only when it was not used for long", async (_what, fill) => {
+    ])("removes a session with %s only after a long time without use", async (_what, fill) => {
       const id = randomUUID();
       await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       await fill(given, id);
@@ -75,13 +75,13 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ unboundBefore: later })).toEqual([id]);
     });
 
-    it("takes an empty session also when it was not used for long", async () => {
+    it("removes an empty session also after a long time without use", async () => {
       const id = randomUUID();
       await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       expect(await expire({ unboundBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
-    it("takes the sessions of each App at the times of that App, and those of others with the default's", async () => {
+    it("uses the expiry of each App, and the default's for other sessions", async () => {
       const ids: Record<string, string> = {};
       for (const app of ["default", "brief", "gone", "long"]) {
         ids[app] = randomUUID();
@@ -100,7 +100,7 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await names({ ...now, limit: 10 })).toEqual(["long"]);
     });
 
-    it("takes an empty session that is bound to a wallet like other empty ones", async () => {
+    it("removes an empty session that is bound to a wallet like other empty ones", async () => {
       const id = randomUUID();
       await given.store.execute({
         kind: "open",
@@ -111,7 +111,7 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ emptyBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
-    it("never takes a session with a message that is bound to a wallet", async () => {
+    it("never removes a session with a message that is bound to a wallet", async () => {
       const id = randomUUID();
       await given.store.execute({
         kind: "open",
@@ -123,14 +123,14 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
     });
 
-    it("never takes a session that works or whose turn waits", async () => {
+    it("never removes a session with a running or waiting turn", async () => {
       await startTurn(given.store, randomUUID(), "runs");
       await chat(given.store, randomUUID(), "waits");
       const later = given.clock.now() + 1;
       expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
     });
 
-    it("takes the longest unused first, at most as many as asked for", async () => {
+    it("removes the longest unused first, at most a batch", async () => {
       const ids: string[] = [];
       for (let index = 0; index < 5; index += 1) {
         ids.push(randomUUID());
@@ -169,7 +169,7 @@ export function describeExpiry(openStore: OpenStore): void {
       ],
       ["chatted with", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
       ["touched", async ({ store }, id) => touch(store, [{ id, life: (await record(store, id)).life }])],
-    ])("does not take a session that was %s meanwhile", async (_how, use) => {
+    ])("does not remove a session that was %s meanwhile", async (_how, use) => {
       const id = randomUUID();
       await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       await given.clock.advance(HOUR);
@@ -179,7 +179,7 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ emptyBefore: now + 1, unboundBefore: now + 1 })).toEqual([id]);
     });
 
-    it("is not put off by a chat that was rejected", async () => {
+    it("is not delayed by a rejected chat", async () => {
       const id = randomUUID();
       await bindTo(given.store, id, "defi");
       await given.clock.advance(HOUR);
@@ -188,7 +188,7 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ unboundBefore: given.clock.now() })).toEqual([id]);
     });
 
-    it("lets an id begin a new life", async () => {
+    it("allows a new incarnation of the id", async () => {
       const id = randomUUID();
       const first = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       await expire({ emptyBefore: given.clock.now() + 1 });

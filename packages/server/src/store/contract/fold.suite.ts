@@ -1,4 +1,5 @@
-// Random histories: whatever happens, in whatever batches, a session is the fold of its log, and its log is what was announced.
+// Random histories in random batches: a session always equals the fold of its log, and its log equals the
+// notifications.
 
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
@@ -146,7 +147,7 @@ class History {
     }
   }
 
-  /** What must hold after every batch. */
+  /** Checks the invariants after every batch. */
   async check(): Promise<void> {
     await Promise.all(this.ids.map((id) => this.#checkSession(id)));
   }
@@ -154,7 +155,7 @@ class History {
   async #checkSession(id: string): Promise<void> {
     if ((await this.#given.store.sessions.find(id)) === null) return;
     const stored = await everything(this.#given.store, id);
-    // Who has waited behind another one's lock may be answered before it: a database lets go of locks before it answers.
+    // Answers may come out of commit order: a database releases locks before it answers.
     const announced = this.#announced.get(stored.session.life) ?? [];
     expect(announced.toSorted((one, other) => one.number - other.number)).toEqual(stored.events);
     expect(stored.events.map(({ number }) => number)).toEqual(
@@ -345,7 +346,7 @@ class History {
     this.#announced.set(life, [...(this.#announced.get(life) ?? []), ...committed.events]);
   }
 
-  /** One of the turns that were started, the newest having index 0; many of them may write no more. */
+  /** Returns a started turn, the newest at index 0; many of them may no longer write. */
   #turnAt(index: number): StartedTurn | null {
     const { length } = this.#turns;
     return length === 0 ? null : (this.#turns[length - 1 - (index % length)] ?? null);
@@ -360,7 +361,7 @@ export function describeFold(openStore: OpenStore): void {
   describe("random histories", () => {
     const given = givenStore(openStore, "all");
 
-    it("leave every session the fold of its log, and every log what was announced", {
+    it("leave every session equal to the fold of its log, and every log equal to the notifications", {
       timeout: 120_000,
     }, async () => {
       await fc.assert(
@@ -375,7 +376,7 @@ export function describeFold(openStore: OpenStore): void {
             await history.end();
           },
         ),
-        // Where one fails, it is told before the time of the test is over, however much shorter it could be made.
+        // Stops shrinking a failure before the test times out.
         { numRuns: 50, interruptAfterTimeLimit: 90_000, markInterruptAsFailure: true },
       );
     });

@@ -4,12 +4,12 @@ import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import { chat, complete, existing, identityOf, startTurn, step } from "./testing/scenario.ts";
 
 export function describeHistory(openStore: OpenStore): void {
-  describe("the history that a model is told", () => {
+  describe("the history of a turn", () => {
     const given = givenStore(openStore, "all");
     const numbers = (turns: readonly { readonly number: number }[] | null) =>
       turns?.map(({ number }) => number);
 
-    it("holds the turns up to this one, oldest first, with their steps as they were", async () => {
+    it("contains the turns up to this one, oldest first, with their steps unchanged", async () => {
       const id = randomUUID();
       const first = identityOf(await startTurn(given.store, id, "one"));
       const call = { id: "c", name: "t", arguments: {}, status: "running", effect: "read", step: 1 } as const;
@@ -50,7 +50,7 @@ export function describeHistory(openStore: OpenStore): void {
       expect(turns?.[1]?.steps).toEqual([]);
     });
 
-    it("holds as many of the last turns as fit, at least the last", async () => {
+    it("contains as many of the last turns as fit, at least the last", async () => {
       const id = randomUUID();
       for (const text of ["one", "two", "three"]) {
         await complete(given.store, await startTurn(given.store, id, text), "x".repeat(1000));
@@ -62,7 +62,7 @@ export function describeHistory(openStore: OpenStore): void {
       expect(numbers(await given.store.turns.history(turn, 0))).toEqual([4]);
     });
 
-    it("leaves out messages that an interrupt dropped unanswered, and keeps what was cut short", async () => {
+    it("omits messages that an interrupt dropped unanswered, and keeps interrupted answers", async () => {
       const id = randomUUID();
       const first = await startTurn(given.store, id, "one");
       await chat(given.store, id, "dropped");

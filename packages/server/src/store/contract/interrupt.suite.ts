@@ -31,7 +31,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       return committed!;
     };
 
-    it("seals what runs and what waits in one transaction and raises the epoch", async () => {
+    it("ends running and queued turns in one transaction and raises the epoch", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "one");
       await chat(given.store, id, "two");
@@ -68,7 +68,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       expect(await everything(given.store, id)).toEqual(before);
     });
 
-    it("creates the session where it may", async () => {
+    it("creates the session if permitted", async () => {
       const id = randomUUID();
       const committed = await given.store.execute({
         kind: "interrupt",
@@ -79,7 +79,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       expect(committed?.loaded).toEqual(await load(given.store, id));
     });
 
-    it("keeps the text that the process which streams it has", async () => {
+    it("keeps the text of the process that streams it", async () => {
       const id = randomUUID();
       const { turn, epoch, ...rest } = await startTurn(given.store, id, "one");
       await given.store.execute({
@@ -91,7 +91,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       expect((await load(given.store, id)).messages[1]).toMatchObject({ content: "some more" });
     });
 
-    it("keeps the text that was checkpointed where nobody has more", async () => {
+    it("keeps the checkpointed text if nobody has more", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "one");
       const call = { id: "c", name: "t", arguments: {}, status: "running", effect: "read", step: 1 } as const;
@@ -110,7 +110,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       expect(checkpointed).toBe("");
     });
 
-    it("lets the next message begin at once", async () => {
+    it("lets the next message start at once", async () => {
       const id = randomUUID();
       await startTurn(given.store, id, "one");
       await interrupt(id);
@@ -119,7 +119,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       expect((await load(given.store, id)).session.status).toBe("idle");
     });
 
-    it("leaves nothing of its turn to be claimed, renewed or released", async () => {
+    it("leaves its turn unclaimable, and its lease neither renewable nor releasable", async () => {
       const id = randomUUID();
       const { epoch } = await startTurn(given.store, id, "one");
       const waiting = randomUUID();
@@ -143,7 +143,7 @@ export function describeInterrupt(openStore: OpenStore): void {
     });
 
     it.each(["interrupt", "remove", "complete", "fail", "claim by another owner"])(
-      "and every other end of a turn refuse what it writes afterwards: %s",
+      "and every other end of a turn reject later writes of it: %s",
       async (end) => {
         const id = randomUUID();
         const started = await startTurn(given.store, id, "one");
@@ -176,7 +176,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       },
     );
 
-    it("refuses an identity of another turn, epoch or session", async () => {
+    it("rejects the identity of another turn, epoch or session", async () => {
       const id = randomUUID();
       const first = await startTurn(given.store, id, "one");
       await complete(given.store, first, "answer");
@@ -194,7 +194,7 @@ export function describeInterrupt(openStore: OpenStore): void {
   });
 }
 
-/** Every method that takes an identity answers `null`. */
+/** Expects `null` from every method that takes an identity. */
 async function expectRefused(store: Store, identity: TurnIdentity): Promise<void> {
   const outcome = { callId: "c", output: 1, isError: false, durationMs: 1 };
   const failure = { code: "model_error", message: "m" } as const;

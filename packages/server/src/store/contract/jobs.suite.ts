@@ -6,11 +6,11 @@ import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import { allEvents, chat, record, startTurn, target, complete } from "./testing/scenario.ts";
 
 export function describeJobs(openStore: OpenStore): void {
-  describe("titles that are owed", () => {
+  describe("title jobs", () => {
     const given = givenStore(openStore, "all, without sessions");
     const claim = (limit = 10) => given.store.jobs.claimTitles(limit, 5000);
 
-    it("belong to the process that took the chat at first, then to whoever asks, one at a time", async () => {
+    it("belong to the process of the chat at first, then to one claimant at a time", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "what is it?");
       await given.clock.advance(TITLE_LEASE_MS - 1);
@@ -24,7 +24,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await claim()).toHaveLength(1);
     });
 
-    it("are claimed once, however many ask", async () => {
+    it("are claimed once by concurrent callers", async () => {
       const ids = Array.from({ length: 6 }, () => randomUUID());
       for (const id of ids) await chat(given.store, id, "hello");
       await given.clock.advance(TITLE_LEASE_MS);
@@ -33,7 +33,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(new Set(claimed.flat().map(({ sessionId }) => sessionId))).toEqual(new Set(ids));
     });
 
-    it("are about the first message, in the App and with the utility model of the session", async () => {
+    it("contain the first message, the App and the utility model of the session", async () => {
       const id = randomUUID();
       await given.store.execute({
         kind: "setModel",
@@ -47,7 +47,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await claim()).toMatchObject([{ app: "defi", utilityModel: "a/small", text: "first" }]);
     });
 
-    it("are set and announced, and then owed no more", async () => {
+    it("set and announce the title, and are then deleted", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "hello");
       const finished = await given.store.execute({
@@ -73,7 +73,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect((await record(given.store, id)).title).toBe("A greeting");
     });
 
-    it("give way to a title that the user has set, before and after", async () => {
+    it("are overridden by a title that the user sets, before or after", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "hello");
       await given.store.execute({
@@ -104,7 +104,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect((await record(given.store, other)).title).toBe("Mine");
     });
 
-    it("are not owed to a session that was renamed before its first message", async () => {
+    it("are not created for a session that was renamed before its first message", async () => {
       const id = randomUUID();
       await given.store.execute({
         kind: "open",
@@ -121,7 +121,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await claim()).toEqual([]);
     });
 
-    it("are not set in another life of the session", async () => {
+    it("do not affect another incarnation of the session", async () => {
       const id = randomUUID();
       const old = await startTurn(given.store, id, "hello");
       await given.store.execute({
@@ -148,7 +148,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await allEvents(given.store, id)).toEqual(before);
     });
 
-    it("are owed no more when their session is removed", async () => {
+    it("are deleted with their session", async () => {
       const id = randomUUID();
       await complete(given.store, await startTurn(given.store, id, "hello"), "hi");
       await given.store.execute({
@@ -164,7 +164,7 @@ export function describeJobs(openStore: OpenStore): void {
   describe("idempotency keys", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    it("are used in their own session for 24 hours", async () => {
+    it("are valid in their own session for 24 hours", async () => {
       const [id, other] = [randomUUID(), randomUUID()];
       const isUsed = (session: string, key: string) => given.store.jobs.isKeyUsed(session, key);
       expect(await isUsed(id, "k")).toBe(false);
@@ -181,7 +181,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await isUsed(id, "k")).toBe(false);
     });
 
-    it("are forgotten after 24 hours, in portions", async () => {
+    it("are deleted after 24 hours, in batches", async () => {
       for (const key of ["a", "b", "c"]) {
         await chat(given.store, randomUUID(), "hello", { idempotency: { key, digest: "d" } });
       }
@@ -199,11 +199,11 @@ export function describeJobs(openStore: OpenStore): void {
     });
   });
 
-  describe("a duty", () => {
+  describe("a job lease", () => {
     const given = givenStore(openStore, "each");
     const take = (name = "cleanup") => given.store.jobs.takeDuty(name, 60_000);
 
-    it("is one's who asks, however many do, until the time is over for which it is held", async () => {
+    it("belongs to one of the concurrent callers until it expires", async () => {
       const taken = await Promise.all([take(), take(), take()]);
       expect(taken.filter((at) => at === given.clock.now())).toHaveLength(1);
       await given.clock.advance(59_999);
@@ -213,7 +213,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await take()).toBeNull();
     });
 
-    it("says nothing of another one", async () => {
+    it("is independent of others", async () => {
       const now = given.clock.now();
       expect([await take("cleanup"), await take("another")]).toEqual([now, now]);
     });

@@ -16,7 +16,7 @@ export function describeKeys(openStore: OpenStore): void {
       ...more,
     });
 
-    it("are found as they were added, and no others", async () => {
+    it("are found by id after they are added, and no others", async () => {
       const { keys } = given.store;
       const full = key("b", { name: "web", apps: ["defi", "games"], expiresAt: given.clock.now() + 1000 });
       await keys.add(full);
@@ -26,7 +26,7 @@ export function describeKeys(openStore: OpenStore): void {
       expect(await keys.find("c")).toBeNull();
     });
 
-    it("are added once: an id that exists is refused, and the key stays what it was", async () => {
+    it("are added once: an existing id is rejected, and its key stays unchanged", async () => {
       const { keys } = given.store;
       await keys.add(key("a"));
       await expect(keys.add(key("a", { apps: ["games"] }))).rejects.toThrow();
@@ -42,7 +42,7 @@ export function describeKeys(openStore: OpenStore): void {
       expect((await keys.list()).map(({ id }) => id)).toEqual(["b", "a"]);
     });
 
-    it("are revoked now, and the time of the first revocation stays", async () => {
+    it("are revoked immediately, and keep the time of the first revocation", async () => {
       const { keys } = given.store;
       await keys.add(key("a"));
       const revokedAt = given.clock.now();
@@ -54,7 +54,7 @@ export function describeKeys(openStore: OpenStore): void {
       expect(await keys.revoke("b")).toBeNull();
     });
 
-    it("are rotated: the next one is there, the old one ends after the overlap", async () => {
+    it("are rotated: the new one is added, and the old one ends after the overlap", async () => {
       const { keys } = given.store;
       await keys.add(key("old"));
       const next = key("next");
@@ -66,7 +66,7 @@ export function describeKeys(openStore: OpenStore): void {
       expect(await keys.find("old")).toMatchObject({ expiresAt: given.clock.now() + 5000 });
     });
 
-    it("are not made to live longer by a rotation", async () => {
+    it("do not get a longer life by a rotation", async () => {
       const { keys } = given.store;
       await keys.add(key("old", { expiresAt: given.clock.now() + 1000 }));
       expect(await keys.rotate("old", key("next"), 5000)).toMatchObject({
@@ -74,7 +74,7 @@ export function describeKeys(openStore: OpenStore): void {
       });
     });
 
-    it("are not rotated once they have ended or when there is none: nothing is added then", async () => {
+    it("cannot be rotated when ended or unknown: nothing is added", async () => {
       const { keys } = given.store;
       await keys.add(key("revoked"));
       await keys.revoke("revoked");
@@ -85,7 +85,7 @@ export function describeKeys(openStore: OpenStore): void {
       expect((await keys.list()).map(({ id }) => id).toSorted()).toEqual(["expired", "revoked"]);
     });
 
-    it("are rotated as a whole: where the next one cannot be added, the old one stays as it was", async () => {
+    it("are rotated atomically: if the new one cannot be added, the old one stays unchanged", async () => {
       const { keys } = given.store;
       await keys.add(key("old"));
       await keys.add(key("taken"));

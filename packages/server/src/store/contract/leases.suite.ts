@@ -1,4 +1,4 @@
-// Who may write for a turn, and for how long; and what becomes of a turn whose owner has lost it.
+// Leases: who may write for a turn and for how long, and how a turn continues after its owner lost it.
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ export function describeLeases(openStore: OpenStore): void {
       });
     const release = (everyOther: string | null = null) => given.store.turns.releaseDeadLeases(everyOther);
 
-    it("run out ten seconds after the turn was started by a chat, and not before", async () => {
+    it("expire ten seconds after a chat started the turn, and not before", async () => {
       await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(LEASE_MS - 1);
       expect(await release()).toBe(0);
@@ -43,7 +43,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await claim()).toHaveLength(1);
     });
 
-    it("run out ten seconds after the turn was claimed", async () => {
+    it("expire ten seconds after the turn was claimed", async () => {
       await chat(given.store, randomUUID(), "one");
       await given.clock.advance(60_000);
       await claim("first");
@@ -53,7 +53,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await release()).toBe(1);
     });
 
-    it("hold on while their owner renews them, and it is told which it holds", async () => {
+    it("stay valid while their owner renews them, and renewal returns those that it owns", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       const [second] = [await startTurn(given.store, randomUUID(), "two")];
       await given.clock.advance(9_000);
@@ -68,7 +68,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await release()).toBe(2);
     });
 
-    it("that their owner does not name run out, so that a turn it has lost is run again", async () => {
+    it("expire if their owner does not renew them, so that a lost turn runs again", async () => {
       const lost = await startTurn(given.store, randomUUID(), "lost");
       const kept = await startTurn(given.store, randomUUID(), "kept");
       await given.clock.advance(9_000);
@@ -81,14 +81,14 @@ export function describeLeases(openStore: OpenStore): void {
       expect((await claim()).map(({ outcome }) => outcome?.sessionKey)).toEqual([lost.sessionKey]);
     });
 
-    it("that have run out cannot be renewed", async () => {
+    it("cannot be renewed after their expiry", async () => {
       const { epoch } = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(LEASE_MS);
       expect(await given.store.turns.renew("owner", [epoch], 10_000)).toEqual({ renewed: [], busy: [] });
       expect(await release()).toBe(1);
     });
 
-    it("that have run out let nothing more be written, also where nobody has found that yet", async () => {
+    it("permit no write after their expiry, noticed or not", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "one"));
       await given.store.execute({
@@ -137,7 +137,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await claim()).toHaveLength(1);
     });
 
-    it("that are renewed in time let it be written", async () => {
+    it("permit writes when renewed in time", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(LEASE_MS - 1);
       expect(await given.store.turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({
@@ -162,7 +162,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await release("nobody")).toBe(0);
     });
 
-    it("of all others are released by a process that knows that it is alone, its own are not", async () => {
+    it("of other owners are released by a process that is alone, and its own are kept", async () => {
       const mine = await startTurn(given.store, randomUUID(), "mine");
       const theirs = randomUUID();
       await startTurn(given.store, theirs, "theirs", {
@@ -180,7 +180,7 @@ export function describeLeases(openStore: OpenStore): void {
       await complete(given.store, mine, "answer");
     });
 
-    it("end for turns that are handed back: those run again at once, of the owner and epochs that are named", async () => {
+    it("end when turns are handed back: those of the given owner and epochs run again at once", async () => {
       const returned = await startTurn(given.store, randomUUID(), "given back");
       const kept = await startTurn(given.store, randomUUID(), "kept");
       const theirs = await startTurn(given.store, randomUUID(), "theirs", { claim: claimOf("other") });
@@ -227,7 +227,7 @@ export function describeLeases(openStore: OpenStore): void {
       return claimed[0]!;
     }
 
-    it("goes on after its last finished step, with its message and a new epoch", async () => {
+    it("resumes after its last finished step, with its message and a new epoch", async () => {
       const id = randomUUID();
       const first = await startTurn(given.store, id, "one");
       const calls = [
@@ -260,7 +260,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect((await load(given.store, id)).messages[1]?.content).toBe("First.\n\nSecond.");
     });
 
-    it("does not count an attempt that was handed back, as often as that happens", async () => {
+    it("does not count attempts that were handed back", async () => {
       const id = randomUUID();
       let turn = await startTurn(given.store, id, "one");
       await given.store.execute({
@@ -284,7 +284,7 @@ export function describeLeases(openStore: OpenStore): void {
         });
         turn = again!.outcome!;
       }
-      // One that crashed counts all the same.
+      // An attempt that crashed counts.
       expect((await crashAndClaim()).outcome?.attempt).toBe(2);
     });
 
@@ -319,7 +319,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await given.store.turns.countWaiting(10)).toBe(0);
     });
 
-    it("fails after its third attempt, and the next one of the queue may run", async () => {
+    it("fails after its third attempt, and the next queued turn can run", async () => {
       const id = randomUUID();
       await startTurn(given.store, id, "one");
       await chat(given.store, id, "two");

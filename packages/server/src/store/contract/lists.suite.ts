@@ -9,7 +9,7 @@ export function describeLists(openStore: OpenStore): void {
     const given = givenStore(openStore, "all");
     const apps = ["default"];
 
-    /** Sessions of a wallet, opened one millisecond after the other. */
+    /** Creates sessions of a wallet, one millisecond apart. */
     async function openMany(publicKey: string, count: number): Promise<string[]> {
       const ids: string[] = [];
       for (let index = 0; index < count; index += 1) {
@@ -38,7 +38,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(listed[0]).toEqual(await record(given.store, opened[0]!));
     });
 
-    it("hold the sessions of the named Apps alone; one without an App counts as the default one's", async () => {
+    it("contain only sessions of the given Apps; one without an App counts as the default one's", async () => {
       const wallet = randomUUID();
       const [none] = await openMany(wallet, 1);
       const other = randomUUID();
@@ -51,7 +51,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(await list([])).toEqual([]);
     });
 
-    it("name all their sessions at once, which are then read as they are", async () => {
+    it("return all ids at once, and the sessions are then read in their current state", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 4);
       const defi = randomUUID();
@@ -71,7 +71,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(await read(["defi"])).toEqual([opened[0]]);
     });
 
-    it("come in pages that leave nothing out and show nothing twice, whichever of those shown move meanwhile", async () => {
+    it("come in pages without gaps and duplicates, even if listed sessions move meanwhile", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 7);
       const seen: string[] = [];
@@ -88,7 +88,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(seen).toEqual(opened.toReversed());
     });
 
-    it("have pinned sessions first, in pages and at once, and each part by its activity", async () => {
+    it("have pinned sessions first, in pages and at once, each part ordered by activity", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 6);
       const pin = (id: string, pinned: boolean) =>
@@ -114,7 +114,7 @@ export function describeLists(openStore: OpenStore): void {
       }
     });
 
-    it("order sessions of the same moment by their age, through the pages too", async () => {
+    it("order sessions of the same millisecond by age, also across pages", async () => {
       const wallet = randomUUID();
       const opened = await Promise.all(
         Array.from({ length: 4 }, async () => {

@@ -26,7 +26,7 @@ export function describeQueue(openStore: OpenStore): void {
         models: {},
       });
 
-    /** Sessions with a waiting turn each, the first one waiting longest. */
+    /** Creates sessions with a waiting turn each, the first one waiting longest. */
     async function waitingSessions(count: number): Promise<string[]> {
       const ids: string[] = [];
       for (let index = 0; index < count; index += 1) {
@@ -37,7 +37,7 @@ export function describeQueue(openStore: OpenStore): void {
       return ids;
     }
 
-    it("gives out the longest waiting first, as many as asked for", async () => {
+    it("returns the longest waiting first, up to the requested number", async () => {
       const ids = await waitingSessions(3);
       const agentMessageIds = [randomUUID(), randomUUID()];
       const claimed = await given.store.executeEach({
@@ -53,7 +53,7 @@ export function describeQueue(openStore: OpenStore): void {
       expect(await claim(5)).toEqual([]);
     });
 
-    it("answers each claim with what it changed", async () => {
+    it("returns the changes of each claim", async () => {
       const [id] = await waitingSessions(1);
       const before = await allEvents(given.store, id!);
       const [claimed] = await claim(1);
@@ -82,7 +82,7 @@ export function describeQueue(openStore: OpenStore): void {
       expect(new Set(epochs).size).toBe(6);
     });
 
-    it("passes over turns whose provider runs as many as it may", async () => {
+    it("skips turns whose provider is at its limit", async () => {
       const slow = randomUUID();
       await given.store.execute({
         kind: "setModel",
@@ -136,7 +136,7 @@ export function describeQueue(openStore: OpenStore): void {
       expect(session.status).toBe("idle");
     });
 
-    it("counts what waits for an owner or behind another turn, up to a limit", async () => {
+    it("counts waiting turns, claimable or behind another turn, up to a limit", async () => {
       expect(await given.store.turns.countWaiting(10)).toBe(0);
       await waitingSessions(2);
       const busy = randomUUID();
@@ -150,7 +150,7 @@ export function describeQueue(openStore: OpenStore): void {
       expect(await given.store.turns.countWaiting(10)).toBe(4);
     });
 
-    it("forgets the turns of a session that is removed", async () => {
+    it("drops the turns of a deleted session", async () => {
       const [id] = await waitingSessions(1);
       await given.store.execute({
         kind: "delete",

@@ -7,7 +7,7 @@ import { askOf, callOf, chat, identityOf, startTurn, step } from "./testing/scen
 const MINUTE = 60_000;
 
 export function describeRunTime(openStore: OpenStore): void {
-  describe("the time that a turn has run", () => {
+  describe("the running time of a turn", () => {
     const given = givenStore(openStore, "all, without sessions");
 
     async function claim(): Promise<StartedTurn> {
@@ -21,14 +21,14 @@ export function describeRunTime(openStore: OpenStore): void {
       return claimed!.outcome!;
     }
 
-    it("is nothing when it starts, however long it waited for that", async () => {
+    it("is 0 at its start, however long it waited", async () => {
       expect(await startTurn(given.store, randomUUID(), "one")).toMatchObject({ ranMs: 0 });
       await chat(given.store, randomUUID(), "two");
       await given.clock.advance(MINUTE);
       expect(await claim()).toMatchObject({ userText: "two", ranMs: 0 });
     });
 
-    it("counts until the lease of a dead owner has run out, and not until somebody finds that", async () => {
+    it("counts until the lease of a dead owner expired, not until that was noticed", async () => {
       const { epoch } = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(4_000);
       await given.store.turns.renew("owner", [epoch], LEASE_MS);
@@ -37,7 +37,7 @@ export function describeRunTime(openStore: OpenStore): void {
       expect(await claim()).toMatchObject({ ranMs: 4_000 + LEASE_MS, attempt: 2 });
     });
 
-    it("adds up over attempts that were handed back, and owners of whom somebody knows that they are dead", async () => {
+    it("adds up over attempts that were handed back or whose owners died", async () => {
       const { epoch } = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(3_000);
       await given.store.turns.handBack("owner", [epoch]);
@@ -48,7 +48,7 @@ export function describeRunTime(openStore: OpenStore): void {
       expect(await claim()).toMatchObject({ ranMs: 5_000, attempt: 2 });
     });
 
-    it("does not count a person's time, and what was run before goes on counting", async () => {
+    it("excludes waiting for a person, and continues from the earlier total", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "one");
       await given.clock.advance(2_000);
@@ -76,7 +76,7 @@ export function describeRunTime(openStore: OpenStore): void {
       expect(await claim()).toMatchObject({ ranMs: 3_500 });
     });
 
-    it("counts an attempt once, when its owner gives it up after somebody has found it dead", async () => {
+    it("counts an attempt once if its owner hands it back after it was declared dead", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(LEASE_MS);
       await given.store.turns.releaseDeadLeases(null);
@@ -85,7 +85,7 @@ export function describeRunTime(openStore: OpenStore): void {
       expect(await claim()).toMatchObject({ ranMs: LEASE_MS });
     });
 
-    it("is each turn's own, where one statement ends several", async () => {
+    it("is separate for turns that one statement ends", async () => {
       const first = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(1_000);
       const second = await startTurn(given.store, randomUUID(), "two");

@@ -10,7 +10,7 @@ export function describeSecrets(openStore: OpenStore): void {
   describe("sealed secrets", () => {
     const given = givenStore(openStore, "each");
 
-    it("are kept by App and client, and read in the order of their names", async () => {
+    it("are stored by App and client, and returned in order of their names", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       const [a, b, of2, ofGames] = [
@@ -26,7 +26,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("games", "web-2")).toEqual([]);
     });
 
-    it("are replaced by a later one of the same slot", async () => {
+    it("are replaced by a later one of the same name", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       await secrets.put([secret("web-1", "A"), secret("web-1", "B")]);
@@ -49,7 +49,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("defi", "web-2")).toEqual([secret("web-2", "A")]);
     });
 
-    it("are written under the key in force alone, all or none", async () => {
+    it("are written atomically, under the key in force only", async () => {
       const { secrets } = given.store;
       expect(await secrets.keyInForce()).toBeNull();
       expect(await secrets.put([secret("web-1", "A")])).toBeNull();
@@ -71,7 +71,7 @@ export function describeSecrets(openStore: OpenStore): void {
   describe("the master key in force", () => {
     const given = givenStore(openStore, "each");
 
-    it("is followed by another one where that was meant, or where nothing is sealed", async () => {
+    it("is replaced on request, or if nothing is sealed", async () => {
       const { secrets } = given.store;
       expect(await secrets.bringInForce("k1", null)).toBe("k1");
       expect(await secrets.bringInForce("k2", null)).toBe("k2");
@@ -83,7 +83,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.keyInForce()).toBe("k3");
     });
 
-    it("leaves what others have sealed to be found, in portions and in order", async () => {
+    it("leaves secrets under other keys to be listed, in batches and in order", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       const old = [
@@ -103,7 +103,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.sealedByOthers("k1", null, 3)).toEqual([secret("web-1", "AA", { keyId: "k2" })]);
     });
 
-    it("seals anew what has not changed meanwhile", async () => {
+    it("reseals secrets that have not changed meanwhile", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       const before = secret("web-1", "A");
@@ -116,7 +116,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("defi", "web-1")).toEqual([after, secret("web-1", "B")]);
     });
 
-    it("seals nothing anew that was removed meanwhile", async () => {
+    it("does not reseal secrets that were removed meanwhile", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       await secrets.put([secret("web-1", "A")]);
@@ -126,7 +126,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("defi", "web-1")).toEqual([]);
     });
 
-    it("lets go of what nobody can open, unless it was changed meanwhile", async () => {
+    it("discards undecryptable secrets, unless they changed meanwhile", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       await secrets.put([secret("web-1", "A", { sealed: "later" }), secret("web-1", "B")]);

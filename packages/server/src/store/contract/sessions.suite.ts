@@ -26,7 +26,7 @@ export function describeSessions(openStore: OpenStore): void {
     const given = givenStore(openStore, "all");
     const newId = () => randomUUID();
 
-    it("reads user state of an older version without its values of a wrong type", async () => {
+    it("drops values of a wrong type from the user state of an older version", async () => {
       const id = newId();
       const userState = { connection: true, evm: { address: "0xa", chain_id: [] }, theme: "dark" };
       await given.store.execute({ kind: "open", target: target(id), input: { userState, publicKey: null } });
@@ -34,7 +34,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(read?.userState).toEqual({ evm: { address: "0xa" }, theme: "dark" });
     });
 
-    it("does what is asked under an App to a session that counts as that one, and nothing to others", async () => {
+    it("runs a command with an App only on sessions that count as that App's", async () => {
       const id = newId();
       await chat(given.store, id, "hello", { app: "defi" });
       const before = await everything(given.store, id);
@@ -123,7 +123,7 @@ export function describeSessions(openStore: OpenStore): void {
       });
     });
 
-    it("answers nothing of a session to who asks under another App, also where it was to be loaded", async () => {
+    it("returns no data of a session to a caller with another App, also when loading was requested", async () => {
       const id = newId();
       await chat(given.store, id, "a secret", { app: "defi" });
       const wallet = { userState: null, publicKey: "0xa" };
@@ -158,7 +158,7 @@ export function describeSessions(openStore: OpenStore): void {
       }
     });
 
-    it("answers what else it refuses with the session as it is when that was asked for", async () => {
+    it("returns the current session with every other rejection", async () => {
       const id = newId();
       await given.store.execute({
         kind: "open",
@@ -171,7 +171,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(refused).toMatchObject({ outcome: "wallet_mismatch", loaded: before });
     });
 
-    it("begins a session as its birth says", async () => {
+    it("creates a session with the given initial fields", async () => {
       const id = newId();
       const life = newLife();
       const committed = await given.store.execute({
@@ -209,14 +209,14 @@ export function describeSessions(openStore: OpenStore): void {
       });
     });
 
-    it("opens a session that exists as it is, whatever birth came along", async () => {
+    it("opens an existing session unchanged, whatever initial fields are given", async () => {
       const id = newId();
       const first = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       const second = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       expect(second).toEqual({ ...first, created: false });
     });
 
-    it("creates nothing where a session must exist already", async () => {
+    it("creates nothing if the session must exist", async () => {
       const id = newId();
       expect(
         await given.store.execute({ kind: "open", target: existing(id, true), input: NOTHING }),
@@ -238,7 +238,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(await given.store.sessions.find(id)).toBeNull();
     });
 
-    it("answers the loaded session only when it was asked for", async () => {
+    it("returns the loaded session only on request", async () => {
       const id = newId();
       expect(
         (await given.store.execute({ kind: "open", target: target(id), input: NOTHING }))?.loaded,
@@ -248,7 +248,7 @@ export function describeSessions(openStore: OpenStore): void {
       ).not.toBeNull();
     });
 
-    it("merges user state and announces it, once", async () => {
+    it("merges user state and announces it once", async () => {
       const id = newId();
       await given.store.execute({
         kind: "open",
@@ -267,14 +267,14 @@ export function describeSessions(openStore: OpenStore): void {
       });
     });
 
-    it("keeps keys of user state that mean something to JavaScript", async () => {
+    it("keeps keys of user state that are special in JavaScript", async () => {
       const id = newId();
       const userState = JSON.parse('{"__proto__": {"a": 1}, "constructor": null}');
       await given.store.execute({ kind: "open", target: target(id), input: { userState, publicKey: null } });
       expect(JSON.stringify((await record(given.store, id)).userState)).toBe(JSON.stringify(userState));
     });
 
-    it("refuses user state that is too large, and then creates nothing", async () => {
+    it("rejects user state that is too large, and then creates nothing", async () => {
       const id = newId();
       const tooLarge = { userState: { note: "x".repeat(9000) }, publicKey: null };
       const committed = await given.store.execute({ kind: "open", target: target(id), input: tooLarge });
@@ -282,7 +282,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(await given.store.sessions.find(id)).toBeNull();
     });
 
-    it("binds the first wallet and refuses another one with nothing changed", async () => {
+    it("binds the first wallet, and rejects another one without a change", async () => {
       const id = newId();
       await given.store.execute({
         kind: "open",
@@ -317,7 +317,7 @@ export function describeSessions(openStore: OpenStore): void {
       ).toEqual([]);
     });
 
-    it("keeps how its creator spelled its id, and finds it in lower case alone", async () => {
+    it("keeps the creator's spelling of its id, and finds it only in lower case", async () => {
       const id = newId();
       const spelling = id.toUpperCase();
       const birth = { life: newLife(), model: "a/b", spelling };
@@ -343,7 +343,7 @@ export function describeSessions(openStore: OpenStore): void {
       });
     });
 
-    it("sets the model, creates the session for it and says so", async () => {
+    it("sets the model, creates the session for it, and reports that", async () => {
       const id = newId();
       const choice = { app: "defi", rig: "local/one", utilityModel: "local/two" };
       const first = await given.store.execute({ kind: "setModel", target: target(id), input: choice });
@@ -368,7 +368,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(second).toMatchObject({ created: false, events: [], session: { utilityModel: "local/two" } });
     });
 
-    it("refuses a model of another App than the session's with nothing changed", async () => {
+    it("rejects a model of another App without a change", async () => {
       const id = newId();
       await chat(given.store, id, "hello");
       const before = await everything(given.store, id);
@@ -379,7 +379,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(await everything(given.store, id)).toEqual(before);
     });
 
-    it("ends a page of messages by number or by bytes, with one at least", async () => {
+    it("ends a page of messages by number or by bytes, after at least one", async () => {
       const id = newId();
       for (const text of ["one", "é".repeat(40_000), "three", "four"]) await chat(given.store, id, text);
       const all = (await load(given.store, id)).messages;
@@ -404,7 +404,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(await sessions.messagePage(id, null, any, ["defi"])).toBe("other_app");
     });
 
-    it("answers pages of messages, and null for a session or message that it does not know", async () => {
+    it("returns pages of messages, and null for an unknown session or message", async () => {
       const [id, other] = [newId(), newId()];
       for (const text of ["one", "two", "three"]) await chat(given.store, id, text);
       await chat(given.store, other, "elsewhere");
@@ -438,7 +438,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(await use()).toMatchObject({ unusedMs: 0 });
     });
 
-    it("says which of the used sessions no longer exist in that life", async () => {
+    it("reports which incarnations of used sessions no longer exist", async () => {
       const [id, removed, never] = [newId(), newId(), newId()];
       await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
       await given.store.execute({ kind: "open", target: target(removed), input: NOTHING });
@@ -455,10 +455,10 @@ export function describeSessions(openStore: OpenStore): void {
     });
   });
 
-  describe("a session that was removed", () => {
+  describe("a deleted session", () => {
     const given = givenStore(openStore, "all");
 
-    it("is gone with all that belonged to it, and its life is answered once", async () => {
+    it("leaves nothing behind, and its incarnation is returned once", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "hello");
       expect(await given.store.execute({ kind: "delete", target: existing(id), input: null })).toMatchObject({
@@ -470,7 +470,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(await given.store.events.after(id, 0, 10)).toBeNull();
     });
 
-    it("leaves nothing to the next life of its id", async () => {
+    it("leaves nothing to the next incarnation of its id", async () => {
       const id = randomUUID();
       const idempotency = { key: "k", digest: "d" };
       const old = await startTurn(given.store, id, "old", { idempotency });
@@ -495,7 +495,7 @@ export function describeSessions(openStore: OpenStore): void {
       ]);
     });
 
-    it("never gives its key to another one", async () => {
+    it("never gives its key to another session", async () => {
       const keys = new Set<number>();
       for (let life = 0; life < 5; life += 1) {
         const id = randomUUID();

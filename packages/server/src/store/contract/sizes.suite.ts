@@ -1,4 +1,4 @@
-// Sizes of sessions that an older version has left uncounted, or counted wrong.
+// Sizes of sessions that an older version left uncounted or counted wrong.
 
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -22,7 +22,7 @@ export interface OpenedDatabase {
   execute(sql: string): Promise<unknown>;
 }
 
-/** Opens a store without sessions, which is closed after the test. */
+/** Opens an empty store, which is closed after the test. */
 export function describeSizes(open: () => Promise<OpenedDatabase>): void {
   describe("sizes of sessions", () => {
     let store: Store;
@@ -34,7 +34,7 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
       await complete(store, await startTurn(store, id, "größer"), "hi");
     });
 
-    /** As migration 0005 leaves the sessions of an older version. */
+    /** As after migration 0005 of an older version's sessions. */
     const uncount = () =>
       execute("UPDATE sessions SET message_bytes = NULL, event_bytes = NULL, retention = 2");
     const eventBytes = async () => {
@@ -42,7 +42,7 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
       return events.reduce((sum, { event }) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
     };
 
-    it("are counted once, in portions", async () => {
+    it("are counted once, in batches", async () => {
       for (let n = 0; n < 2; n += 1)
         await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
       await uncount();
@@ -78,7 +78,7 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
       expect((await record(store, id)).eventBytes).toBe(await eventBytes());
     });
 
-    it("are counted together with how long a session is kept: an empty one with a wallet is removed soon", async () => {
+    it("are counted together with the expiry: an empty session with a wallet is removed soon", async () => {
       const empty = randomUUID();
       await store.execute({
         kind: "open",
@@ -93,7 +93,7 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
       expect(await expired()).toMatchObject([{ id: empty }]);
     });
 
-    it("are corrected when a log is cut that is smaller than its count, and only when it has grown", async () => {
+    it("are corrected by a trim of a log below its count, and only after it has grown", async () => {
       await execute("UPDATE sessions SET event_bytes = 9000000");
       await store.execute({ kind: "open", target: existing(id), input: NOTHING });
       expect((await record(store, id)).eventBytes).toBe(9_000_000);

@@ -1,4 +1,4 @@
-// What every store has to keep, adapter or not: the sentences of core/ports as tests.
+// The contract of every store: the guarantees of core/ports as tests.
 
 import { describe } from "vitest";
 import { describeActions } from "./actions.suite.ts";

@@ -1,4 +1,4 @@
-// What every adapter promises of its tables (core/ports/driven/table-store.ts).
+// The contract of every adapter's tables (core/ports/driven/table-store.ts).
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ServiceError } from "../../core/errors.ts";
@@ -12,14 +12,14 @@ import type {
 
 export interface GivenDatabase {
   withTables<Result>(access: TableAccess, work: (store: TableStore) => Promise<Result>): Promise<Result>;
-  /** Opens the database as a server does, and closes it. */
+  /** Opens the database as a server, and closes it. */
   serve(): Promise<void>;
-  /** Writes something as a command beside a server does. */
+  /** Writes as a command beside a server. */
   write(): Promise<void>;
   dispose(): Promise<void>;
 }
 
-/** A new database for each test. */
+/** Creates a database for each test. */
 export function describeTables(adapter: string, create: () => Promise<GivenDatabase>): void {
   describe(`tables on ${adapter}`, () => {
     let given: GivenDatabase;
@@ -46,7 +46,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
     ];
     const EVENTS = [event(1, 1), event(1, 2), event(1, 10), event(2, 1), event(10, 1)];
 
-    it("say columns and key as the schema has them", () =>
+    it("report columns and keys as in the schema", () =>
       given.withTables("beside", (store) => {
         expect(table(store, "events")).toMatchObject({
           key: ["session_key", "number"],
@@ -64,7 +64,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         return Promise.resolve();
       }));
 
-    it("are read in the order of their key, from behind a row", () =>
+    it("are read in key order, after a given row", () =>
       given.withTables("beside", async (store) => {
         await insert(store, "events", EVENTS.toReversed());
         expect(await extract(store, "events")).toEqual(EVENTS);
@@ -82,7 +82,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         expect(await extract(store, "app_keys", { after: ["z"] })).toEqual(rows.slice(4));
       }));
 
-    it("are read with one value in a column, from behind a row", () =>
+    it("are read with a given value in a column, after a given row", () =>
       given.withTables("beside", async (store) => {
         await insert(store, "events", EVENTS);
         const where = { column: "session_key", value: 1 };
@@ -90,7 +90,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         expect(await extract(store, "events", { where, after: [1, 1], rows: 1 })).toEqual([EVENTS[1]]);
       }));
 
-    it("are read up to the row with which the characters are reached, one at least", () =>
+    it("are read up to the row that reaches the character limit, at least one", () =>
       given.withTables("beside", async (store) => {
         const rows = [1, 2, 3, 4].map((number) => event(1, number, "x".repeat(1000)));
         await insert(store, "events", rows);
@@ -98,7 +98,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         expect(await extract(store, "events", { characters: 1900 })).toEqual(rows.slice(0, 2));
       }));
 
-    it("are changed wholly or not at all", () =>
+    it("are changed atomically", () =>
       given.withTables("beside", async (store) => {
         await insert(store, "events", EVENTS);
         const twice = store.change(async (writer) => {
@@ -115,7 +115,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         expect(await extract(store, "events")).toEqual([]);
       }));
 
-    it("have sequences that only go forward", () =>
+    it("have sequences that only increase", () =>
       given.withTables("beside", async (store) => {
         const sequences = () => store.read((reader) => reader.sequences());
         expect(await sequences()).toEqual({ epoch: 0, session_key: 0 });
@@ -128,7 +128,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         expect(await sequences()).toEqual({ epoch: 2, session_key: 41 });
       }));
 
-    it("are written by nobody else while they are moved out", async () => {
+    it("reject other writers while they are moved out", async () => {
       await given.write();
       await given.withTables("source", (store) =>
         store.read(async (reader) => {
@@ -140,7 +140,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
       await given.write();
     });
 
-    it("are closed to servers and to whoever does not move data, until a move is finished", async () => {
+    it("reject servers and other commands until a move is finished", async () => {
       const note = (isFinished: boolean, text: string) =>
         given.withTables("target", (store) =>
           store.change((writer) => writer.noteMove({ isFinished, text })),

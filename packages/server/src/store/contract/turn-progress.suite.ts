@@ -22,10 +22,10 @@ const USAGE = {
 };
 
 export function describeTurnProgress(openStore: OpenStore): void {
-  describe("what a running turn writes", () => {
+  describe("the writes of a running turn", () => {
     const given = givenStore(openStore, "all");
 
-    it("completes with its last step: text, status, usage and events", async () => {
+    it("complete it with its last step: text, status, usage and events", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       const committed = await given.store.execute({
@@ -40,7 +40,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect(session).toEqual(committed?.session);
     });
 
-    it("keeps a step once that is sent again because its answer was lost", async () => {
+    it("store a step once that is sent again because its answer was lost", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "what is 12 * 7?"));
       await given.store.execute({
@@ -59,7 +59,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect(await given.store.turns.history(turn, 1_000)).toMatchObject([{ steps: [{ number: 1 }] }]);
     });
 
-    it("keeps a step with its calls, then each call's one result, then the last step", async () => {
+    it("store a step with its calls, then each call's one result, then the last step", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "what is 12 * 7?"));
       const asked = await given.store.execute({
@@ -121,7 +121,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       });
     });
 
-    it("fails with the text it had, and says why", async () => {
+    it("fail it with its text so far and the reason", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       const failure = { code: "model_rate_limited", message: "Too many requests." } as const;
@@ -138,7 +138,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       ]);
     });
 
-    it("starts calls that waited for a place before they run: apart, or with the result of the one that had it", async () => {
+    it("start calls that waited for a slot before they run: alone, or with the result of the call that freed it", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "go"));
       const [now, ...later] = ["a", "b", "c", "d"].map((id): ToolCallRecord => {
@@ -151,7 +151,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       });
       const phases = async () =>
         (await load(given.store, id)).messages[1]?.toolCalls.map(({ phase }) => phase);
-      // Asked for together: each sees what the one before has left.
+      // Concurrent calls: each sees the effect of the one before.
       const [started, answered] = await Promise.all([
         given.store.execute({ kind: "startCalls", target: { turn }, input: { callIds: ["b"] } }),
         given.store.execute({
@@ -178,7 +178,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       ]);
     });
 
-    it("keeps what was decided about calls with their step: what is refused has its result, and is left to nobody", async () => {
+    it("store policy decisions with the step: a refused call has its result and never runs", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "go"));
       const refusal = { output: "There is no such tool.", isError: true };
@@ -200,7 +200,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       ]);
     });
 
-    it("keeps text that streams beyond the last finished step, without an event", async () => {
+    it("store streaming text beyond the last finished step, without an event", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       const before = await allEvents(given.store, id);
@@ -223,7 +223,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect((await load(given.store, id)).messages[1]?.content).toBe("");
     });
 
-    it("takes back text of a model call that was begun again", async () => {
+    it("remove the text of a model call that was started again", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       await given.store.execute({
@@ -247,7 +247,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "secret" });
     });
 
-    it("needs checkpointed text no more once its step is finished", async () => {
+    it("drop the checkpointed text once its step is finished", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       await given.store.execute({

@@ -4,12 +4,12 @@ import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import { chat, complete, identityOf, record, startTurn } from "./testing/scenario.ts";
 
 export function describeVersions(openStore: OpenStore): void {
-  describe("versions", () => {
+  describe("session versions", () => {
     const given = givenStore(openStore, "all");
     const newId = () => randomUUID();
     const versionOf = async (id: string) => (await given.store.sessions.versions([id]))[0];
 
-    it("are those of the sessions that exist", async () => {
+    it("are those of the existing sessions", async () => {
       const one = newId();
       const other = newId();
       await chat(given.store, one, "hello");
@@ -40,7 +40,7 @@ export function describeVersions(openStore: OpenStore): void {
       seen.push(await versionOf(id));
       await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 3, text: "far" } });
       seen.push(await versionOf(id));
-      // What was stored and not acknowledged is sent again with what came since.
+      // A checkpoint without acknowledgement is sent again together with later text.
       await given.store.execute({
         kind: "checkpoint",
         target: { turn },
@@ -53,7 +53,7 @@ export function describeVersions(openStore: OpenStore): void {
       expect(seen.at(-1)?.streamed).toBeNull();
     });
 
-    it("come with the text that they are of", async () => {
+    it("come with the text that they refer to", async () => {
       const id = newId();
       expect(await given.store.sessions.streamedText(id)).toBeNull();
       const turn = await startTurn(given.store, id, "hello");

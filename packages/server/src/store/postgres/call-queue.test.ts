@@ -6,12 +6,12 @@ import { usePostgres } from "../../../test/use-postgres.ts";
 import { NOTHING, chat, existing, load, startTurn, step, target } from "../contract/testing/scenario.ts";
 import { openPostgresStore } from "./open.ts";
 
-describe.skipIf(await isWithoutPostgres())("calls that wait for the database", () => {
+describe.skipIf(await isWithoutPostgres())("queued calls", () => {
   const server = usePostgres();
   let url: string;
   beforeAll(async () => void (url = server.url(await server.createDatabase())));
 
-  it("are all answered when there are more of them than may be under way, also when no other follows", async () => {
+  it("are all answered when they exceed the limit of calls in progress, even if no other follows", async () => {
     const store = await openPostgresStore({ url, lanes: 1, mostTogether: 2 });
     const ids = Array.from({ length: 7 }, () => randomUUID());
     const answers = ids.map((id) => chat(store, id, "hello"));
@@ -21,7 +21,7 @@ describe.skipIf(await isWithoutPostgres())("calls that wait for the database", (
     await store.close();
   });
 
-  it("see each other in one transaction as they would in several", async () => {
+  it("see each other in one transaction as in several", async () => {
     const store = await openPostgresStore({ url });
     const id = randomUUID();
     const turn = await startTurn(store, id, "hello");
@@ -53,7 +53,7 @@ describe.skipIf(await isWithoutPostgres())("calls that wait for the database", (
     await store.close();
   });
 
-  it("change a session only when those that read it before are done", async () => {
+  it("change a session only after earlier readers of it are done", async () => {
     const store = await openPostgresStore({ url });
     const id = randomUUID();
     await store.execute({ kind: "open", target: target(id), input: NOTHING });
@@ -67,7 +67,7 @@ describe.skipIf(await isWithoutPostgres())("calls that wait for the database", (
           .execute({ kind: "rename", target: existing(id), input: { title: "later" } })
           .then(() => done.push("renamed")),
       );
-      // Time enough for a change that does not wait.
+      // Enough time for a change that does not wait.
       for (let count = 0; count < 20; count += 1) await store.probe();
       expect(done).toEqual([]);
     });

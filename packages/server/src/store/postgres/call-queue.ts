@@ -13,7 +13,7 @@ import { commitPatiently, repeated, type Change, type Outcome } from "./group-co
 import { NO_NUMBERS, takeNumbers } from "./numbers.ts";
 import type { Patience } from "./session-locks.ts";
 
-/** Milliseconds until a passed-over call is retried. */
+/** Milliseconds until a skipped call is retried. */
 const PAUSE_MS = 25;
 
 type Asked =
@@ -22,7 +22,7 @@ type Asked =
   | { readonly kind: "read"; readonly run: () => Promise<unknown> };
 
 type Task = Asked & {
-  /** When its session was first found locked, in milliseconds of the monotonic clock. */
+  /** Time at which its session was first found locked, in milliseconds of the monotonic clock. */
   heldSince: number | null;
   resolve(value: never): void;
   reject(error: unknown): void;
@@ -47,11 +47,11 @@ export interface CallQueueOptions {
   readonly connections: Connections;
   /** `null` for the database's own time. */
   readonly clock: Pick<Clock, "now"> | null;
-  /** Most concurrent commits. */
+  /** Maximum concurrent commits. */
   readonly lanes: number;
-  /** Most changes of one commit, so that none waits for too many others. */
+  /** Maximum changes of one commit, so that none waits for too many others. */
   readonly mostTogether: number;
-  /** Most sessions whose locks are awaited at once, each on a connection of its own; the others are retried. */
+  /** Maximum sessions whose locks are awaited at once, each on its own connection; the others are retried. */
   readonly mostWaitedFor: number;
   /** Milliseconds for which a call of a locked session is retried. */
   readonly heldMs: number;
@@ -199,7 +199,7 @@ export class CallQueue implements Calls {
     }
   }
 
-  /** Answers the running calls of a subject; passed-over ones return to the head of its queue. */
+  /** Answers the running calls of a subject; skipped ones return to the head of its queue. */
   #answer(subject: Subject, tasks: readonly Task[], outcomes: readonly (Outcome | undefined)[]): void {
     const held: Task[] = [];
     tasks.forEach((task, index) => {

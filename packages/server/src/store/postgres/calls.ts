@@ -1,4 +1,4 @@
-// How the ports call the database.
+// The ports' interface to the database.
 
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
@@ -13,8 +13,9 @@ export interface Calls {
   /** Runs a command, in one transaction with others. */
   execute(command: SessionCommand): Promise<Committed<unknown> | null>;
   /**
-   * Runs a change in a transaction of its own, which may be rolled back and repeated. Work that locks a session first passes over it
-   * (`PASSED_OVER`), and waits only with `patience` "waits": few calls may wait at once.
+   * Runs a change in a transaction of its own, which may be rolled back and repeated. Work that locks a
+   * session skips it at first (`PASSED_OVER`), and waits only with `patience` "waits": few calls may wait at
+   * once.
    */
   alone<Answer>(
     subject: string,

@@ -8,14 +8,14 @@ import type { Change } from "./group-commit.ts";
 
 const NEVER_MS = 600_000;
 
-/** Whoever writes a key waits in the COMMIT, all written, as long as somebody has the lock. */
+/** Writers of a key wait in the COMMIT, with everything written, until its lock is released. */
 const SLOW_COMMIT = `
   CREATE FUNCTION wait_for_lock() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$;
   CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON idempotency_keys DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION wait_for_lock();`;
 
-/** A change that is written down, under a key. */
+/** Returns a change that writes this key. */
 function writes(key: string): Change {
   return {
     sessionId: randomUUID(),
@@ -26,17 +26,17 @@ function writes(key: string): Change {
   };
 }
 
-describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
+describe.skipIf(await isWithoutPostgres())("commits in progress", () => {
   const database = useDatabase("the schema");
   let connections: Connections;
   const said: string[] = [];
   beforeEach(() => {
     said.splice(0);
-    // Longer than any test: what waits is found out.
+    // Longer than any test, so that a change that waits fails it.
     connections = database.connect({ statementMs: 120_000 });
   });
 
-  /** A change of a session that does not exist. */
+  /** Returns a change of a session that does not exist. */
   function change(decide: () => unknown = () => null): Change {
     return { sessionId: randomUUID(), needs: {}, mayCreate: false, at: null, decide };
   }
@@ -54,7 +54,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     expect(said).toEqual(["decides, free: false", "free: true", "committed"]);
   });
 
-  it("do not keep others from beginning when all is written and the disk takes long", async () => {
+  it("do not block others while they wait for the disk", async () => {
     await database.query(SLOW_COMMIT);
     const free = Promise.withResolvers<void>();
     const lanes = new CommitLanes({
@@ -74,7 +74,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     await commit;
   });
 
-  it("are no more than there are lanes, however long the disk takes", async () => {
+  it("never exceed the number of lanes, however long the disk takes", async () => {
     await database.query(SLOW_COMMIT);
     const late = Promise.withResolvers<void>();
     const slow = { connections, lateMs: NEVER_MS, diskMs: 1 };
@@ -84,7 +84,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     await database.holding("SELECT pg_advisory_xact_lock(1)", async () => {
       commits.push(lanes.commit([writes("one")]));
       await database.untilWaiting();
-      // It is written later: when nobody waits for its disk any more, nobody does for that of the first.
+      // Written later: once it no longer waits for the disk, neither does the first commit.
       commits.push(others.commit([writes("other")]));
       await late.promise;
       expect([lanes.isFree, said]).toEqual([false, []]);
@@ -93,7 +93,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     expect([lanes.isFree, said]).toEqual([true, ["free"]]);
   });
 
-  it("wait a moment behind one of many, so that those who were answered find a place in the next", async () => {
+  it("wait a moment behind a batch of many, so that its callers can join the next one", async () => {
     const free = Promise.withResolvers<void>();
     const never = { lateMs: NEVER_MS, diskMs: NEVER_MS };
     const lanes = new CommitLanes({ connections, lanes: 2, onFree: free.resolve, ...never });
@@ -103,7 +103,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     expect(lanes.isFree).toBe(true);
   });
 
-  it("do not keep others from beginning when they take long to read", async () => {
+  it("do not block others during long reads", async () => {
     const free = Promise.withResolvers<void>();
     const lanes = new CommitLanes({ connections, lanes: 2, onFree: free.resolve, lateMs: 1 });
     let isCommitted = false;

@@ -14,7 +14,7 @@ const FEW = 4;
 
 export interface CommitLanesOptions {
   readonly connections: Connections;
-  /** Most concurrent commits. */
+  /** Maximum concurrent commits. */
   readonly lanes: number;
   /** Called when another commit may begin. */
   readonly onFree: () => void;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { splitMigration } from "./migrate.ts";
 
 describe("a migration in two parts", () => {
-  it("has the indexes that are built concurrently behind all the rest", () => {
+  it("has its concurrent indexes after everything else", () => {
     const sql = [
       "ALTER TABLE a ADD COLUMN y integer;",
       "-- Why.",
@@ -20,7 +20,7 @@ describe("a migration in two parts", () => {
     });
   });
 
-  it("is one where there are none", () => {
+  it("has one part without concurrent indexes", () => {
     const sql = "-- Not CONCURRENTLY.\nCREATE TABLE a (x integer);\n";
     expect(splitMigration(sql)).toEqual({ transaction: sql, indexes: [] });
   });

@@ -5,16 +5,16 @@ import { TcpProxy, type Link } from "../../../test/tcp-proxy.ts";
 import { CONNECTIONS, Connections } from "./connections.ts";
 import { send } from "./statement.ts";
 
-/** Longer than any test: whoever waits for a connection or a lock is to get it. */
+/** Longer than any test: every wait for a connection or a lock must succeed. */
 const PATIENT = { connectMs: 120_000, statementMs: 120_000 };
 
 describe.skipIf(await isWithoutPostgres())("the pool of connections", () => {
   const server = usePostgres();
 
   it.each([
-    ["as many as it is given", { connections: 2 }, 2],
-    ["ten where nothing is said", {}, CONNECTIONS],
-  ] as const)("never opens more than %s, and answers all who wait for one", async (_, options, most) => {
+    ["the configured number", { connections: 2 }, 2],
+    ["ten by default", {}, CONNECTIONS],
+  ] as const)("never opens more than %s, and answers all waiting callers", async (_, options, most) => {
     const database = await server.createDatabase();
     await server.query(database, "CREATE TABLE held ()");
     const proxy = await TcpProxy.start(server.port);

@@ -1,4 +1,5 @@
-// A bounded pool of connections, with a limit on every wait, so that a silent database causes an error and never a hang.
+// A bounded pool of connections with a limit on every wait, so that an unresponsive database causes an error
+// instead of a hang.
 
 import { Pool, types } from "pg";
 import { commit, readBack, type TransactionName } from "./commit.ts";
@@ -10,7 +11,7 @@ export type { Connection } from "./statement.ts";
 export interface ConnectionOptions {
   /** As PostgreSQL writes it: `postgres://user:password@host:port/database`. */
   readonly url: string;
-  /** Most open connections; 10 when absent. */
+  /** Maximum open connections; 10 when absent. */
   readonly connections?: number;
   /** Milliseconds to wait for a connection; 3,000 when absent. */
   readonly connectMs?: number;
@@ -57,11 +58,12 @@ export class Connections {
       keepAlive: true,
       pipeline: true,
       connectionTimeoutMillis: connectMs,
-      // For a silent server: later than its own limit, so that its answer comes first if there is one.
+      // For an unresponsive server: longer than its own limit, so that its answer comes first if there is
+      // one.
       query_timeout: statementMs + 1000,
       statement_timeout: statementMs,
       lock_timeout: lockMs(statementMs),
-      // A process that is paused in a transaction loses it, and with it the locks.
+      // A process that is paused in a transaction loses the transaction and its locks.
       idle_in_transaction_session_timeout: statementMs,
       types: {
         // Every number here is a time, a position or a key: far below 2^53.
@@ -97,7 +99,7 @@ export class Connections {
     const { result, transaction, lost } = await this.#lend(async (connection, spoil) => {
       const begun = send(connection, "BEGIN ISOLATION LEVEL READ COMMITTED");
       const [written] = await together([work(connection), begun]).catch(async (error: unknown) => {
-        // Releases the locks for a repetition: the server is late to notice a closed connection.
+        // Release the locks before repeating: the server is late to notice a closed connection.
         if (!concernsAll(error)) await send(connection, "ROLLBACK").catch(() => undefined);
         throw error;
       });

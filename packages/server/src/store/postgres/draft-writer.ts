@@ -1,4 +1,4 @@
-// Writes the drafts of a transaction: one statement per table and kind of change, all of them under way together.
+// Writes the drafts of a transaction: one statement per table and kind of change, all pipelined.
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { MessageRecord } from "../../core/message.ts";
@@ -164,9 +164,9 @@ const rememberKeys = prepareInsert(
 );
 
 /**
- * Statements of one connection run in the order in which they are sent: what is removed is so before the new is there. Throws before
- * anything is sent where something cannot be written down; what this answers sends all of it before it returns its promise, so that a
- * COMMIT may be sent behind it at once.
+ * Statements of one connection run in send order, so rows are removed before new ones are inserted. Throws
+ * before anything is sent if a value cannot be serialized. The returned function sends everything before it
+ * returns its promise, so that a COMMIT may follow at once.
  */
 export function writeOf(changes: Changes): Write {
   const writes = writesOf(changes);
@@ -212,7 +212,7 @@ function writesOf(changes: Changes): readonly Write[] {
     insertActions(changes.actions.added(actionRow)),
     updateActions(changes.actions.changed((key, action) => [...actionCells(action), key, action.number])),
     ...writesOfDuties(changes),
-    // Last: what earlier commands of this transaction wrote of these sessions goes with them.
+    // Last: also removes rows that earlier commands of this transaction wrote for these sessions.
     (connection) => removeSessions(connection, [...changes.removed]),
   ];
 }

@@ -1,5 +1,6 @@
-// Drops the oldest events of sessions' logs, and keeps the byte counts in their rows right. The rows must be locked. A floor never sinks,
-// although a trim may have computed its own before another node cut the log.
+// Drops the oldest events of sessions' logs, and keeps the byte counts in their rows correct. The rows must
+// be locked. A floor never decreases, although a trim may have computed its own before another node cut the
+// log.
 
 import { EVENT_LOG_CUT_BYTES } from "../../core/ports/driven/event-store.ts";
 import type { Write } from "./bulk.ts";

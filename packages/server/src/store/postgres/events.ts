@@ -15,7 +15,7 @@ interface LogRow {
 
 /** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
 const LONG_LOG = 1000;
-/** Sessions that one call of `trim` looks at. */
+/** Maximum sessions that one call of `trim` examines. */
 const LOOKED_AT = 1000;
 
 const log = prepare<[string], LogRow>("SELECT key, life, head, event_floor FROM sessions WHERE id = $1");
@@ -69,7 +69,7 @@ const longerThan = candidates("true");
 const longerThanMany = candidates(`head - event_floor > ${LONG_LOG}`);
 
 function trimWith(calls: Calls): EventStore["trim"] {
-  // Where the last call ended: many logs may be long and young, and one call must not read all of them.
+  // Continue after the last call: many logs may be long and young, and one call must not read all of them.
   let position = 0;
   return async ({ keepCount, keepAfter, limit }) => {
     const find = keepCount >= LONG_LOG ? longerThanMany : longerThan;
@@ -78,7 +78,7 @@ function trimWith(calls: Calls): EventStore["trim"] {
       const trimmable = rows.filter(({ floor, event_floor }) => floor > event_floor);
       const taken = trimmable.slice(0, limit);
       const first = trimmable[limit];
-      // From the beginning again once all were seen.
+      // Start over after the last one.
       const next =
         first === undefined ? (rows.length < LOOKED_AT ? 0 : (rows.at(-1)?.key ?? 0)) : first.key - 1;
       return { trimmed: await trimLogs(connection, taken), next };

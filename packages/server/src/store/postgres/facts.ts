@@ -1,5 +1,5 @@
-// Reads the facts of sessions with few statements, whatever their number. They select sessions by id, so that they can be sent right behind
-// the statement that locks these, before it is known which exist.
+// Reads the facts of sessions with few statements, whatever their number. The statements select sessions by
+// id, so that they can be pipelined behind the one that locks the sessions, before it is known which exist.
 
 import type { Needs } from "../../core/commands/command.ts";
 import type { SystemEventRecord } from "../../core/session-event.ts";
@@ -31,7 +31,9 @@ interface OfSession {
 }
 type ReadByIds<Row> = Statement<[readonly string[]], Row & OfSession>;
 
-/** Whether facts are read only of sessions that this transaction has locked, or of any, to change none of them. */
+/**
+ * Whether to read facts only of sessions that this transaction has locked, or of any, without changing them.
+ */
 export type Reach = "locked" | "any";
 
 // Evaluated first, as an array of keys, so that each statement reads its own table by an index.
@@ -78,7 +80,7 @@ function largeOf(lock: string) {
   return { messagesOfOpenTurns, pendingActions, streamedText, allMessages, systemEvents };
 }
 
-// Locking again is nearly free, and skips the sessions that the transaction has passed over.
+// Locking again is nearly free, and skips the sessions that the transaction has not locked.
 const large = { locked: largeOf(" FOR UPDATE SKIP LOCKED"), any: largeOf("") };
 
 type ReadNamed<Row> = Statement<[readonly string[], readonly string[]], Row & OfSession>;

@@ -1,4 +1,4 @@
-// What the store answers when the database, the way to it or a single row fails.
+// Answers of the store when the database, the connection or a single row fails.
 
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ type FromServer = Parameters<FromClient>[1]["server"];
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
 const IN_DOUBT = { status: 503, code: "outcome_unknown" };
 
-describe.skipIf(await isWithoutPostgres())("a store on a database that fails", () => {
+describe.skipIf(await isWithoutPostgres())("a store on a failing database", () => {
   const database = useOwnDatabase();
   let proxy: TcpProxy;
   let store: Store;
@@ -43,7 +43,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     await proxy.stop();
   });
 
-  /** Does `what` with the next COMMIT, once; what comes before and after passes. */
+  /** Applies `what` to the next COMMIT, once; everything else passes. */
   function atNextCommit(what: FromClient): void {
     proxy.fromClient = (bytes, link) => {
       if (!bytes.includes("COMMIT\0")) {
@@ -55,14 +55,14 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     };
   }
 
-  /** Calls `then` when the server says that it has committed, which may come behind other answers. */
+  /** Calls `then` when the server reports the commit, possibly after other answers. */
   function whenCommitted(server: FromServer, then: () => void): void {
     server.on("data", (bytes: Buffer) => {
       if (bytes.includes("COMMIT\0")) then();
     });
   }
 
-  it("answers what was committed when the connection breaks before it is told so", async () => {
+  it("returns what was committed if the connection breaks before the answer", async () => {
     const id = randomUUID();
     atNextCommit((bytes, { client, server }) => {
       server.removeAllListeners("data");
@@ -74,7 +74,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect(await record(direct, id)).toEqual(committed.session);
   });
 
-  it("says that nothing was changed when the connection breaks before the database is told to commit", async () => {
+  it("reports no change if the connection breaks before the COMMIT is sent", async () => {
     const id = randomUUID();
     atNextCommit((_bytes, { client, server }) => {
       client.destroy();
@@ -88,11 +88,11 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect((await chat(store, id, "hello")).created).toBe(true);
   });
 
-  it("ends a transaction of which the database has not noticed that it is lost", async () => {
+  it("ends a transaction whose lost connection the database has not noticed", async () => {
     const id = randomUUID();
     await direct.execute({ kind: "open", target: target(id), input: NOTHING });
     const url = database.urlBy(proxy.port);
-    // Longer than this test: nothing ends the transaction by itself.
+    // Longer than this test: no timeout ends the transaction.
     const patient = await openPostgresStore({ url, statementMs: 60_000 });
     atNextCommit((_bytes, { client }) => {
       client.removeAllListeners("close");
@@ -103,7 +103,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       .catch((error: unknown) => error);
     expect(refused).toMatchObject(UNAVAILABLE);
     expect(refused).toHaveProperty("detail", expect.stringContaining("nothing was changed"));
-    // The lock went with the transaction.
+    // The lock was released with the transaction.
     expect(
       (await direct.execute({ kind: "rename", target: existing(id), input: { title: "next" } }))?.session
         .title,
@@ -111,12 +111,12 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     await patient.close();
   });
 
-  it("loses what a node holds that is paused or cut off in the middle of a transaction, so that others get it", async () => {
+  it("releases the locks of a node that is paused or cut off during a transaction", async () => {
     const id = randomUUID();
     await chat(direct, id, "before");
     const cutOff = Promise.withResolvers<void>();
     atNextCommit((_bytes, { client }) => {
-      // From here on nothing of it arrives, not even that it is gone.
+      // Nothing arrives from here on, not even the end of the connection.
       client.removeAllListeners("close");
       proxy.fromClient = () => undefined;
       cutOff.resolve();
@@ -131,7 +131,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect((await record(direct, id)).turnCount).toBe(1);
   });
 
-  it("does not say that nothing was changed where nobody can be asked", async () => {
+  it("does not report an unchanged store if it cannot look that up", async () => {
     const id = randomUUID();
     atNextCommit((bytes, { client, server }) => {
       server.removeAllListeners("data");
@@ -148,7 +148,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect(await direct.sessions.find(id)).not.toBeNull();
   });
 
-  it("runs nothing again of a commit whose end nobody knows", async () => {
+  it("does not retry a commit of unknown outcome", async () => {
     const ids = [randomUUID(), randomUUID()];
     for (const id of ids) await chat(direct, id, "before");
     atNextCommit((bytes, { client, server }) => {
@@ -161,7 +161,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     });
     const chats = ids.map((id) => chat(store, id, "hello"));
     const answering = Promise.allSettled(chats);
-    // Until it has asked in vain what became of it; from here on what would be run again would get through.
+    // Wait until looking up the outcome has failed; from here on, a retry would succeed.
     await Promise.race(chats).catch(() => undefined);
     proxy.fromClient = null;
     const answers = await answering;
@@ -169,11 +169,11 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     for (const id of ids) expect((await record(direct, id)).turnCount).toBe(2);
   });
 
-  it("does not take another transaction for its own that was given the same id after a crash", async () => {
+  it("does not mistake another transaction with the same id after a crash for its own", async () => {
     const id = randomUUID();
     const crashed = Promise.withResolvers<void>();
     atNextCommit((_bytes, { client }) => {
-      // Nobody is asked before the id was given again.
+      // Block lookups until the id was reused.
       proxy.fromClient = (_more, link) => void link.client.destroy();
       client.removeAllListeners("close");
       void database.server.halt().then(async () => {
@@ -191,7 +191,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect(await database.query(`SELECT 1 FROM sessions WHERE id = '${id}'`)).toEqual([]);
   });
 
-  it("refuses at once while the database is down, and goes on by itself when it is back", async () => {
+  it("rejects at once while the database is down, and recovers by itself", async () => {
     const id = randomUUID();
     await chat(store, id, "before");
     const before = await everything(store, id);
@@ -219,7 +219,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect((await record(store, id)).messageCount).toBe(2);
   });
 
-  it("does not wait for a database that is silent", async () => {
+  it("does not wait for an unresponsive database", async () => {
     const id = randomUUID();
     await chat(store, id, "before");
     proxy.isSilent = true;
@@ -232,7 +232,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect((await record(store, id)).messageCount).toBe(2);
   });
 
-  it("answers 507 when the disk is full, and lets the neighbours through", async () => {
+  it("gives 507 when the disk is full, and serves other calls", async () => {
     await database.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
          BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
        CREATE TRIGGER full_disk BEFORE INSERT ON messages
@@ -246,7 +246,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect([first.status, third.status]).toEqual(["fulfilled", "fulfilled"]);
   });
 
-  it("goes on reading while nothing can be written, also where a use would be noted", async () => {
+  it("keeps reading while writes fail, also if a use would be recorded", async () => {
     const [id, missing] = [randomUUID(), randomUUID()];
     const { session } = await chat(store, id, "hello");
     await database.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -292,7 +292,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     ).toBe("changed");
   });
 
-  it("does not let a text that the database cannot keep hurt others, and keeps what JSON can", async () => {
+  it("isolates a text that the database cannot store, and keeps all that JSON can hold", async () => {
     const [id, other] = [randomUUID(), randomUUID()];
     const [bad, good] = await Promise.allSettled([chat(store, id, "a\0b"), chat(store, other, "fine")]);
     expect([bad.status, good.status]).toEqual(["rejected", "fulfilled"]);
@@ -302,7 +302,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect((await record(store, id)).userState).toEqual(userState);
   });
 
-  it("does not wait long for a session that somebody holds, nor lets others wait for it", async () => {
+  it("neither waits long for a locked session nor makes others wait for it", async () => {
     const [held, free] = [randomUUID(), randomUUID()];
     await chat(store, held, "one");
     await database.holding(`SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
@@ -312,7 +312,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       ]);
       expect(first).toMatchObject({ reason: { ...UNAVAILABLE, cause: { code: "55P03" } } });
       expect(second.status).toBe("fulfilled");
-      // Reading waits for nobody.
+      // Reads wait for no lock.
       expect((await record(store, held)).messageCount).toBe(1);
     });
     expect(
@@ -321,13 +321,13 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     ).toBe("next");
   });
 
-  it("keeps the leases of its turns while all that it does beside waits for somebody", async () => {
+  it("keeps the leases of its turns while all its other calls wait for a lock", async () => {
     const url = database.url;
     const patient = await openPostgresStore({ url, connections: 3, connectMs: 500, statementMs: 60_000 });
     const { epoch } = await startTurn(patient, randomUUID(), "runs");
     let found: Promise<unknown> | undefined;
     await database.holding("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE", async () => {
-      // As many as it has connections, each on its own.
+      // As many as the store has connections, each waiting on one.
       found = Promise.all([1, 2, 3].map(() => patient.sessions.find(randomUUID())));
       await database.untilWaiting(3);
       expect(await patient.turns.renew("owner", [epoch], 10_000)).toEqual({ renewed: [epoch], busy: [] });
@@ -336,7 +336,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     await patient.close();
   });
 
-  it("gives a renewal up that the whole table is kept from before anything else, so that the next one is in time", async () => {
+  it("gives up a renewal on a locked table first, so that the next one is in time", async () => {
     const id = randomUUID();
     const { epoch } = await startTurn(store, id, "runs");
     const patient = await openPostgresStore({ url: database.url });
@@ -360,7 +360,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       await database.query(`SELECT count(*)::integer AS open, count(*) FILTER (WHERE state <> 'idle')::integer AS busy
        FROM pg_stat_activity WHERE application_name = 'colloquy' AND datname = '${database.name}' AND pid <> pg_backend_pid()`);
     expect(rows[0]).toMatchObject({ busy: 0 });
-    // Three of this store and the connections of the one beside it.
+    // Three of this store, and the connections of the one beside it.
     expect(rows[0]?.["open"]).toBeLessThanOrEqual(6);
     expect(rows[0]?.["open"]).toBeGreaterThan(0);
   });

@@ -43,17 +43,20 @@ export function connectionLost(error: unknown): Error {
   return error instanceof DatabaseError ? error : new ConnectionLost(error);
 }
 
-/** Whether the error is the server's answer, so that nothing sent behind it in the transaction has an effect. */
+/**
+ * Returns true if the error is the server's answer, so that nothing sent behind it in the transaction has an
+ * effect.
+ */
 export function isAnswer(error: unknown): boolean {
   return error instanceof DatabaseError;
 }
 
-/** Whether the server rejected one statement and keeps the connection. */
+/** Returns true if the server rejected one statement and keeps the connection. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError && error.severity === "ERROR";
 }
 
-/** Whether the same transaction may succeed if repeated at once. */
+/** Returns true if the same transaction may succeed if repeated at once. */
 export function isWorthRepeating(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
   // Another node created a session with the same id at the same moment.
@@ -65,7 +68,7 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;
 }
 
-/** Whether every other transaction would fail in the same way now. */
+/** Returns true if every other transaction would fail in the same way now. */
 export function concernsAll(error: unknown): boolean {
   // After an unknown outcome nothing may be repeated.
   if (error instanceof ConnectionLost || error instanceof OutcomeUnknown) return true;

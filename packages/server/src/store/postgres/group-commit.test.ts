@@ -10,7 +10,7 @@ import { commitChanges, type Change } from "./group-commit.ts";
 import { openPostgresStore } from "./open.ts";
 import { lockSessions } from "./session-locks.ts";
 
-/** Connections that do something before each of their transactions. */
+/** Connections with a hook before each of their transactions. */
 class SteppedConnections extends Connections {
   before: (transaction: number) => Promise<void> = () => Promise.resolve();
   #transactions = 0;
@@ -22,10 +22,10 @@ class SteppedConnections extends Connections {
   }
 }
 
-describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one", () => {
+describe.skipIf(await isWithoutPostgres())("changes repeated one by one", () => {
   const server = usePostgres();
 
-  it("keep the order of a session that was held when the first of its changes came", async () => {
+  it("keep the order of a session that was locked when its first change came", async () => {
     const database = await server.createDatabase();
     const url = server.url(database);
     const store = await openPostgresStore({ url });
@@ -43,7 +43,8 @@ describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one
       },
     );
     await isOver.promise;
-    // All together, the first that fails, the first of those held; the lock goes before whatever comes then.
+    // First all together, then the first failing one, then the first locked ones; releases the lock before
+    // any later transaction.
     connections.before = async (transaction) => {
       if (transaction < 4) return;
       isFree.resolve();
@@ -68,7 +69,7 @@ describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one
     await store.close();
   });
 
-  it("do not find the locks of the transaction that failed", async () => {
+  it("ignore the locks of the failed transaction", async () => {
     const url = server.url(await server.createDatabase());
     const store = await openPostgresStore({ url });
     const id = randomUUID();
@@ -81,7 +82,7 @@ describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one
       throw new Error("a defect");
     });
     await expect(failed).rejects.toThrow("a defect");
-    // Not when the server notices that the connection is gone.
+    // Not when the server notices the closed connection.
     expect((used as unknown as Client).getTransactionStatus()).toBe("I");
     await connections.end();
     await store.close();

@@ -14,7 +14,7 @@ import { Transaction } from "./transaction.ts";
 export interface Change {
   readonly sessionId: string;
   readonly needs: Needs;
-  /** Whether the change creates the session if there is none. */
+  /** True if the change creates a missing session. */
   readonly mayCreate: boolean;
   /** `null` for the database's time. */
   readonly at: number | null;
@@ -23,7 +23,7 @@ export interface Change {
 
 export type Outcome = { readonly value: unknown } | { readonly error: unknown } | typeof PASSED_OVER;
 
-/** Most attempts after deadlocks and conflicts. */
+/** Maximum attempts after deadlocks and conflicts. */
 const TIMES = 5;
 
 /**
@@ -45,7 +45,7 @@ export async function commitChanges(
   return await commitOneByOne(connections, changes, onWritten);
 }
 
-/** As `commitChanges`, of one session, but waits for its lock. */
+/** Like `commitChanges`, for one session, but waits for its lock. */
 export async function commitPatiently(
   connections: Connections,
   changes: readonly Change[],
@@ -58,7 +58,7 @@ export async function commitPatiently(
   }
 }
 
-/** Once a change is passed over, so are the later ones of its session, to keep their order. */
+/** Once a change is skipped, so are the later ones of its session, to keep their order. */
 async function commitOneByOne(
   connections: Connections,
   changes: readonly Change[],

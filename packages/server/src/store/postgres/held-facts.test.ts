@@ -1,5 +1,6 @@
-// What is read of sessions leaves with the lock on them, so that it is asked for also where somebody else holds one. Nothing large may come of
-// those: it would be read, sent and parsed in vain, with everybody else's changes, again each time they are tried.
+// Facts are read in the round trip that takes the lock, so also for sessions that another transaction has
+// locked. Nothing large may be sent for those: it would be read, sent and parsed in vain at every retry,
+// delaying all other changes of the batch.
 
 import { randomUUID } from "node:crypto";
 import type { QueryResult } from "pg";
@@ -15,10 +16,10 @@ import type { Connection, Connections } from "./connections.ts";
 import { send } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
-/** What is large in a session: words that stand in one kind of row each. */
+/** Large values of a session: a distinct word for each kind of row. */
 const WORDS = ["the past", "the question", "the stream", "the tool", "the system"];
 
-describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else holds", () => {
+describe.skipIf(await isWithoutPostgres())("facts of sessions that another transaction has locked", () => {
   const database = useDatabase("the schema");
   let store: Store;
   let connections: Connections;
@@ -27,7 +28,7 @@ describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else
     connections = database.connect();
   });
 
-  /** A session with a past and a turn that has streamed and asked, and something of the system. */
+  /** Creates a session with a history, a system event, and a turn that has streamed text and an action. */
   async function session(): Promise<StartedTurn> {
     const id = randomUUID();
     await complete(store, await startTurn(store, id, "hello"), "the past");
@@ -49,7 +50,7 @@ describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else
     return database.holding(`SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`, work);
   }
 
-  /** Begins a transaction, which is undone. Answers what the server has sent of each session. */
+  /** Begins a transaction and rolls it back. Returns the rows that the server sent for each session. */
   async function sent(
     turns: readonly StartedTurn[],
     needs: Needs,
@@ -86,7 +87,7 @@ describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else
     expect(WORDS.filter((word) => ofHeld.includes(word))).toEqual(words);
   });
 
-  it("are there for who only reads", async () => {
+  it("are available to readers", async () => {
     const held = await session();
     await holding(held.sessionId, async () => {
       const history = await store.turns.history(identityOf(held), 1000);
@@ -95,7 +96,7 @@ describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else
   });
 });
 
-/** A connection that adds what it is answered to `rows`. */
+/** Wraps a connection to record the rows of its answers in `rows`. */
 function keepingRows(connection: Connection, rows: Record<string, unknown>[]): Connection {
   const query = (config: unknown, callback: (error: Error | null, result: QueryResult) => void): unknown =>
     (connection.query as (...given: unknown[]) => unknown)(

@@ -1,5 +1,5 @@
-// Counts of open resources, such as event streams: one row per key and node. A node writes how many it holds, never a difference, so that the
-// next write corrects any lost one.
+// Counts open resources, such as event streams: one row per key and node. A node writes its count, never a
+// difference, so that the next write corrects any lost one.
 
 import { HOLDER_DEAD_MS } from "../../core/ports/driven/rate-counters.ts";
 import type { Connections } from "./connections.ts";
@@ -17,7 +17,7 @@ interface Hold {
 /** Class of these advisory locks. */
 const LOCKS = 20_481;
 
-// The next statement runs under the lock, and so sees what the other nodes have committed.
+// The next statement runs under the lock, and so sees the commits of other nodes.
 const lock = prepare<[readonly string[]]>(
   `SELECT pg_advisory_xact_lock(${LOCKS}, hash) FROM
      (SELECT DISTINCT hashtext(key) AS hash FROM unnest($1::text[]) AS a (key) ORDER BY hash) AS hashes`,
@@ -83,7 +83,7 @@ export class HeldPlaces {
     this.#holds.ring();
   }
 
-  /** Writes a sign of life, and all counts if the database has forgotten this node. */
+  /** Writes a heartbeat, and all counts if the database has lost this node's rows. */
   async sign(): Promise<void> {
     const row = await this.#connections.use((connection) => sign.get(connection, this.#node, this.#now()));
     if (row?.is_new === true) for (const key of this.#held.keys()) this.#unsaid.add(key);
@@ -114,13 +114,13 @@ export class HeldPlaces {
         return { value: true };
       });
     } catch (error) {
-      // They may be written all the same: the next call, at the latest the next sign of life, writes them again.
+      // They may have been written: the next call or heartbeat writes them again.
       for (const key of keys) this.#unsaid.add(key);
       return holds.map(() => ({ error: answerOf(error) }));
     }
   }
 
-  /** Returns how many more places this node has, by key. */
+  /** Returns how many more slots this node holds, by key. */
   async #write(
     keys: readonly string[],
     wanted: ReadonlyMap<string, readonly Hold[]>,

@@ -1,4 +1,5 @@
-// Sessions that somebody else has locked: another node that is paused or slow. Who has nothing to do with them must not notice.
+// Sessions that another node has locked and keeps locked because it is paused or slow. Calls for other
+// sessions must not notice.
 
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { randomUUID } from "node:crypto";
@@ -26,12 +27,12 @@ import { type PostgresStoreOptions } from "./open.ts";
 import { lockSessions } from "./session-locks.ts";
 import { send } from "./statement.ts";
 
-/** Longer than any test: whoever waits where nobody should is found out. */
+/** Longer than any test, so that a wait that should not happen fails it. */
 const PATIENT = { statementMs: 120_000 };
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
 const NEVER_WAITED_FOR = { cause: new Error("Somebody else holds the session") };
 
-describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", () => {
+describe.skipIf(await isWithoutPostgres())("sessions that another node has locked", () => {
   const database = useDatabase("the schema");
   const open = (options: Partial<PostgresStoreOptions> = {}): Promise<Store> =>
     database.open({ ...PATIENT, ...options });
@@ -47,7 +48,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     return database.holding(`SELECT 1 FROM sessions WHERE id IN (${list}) ORDER BY id FOR UPDATE`, work);
   }
 
-  it("hold up no calls about others that travel with theirs, and have theirs answered when they are free", async () => {
+  it("delay no calls for other sessions in their batch, and have theirs answered when unlocked", async () => {
     const store = await open({ lanes: 1 });
     const [held, ...free] = await sessions(store, 9);
     let isAnswered = false;
@@ -66,7 +67,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect((await waiting)?.session.title).toBe("waits");
   });
 
-  it("get their calls in the order in which these were asked for", async () => {
+  it("get their calls in request order", async () => {
     const store = await open({ lanes: 1 });
     const [held, other] = await sessions(store, 2);
     const done: string[] = [];
@@ -75,7 +76,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
       asked.push(chat(store, held!, text, { maxQueued: 10 }).then(() => done.push(text)));
     await holding([held!], async () => {
       say("one");
-      // It is under way by then, and not answered.
+      // The call is in progress by then, and unanswered.
       await setImmediate();
       say("two");
       await store.execute({
@@ -99,7 +100,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect((await messagesOf(store, held!)).map(({ content }) => content)).toEqual(done);
   });
 
-  it("are tried again and again where more of them are held than may be waited for", async () => {
+  it("are retried repeatedly if more are locked than may be waited for", async () => {
     const store = await open({ lanes: 1, mostWaitedFor: 1 });
     const [other, ...held] = await sessions(store, 13);
     const removed = held.slice(6);
@@ -123,7 +124,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     for (const id of removed) expect(await store.sessions.find(id)).toBeNull();
   });
 
-  it("have their calls refused with nothing changed when they are held for too long, waited for or not", async () => {
+  it("have their calls rejected without a change when locked for too long, waited for or not", async () => {
     const store = await open({ lanes: 1, mostWaitedFor: 1, statementMs: 1000 });
     const [other, ...held] = await sessions(store, 13);
     await holding(held, async () => {
@@ -146,7 +147,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
         )?.session.title,
       ).toBe("goes on");
       for (const answer of await refused) expect(answer).toMatchObject({ reason: UNAVAILABLE });
-      // Not one after the other for as long as each would be waited for.
+      // Not one timeout after the other.
       expect(await refused).toContainEqual({
         status: "rejected",
         reason: expect.objectContaining(NEVER_WAITED_FOR),
@@ -164,7 +165,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
       ).toBe(1);
   });
 
-  it("hold up nobody else's when they begin their life on a node that is paused", async () => {
+  it("delay no other session if they are being created on a paused node", async () => {
     const proxy = await TcpProxy.start(database.server.port);
     const paused = await open({ url: database.urlBy(proxy.port) });
     const store = await open({ lanes: 1 });
@@ -185,7 +186,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     await proxy.stop();
   });
 
-  it("are not claimed, and those that are free are at once", async () => {
+  it("are not claimed, and unlocked ones are at once", async () => {
     const store = await open();
     const [held, free] = [randomUUID(), randomUUID()];
     for (const id of [held, free]) await chat(store, id, "hello");
@@ -206,7 +207,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect(await claim()).toEqual([held]);
   });
 
-  it("are claimed with the others when they are held for a moment only", async () => {
+  it("are claimed with the others if locked only for a moment", async () => {
     const store = await open({ claimAgainMs: 1000 });
     const [held, free] = [randomUUID(), randomUUID()];
     for (const id of [held, free]) await chat(store, id, "hello");
@@ -224,7 +225,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect((await claim)?.map(({ session }) => session.id)).toEqual([free, held]);
   });
 
-  it("have their use noted when they are free, and the others theirs at once", async () => {
+  it("have their use recorded when unlocked, and the others theirs at once", async () => {
     const store = await open();
     const [held, free] = await sessions(store, 2);
     const lives = new Map<string, string>();
@@ -247,7 +248,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect(Number(await usedAt(held!))).toBeGreaterThan(Number(before));
   });
 
-  it("do not keep turns of other sessions from being handed back, and have theirs handed back when they are free", async () => {
+  it("do not block handing back turns of other sessions, and have theirs handed back when unlocked", async () => {
     const store = await open();
     const [held, free] = [randomUUID(), randomUUID()];
     const turns = [await startTurn(store, held, "hello"), await startTurn(store, free, "hello")];
@@ -268,7 +269,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect(await handed).toBe(2);
   });
 
-  it("have their leases left as they are while somebody changes them, and those of the others are renewed or released", async () => {
+  it("have their leases left unchanged while locked, and those of the others are renewed or released", async () => {
     let now = Date.UTC(2026, 0, 1);
     const store = await open({ clock: { now: () => now } });
     const ids = [randomUUID(), randomUUID(), randomUUID()];
@@ -288,7 +289,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect(await release()).toBe(1);
   });
 
-  it("have a lease that is being given up told as one that somebody changes, and then as gone", async () => {
+  it("report a lease that is being released as locked, and then as gone", async () => {
     const store = await open();
     const { epoch } = await startTurn(store, randomUUID(), "hello");
     const renew = () => store.turns.renew("owner", [epoch], 20_000);
@@ -299,7 +300,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     });
   });
 
-  it("do not keep a renewal waiting behind a look for dead leases, nor the other way round", async () => {
+  it("do not block a renewal behind a scan for dead leases, or the reverse", async () => {
     const store = await open();
     const { epoch } = await startTurn(store, randomUUID(), "hello");
     const { epoch: dead } = await startTurn(store, randomUUID(), "hello");
@@ -313,7 +314,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect(await swept).toBe(1);
   });
 
-  it("have their actions ended and their logs trimmed later, and the others theirs", async () => {
+  it("have their actions expired and their logs trimmed later than the others", async () => {
     let now = Date.UTC(2026, 0, 1);
     const store = await open({ clock: { now: () => now } });
     const ids = [randomUUID(), randomUUID()];
@@ -338,7 +339,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect(await trim()).toBe(1);
   });
 
-  it("are locked in the order of their ids, in whichever order they are named and were created", async () => {
+  it("are locked in the order of their ids, whatever the order of request and creation", async () => {
     const [low, high] = ["00000000-0000-4000-8000-000000000001", "ffffffff-0000-4000-8000-000000000001"];
     const store = await open();
     const connections = new Connections({ url: database.url });
@@ -357,7 +358,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
           expect(rows).toHaveLength(2);
         });
         await database.untilWaiting();
-        // Whoever waits for the first has not taken the second.
+        // A caller that waits for the first has not locked the second.
         await run(`SELECT 1 FROM sessions WHERE id = '${high}' FOR UPDATE NOWAIT`);
       });
       await locked;

@@ -13,7 +13,10 @@ export interface PostgresInspection extends SchemaState {
   readonly clockAheadMs: number;
   readonly roundTripMs: number;
   readonly isStandby: boolean;
-  /** The user of the connection, and whether it may create tables, which every start needs (`CREATE TABLE IF NOT EXISTS`). */
+  /**
+   * The user of the connection, and whether it may create tables, which every start does (`CREATE TABLE IF
+   * NOT EXISTS`).
+   */
   readonly user: string;
   readonly mayCreate: boolean;
   readonly connections: number;

@@ -18,8 +18,8 @@ it("migrations have the numbers and the meaning of those of SQLite", () => {
   expect(OURS.map(({ name }) => name)).toEqual(theirs.map(({ name }) => name));
 });
 
-it("indexes of tables that may be large are built while others go on writing", () => {
-  // Those before the first version with a store on PostgreSQL have met no rows.
+it("indexes of tables that may be large are built concurrently", () => {
+  // Migrations before the first version with a PostgreSQL store never ran on existing rows.
   for (const { name, sql } of OURS.slice(2)) {
     const own = new Set(
       Array.from(sql.matchAll(/^CREATE (?:UNLOGGED )?TABLE (\w+)/gm), ([, table]) => table),
@@ -43,7 +43,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     return rows.map((row) => row["tablename"]);
   };
 
-  it("runs what the database has not seen, in order, and records it", async () => {
+  it("runs pending migrations in order, and records them", async () => {
     const first = migration(1, "CREATE TABLE a (x integer)");
     const second = migration(2, "ALTER TABLE a RENAME TO b");
     await migrate(connections, [first]);
@@ -56,7 +56,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     ]);
   });
 
-  it("runs each once when five begin at the same time, also where one takes its time", async () => {
+  it("runs each once when five start at the same time, even if one is slow", async () => {
     const slow = migration(
       OURS.length + 1,
       "SELECT pg_sleep(1.2); CREATE TABLE slow (x integer); INSERT INTO slow VALUES (1)",
@@ -73,7 +73,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect(await database.query("SELECT x FROM slow")).toEqual([{ x: 1 }]);
   });
 
-  it("leaves nothing of a migration that fails", async () => {
+  it("rolls back a failing migration", async () => {
     const broken = migration(2, "CREATE TABLE b (x integer); INSERT INTO nowhere VALUES (1)");
     const first = migration(1, "CREATE TABLE a (x integer)");
     await expect(migrate(connections, [first, broken])).rejects.toThrow(/nowhere/);
@@ -82,7 +82,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect(await tables()).toEqual(["a", "b"]);
   });
 
-  it("does not make others wait behind it while somebody reads the table that it changes", async () => {
+  it("does not block others behind it while the table it changes is being read", async () => {
     const first = migration(1, "CREATE TABLE a (x integer)");
     const change = migration(2, "ALTER TABLE a ADD COLUMN y integer");
     await migrate(connections, [first]);
@@ -90,7 +90,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await database.holding("SELECT x FROM a", async () => {
       migrating = migrate(connections, [first, change]);
       await database.untilWaiting();
-      // Behind the migration, and not for as long as the reader takes.
+      // After the migration, without waiting for the reader.
       expect(await database.query("SELECT x FROM a")).toEqual([]);
     });
     await migrating;
@@ -109,11 +109,11 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       );
       return rows.map(({ indisvalid }) => indisvalid);
     };
-    /** The database as the transaction of the second migration has left it. */
+    /** The database after the transaction of the second migration. */
     const beforeIndex = () =>
       migrate(connections, [first, { ...indexed, sql: splitMigration(indexed.sql).transaction }]);
 
-    it("lets others go on writing behind a transaction that takes its time, and is done when that is", async () => {
+    it("does not block writers behind a long transaction, and finishes after that", async () => {
       await beforeIndex();
       let migrating = Promise.resolve();
       await database.holding("INSERT INTO a VALUES (1)", async () => {
@@ -127,7 +127,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       expect(await database.query("SELECT x FROM a")).toEqual([{ x: 2 }]);
     });
 
-    it("builds it anew at the next start when it was broken off in the middle", async () => {
+    it("rebuilds an interrupted index at the next start", async () => {
       await beforeIndex();
       await database.holding("INSERT INTO a VALUES (1)", async () => {
         const broken = migrate(connections, [first, indexed]).catch((error: unknown) => error);
@@ -143,7 +143,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       expect((await applied()).map(({ version }) => version)).toEqual([1, 2]);
     });
 
-    it("is waited for by nodes that start meanwhile, and does not wait for them", async () => {
+    it("is awaited by nodes that start meanwhile, and does not wait for them", async () => {
       await beforeIndex();
       const nodes = [1, 2].map(() => new Connections({ url: database.url }));
       const starting: Promise<void>[] = [];
@@ -166,14 +166,14 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       expect(await database.query(deadlocks)).toEqual([{ deadlocks: 0 }]);
     });
 
-    it("leaves an index alone that a later migration has removed", async () => {
+    it("does not rebuild an index that a later migration has removed", async () => {
       const dropped = migration(3, "DROP INDEX a_by_x");
       await migrate(connections, [first, indexed, dropped]);
       await migrate(connections, [first, indexed, dropped]);
       expect(await valid()).toEqual([]);
     });
 
-    it("leaves the connection with the limits of all others", async () => {
+    it("restores the usual limits of the connection", async () => {
       const one = new Connections({ url: database.url, connections: 1, statementMs: 1234 });
       try {
         await migrate(one, [first, indexed]);
@@ -192,7 +192,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     });
   });
 
-  it("works with a database that is one version ahead, and refuses one that is more", async () => {
+  it("accepts a database one version ahead, and rejects a newer one", async () => {
     const three = [1, 2, 3].map((version) => migration(version, "SELECT 1"));
     await migrate(connections, three);
     await migrate(connections, three.slice(0, 2));
@@ -202,7 +202,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     );
   });
 
-  it("finds what is queued behind a turn that waits for a person in a database of the version before", async () => {
+  it("marks turns queued behind one that waits for a person in a database of the previous version", async () => {
     await migrate(connections, OURS.slice(0, 2));
     await database.query(`INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
        VALUES (1, 1, 'waiting', 1, 0, 0, 0, 0, '{}', 1), (1, 2, 'queued', 1, 0, 0, 0, 0, '{}', 1),
@@ -236,7 +236,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     ]);
   });
 
-  it("takes what a node of the version before writes, which knows nothing of the new columns", async () => {
+  it("accepts writes of the previous version, which does not know the new columns", async () => {
     await migrate(connections, OURS);
     await database.query(`INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
        VALUES (1, 1, 'running', 1, 1, 0, 1, 0, '{}', 1);

@@ -1,4 +1,4 @@
-// Several nodes on one database: what one of them commits, all of them see, and nothing is done twice.
+// Several nodes on one database: each sees the commits of the others, and nothing is done twice.
 
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { randomUUID } from "node:crypto";
@@ -34,11 +34,11 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     expect(rows).toEqual(migrations.map(({ version }) => ({ version })));
   });
 
-  it("begin each session once, whoever is asked first, and lose no message", async () => {
+  it("create each session once under concurrent requests, and lose no message", async () => {
     const ids = Array.from({ length: 40 }, () => randomUUID());
     const answers = await Promise.all(
       nodes.flatMap((node, index) =>
-        // Each in an order of its own, so that their transactions meet.
+        // Each in another order, so that their transactions conflict.
         ids
           .toSorted(() => (index % 2 === 0 ? 1 : -1))
           .map((id) => chat(node, id, `from ${index}`, { maxQueued: 10 })),
@@ -55,7 +55,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     }
   });
 
-  it("answer a request of an idempotency key once, wherever it is sent to", async () => {
+  it("accept one request per idempotency key, whichever node gets it", async () => {
     const id = randomUUID();
     const idempotency = { key: "k", digest: "d" };
     const answers = await Promise.all(nodes.map((node) => chat(node, id, "hello", { idempotency })));
@@ -64,7 +64,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     expect((await record(nodes[0]!, id)).messageCount).toBe(1);
   });
 
-  it("give no turn to two of them, and leave none behind", async () => {
+  it("claim every turn exactly once", async () => {
     const ids = Array.from({ length: 60 }, () => randomUUID());
     await Promise.all(ids.map((id) => chat(nodes[0]!, id, "hello")));
     const claims = await Promise.all(
@@ -85,7 +85,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     expect(new Set(epochs).size).toBe(ids.length);
   });
 
-  it("refuse what an owner writes whose turn another node has taken", async () => {
+  it("reject writes of an owner whose turn another node has claimed", async () => {
     const id = randomUUID();
     const late = await startTurn(nodes[0]!, id, "hello", { claim: claimOf("paused") });
     await nodes[1]!.turns.releaseDeadLeases("other");
@@ -108,7 +108,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     await complete(nodes[1]!, again!.outcome!, "answer");
   });
 
-  it("go by the clock of the database, which none of them can be ahead of", async () => {
+  it("use the clock of the database", async () => {
     const before = Number((await database.query("SELECT extract(epoch FROM now()) * 1000 AS at"))[0]?.["at"]);
     const { session } = await chat(nodes[0]!, randomUUID(), "hello");
     const after = Number((await database.query("SELECT extract(epoch FROM now()) * 1000 AS at"))[0]?.["at"]);
@@ -126,7 +126,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     expect(await nodes[2]!.turns.releaseDeadLeases(null)).toBe(0);
   });
 
-  it("share out titles that are owed", async () => {
+  it("share title jobs", async () => {
     const ids = Array.from({ length: 10 }, () => randomUUID());
     await Promise.all(ids.map((id) => chat(nodes[0]!, id, "hello")));
     await database.query(`UPDATE title_jobs SET due_at = due_at - ${TITLE_LEASE_MS}`);
@@ -139,15 +139,16 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     ).toEqual(ids.toSorted());
   });
 
-  it("run a transaction again that was undone because of a deadlock", async () => {
+  it("retry a transaction that a deadlock rolled back", async () => {
     const id = randomUUID();
     const { session } = await chat(nodes[0]!, id, "hello");
-    // A server looks for a deadlock once for each wait: late enough that it is there by then, however busy the machine is.
+    // A server checks for a deadlock once per wait: late enough that it has happened by then, however busy
+    // the machine is.
     await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '2s'`);
     const node = await database.open({ statementMs: 10_000 });
     let renamed: Promise<Committed<unknown> | null> | undefined;
     const job = `SELECT 1 FROM title_jobs WHERE session_key = ${session.key} FOR UPDATE`;
-    // It does not look for deadlocks itself, so that the one who came first, the node, is the one who is undone.
+    // It does not check for deadlocks itself, so that the node's transaction is the one that is rolled back.
     await database.holding(`SET LOCAL deadlock_timeout = '1h'; ${job}`, async (run) => {
       renamed = node.execute({
         kind: "rename",
@@ -160,11 +161,11 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     expect((await renamed)?.session.title).toBe("Mine");
   });
 
-  it("go on when transactions lock each other out", async () => {
+  it("recover when their transactions deadlock", async () => {
     const ids = Array.from({ length: 12 }, () => randomUUID());
     for (const id of ids) await nodes[0]!.execute({ kind: "open", target: target(id), input: NOTHING });
     const stop = Promise.withResolvers<void>();
-    // Somebody who takes the same locks in the wrong order, again and again.
+    // A client that repeatedly takes the same locks in the opposite order.
     const disturbing = disturb(ids.toSorted().toReversed(), stop.promise);
     const renamed: Promise<unknown>[] = [];
     for (let round = 0; round < 5; round += 1) {

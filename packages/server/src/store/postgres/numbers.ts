@@ -1,4 +1,5 @@
-// One statement for everything a transaction needs of the database beside facts: time, epochs, which sessions do not exist, and new keys.
+// One statement for everything that a transaction needs besides facts: time, epochs, missing sessions, and
+// new keys.
 
 import type { Connection } from "./connections.ts";
 import { LAST_CHECKPOINT, type TransactionName } from "./commit.ts";

@@ -9,20 +9,20 @@ import { openPostgresStore } from "./open.ts";
 describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
   const server = usePostgres();
 
-  it("refuses a database that it cannot reach, and one that is not there", async () => {
+  it("rejects an unreachable and a missing database", async () => {
     await expect(openPostgresStore({ url: "postgres://colloquy@127.0.0.1:1/none" })).rejects.toThrow(
       /ECONNREFUSED/,
     );
     await expect(openPostgresStore({ url: server.url("none") })).rejects.toThrow(/"none" does not exist/);
   });
 
-  it("refuses a database that keeps text in another encoding", async () => {
+  it("rejects a database with another encoding than UTF-8", async () => {
     const settings = "TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'";
     await server.query("postgres", `CREATE DATABASE ascii ${settings}`);
     await expect(openPostgresStore({ url: server.url("ascii") })).rejects.toThrow(/SQL_ASCII.*UTF8/);
   });
 
-  it("refuses a database that may lose what it has committed", async () => {
+  it("rejects a database that may lose committed data", async () => {
     const database = await server.createDatabase();
     await server.query(database, `ALTER DATABASE ${database} SET synchronous_commit = off`);
     await expect(openPostgresStore({ url: server.url(database) })).rejects.toThrow(
@@ -30,7 +30,7 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     );
   });
 
-  it("refuses a database that a much newer version has been at", async () => {
+  it("rejects a database of a much newer version", async () => {
     const database = await server.createDatabase();
     const url = server.url(database);
     await (await openPostgresStore({ url })).close();
@@ -38,7 +38,7 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     await expect(openPostgresStore({ url })).rejects.toThrow(/schema version 99.*Start a newer Colloquy/);
   });
 
-  it("goes on while a newer version adds a column to every table", async () => {
+  it("keeps working while a newer version adds a column to every table", async () => {
     const database = await server.createDatabase();
     const store = await openPostgresStore({ url: server.url(database), connections: 1 });
     const id = randomUUID();
@@ -59,7 +59,7 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     await store.close();
   });
 
-  it("reads by indexes from the first row on, whatever the planner was told of empty tables", async () => {
+  it("uses indexes from the first row on, even with statistics of empty tables", async () => {
     const database = await server.createDatabase();
     const url = server.url(database);
     await (await openPostgresStore({ url })).close();
@@ -82,18 +82,18 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
       database,
       "SELECT relname FROM pg_stat_user_tables WHERE seq_scan > 0 AND n_live_tup + n_dead_tup > 0 ORDER BY relname",
     );
-    // Small ones that have no other index.
+    // Small tables without another index.
     const small = new Set(["leases", "title_jobs", "schema_migrations"]);
     expect(read.map(({ relname }) => relname).filter((name) => !small.has(String(name)))).toEqual([]);
   });
 
-  it("reads few of a session's actions, and of those of others none, whatever the planner was told of empty tables", async () => {
+  it("reads few of a session's actions and none of others', even with statistics of empty tables", async () => {
     const database = await server.createDatabase();
     const url = server.url(database);
     const store = await openPostgresStore({ url, connections: 1 });
     const id = randomUUID();
     const { key } = (await chat(store, id, "hello")).session;
-    // After a few times a plan is kept.
+    // PostgreSQL keeps a plan after a few executions.
     for (let count = 0; count < 10; count += 1) expect(await store.actions.list(id, 50)).toEqual([]);
     await server.query(
       database,
@@ -112,7 +112,7 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
   });
 });
 
-/** Something of everything that a store does for a session. */
+/** Runs every kind of store operation on a session. */
 async function live(store: Store, id: string): Promise<void> {
   const idempotency = { key: "k", digest: "d" };
   const turn = await startTurn(store, id, "hello", { publicKey: "0xa", idempotency });

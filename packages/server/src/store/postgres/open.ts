@@ -1,4 +1,5 @@
-// The store on PostgreSQL, which any number of nodes may open. It caches nothing: the next call sees whatever another node has committed.
+// The store on PostgreSQL, shared by any number of nodes. It caches nothing, so each call sees all commits of
+// other nodes.
 
 import { join } from "node:path";
 import type { SessionCommand } from "../../core/commands/index.ts";
@@ -31,11 +32,11 @@ import { turnsOf } from "./turns.ts";
 export interface PostgresStoreOptions extends ConnectionOptions {
   /** `null`, the default, for the database's time, which all nodes share. */
   readonly clock?: Pick<Clock, "now"> | null;
-  /** Most concurrent commits; 2 when absent. */
+  /** Maximum concurrent commits; 2 when absent. */
   readonly lanes?: number;
-  /** Most changes of one commit; 256 when absent. */
+  /** Maximum changes of one commit; 256 when absent. */
   readonly mostTogether?: number;
-  /** Most locked sessions to wait for at once; 4 when absent, fewer with few connections. */
+  /** Maximum locked sessions to wait for at once; 4 when absent, fewer with few connections. */
   readonly mostWaitedFor?: number;
   /** Milliseconds after which a claim retries turns of locked sessions; 25 when absent. */
   readonly claimAgainMs?: number;

@@ -1,4 +1,4 @@
-// Several nodes that count together on one real database.
+// Rate counters of several nodes on one real database.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
@@ -10,12 +10,12 @@ import { openPostgresStore } from "./open.ts";
 import { openRateCounters } from "./rate-counters.ts";
 
 const MINUTE = 60_000;
-/** How often the server has synced its log to the disk. */
+/** Number of syncs of the server's log. */
 const SYNCS_BEFORE_18 = "SELECT wal_sync AS synced FROM pg_stat_wal";
 const SYNCS = "SELECT sum(fsyncs) AS synced FROM pg_stat_io WHERE object = 'wal'";
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
 
-describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
+describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () => {
   const database = useDatabase("the schema");
   let clock: ManualClock;
   let nodes: RateCounters[];
@@ -51,7 +51,7 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
   }
 
   const rows = (table: string) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`);
-  /** Until a node has told the database what it was not asked for. */
+  /** Waits for writes that a node makes on its own. */
   async function until(condition: () => Promise<boolean>): Promise<void> {
     for (let round = 0; round < 2_000; round += 1) if (await condition()) return;
     throw new Error("It never came true");
@@ -63,27 +63,27 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
     return Number(found[0]?.["held"]);
   };
 
-  describe("what a key may take", () => {
-    /** Answers the milliseconds to wait of one that is not among the first `limit`, else 0. */
+  describe("the budget of a key", () => {
+    /** Returns the milliseconds to wait for a request beyond the first `limit`, else 0. */
     async function take(node: RateCounters, key = "k", limit = 10): Promise<number> {
       const { count, endsInMs } = await node.take(key, MINUTE);
       return count <= limit ? 0 : endsInMs;
     }
 
-    it("is handed out once, whichever nodes are asked at the same time", async () => {
+    it("is spent once under concurrent requests of all nodes", async () => {
       const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => take(nodes[index % 3]!)));
       expect(answers.filter((wait) => wait === 0)).toHaveLength(10);
-      // Some of them one after the other, when all is taken.
+      // Sequentially, once the budget is used up.
       expect(await take(nodes[1]!)).toBe(MINUTE);
       expect(await take(nodes[2]!, "another key")).toBe(0);
     });
 
-    it("is handed out to those who came first", async () => {
+    it("is spent in the order of requests", async () => {
       const answers = await Promise.all(Array.from({ length: 12 }, () => take(nodes[0]!)));
       expect(answers.map((wait) => wait === 0)).toEqual([...Array<boolean>(10).fill(true), false, false]);
     });
 
-    it("is counted one by one, and read without being counted", async () => {
+    it("is counted exactly, and can be read without being spent", async () => {
       const peek = (node: RateCounters) => node.peek("k", MINUTE);
       expect(await peek(nodes[0]!)).toEqual({ count: 0, endsInMs: MINUTE });
       await clock.advance(10_000);
@@ -96,8 +96,8 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
       expect(await peek(nodes[0]!)).toEqual({ count: 0, endsInMs: MINUTE });
     });
 
-    it("comes back a minute after the first, and not before", async () => {
-      // Not at the moment at which what is over is forgotten.
+    it("is renewed a minute after the first request, and not before", async () => {
+      // Not at the time of the sweep.
       await clock.advance(10_000);
       await take(nodes[0]!, "k", 1);
       await clock.advance(MINUTE - 1);
@@ -107,7 +107,7 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
       expect(answers.toSorted((left, right) => left - right)).toEqual([0, 0, MINUTE]);
     });
 
-    it("is counted for many keys without the nodes locking each other out", async () => {
+    it("is counted for many keys without deadlocks between nodes", async () => {
       const keys = Array.from({ length: 300 }, (_, index) => `key ${index}`);
       const answers = await Promise.all(
         nodes.flatMap((node, index) =>
@@ -117,7 +117,7 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
       expect(answers.filter((wait) => wait === 0)).toHaveLength(2 * keys.length);
     });
 
-    it("is forgotten when it is over", async () => {
+    it("is deleted when its minute is over", async () => {
       await Promise.all(Array.from({ length: 3_300 }, (_, index) => take(nodes[0]!, `key ${index}`)));
       await clock.advance(MINUTE / 2);
       await take(nodes[0]!, "young");
@@ -127,17 +127,17 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
     });
   });
 
-  describe("places of a key", () => {
+  describe("slots of a key", () => {
     const hold = (node: RateCounters, key = "k", limit = 10) => node.hold(key, limit);
 
-    it("are held by one each, whichever nodes are asked at the same time", async () => {
+    it("are held once each under concurrent requests of all nodes", async () => {
       const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => hold(nodes[index % 3]!)));
       expect(answers.filter(Boolean)).toHaveLength(10);
       expect(await heldOf("k")).toBe(10);
       expect(await hold(nodes[0]!, "another key")).toBe(true);
     });
 
-    it("can be taken everywhere when they are given back", async () => {
+    it("can be taken on every node once they are freed", async () => {
       for (let count = 0; count < 10; count += 1) await hold(nodes[0]!);
       expect(await hold(nodes[1]!)).toBe(false);
       nodes[0]!.release("k");
@@ -146,15 +146,15 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
       expect(await hold(nodes[0]!)).toBe(false);
     });
 
-    it("leave nothing behind when all are given back", async () => {
+    it("leave no row when all are freed", async () => {
       await hold(nodes[0]!);
       expect(await hold(nodes[1]!, "full", 0)).toBe(false);
       nodes[0]!.release("k");
       await until(async () => (await rows("held_places")).length === 0);
     });
 
-    it("come free within fifteen seconds when the node dies that holds them", async () => {
-      // A node whose timers stand still is one that is dead.
+    it("are freed within fifteen seconds of the death of their node", async () => {
+      // A node whose timers stand still is dead to the others.
       const dead = await open("dead", { timers: new ManualClock() });
       for (let count = 0; count < 10; count += 1) await hold(dead);
       for (let ms = HOLDER_SIGN_MS; ms < HOLDER_DEAD_MS; ms += HOLDER_SIGN_MS) {
@@ -169,7 +169,7 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
       await dead.close();
     });
 
-    it("are held again by a node that was taken for dead, and by all when the database has lost them", async () => {
+    it("are held again by a node that was presumed dead, and by all if the database has lost them", async () => {
       await hold(nodes[0]!, "k", 1);
       await database.query("TRUNCATE place_holders, held_places");
       expect(await heldOf("k")).toBe(0);
@@ -178,14 +178,14 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
       expect(await hold(nodes[1]!, "k", 1)).toBe(false);
     });
 
-    it("come free when their node goes", async () => {
+    it("are freed when their node stops", async () => {
       await hold(nodes[0]!, "k", 1);
       await nodes[0]!.close();
       expect(await hold(nodes[1]!, "k", 1)).toBe(true);
       nodes = nodes.slice(1);
     });
 
-    /** Until every node has given its next sign of life. */
+    /** Advances past every node's next heartbeat. */
     async function passSign(): Promise<void> {
       await clock.advance(HOLDER_SIGN_MS);
       const isSeen = `SELECT count(*)::integer AS seen FROM place_holders WHERE seen_at = ${clock.now()}`;
@@ -193,7 +193,7 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
     }
   });
 
-  it("refuse with 503 while the database cannot be reached, and mend what they have said when it can", async () => {
+  it("give 503 while the database is unreachable, and are corrected once it is back", async () => {
     const proxy = await TcpProxy.start(database.server.port);
     const url = database.urlBy(proxy.port);
     const node = await open("far", { url });
@@ -213,8 +213,9 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
     await proxy.stop();
   });
 
-  it("wait for no disk", async () => {
-    // Of the server's own writers only the one of the log is left, at its slowest: however long this takes here, it syncs little.
+  it("do not wait for the disk", async () => {
+    // Of the server's background processes only the WAL writer is left, at its slowest, so that the server
+    // itself hardly syncs.
     const own = await PostgresServer.start({
       fsync: "on",
       wal_sync_method: "fdatasync",
@@ -235,7 +236,7 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
       const before = await synced();
       for (let count = 0; count < 200; count += 1) await node.take(`key ${count}`, MINUTE);
       for (let count = 0; count < 50; count += 1) await node.hold(`key ${count}`, 10);
-      // Then the database knows what its connections have done.
+      // The statistics of its connections are then complete.
       await node.close();
       expect((await synced()) - before).toBeLessThan(50);
     } finally {

@@ -18,7 +18,7 @@ import { epochsOf } from "./group-commit.ts";
 import { prepare } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
-/** Longer than a commit, and short enough for the turns that were claimed first. */
+/** Longer than a commit, and short enough not to delay the turns that were claimed first. */
 const CLAIM_AGAIN_MS = 25;
 
 /** `claimAgainMs`: milliseconds after which a claim retries turns of locked sessions. */

@@ -53,8 +53,8 @@ const lockBirths = prepare<[readonly string[]]>(
 );
 
 /**
- * As `lockSessions`, for sessions of which those in `births` are created if absent: with "waits" it also locks their creation. All statements
- * are sent when this returns its promise.
+ * Like `lockSessions`, but creates missing sessions in `births`: with "waits" it also locks their creation.
+ * All statements are sent when this returns its promise.
  */
 export async function lockOrBegin(
   connection: Connection,
@@ -64,7 +64,8 @@ export async function lockOrBegin(
 ): Promise<readonly SessionRow[]> {
   const locked = lockSessions(connection, { ids }, patience);
   if (patience === "passes over" || births.length === 0) return await locked;
-  // A session that another node was creating exists once the second lock is taken, and is locked by the third.
+  // A session that another node was creating exists once the second lock is taken, and the third statement
+  // locks it.
   const [, , rows] = await together([
     locked,
     lockBirths.run(connection, births),

@@ -57,7 +57,7 @@ export class SessionState {
     else this.#turns.delete(turn.number);
   }
 
-  /** Instead of `addTurn`. */
+  /** Replaces `addTurn`. */
   addTurnCount(count: TurnCount): void {
     this.#unread = count;
   }
@@ -118,7 +118,7 @@ export class SessionState {
       .map((turn) => {
         const userMessage = this.#messageAt(turn.userPosition);
         const agentMessage = turn.agentPosition === null ? null : this.#messageAt(turn.agentPosition);
-        // Only one turn of a session has started, so all pending actions of the session are its.
+        // Only one turn of a session has started, so all pending actions of the session belong to it.
         const asks = agentMessage !== null && waitsForPerson(agentMessage);
         return { turn, userMessage, agentMessage, actions: asks ? pending : [] };
       });

@@ -170,7 +170,7 @@ interface LifeRow {
   readonly life: string;
 }
 
-// SKIP LOCKED: a held session is in use.
+// SKIP LOCKED: a locked session is in use.
 const PORTION = "AND status <> 'processing' ORDER BY used_at, key LIMIT $3 FOR UPDATE SKIP LOCKED";
 const ofDefault = prepare<[number, number, number], LifeRow>(
   `SELECT key, id, life FROM sessions

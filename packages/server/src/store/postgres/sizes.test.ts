@@ -13,7 +13,7 @@ describe.skipIf(await isWithoutPostgres())("a database of its own", () => {
 
   describeSizes(async () => ({ store: await open(), execute: (sql) => database.query(sql) }));
 
-  it("counts no session that another transaction holds, waits for none, and counts it the next time", async () => {
+  it("skips sessions that another transaction has locked, and counts them the next time", async () => {
     const store = await open();
     const [held, free] = [randomUUID(), randomUUID()];
     for (const id of [held, free]) await store.execute({ kind: "open", target: target(id), input: NOTHING });
@@ -26,7 +26,7 @@ describe.skipIf(await isWithoutPostgres())("a database of its own", () => {
     expect(await store.sessions.countSizes(10)).toBe(1);
   });
 
-  it("the floor of a log never sinks when a trim comes behind a cut", async () => {
+  it("the lowest event number never decreases when a trim follows a cut", async () => {
     const store = await open();
     const id = randomUUID();
     const { session } = (await store.execute({ kind: "open", target: target(id), input: NOTHING }))!;

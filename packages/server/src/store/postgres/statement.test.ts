@@ -9,10 +9,10 @@ const double = prepare<[number], { readonly doubled: number }>("SELECT 2 * $1::i
 
 const insert = prepare<[number]>("INSERT INTO kept (value) VALUES ($1)");
 
-describe.skipIf(await isWithoutPostgres())("statements that are sent in one go", () => {
+describe.skipIf(await isWithoutPostgres())("statements sent together", () => {
   const server = usePostgres();
 
-  it("leave in one piece, and nothing is held back once all of them are said", async () => {
+  it("are sent in one piece, and none is held back after the last", async () => {
     const connections = new Connections({ url: server.url(await server.createDatabase()) });
     const answers = await connections.use(async (connection) => {
       if (!(connection instanceof Client)) throw new Error("A pool lends clients");
@@ -34,7 +34,7 @@ describe.skipIf(await isWithoutPostgres())("statements that are sent in one go",
     await connections.end();
   });
 
-  it("take their connection with them where one of them cannot be sent, so that no COMMIT goes without it", async () => {
+  it("close their connection if one cannot be sent, so that no COMMIT is sent without it", async () => {
     const connections = new Connections({ url: server.url(await server.createDatabase()) });
     await connections.use((connection) => send(connection, "CREATE TABLE kept (value integer)"));
     const cannotBeWritten = { toPostgres: () => JSON.parse("{") as unknown } as unknown as number;

@@ -29,7 +29,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
 
   describeStoreContract("PostgreSQL", openStore);
 
-  /** Every call is made on another node than the one before. */
+  /** Opens nodes; each call goes to the next one. */
   async function openNodes(clock: ManualClock): Promise<OpenedStore> {
     const url = server.url(await server.createDatabase(template));
     const nodes = await Promise.all(
@@ -38,7 +38,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     return { store: inRotation(nodes), reopen: null, dispose: async () => undefined };
   }
 
-  describe("three nodes, asked in turn", () => {
+  describe("three nodes in turn", () => {
     describeSessions(openNodes);
     describeInterrupt(openNodes);
     describeTurnProgress(openNodes);

@@ -31,7 +31,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
 
   describeTables("PostgreSQL", createDatabase);
 
-  it("says where it is without user and password", async () => {
+  it("describes its location without user and password", async () => {
     const url = server.url(await server.createDatabase(template)).replace("@", ":pass-word@");
     const place = await withPostgresTables({ url, access: "beside" }, (store) =>
       Promise.resolve(store.place),
@@ -44,7 +44,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     await withPostgresTables({ url, access: "target" }, async () => {
       const second = withPostgresTables({ url, access: "source" }, () => Promise.resolve());
       await expect(second).rejects.toThrow(/Another colloquy command works on/);
-      // One that only reads beside a server may.
+      // A read-only command beside a server is allowed.
       await withPostgresTables({ url, access: "beside" }, () => Promise.resolve());
     });
   });

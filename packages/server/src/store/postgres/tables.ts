@@ -79,7 +79,7 @@ function storeOf(
 ): TableStore {
   const rows: TableWriter = tableRowsOf(connection);
   const inTransaction = async <Result>(begin: string, work: () => Promise<Result>): Promise<Result> => {
-    // Between two statements the other database may work for long.
+    // The other database may work for long between two statements.
     await send(connection, `${begin}; SET LOCAL idle_in_transaction_session_timeout = 0`);
     try {
       const result = await work();

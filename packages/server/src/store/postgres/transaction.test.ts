@@ -30,7 +30,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     connections = database.connect();
   });
 
-  /** A session whose turn has ended, and the statements with which somebody else has it run again. */
+  /** Creates a session whose turn has ended, and returns statements that make it run again. */
   async function endedTurn() {
     const id = randomUUID();
     const turn = await startTurn(store, id, "hello");
@@ -44,7 +44,10 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     return { id, again };
   }
 
-  /** Asks while somebody else holds what `again` changes, and lets him commit when it waits. */
+  /**
+   * Calls while another transaction holds the rows that `again` changes, and commits that one once the call
+   * waits.
+   */
   async function askedMeanwhile<Answer>(again: string, ask: () => Promise<Answer>): Promise<Answer> {
     let answer: Promise<Answer> | undefined;
     await database.holding(again, async (run) => {
@@ -55,7 +58,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     return await answer!;
   }
 
-  it("reads what was committed while it waited for its lock: turns, their messages, and all that a snapshot shows", async () => {
+  it("sees what was committed while it waited for its lock: turns, their messages, and the snapshot", async () => {
     const { id, again } = await endedTurn();
     const committed = await askedMeanwhile(again, () =>
       store.execute({ kind: "interrupt", target: existing(id, true), input: { streamed: null } }),
@@ -68,7 +71,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     expect((await load(store, id)).messages).toEqual(committed?.loaded?.messages);
   });
 
-  it("counts the turns and finds the keys that were committed while it waited for its lock", async () => {
+  it("counts turns and finds keys that were committed while it waited for its lock", async () => {
     const { id, again } = await endedTurn();
     const busy = await askedMeanwhile(again, () =>
       store.execute({ kind: "chat", target: existing(id), input: chatInput("next", { onBusy: "reject" }) }),
@@ -78,7 +81,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     expect(replayed.outcome).toEqual({ kind: "replayed", turn: 1 });
   });
 
-  it("has its time from behind the lock", async () => {
+  it("takes its time after it has the lock", async () => {
     const id = randomUUID();
     await store.execute({ kind: "open", target: target(id), input: NOTHING });
     let released = 0;
@@ -96,7 +99,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     expect((await record(store, id)).updatedAt).toBeGreaterThanOrEqual(released);
   });
 
-  it("begins a session that is not there, and no other one", async () => {
+  it("creates a missing session, and no other", async () => {
     const [there, birth, nobodys] = [randomUUID(), randomUUID(), randomUUID()];
     await store.execute({ kind: "open", target: target(there), input: NOTHING });
     await begun({ births: [there, birth], others: [nobodys] }, (transaction) => {
@@ -112,7 +115,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     });
   });
 
-  it("passes over a session that somebody begins, but none that is only asked for", async () => {
+  it("skips a session that another transaction creates, but not one that is only read", async () => {
     const [birth, other] = [randomUUID(), randomUUID()];
     await begun({ births: [birth], others: [] }, async () => {
       await begun({ births: [birth], others: [other] }, (transaction) => {
@@ -124,11 +127,11 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     });
   });
 
-  it("has the session that somebody else has begun while it waited", async () => {
+  it("uses the session that another transaction created while it waited", async () => {
     const [model, birth] = [randomUUID(), randomUUID()];
     await store.execute({ kind: "open", target: target(model), input: NOTHING });
     let begins: Promise<number> | undefined;
-    // As whoever begins a life does: its lock, then its row.
+    // As when creating a session: its lock, then its row.
     const hold = `
       SELECT pg_advisory_xact_lock(20482, hashtext('${birth}'));
       INSERT INTO sessions SELECT (jsonb_populate_record(s, jsonb_build_object('id', '${birth}', 'key', 77))).*
@@ -161,7 +164,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     expect(rounds).toBe(1);
   });
 
-  it("looks into indexes alone, by plans that were made of empty tables", async () => {
+  it("uses only indexes, even with plans made for empty tables", async () => {
     await connections.use(async (connection) => {
       const asked: QueryConfig[] = [];
       const query = (config: QueryConfig, ...callback: readonly unknown[]) => {
@@ -183,13 +186,13 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
         const given = values.map(literalOf).join(", ");
         const { rows } = await connection.query(`EXPLAIN (FORMAT JSON) EXECUTE "${name}" (${given})`);
         expect([text, readWhole(rows)]).toEqual([text, []]);
-        // The index of all that is due, of whichever session.
+        // The index of all due actions, of any session.
         expect(JSON.stringify(rows)).not.toContain("actions_due");
       }
     });
   });
 
-  /** Begins a transaction, which is undone. Answers after how many answers it has sent something. */
+  /** Begins a transaction and rolls it back. Returns the number of round trips. */
   async function begun(
     {
       births,
@@ -222,7 +225,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
   }
 });
 
-/** A connection that counts how often something is sent after something was answered. */
+/** Wraps a connection to count its round trips. */
 function countingRounds(connection: Connection): { readonly connection: Connection; rounds(): number } {
   let rounds = 0;
   let hasAnswered = true;
@@ -245,7 +248,7 @@ function literalOf(value: unknown): string {
   return Array.isArray(value) ? `'{${value.join(",")}}'` : `'${String(value)}'`;
 }
 
-/** Tables that a plan reads from end to end, by an index or not. */
+/** Returns the tables that a plan reads completely, by an index or not. */
 function readWhole(plan: unknown): readonly string[] {
   if (Array.isArray(plan)) return plan.flatMap(readWhole);
   if (typeof plan !== "object" || plan === null) return [];

@@ -69,7 +69,7 @@ export class Transaction {
     return new Transaction(numbers, statesOf(rows, addFacts));
   }
 
-  /** Whether another transaction has locked a session, so that nothing is known of it here. */
+  /** Returns true if another transaction has locked a session, so that its state is unknown here. */
   isHeld(id: string): boolean {
     const { absent, unborn } = this.#numbers;
     return !this.#byId.has(id) && !absent.has(id) && (unborn.get(id) ?? null) === null;

@@ -64,7 +64,7 @@ function leasesOf(calls: Calls): Leases {
       const give = (patience: Patience) =>
         calls.alone("leases", (connection, at) => handBack({ connection, at, owner, epochs, patience }));
       const free = await give("passes over");
-      // The free ones first: a held session must not delay the others.
+      // Unlocked ones first: a locked session must not delay the others.
       return free === epochs.length ? free : free + (await give("waits"));
     },
   };
@@ -82,13 +82,15 @@ interface EndedLeaseRow extends LeaseRow {
   readonly session_key: number;
 }
 
-/** The parameters of `release`: sessions, and how long their turns ran under leases that end at `at`. */
+/**
+ * Returns the parameters of `release`: sessions, and how long their turns ran under leases that end at `at`.
+ */
 function ranOf(ended: readonly EndedLeaseRow[], at: number): [readonly number[], readonly number[]] {
   return [ended.map(({ session_key }) => session_key), ended.map((lease) => ranUnder(toLease(lease), at))];
 }
 
 const DEAD = "(expires_at <= $1 OR owner <> $2::text)";
-// SKIP LOCKED: the next look, a second later, finds a held session or lease again.
+// SKIP LOCKED: the next sweep, a second later, finds a locked session or lease again.
 const lockDead = prepare<[number, string | null], { readonly key: number }>(
   `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key WHERE ${DEAD}
    ORDER BY s.id FOR UPDATE OF s, leases SKIP LOCKED`,
@@ -136,7 +138,7 @@ async function handBack({ connection, at, owner, epochs, patience }: HandingBack
   return await releaseUncounted.run(connection, ...ranOf(removed, at));
 }
 
-/** Turns read at once, so that a long past costs little more than what is sent of it. */
+/** Turns per read, so that a long history costs little more than its used part. */
 const READ_AT_ONCE = 16;
 
 const byKey = prepare<[number], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE key = $1`);
@@ -152,7 +154,7 @@ const stepsOf = prepare<[number, readonly number[]], StepRow & { readonly turn: 
   `SELECT ${STEP} FROM steps WHERE session_key = $1 AND turn = ANY($2::bigint[]) ORDER BY turn, number`,
 );
 
-/** Reads a session's past backwards until there is enough of it. */
+/** Reads a session's history backwards until it is long enough. */
 function historyWith(calls: Calls): TurnStore["history"] {
   return (identity, maxCharacters) =>
     calls.read(ofSession(identity.sessionId), async (connection) => {

@@ -1,4 +1,4 @@
-// What the contract of leases comes to where nobody else takes turns in the store.
+// The contract of leases for a process that is alone on its store.
 
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
@@ -16,7 +16,7 @@ const given = givenStore(async (clock: ManualClock) => {
   return { store, reopen: null, dispose: async () => undefined };
 }, "each");
 
-it("a lease that has run out is renewed and lets its turn write, until it is released", async () => {
+it("an expired lease can be renewed and permits writes until it is released", async () => {
   const { turns } = given.store;
   const turn = identityOf(await startTurn(given.store, randomUUID(), "one"));
   await given.clock.advance(LEASE_MS + 1);
@@ -40,7 +40,7 @@ it("a lease that has run out is renewed and lets its turn write, until it is rel
   ).toBeNull();
 });
 
-it("nothing of a turn is written that was interrupted, however long its lease lasts", async () => {
+it("an interrupted turn cannot write, however long its lease lasts", async () => {
   const { turns } = given.store;
   const id = randomUUID();
   const turn = identityOf(await startTurn(given.store, id, "one"));

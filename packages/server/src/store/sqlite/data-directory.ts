@@ -23,8 +23,8 @@ const ADVICE: Readonly<Record<number, string>> = {
 };
 
 /**
- * Creates the data directory durably, for its owner alone. Folder by folder: in some places, such as `/proc`, Node's recursive way never
- * ends.
+ * Creates the data directory durably, with access for its owner only. Folder by folder: in some places, such
+ * as `/proc`, Node's recursive mode never ends.
  */
 export function createDirectory(directory: string): void {
   const missing: string[] = [];
@@ -38,7 +38,9 @@ export function createDirectory(directory: string): void {
   opendirSync(directory).closeSync();
 }
 
-/** Whether there is a database in the directory, or something in its place. Throws as `inDirectory`. */
+/**
+ * Returns true if the directory contains a database, or something in its place. Throws like `inDirectory`.
+ */
 export function hasDatabase(directory: string): boolean {
   return inDirectory(directory, () => {
     try {

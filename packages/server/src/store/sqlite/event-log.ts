@@ -1,4 +1,4 @@
-// Drops the oldest events of a session's log, and keeps the byte count in its row right.
+// Drops the oldest events of a session's log, and keeps the byte count in its row correct.
 
 import { EVENT_LOG_CUT_BYTES } from "../../core/ports/driven/event-store.ts";
 import type { Prepare } from "./statement.ts";

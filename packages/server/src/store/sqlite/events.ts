@@ -13,7 +13,7 @@ interface LogRow {
 
 /** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
 const LONG_LOG = 1000;
-/** Sessions that one call of `trim` looks at. */
+/** Maximum sessions that one call of `trim` examines. */
 const LOOKED_AT = 1000;
 
 export function prepareEvents(prepare: Prepare): Synchronous<EventStore> {
@@ -51,7 +51,7 @@ function prepareTrim(prepare: Prepare): Synchronous<EventStore>["trim"] {
   >(`SELECT number FROM events WHERE session_key = ? AND number > ? AND number <= ? AND at >= ?
      ORDER BY number LIMIT 1`);
   const eventLog = prepareEventLog(prepare);
-  // Where the last call ended: many logs may be long and young, and one call must not read all of them.
+  // Continue after the last call: many logs may be long and young, and one call must not read all of them.
   let position = 0;
   return (_at, { keepCount, keepAfter, limit }) => {
     const statement = keepCount >= LONG_LOG ? longerThanMany : longerThan;

@@ -26,7 +26,7 @@ export interface Facts {
   sessionRow(id: string): SessionRow | undefined;
   sessionById(id: string): SessionRecord | null;
   sessionByKey(key: number): SessionRecord | null;
-  /** What a command may read of its session. */
+  /** Returns the facts that a command may read of its session. */
   of(session: SessionRecord, needs: Needs): StoredFacts;
   /** The session's open turns with their messages, oldest first. */
   openTurns(session: SessionRecord): readonly OpenTurn[];
@@ -143,7 +143,7 @@ function prepareOpenTurns(
     const { key } = session;
     const userMessage = messageAt(key, turn.userPosition);
     const agentMessage = turn.agentPosition === null ? null : messageAt(key, turn.agentPosition);
-    // Only one turn of a session has started, so all pending actions of the session are its.
+    // Only one turn of a session has started, so all pending actions of the session belong to it.
     const asks = agentMessage !== null && waitsForPerson(agentMessage);
     return { turn, userMessage, agentMessage, actions: asks ? pendingActions(session) : [] };
   };

@@ -63,14 +63,14 @@ describe("group commit", () => {
   const count = (table: string) =>
     Number(database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
 
-  /** No page can be added to the database from here on. */
+  /** Makes the database full: no page can be added from here on. */
   const fillDisk = () => {
     const pages = Number(database.prepare("PRAGMA page_count").get()?.["page_count"]);
     database.exec(`PRAGMA max_page_count = ${pages}`);
   };
   const growDisk = () => database.exec("PRAGMA max_page_count = 1000000");
 
-  /** Chats until one does not fit; small pages may have some room left. */
+  /** Chats until one does not fit; small pages may have some space left. */
   const fillUp = () => {
     for (let index = 0; index < 1000; index += 1) {
       const [outcome] = commit([chat(randomUUID(), "x".repeat(500))]);
@@ -79,7 +79,7 @@ describe("group commit", () => {
     return null;
   };
 
-  it("commits calls together and answers them in their order", () => {
+  it("commits calls together and answers them in order", () => {
     const ids = [randomUUID(), randomUUID()];
     const outcomes = commit([chat(ids[0]!, "one"), find(ids[0]!), chat(ids[1]!, "two"), find(randomUUID())]);
     expect(kinds(outcomes)).toEqual(["value", "value", "value", "value"]);
@@ -88,7 +88,7 @@ describe("group commit", () => {
     expect(database.isTransaction).toBe(false);
   });
 
-  it("undoes a call that fails by a mistake, alone, in company and by itself", () => {
+  it("rolls back only the call that throws, alone or in a batch", () => {
     extra.set("jobs.takeDuty", () => {
       database.exec("INSERT INTO title_jobs VALUES (999, 1)");
       throw new TypeError("a mistake");
@@ -101,7 +101,7 @@ describe("group commit", () => {
     expect(database.isTransaction).toBe(false);
   });
 
-  it("says that the disk is full, goes on reading, and heals by itself", () => {
+  it("reports a full disk, keeps reading, and recovers by itself", () => {
     const id = randomUUID();
     const [first] = commit([chat(id, "kept")]);
     fillDisk();
@@ -127,7 +127,7 @@ describe("group commit", () => {
     ]);
   });
 
-  it("lets a row that does not fit fail alone, and commits its neighbours", () => {
+  it("fails only the call with an invalid row, and commits its neighbours", () => {
     commit(Array.from({ length: 40 }, () => chat(randomUUID(), "x".repeat(200))));
     commit([call("sessions.expire", { emptyBefore: 0, unboundBefore: 0, limit: 10 })]);
     const removed = randomUUID();
@@ -145,11 +145,11 @@ describe("group commit", () => {
     expect(count("sessions")).toBe(before + 2);
   });
 
-  it("answers what needs no writing while nothing can be written, and refuses the rest", () => {
+  it("answers reads while writes fail, and rejects the rest", () => {
     const [id, wallet] = [randomUUID(), randomUUID()];
     commit([chat(id, "one"), open(target(wallet), { userState: { a: 1 }, publicKey: "0xa" })]);
     const life = String(database.prepare("SELECT life FROM sessions WHERE id = ?").get(id)?.["life"]);
-    // As on a full disk, from the very first write on.
+    // As on a full disk, from the first write on.
     database.exec("PRAGMA query_only = ON");
     const outcome = (one: Call) => commit([one])[0];
     expect(outcome(open(target(id)))).toMatchObject({ value: { created: false } });
@@ -183,7 +183,7 @@ describe("group commit", () => {
     ["another process that holds the database", 5, "unavailable"],
     ["a disk that cannot be read", 266, "unavailable"],
     ["a constraint", 1555, "defect"],
-  ])("tells %s from the rest", (_what, errcode, kind) => {
+  ])("distinguishes %s from other errors", (_what, errcode, kind) => {
     const fail = () => {
       throw sqliteError(errcode);
     };
@@ -192,7 +192,7 @@ describe("group commit", () => {
     expect(kinds(commit([chat(randomUUID(), "one"), call("jobs.takeDuty")]))).toEqual(["value", kind]);
   });
 
-  it.each([1034, 1290])("answers nothing and ends when an fsync has failed (%i)", (errcode) => {
+  it.each([1034, 1290])("answers nothing and exits after a failed fsync (%i)", (errcode) => {
     const fail = () => {
       throw sqliteError(errcode);
     };
@@ -201,7 +201,7 @@ describe("group commit", () => {
     expect(() => commit([chat(randomUUID(), "one"), call("jobs.takeDuty")])).toThrow(FatalStoreError);
   });
 
-  it("reads in a transaction that writers cannot keep out", () => {
+  it("reads in a transaction that writers cannot affect", () => {
     const id = randomUUID();
     commit([chat(id, "one")]);
     const other = openDatabase(folder, 0);

@@ -88,7 +88,7 @@ export function prepareCommit(database: DatabaseSync, transaction: Transaction, 
       try {
         return together(calls);
       } catch (error) {
-        // Throws on if the process must end.
+        // Rethrows if the process must end.
         failureOf(error);
       }
     }

@@ -12,7 +12,7 @@ import { openSqliteStore } from "./open.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../test/store-process.ts", import.meta.url));
 
-describe("one server a data directory", () => {
+describe("one server per data directory", () => {
   let directory: string;
   const children: ChildProcess[] = [];
 
@@ -24,7 +24,7 @@ describe("one server a data directory", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** Starts a process on the directory; answers it with the first line it says. */
+  /** Starts a process on the directory; returns it with its first line of output. */
   async function start(task: string): Promise<{ child: ChildProcess; said: string }> {
     const child = spawn(process.execPath, [PROGRAM, directory, task], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -45,7 +45,7 @@ describe("one server a data directory", () => {
       },
     });
 
-  it("refuses a second one with a sentence that names the directory and the other process", async () => {
+  it("rejects a second server with the directory and the other process in its message", async () => {
     const { child } = await start("hold");
     await expect(open()).rejects.toThrow(
       `The data directory ${directory} is in use by another Colloquy server (process ${child.pid}). ` +
@@ -53,7 +53,7 @@ describe("one server a data directory", () => {
     );
   });
 
-  it("refuses a second process while this one serves, and one in this process too", async () => {
+  it("rejects a second server in another process and in this one", async () => {
     const store = await open();
     const { said } = await start("hold");
     expect(said).toContain(`another Colloquy server (process ${process.pid})`);
@@ -62,7 +62,7 @@ describe("one server a data directory", () => {
     await store.close();
   });
 
-  it("lets the next one in when the first was killed", async () => {
+  it("lets the next server start after the first was killed", async () => {
     const { child } = await start("hold");
     child.kill("SIGKILL");
     await once(child, "exit");
@@ -71,7 +71,7 @@ describe("one server a data directory", () => {
     await store.close();
   });
 
-  it("lets the next one in when the first was closed, and leaves no process id behind", async () => {
+  it("lets the next server start after the first was closed, and leaves no process id behind", async () => {
     const first = await open();
     expect(existsSync(join(directory, "server.pid"))).toBe(true);
     await first.close();
@@ -80,7 +80,7 @@ describe("one server a data directory", () => {
     await second.close();
   });
 
-  it("lets administration work beside a running server, on what that has written", async () => {
+  it("lets administration read a running server's data and write beside it", async () => {
     const server = await open();
     await server.execute({ kind: "open", target: target("a"), input: NOTHING });
     const { child, said } = await start("administer");

@@ -25,7 +25,7 @@ describe("migrate", () => {
       .all()
       .map((row) => row["name"]);
 
-  it("runs what the database has not seen, in order, and records it", () => {
+  it("runs pending migrations in order, and records them", () => {
     const first = migration(1, "CREATE TABLE a (x INTEGER) STRICT;");
     const second = migration(2, "ALTER TABLE a RENAME TO b;");
     migrate(database, [first], 5);
@@ -38,7 +38,7 @@ describe("migrate", () => {
     ]);
   });
 
-  it("leaves nothing of a migration that fails", () => {
+  it("rolls back a failing migration", () => {
     const broken = migration(2, "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);");
     const first = migration(1, "CREATE TABLE a (x INTEGER) STRICT;");
     expect(() => migrate(database, [first, broken], 5)).toThrow(/nowhere/);
@@ -48,7 +48,7 @@ describe("migrate", () => {
     expect(tables()).toEqual(["a", "b"]);
   });
 
-  it("works with a database that is one version ahead, and refuses one that is more", () => {
+  it("accepts a database one version ahead, and rejects a newer one", () => {
     migrate(database, [migration(1, "SELECT 1;"), migration(2, "SELECT 1;"), migration(3, "SELECT 1;")], 5);
     migrate(database, [migration(1, "SELECT 1;"), migration(2, "SELECT 1;")], 6);
     expect(() => migrate(database, [migration(1, "SELECT 1;")], 7)).toThrow(
@@ -57,7 +57,7 @@ describe("migrate", () => {
     );
   });
 
-  it("finds what is queued behind a turn that waits for a person in a database of the version before", () => {
+  it("marks turns queued behind one that waits for a person in a database of the previous version", () => {
     migrate(database, OURS.slice(0, 2), 5);
     const insert = database.prepare(
       `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
@@ -94,7 +94,7 @@ describe("migrate", () => {
     ]);
   });
 
-  it("takes what the version before writes, which knows nothing of the new columns", () => {
+  it("accepts writes of the previous version, which does not know the new columns", () => {
     migrate(database, OURS, 5);
     database.exec(
       `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)

@@ -5,7 +5,7 @@ import { newestPlaces, type ReadPlaces } from "./newest-places.ts";
 
 const BEFORE_ALL: UsePlace = { usedAt: Number.MAX_SAFE_INTEGER, key: Number.MAX_SAFE_INTEGER };
 
-/** Lists of these places, and how many places were read of them. */
+/** Creates lists of these places, and counts the places read. */
 function listsOf(places: readonly (readonly UsePlace[])[]) {
   const read = { count: 0 };
   const lists = places.map((list): ReadPlaces => {
@@ -19,8 +19,8 @@ function listsOf(places: readonly (readonly UsePlace[])[]) {
   return { lists, read };
 }
 
-describe("the newest places of many lists", () => {
-  it("are what all of them together would begin with", () => {
+describe("newestPlaces of many lists", () => {
+  it("returns the start of the merged list", () => {
     const lists = fc.array(fc.array(fc.nat(50), { maxLength: 40 }), { maxLength: 8 });
     const limits = fc.integer({ min: 1, max: 60 });
     fc.assert(
@@ -38,10 +38,10 @@ describe("the newest places of many lists", () => {
   it.each([
     ["are all in one list", () => 0],
     ["take turns", (index: number) => index % 60],
-  ])("cost little more than their number, where they %s", (_where, listOf) => {
+  ])("reads few places beyond the limit if they %s", (_where, listOf) => {
     const places: UsePlace[][] = Array.from({ length: 60 }, () => []);
     for (let index = 0; index < 30_000; index += 1) {
-      // What is older is spread over all lists.
+      // Older ones are spread over all lists.
       places[index < 500 ? listOf(index) : index % 60]!.push({ usedAt: 30_000 - index, key: index });
     }
     const { lists, read } = listsOf(places);

@@ -41,18 +41,18 @@ describe("openSqliteStore", () => {
   const open = (where: string | null = directory) =>
     openSqliteStore({ directory: where, clock: new ManualClock(), onFatal });
 
-  it("creates the data directory for its owner alone", async () => {
+  it("creates the data directory with access for its owner only", async () => {
     const store = await open();
     expect(statSync(directory).mode & 0o777).toBe(0o700);
     await store.close();
     expect(onFatal).not.toHaveBeenCalled();
   });
 
-  it("refuses a directory that it cannot use, and says which", async () => {
+  it("rejects an unusable directory, and names it", async () => {
     await expect(open("/dev/null/data")).rejects.toThrow(/\/dev\/null\/data/);
   });
 
-  it("refuses a database that a much newer version has been at", async () => {
+  it("rejects a database of a much newer version", async () => {
     await (await open()).close();
     const database = new DatabaseSync(join(directory, "colloquy.db"));
     database.exec("INSERT INTO schema_migrations VALUES (99, '0099_later.sql', 0)");
@@ -61,7 +61,7 @@ describe("openSqliteStore", () => {
     expect(onFatal).not.toHaveBeenCalled();
   });
 
-  it("refuses a call whose values cannot be stored, and answers the others", async () => {
+  it("rejects a call whose values cannot be stored, and answers the others", async () => {
     const store = await open(null);
     const turn = identityOf(await startTurn(store, randomUUID(), "hello"));
     const strange = { when: () => 1 } as never;
@@ -76,7 +76,7 @@ describe("openSqliteStore", () => {
     await store.close();
   });
 
-  it("says what was wrong when a call fails by a mistake", async () => {
+  it("reports the cause when a call fails because of a bug", async () => {
     const store = await open(null);
     const turn = identityOf(await startTurn(store, randomUUID(), "hello"));
     await store.execute({
@@ -90,7 +90,7 @@ describe("openSqliteStore", () => {
     await store.close();
   });
 
-  it("ends the process when its thread dies, and refuses what was begun and what comes", async () => {
+  it("exits when its thread dies, and rejects pending and later calls", async () => {
     const posted = vi.spyOn(Worker.prototype, "postMessage");
     const store = await open(null);
     await store.probe();
@@ -103,7 +103,7 @@ describe("openSqliteStore", () => {
     await store.close();
   });
 
-  it("keeps the log of the database short, also when calls suddenly write much more than before", async () => {
+  it("keeps the WAL short, also when calls suddenly write much more than before", async () => {
     const store = await open();
     const sizes: number[] = [];
     const write = async (length: number) => {
@@ -120,7 +120,7 @@ describe("openSqliteStore", () => {
     await store.close();
   });
 
-  it("has every message that was acknowledged when its process is killed", async () => {
+  it("has every acknowledged message after its process is killed", async () => {
     for (let round = 0; round < 3; round += 1) {
       const child = spawn(process.execPath, [PROGRAM, directory, "chat"], {
         stdio: ["ignore", "pipe", "inherit"],
@@ -143,7 +143,7 @@ describe("openSqliteStore", () => {
     }
   });
 
-  it("answers 507 when files can grow no more, and reads go on", async () => {
+  it("gives 507 when files cannot grow, and keeps reading", async () => {
     const limited = 'ulimit -f 2000; exec "$0" "$@"';
     const child = spawn("sh", ["-c", limited, process.execPath, PROGRAM, directory, "fill"], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -153,7 +153,7 @@ describe("openSqliteStore", () => {
     lines.on("line", (line) => said.push(line));
     await once(lines, "close");
     expect(said.slice(1)).toEqual(["refused_with 507 insufficient_storage 30", "read 1 2 true 0"]);
-    // Where there is room again, everything goes on.
+    // Everything works again once there is space.
     const store = await open();
     await chat(store, randomUUID(), "x".repeat(5000));
     await store.close();

@@ -25,8 +25,8 @@ export interface SqliteStoreOptions {
   /** A server, the default, has its directory to itself; administration works beside a running server. */
   readonly role?: "server" | "administration";
   /**
-   * Whether no other process takes turns in this store. Then an expired lease stays its owner's, who may have been paused, until it is
-   * released. `false` when absent.
+   * True if no other process takes turns in this store. An expired lease then stays its owner's until it is
+   * released, because the owner may have been paused. `false` when absent.
    */
   readonly isAlone?: boolean;
   /** Id of this process, for the error of a second server. */
@@ -205,7 +205,7 @@ class CallQueue {
       this.#post({ calls: unsent.map(({ call }) => call) });
       for (const pending of unsent) this.#sent.push(pending);
     } catch {
-      // One of them cannot be cloned, because it holds a function for example: the others go without it.
+      // One of them cannot be cloned, for example because it contains a function: send the others without it.
       for (const pending of unsent) this.#sendAlone(pending);
     }
   }

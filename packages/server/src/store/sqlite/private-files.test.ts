@@ -22,7 +22,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const modeOf = (path: string): number => statSync(path).mode & 0o7777;
 
-/** Opens a store in a process with this umask, and prints the rights of all files while it is open. */
+/** Opens a store in a process with this umask, and prints the permissions of all files while it is open. */
 const OPENING = `
   const { openSqliteStore } = await import(process.argv[2]);
   const { lockFile } = await import(process.argv[2].replace("open.ts", "lock.ts"));
@@ -40,7 +40,7 @@ const OPENING = `
 `;
 
 describe("the data of a store", () => {
-  it.each([0o000, 0o022, 0o077])("is its owner's alone with the umask %o", (umask) => {
+  it.each([0o000, 0o022, 0o077])("is accessible to its owner only with the umask %o", (umask) => {
     const data = join(folder, "made", "data");
     const main = join(import.meta.dirname, "open.ts");
     const program = join(folder, "opening.mjs");
@@ -68,8 +68,8 @@ describe("the data of a store", () => {
   });
 });
 
-describe("data that others have rights to", () => {
-  it("is taken from them, and said once", () => {
+describe("data that others can access", () => {
+  it("is restricted to its owner, and reported once", () => {
     const data = join(folder, "data");
     mkdirSync(data);
     chmodSync(data, 0o2755);
@@ -89,17 +89,17 @@ describe("data that others have rights to", () => {
     expect(readdirSync(data)).toHaveLength(3);
   });
 
-  it("is nothing where there is no directory yet", () => {
+  it("may not exist yet", () => {
     expect(tightenData(join(folder, "none"))).toEqual([]);
   });
 
-  it("stays as it is, and is said, in a folder that many share, and on a volume that refuses", () => {
+  it("is left as it is and reported in a shared directory, and on a volume that refuses chmod", () => {
     const shared = join(folder, "shared");
     mkdirSync(shared);
     chmodSync(shared, 0o1777);
     expect(tightenData(shared)).toEqual([{ path: shared, mode: "777", isTight: false }]);
     expect(modeOf(shared)).toBe(0o1777);
-    // The kernel's own file systems let nobody change these.
+    // Nobody can change permissions in the kernel's own file systems.
     if (process.platform !== "linux") return;
     const foreign = join(folder, "foreign");
     symlinkSync("/proc/self/fdinfo", foreign);

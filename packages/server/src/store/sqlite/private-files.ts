@@ -6,7 +6,7 @@ import { join } from "node:path";
 export const OWNER_ONLY = 0o600;
 export const OWNER_ONLY_FOLDER = 0o700;
 const OTHERS = 0o077;
-/** A folder that many users share, such as /tmp. */
+/** A directory that many users share, such as /tmp. */
 const STICKY = 0o1000;
 
 /** The files of the data directory, except `secret.key`, which is checked where it is read. */
@@ -20,7 +20,10 @@ const FILES = [
   "secrets.lock",
 ];
 
-/** Creates an empty file for its owner alone. Ignores errors: SQLite opens the file next, and reports them. */
+/**
+ * Creates an empty file with access for its owner only. Ignores errors: SQLite opens the file next, and
+ * reports them.
+ */
 export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "ax", OWNER_ONLY));
@@ -37,7 +40,10 @@ export interface Tightened {
   readonly isTight: boolean;
 }
 
-/** Removes the permissions of other users from a data directory and its files. Returns what was open to them. */
+/**
+ * Removes the permissions of other users from a data directory and its files. Returns the paths that were
+ * open to them.
+ */
 export function tightenData(directory: string): readonly Tightened[] {
   return [directory, ...FILES.map((name) => join(directory, name))].flatMap(tighten);
 }

@@ -26,7 +26,7 @@ describe("the removal of a session", () => {
   });
   afterEach(() => database.close());
 
-  /** How many rows each table has that knows sessions by their key. */
+  /** Returns the number of rows of each table with a session key. */
   function rows(): Record<string, number> {
     const tables = database
       .prepare(
@@ -53,7 +53,7 @@ describe("the removal of a session", () => {
     return run("execute", command);
   }
 
-  /** A session that has a row in every table. */
+  /** Creates a session with a row in every table. */
   function fullSession(id: string): void {
     const idempotency = { key: "k", digest: "d" };
     execute({ kind: "open", target: target(id), input: { userState: null, publicKey: "0xa" } });

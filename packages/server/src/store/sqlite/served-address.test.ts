@@ -10,14 +10,14 @@ let directory = "";
 beforeEach(async () => void (directory = await mkdtemp(join(tmpdir(), "colloquy-address-"))));
 afterEach(() => rm(directory, { recursive: true }));
 
-it("is read as it was noted, by the owner of the directory alone", async () => {
+it("the served address can be read as written, by the owner of the directory only", async () => {
   expect(readAddress(directory)).toBeNull();
   noteAddress(directory, ADDRESS);
   expect(readAddress(directory)).toBe(ADDRESS);
   expect((await stat(join(directory, "server.address"))).mode & 0o777).toBe(0o600);
 });
 
-it("of a server that was killed is not taken for that of the next one, nor is one that has stopped", () => {
+it("an address of a killed or stopped server is not attributed to the next one", () => {
   noteAddress(directory, ADDRESS);
   const lock = lockDirectory(directory, null);
   expect(readAddress(directory)).toBeNull();
@@ -26,32 +26,32 @@ it("of a server that was killed is not taken for that of the next one, nor is on
   expect(readAddress(directory)).toBeNull();
 });
 
-it("is left out where it cannot be written", () => {
+it("an address that cannot be written is left out", () => {
   noteAddress(join(directory, "absent"), ADDRESS);
   expect(readAddress(join(directory, "absent"))).toBeNull();
 });
 
-/** What nobody may remove: a folder stands for it, because tests may run as root, who may remove any file. */
+/** A directory stands for a file that cannot be removed, because tests may run as root. */
 const unremovable = (name: string) => mkdir(join(directory, name));
 
-it("that cannot be removed does not hold up the end of a server", async () => {
+it("an address that cannot be removed does not delay the stop", async () => {
   const lock = lockDirectory(directory, null);
   await unremovable("server.address");
   await unremovable("server.pid");
   expect(() => forgetAddress(directory)).not.toThrow();
   expect(() => lock.release()).not.toThrow();
   await rmdir(join(directory, "server.address"));
-  // The directory is there for the next one.
+  // The next owner can lock the directory.
   lockDirectory(directory, null).release();
 });
 
-it("of a server that has ended is not left in force: the next one says that it is to be removed", async () => {
+it("an address of a stopped server does not stay valid: the next server asks to remove it", async () => {
   await unremovable("server.address");
   const path = join(directory, "server.address");
   const sentence = `${path}, which says where a server listened that has ended, cannot be removed (`;
   expect(() => lockDirectory(directory, null)).toThrow(sentence);
   expect(() => lockDirectory(directory, null)).toThrow("Remove it, and let the user of the service write");
   await rmdir(path);
-  // Whoever was refused does not keep the directory.
+  // A refused process does not keep the lock.
   lockDirectory(directory, null).release();
 });

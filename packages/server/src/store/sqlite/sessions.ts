@@ -116,7 +116,7 @@ function prepareMessages(
   const portion = prepare<[number, number, number], MessageRow & { readonly bytes: number }>(
     `SELECT *, ${MESSAGE_BYTES} AS bytes ${inOrder}`,
   );
-  /** Where in the session a page begins. */
+  /** Returns the position in the session at which a page begins. */
   const beginning = (id: string, after: string | null, apps: readonly string[] | undefined) => {
     const row = facts.sessionRow(id);
     if (row === undefined) return null;

@@ -32,7 +32,7 @@ describeSizes(async () => {
   return { store, execute: async (sql) => database.exec(sql) };
 });
 
-it("the floor of a log never sinks", () => {
+it("the lowest event number never decreases", () => {
   const database = new DatabaseSync(":memory:");
   onTestFinished(() => database.close());
   migrate(database, readMigrations(join(import.meta.dirname, "migrations")), 1);

@@ -85,7 +85,7 @@ function storeOf(database: DatabaseSync, directory: string, access: TableAccess)
       inTransaction(access === "source" ? "BEGIN IMMEDIATE" : "BEGIN", () => work(rows)),
     change: <Result>(work: (writer: TableWriter) => Promise<Result>) =>
       inTransaction("BEGIN IMMEDIATE", () => work(rows)),
-    // The lock has kept servers away since before the database was opened.
+    // The lock keeps servers out since before the database was opened.
     refuseServed: () => Promise.resolve(),
     tidy: async () => {
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");

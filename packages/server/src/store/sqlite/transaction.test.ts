@@ -15,13 +15,13 @@ const take = (from: ReturnType<typeof keys>, count: number): number[] =>
   Array.from({ length: count }, () => from.take());
 
 describe("session keys", () => {
-  it("are never given out twice, neither to two processes nor after a restart", () => {
+  it("are never assigned twice, neither by two processes nor after a restart", () => {
     const [first, second] = [keys(), keys()];
     const taken = [...take(first, 300), ...take(second, 300), ...take(first, 300), ...take(keys(), 10)];
     expect(new Set(taken).size).toBe(taken.length);
   });
 
-  it("are taken anew after a rollback, because another process may have the block by now", () => {
+  it("are reserved anew after a rollback, because another process may have the block by now", () => {
     const [first, second] = [keys(), keys()];
     database.exec("BEGIN");
     first.take();

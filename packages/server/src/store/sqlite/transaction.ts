@@ -17,13 +17,15 @@ import type { Prepare } from "./statement.ts";
 
 export interface Transaction {
   readonly facts: Facts;
-  /** Whether an expired lease stays its owner's until it is released. */
+  /** True if an expired lease stays its owner's until it is released. */
   readonly isAlone: boolean;
   /** Runs a command, as `CommandStore.execute`. */
   execute(at: number, command: SessionCommand): Committed<unknown> | null;
   /** Runs a command for a selected session; `null` if it changed nothing. */
   executeSelected(at: number, command: SessionCommand): Committed<unknown> | null;
-  /** As `execute`, if the command has nothing to write but the session's last use; `undefined` otherwise. */
+  /**
+   * Like `execute`, if the command has nothing to write but the session's last use; `undefined` otherwise.
+   */
   executeWithoutWriting(at: number, command: SessionCommand): Committed<unknown> | null | undefined;
   /** Must be called after a rollback: discards numbers that were taken in it. */
   undone(): void;

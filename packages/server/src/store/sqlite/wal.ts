@@ -1,5 +1,6 @@
-// Checkpoints of the write-ahead log, between batches and by the thread that writes: only then can the log begin anew under any load.
-// SQLite's automatic checkpoints are off, because they swallow their errors, a failed fsync among them.
+// Checkpoints of the write-ahead log, between batches and on the thread that writes: only then can the log
+// restart under any load. SQLite's automatic checkpoints are off, because they ignore their errors, including
+// a failed fsync.
 
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
@@ -19,7 +20,10 @@ const FRAME_BYTES = 4096 + 24;
 const FEWEST_CALLS = 16;
 const MOST_CALLS = 4096;
 
-/** Deletes of this time, in milliseconds, share one erasure; after it the log has to grow again, which costs commits time. */
+/**
+ * Deletes within this time, in milliseconds, share one erasure; after it the log has to grow again, which
+ * slows commits down.
+ */
 const ERASURE_DELAY_MS = 1000;
 
 export interface Wal {
@@ -52,7 +56,7 @@ function prepareCheckpoint(database: DatabaseSync): (outcomes: readonly Outcome[
     "PRAGMA wal_checkpoint(PASSIVE)",
   );
   const isTooLong = prepareSizeCheck(database);
-  // How many calls fill a log of LOG_PAGES, learned from how much the last ones have filled.
+  // Number of calls that fill a log of LOG_PAGES, estimated from the last ones.
   let callsToFill = FEWEST_CALLS;
   let calls = 0;
   const move = (): void => {
@@ -62,7 +66,8 @@ function prepareCheckpoint(database: DatabaseSync): (outcomes: readonly Outcome[
       const fitting = Math.round((calls * LOG_PAGES) / row.log);
       callsToFill = Math.min(MOST_CALLS, Math.max(FEWEST_CALLS, fitting));
     } catch (error) {
-      // On a full disk the log keeps everything, and the next checkpoint tries again. Throws on after a failed fsync.
+      // On a full disk the log keeps everything, and the next checkpoint retries. Rethrows after a failed
+      // fsync.
       failureOf(error);
       callsToFill = FEWEST_CALLS;
     }
@@ -79,7 +84,10 @@ function prepareCheckpoint(database: DatabaseSync): (outcomes: readonly Outcome[
   };
 }
 
-/** Whether the log has outgrown its size by far, because calls suddenly write more. It is cut back when it begins anew. */
+/**
+ * Returns true if the log has far outgrown its size because calls suddenly write more. It is truncated when
+ * it restarts.
+ */
 function prepareSizeCheck(database: DatabaseSync): () => boolean {
   const path = database.location();
   if (path === null) return () => false;
@@ -87,8 +95,8 @@ function prepareSizeCheck(database: DatabaseSync): () => boolean {
 }
 
 /**
- * Deleted text is overwritten in its pages (`secure_delete`), but the log holds the earlier pages until it begins anew. After a delete the
- * log is therefore checkpointed and truncated: between calls, never within one.
+ * Deleted text is overwritten in its pages (`secure_delete`), but the log holds the earlier pages until it
+ * restarts. After a delete the log is therefore checkpointed and truncated: between calls, never within one.
  */
 function prepareErasure(database: DatabaseSync, onFatal: (error: unknown) => void) {
   const truncate = prepareIn(database)<[], { readonly busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");

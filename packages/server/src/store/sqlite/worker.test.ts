@@ -4,14 +4,14 @@ import { expect, it } from "vitest";
 
 const run = promisify(execFile);
 
-/** Tells the address of every module that is loaded. It is no thread of anybody, which the module says at its end. */
+/** Prints the URL of every loaded module. Outside of a worker thread, the module throws after its imports. */
 const LOAD = `
   const { registerHooks } = await import("node:module");
   registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) });
   await import(${JSON.stringify(import.meta.resolve("./worker.ts"))}).catch(() => undefined);
 `;
 
-it("the thread of the store loads no package, with which it would take twice as long to start", async () => {
+it("the store's thread loads no package, which would double its start time", async () => {
   const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", LOAD]);
   const loaded = stdout.trim().split("\n");
   expect(loaded).toEqual(

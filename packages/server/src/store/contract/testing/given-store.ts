@@ -1,4 +1,4 @@
-// A store that is opened and closed around tests.
+// Opens and closes stores around tests.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { ManualClock } from "../../../../test/manual-clock.ts";
@@ -6,13 +6,13 @@ import type { Store } from "../../../core/ports/driven/store.ts";
 
 export interface OpenedStore {
   readonly store: Store;
-  /** Closes the store and opens it again on what it kept; `null` where it keeps nothing. */
+  /** Closes the store and opens it again on the same data; `null` for a store in memory. */
   readonly reopen: (() => Promise<Store>) | null;
-  /** Removes what is left when the store is closed. */
+  /** Removes the data after the store was closed. */
   dispose(): Promise<void>;
 }
 
-/** Opens a store with nothing in it, whose time is the clock's. */
+/** Opens an empty store on this clock. */
 export type OpenStore = (clock: ManualClock) => Promise<OpenedStore>;
 
 export interface Given {
@@ -22,8 +22,8 @@ export interface Given {
 }
 
 /**
- * A store for each test, or one for all of a block, whose tests then keep to sessions of their own. Between them are those of which each
- * finds a store without sessions: there is one for all of them, from which the sessions of a test are removed behind it.
+ * Provides a store for each test, or one for all tests of a block: either with the sessions of earlier tests, so
+ * that each test must use its own, or without them.
  */
 export function givenStore(openStore: OpenStore, scope: "each" | "all" | "all, without sessions"): Given {
   const given = {} as Given;
@@ -48,7 +48,7 @@ export function givenStore(openStore: OpenStore, scope: "each" | "all" | "all, w
   return given;
 }
 
-/** As their users would. */
+/** Deletes all sessions through the port. */
 async function removeSessions(store: Store): Promise<void> {
   const left = await store.admin.used({ app: null, after: null, limit: 1000 });
   const removed = await Promise.all(
@@ -56,7 +56,7 @@ async function removeSessions(store: Store): Promise<void> {
       store.execute({ kind: "delete", target: { session: id, birth: null, load: false }, input: null }),
     ),
   );
-  if (removed.length === 1000) throw new Error("There are more sessions than are looked for behind a test");
+  if (removed.length === 1000) throw new Error("A test left more sessions than one query returns");
   if ((await store.admin.used({ app: null, after: null, limit: 1 })).length > 0)
     throw new Error("A session is left");
 }

@@ -1,4 +1,4 @@
-// The fold of a session's events, as a client would write it from contract section 5: the oracle for what the store has.
+// Folds a session's events as a client would by contract section 5: the oracle for the stored state.
 
 import type { Message, PendingAction, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction } from "../../../core/action.ts";
@@ -73,7 +73,7 @@ function pendingAfter(pending: readonly PendingAction[], { type, payload }: Syst
   return pending.filter(({ id }) => type !== "action_resolved" || id !== payload["id"]);
 }
 
-/** The same of a session as the store has it. */
+/** Returns the stored session in the same form. */
 export function shownOf({ session, messages, systemEvents, pendingActions }: StoredSession): Shown {
   return {
     head: session.head,

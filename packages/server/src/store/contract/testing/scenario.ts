@@ -1,4 +1,4 @@
-// Short ways to say what happens in a store, for the suites of its contract and whoever else needs a store with something in it.
+// Helpers for common operations on a store, for its contract suites and other tests.
 
 import { randomUUID } from "node:crypto";
 import type { AskedAction } from "../../../core/action.ts";
@@ -19,17 +19,17 @@ export function newLife(): string {
   return randomUUID().replaceAll("-", "");
 }
 
-/** A session that begins its life if there is none. */
+/** Returns the target of a session, which is created if absent. */
 export function target(id: string, load = false) {
   return { session: id, birth: { life: newLife(), model: MODEL }, load };
 }
 
-/** A session that must exist. */
+/** Returns the target of a session that must exist. */
 export function existing(id: string, load = false) {
   return { session: id, birth: null, load };
 }
 
-/** Notes the use of incarnations. Returns the ids of those that have ended. */
+/** Records the use of incarnations. Returns the ids of those that have ended. */
 export async function touch(
   store: Store,
   used: readonly { readonly id: string; readonly life: string }[],
@@ -56,20 +56,20 @@ export function chat(store: Store, id: string, text: string, overrides: Partial<
   return chatWith(store, target(id), chatInput(text, overrides));
 }
 
-/** A chat that may create its session. */
+/** Sends a chat that may create its session. */
 export async function chatWith(store: Store, to: SessionTarget, input: ChatInput) {
   const committed = await store.execute({ kind: "chat", target: to, input });
   if (committed === null) throw new Error("There is no such session, and none was created");
   return committed;
 }
 
-/** Makes the session one of the App, with one message and nothing that runs. */
+/** Binds the session to the App, with one message and no open turn. */
 export async function bindTo(store: Store, id: string, app: string): Promise<void> {
   await chat(store, id, "hello", { app });
   await store.execute({ kind: "interrupt", target: target(id), input: { streamed: null } });
 }
 
-/** A chat whose turn starts at once. */
+/** Sends a chat whose turn starts at once. */
 export async function startTurn(
   store: Store,
   id: string,
@@ -108,7 +108,7 @@ export function callOf(id: string, overrides: Partial<ToolCallRecord> = {}): Too
   };
 }
 
-/** What a call asks; approval of itself, unless something else is asked. */
+/** Returns an action for a call, by default an approval. */
 export function askOf(callId: string, overrides: Partial<AskedAction> = {}): AskedAction {
   const approval = { kind: "approval", request: { tool: `tool_${callId}`, input: { of: callId } } } as const;
   return { id: randomUUID(), callId, asked: approval, validMs: 600_000, ...overrides };
@@ -124,7 +124,7 @@ export async function complete(store: Store, turn: TurnIdentity, text: string) {
   );
 }
 
-/** The session as the store has it; a session that does not exist fails the test. */
+/** Returns the stored session; fails the test if it does not exist. */
 export async function load(store: Store, id: string): Promise<StoredSession> {
   return present(
     present(await store.execute({ kind: "open", target: existing(id, true), input: NOTHING })).loaded,
@@ -136,7 +136,7 @@ export async function record(store: Store, id: string): Promise<SessionRecord> {
   return session;
 }
 
-/** Up to `limit` messages of a session after the one with id `after`. */
+/** Returns up to `limit` messages of a session after the one with id `after`. */
 export async function messagesOf(
   store: Store,
   id: string,
@@ -149,7 +149,7 @@ export async function messagesOf(
   return present(messages);
 }
 
-/** The whole log of a session, read in pages. */
+/** Returns the whole log of a session, read in pages. */
 export async function allEvents(store: Store, id: string, pageSize = 50): Promise<readonly NumberedEvent[]> {
   const events: NumberedEvent[] = [];
   for (;;) {
@@ -159,7 +159,7 @@ export async function allEvents(store: Store, id: string, pageSize = 50): Promis
   }
 }
 
-/** Everything of a session that a transaction could have changed. */
+/** Returns everything of a session that a transaction could have changed. */
 export async function everything(store: Store, id: string) {
   return { ...(await load(store, id)), events: await allEvents(store, id) };
 }
