@@ -1,6 +1,6 @@
 import type { Problem } from "./wire.ts";
 
-/** What is known of a failure besides its message. */
+/** Details of a failure besides its message. */
 export interface ErrorFacts {
   readonly code: string;
   readonly status?: number;

@@ -1,4 +1,4 @@
-// What must hold for every exchange, even if the request was malformed (contract section 6).
+// Checks one exchange. These rules hold even if the request was malformed (contract section 6).
 
 import { Problem } from "@colloquy/protocol";
 import type { Exchange } from "./exchange.ts";

@@ -11,7 +11,7 @@ const WRONG_PLACEHOLDER = {
   apps: { default: { mcp: { maps: { url: "https://x.test", headers: { A: "{{env.toString}}" } } } } },
 };
 
-/** A service shared by a group of tests, with this configuration file. */
+/** Starts a service with this configuration file, shared by a group of tests. */
 function useListening(file: string, text: string, environment: (path: string) => Record<string, string>) {
   let place = "";
   let started: Started | null = null;
@@ -30,7 +30,7 @@ function useListening(file: string, text: string, environment: (path: string) =>
     running: () => service,
     write: (content: string) => writeFile(join(place, file), content),
     remove: () => rm(join(place, file)),
-    /** Has the file read again. Answers what finds something in the output from now on. */
+    /** Sends SIGHUP. Returns a function that searches the output from now on. */
     hangUp() {
       const before = service.output().length;
       service.child.kill("SIGHUP");
@@ -68,7 +68,7 @@ describe("SIGHUP", () => {
   const local = { providers: { a: { kind: "openai-compatible", baseURL: "http://127.0.0.1:9/v1" } } };
   const models = async (): Promise<unknown> =>
     (await fetch(`${running().address}/api/control/models`)).json();
-  /** What this configuration says is in force. */
+  /** Resolves when this configuration is in force. */
   const takenOver = async (apps: object): Promise<void> => {
     await write(text(apps));
     await hangUp()(/"msg":"the configuration was taken over"/);
@@ -111,7 +111,7 @@ describe("SIGHUP", () => {
 });
 
 describe("SIGHUP with a file that cannot be read", () => {
-  // For a file that says it is late, the time that a reading may take is over at once.
+  // While the file contains `late`, the time limit of a read expires at once.
   const plant = (file: string): string => `import { readFileSync } from "node:fs";
     const isOver = (ms) => ms === 15_000 && readFileSync(${JSON.stringify(file)}, "utf8").includes("late");
     const wait = setTimeout;
@@ -134,7 +134,7 @@ describe("SIGHUP with a file that cannot be read", () => {
       "throw { toString() { throw 1; } };",
       "threw a value that is not an Error",
     ],
-  ])("leaves the old configuration in force, and the next one is read: it %s", async (_case, text, told) => {
+  ])("keeps the old configuration and reads the next one: it %s", async (_case, text, told) => {
     await write(text);
     const find = hangUp();
     await find(new RegExp(`"msg":"[^\n]*${told}`));

@@ -147,7 +147,7 @@ describe("starting", () => {
     expect(errors()).toMatch(/^Colloquy.* COLLOQUY_DATA_DIR\.\n$/);
     expect(output()).toBe("");
   };
-  /** What `serve` says it cannot start for, and what another command says, without a process for each. */
+  /** Returns the refusals of `serve` and of another command, without a process for each. */
   const refusals = async (place: string): Promise<readonly string[]> => {
     const environment = { PORT: "0", COLLOQUY_DATA_DIR: place };
     const loaded = await loadConfig({ environment, workingDirectory: directory });
@@ -163,7 +163,7 @@ describe("starting", () => {
     return [explainStartFailure(error, config), errors];
   };
 
-  it.skipIf(!existsSync("/proc/self"))("does not try for ever to make a data directory in /proc", () =>
+  it.skipIf(!existsSync("/proc/self"))("does not hang on a data directory in /proc", () =>
     expectRefusal("/proc/x/y", "serve", /The data directory \/proc\/x\/y cannot be used: there is no such/),
   );
 
@@ -249,7 +249,7 @@ describe("a defect", () => {
   it.each([
     ["thrown", 'throw new Error("planted")'],
     ["rejected", 'void Promise.reject(new Error("planted"))'],
-  ])("that is %s ends the process with 1 and a line that says why", async (_how, defect) => {
+  ])("as %s ends the process with code 1 and a line with the reason", async (_how, defect) => {
     const plant = `data:text/javascript,${encodeURIComponent(`process.on("SIGUSR2", () => { ${defect}; });`)}`;
     const { child, exited, find } = await startListening({ NODE_OPTIONS: `--import=${plant}` });
     child.kill("SIGUSR2");

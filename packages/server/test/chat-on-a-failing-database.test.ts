@@ -1,5 +1,5 @@
-// What clients learn about their chat when the database fails during it. store/postgres/failing.test.ts
-// covers the store; this file covers the whole service.
+// Answers to a chat when the database fails during it. store/postgres/failing.test.ts covers the store; this
+// file covers the whole service.
 
 import { AdminOverview, type Message } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ interface Answer {
   readonly body: { readonly code?: string; readonly detail?: string; readonly messages?: readonly Message[] };
 }
 
-describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", () => {
+describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () => {
   const database = useOwnPostgres();
   let proxy: TcpProxy;
   let server: ColloquyServer;

@@ -100,7 +100,7 @@ export class DocumentedApi {
     return [...request, ...this.#headerFaults(response, traffic), ...this.#bodyFaults(response, traffic)];
   }
 
-  /** As `faults`, for one event of a stream. */
+  /** Like `faults`, for one event of a stream. */
   eventFaults(event: unknown): string[] {
     return this.#check({ $ref: "#/components/schemas/UpdateEvent" }, event, "event");
   }

@@ -30,7 +30,7 @@ export function expectDocumented(api: DocumentedApi | null, traffic: Traffic): v
   ).toEqual([]);
 }
 
-/** As `expectDocumented`, for one event of a stream. */
+/** Like `expectDocumented`, for one event of a stream. */
 export function expectDocumentedEvent(api: DocumentedApi | null, event: unknown): void {
   expect(api?.eventFaults(event) ?? [], `${JSON.stringify(event)}: not in the OpenAPI document`).toEqual([]);
 }

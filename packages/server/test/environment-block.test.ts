@@ -1,4 +1,4 @@
-// What a child MCP server can read of the service's initial environment.
+// The service's initial environment as a child MCP server can read it.
 
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

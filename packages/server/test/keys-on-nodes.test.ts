@@ -57,7 +57,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
 
   it("works on both at once, and on neither within five seconds after its revocation", async () => {
     for (const node of [here, there]) expect(await node.keys.check(key.key)).toMatchObject({ keyId: key.id });
-    // Used at the last moment before, so that its cached validity lasts as long as possible.
+    // Use the key at the last moment before, so that its cached validity lasts as long as possible.
     await administration.revoke(key.id);
     await cluster.clock.advance(WITHIN_MS);
     for (const node of [here, there]) expect(await node.keys.check(key.key)).toBeNull();

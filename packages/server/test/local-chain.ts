@@ -29,7 +29,7 @@ export const localChainId = 31_337;
 
 const HARDHAT = findInstalled("programs", "hardhat/dist/src/hre.js");
 
-/** What is used here of the module `hardhat/hre`. */
+/** The used parts of the module `hardhat/hre`. */
 interface HardhatModule {
   createHardhatRuntimeEnvironment(config: object, options: object, project: string): Promise<Hardhat>;
 }

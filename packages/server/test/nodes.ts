@@ -46,7 +46,7 @@ export async function startNodes(
   const clock = new ManualClock();
   const url = server.url(await server.createDatabase());
   const nodes: TestService[] = [];
-  // A claim whose answer arrives after many seconds of manual time would hold an expired lease.
+  // A claim whose answer arrives after many seconds of manual time would return an expired lease.
   let openClaims = 0;
   const countClaims = (store: Store): Store => ({
     ...store,
@@ -81,7 +81,7 @@ export async function startNodes(
     pass: async (ms) => {
       for (let left = ms; left > 0; left -= 1_000) {
         await clock.advance(Math.min(left, 1_000));
-        // One of them may have crashed.
+        // The store of a crashed node rejects.
         for (const { store } of nodes) await store.probe().catch(() => undefined);
         await until(() => openClaims === 0);
       }

@@ -114,7 +114,7 @@ export class PostgresDatabases {
     }
   }
 
-  /** Drops what `createDatabase` has made. */
+  /** Drops the databases made by `createDatabase`. */
   async dropDatabases(): Promise<void> {
     for (const name of this.#databases.splice(0)) {
       await this.query("postgres", `DROP DATABASE ${name} WITH (FORCE)`);
@@ -147,7 +147,7 @@ export class PostgresServer extends PostgresDatabases {
     return server;
   }
 
-  /** As `PostgresServer.start`. */
+  /** Like `PostgresServer.start`. */
   async start(from: string | null = null, locale: readonly string[] = IN_HUMAN_ORDER): Promise<void> {
     const found = from ?? (await findPostgres());
     if (found === null) {

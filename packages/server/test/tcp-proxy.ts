@@ -24,7 +24,7 @@ export class TcpProxy {
   isSilent = false;
   /** Extra latency in milliseconds. Changes do not reorder bytes. */
   delayMs = 0;
-  /** While true, connections are accepted and broken at once. */
+  /** While true, accepted connections are broken at once. */
   isBroken = false;
   readonly #server: Server;
   readonly #links = new Set<Link>();

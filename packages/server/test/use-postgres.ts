@@ -101,7 +101,7 @@ export function useDatabase(holding: "nothing" | "the schema"): UsedDatabase<Pos
   return useDatabaseOn(usePostgres(), holding);
 }
 
-/** The same on a server for tests that stop it. */
+/** Like `useDatabase`, on a server for tests that stop it. */
 export function useOwnDatabase(): UsedDatabase<PostgresServer> {
   return useDatabaseOn(useOwnPostgres(), "the schema");
 }

@@ -1,5 +1,5 @@
-// What the clients of one session know for certain: what they sent, what was acknowledged, and in which
-// order. Moments are increasing numbers, so that "answered before sent" is decidable.
+// The clients' certain knowledge of one session: messages sent, messages acknowledged, and their order.
+// Moments are increasing numbers, so that "answered before sent" is decidable.
 
 import type { Message } from "@colloquy/protocol";
 

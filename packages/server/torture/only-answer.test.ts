@@ -3,7 +3,7 @@ import { OutcomeUnknown, throwAfterCommit } from "../src/core/errors.ts";
 import { storeFull, storeUnavailable, storeUncertain } from "../src/store/unavailable.ts";
 import { readOnlyAnswer } from "./only-answer.ts";
 
-/** The answer for a failure of the service, as far as it is read. */
+/** Returns the answer for a failure of the service. */
 function answerOf({ status, detail }: { readonly status: number; readonly detail: string }) {
   return { status, body: JSON.stringify({ status, detail }) };
 }

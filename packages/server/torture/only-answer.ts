@@ -1,5 +1,4 @@
-// Interprets the answer to a message that is sent once without an `Idempotency-Key`, when nothing else tells
-// the outcome.
+// Interprets the only answer to a message that was sent once without an `Idempotency-Key`.
 
 import type { Answer } from "./harness/http-request.ts";
 

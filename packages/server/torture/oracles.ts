@@ -1,4 +1,4 @@
-// Checks of snapshots against what the clients know.
+// Checks snapshots against the clients' knowledge.
 
 import { isDeepStrictEqual } from "node:util";
 import type { Message, Snapshot } from "@colloquy/protocol";

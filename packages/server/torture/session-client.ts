@@ -38,7 +38,7 @@ export class SessionClient {
   readonly #requests: SessionRequests;
   #ledger = new LifeLedger(new Set());
   readonly #follower: StreamFollower;
-  /** What late requests may still change, whatever was answered since. */
+  /** Parts of the session that late requests may still change. */
   readonly #unsettled = new Set<"messages" | "title" | "user_state" | "life">();
 
   constructor(context: LoadContext, random: Random) {

@@ -87,7 +87,7 @@ export class WalletRequests {
       });
     } catch {
       // Errors of `work` are rethrown below. If the lock request itself failed, tabs cannot coordinate, and
-      // the record of the request has to do.
+      // the record of the request must suffice.
     }
     if (seen.isTaken)
       throw new Error(

@@ -215,36 +215,33 @@ describe.skipIf(isLeftOut || isWithoutChain)(
     it.each([
       ["at a desk", DESK],
       ["on a phone", PHONE],
-    ])(
-      "stands beside its data, in whole units only as the token claims them, %s",
-      async (_where, viewport) => {
-        const { page } = await openPage(service.url, { viewport });
-        await openConsole(page);
-        await say(page, "Please");
-        const request = { to: usdc, data: transfer, value_ether: "0.5", chain_id: localChainId };
-        (await service.model.next()).callTool("wallet_request_transaction", request).finish("tool-calls");
-        const card = page.getByRole("group", { name: "The assistant asks" });
-        await expectSeen(card.getByText("0.5 ETH (500000000000000000 in the smallest unit)"));
-        const call = card.getByRole("group", { name: "The call" });
-        await expectSeen(call.getByText("The data reads as transfer(address to, uint256 amount)"));
-        expect((await call.locator("dl").innerText()).split("\n")).toEqual([
-          "to",
-          BOB,
-          "amount",
-          "25000000 in the smallest unit: 25 by the 6 decimals that the token claims",
-        ]);
-        expect(await card.getByRole("group", { name: "Data" }).locator("pre").textContent()).toBe(transfer);
-        expect(await findViolationsInBothSchemes(page)).toEqual([]);
-        await card.getByRole("button", { name: "Deny" }).click();
-        (await service.model.next())
-          .callTool("wallet_request_transaction", { ...request, data: `${transfer}00` })
-          .finish("tool-calls");
-        await expectSeen(card.getByText("Unknown call."));
-        expect(await call.count()).toBe(0);
-        await card.getByRole("button", { name: "Deny" }).click();
-        (await service.model.next()).say("Then not.").finish();
-        await expectAnswer(page, /Then not\./);
-      },
-    );
+    ])("is shown beside its data, and marks decimals as the token's claim: %s", async (_where, viewport) => {
+      const { page } = await openPage(service.url, { viewport });
+      await openConsole(page);
+      await say(page, "Please");
+      const request = { to: usdc, data: transfer, value_ether: "0.5", chain_id: localChainId };
+      (await service.model.next()).callTool("wallet_request_transaction", request).finish("tool-calls");
+      const card = page.getByRole("group", { name: "The assistant asks" });
+      await expectSeen(card.getByText("0.5 ETH (500000000000000000 in the smallest unit)"));
+      const call = card.getByRole("group", { name: "The call" });
+      await expectSeen(call.getByText("The data reads as transfer(address to, uint256 amount)"));
+      expect((await call.locator("dl").innerText()).split("\n")).toEqual([
+        "to",
+        BOB,
+        "amount",
+        "25000000 in the smallest unit: 25 by the 6 decimals that the token claims",
+      ]);
+      expect(await card.getByRole("group", { name: "Data" }).locator("pre").textContent()).toBe(transfer);
+      expect(await findViolationsInBothSchemes(page)).toEqual([]);
+      await card.getByRole("button", { name: "Deny" }).click();
+      (await service.model.next())
+        .callTool("wallet_request_transaction", { ...request, data: `${transfer}00` })
+        .finish("tool-calls");
+      await expectSeen(card.getByText("Unknown call."));
+      expect(await call.count()).toBe(0);
+      await card.getByRole("button", { name: "Deny" }).click();
+      (await service.model.next()).say("Then not.").finish();
+      await expectAnswer(page, /Then not\./);
+    });
   },
 );

@@ -1,4 +1,5 @@
-// What rate limits cost a request: the same server with them, behind a trusted proxy, and without, on a loopback bind.
+// Cost of rate limits per request: the same server with them, behind a trusted proxy, and without, on a
+// loopback bind.
 
 import type { ColloquyHandlers } from "../colloquy.ts";
 import { getRequest, randomSessionId, type RequestPlan } from "../load/requests.ts";
@@ -8,7 +9,10 @@ import { formatCount, formatRounds, type Row } from "../table.ts";
 import { checkStatuses, CONNECTIONS, inTurn, startColloquyRole, stopAll, type RowContext } from "./row.ts";
 import { makeSmallSession } from "./state.ts";
 
-/** Nine requests with limits in the time of ten without: enough to notice a budget that asks a store, or copies something. */
+/**
+ * Minimum ratio of the throughput with limits: low enough for noise, high enough to detect a budget that
+ * reads a store or copies data.
+ */
 const LEAST = 0.9;
 
 /** New sessions take a budget of their own, and messages two. */

@@ -1,4 +1,4 @@
-// What rows share: directories, durations, and the alternation of Colloquy and its control.
+// Helpers of all rows: directories, durations, and the alternation of Colloquy and its control.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

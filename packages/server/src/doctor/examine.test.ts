@@ -303,7 +303,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(operations).toContain(`if [public](#limits): ${needed} in all.`);
   });
 
-  it.skipIf(withoutNats)("sends a note round over NATS", async () => {
+  it.skipIf(withoutNats)("sends a notification round trip over NATS", async () => {
     const nats = await NatsServer.start();
     const { by } = await examined({
       COLLOQUY_DATABASE_URL: await url(),

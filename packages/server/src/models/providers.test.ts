@@ -16,7 +16,7 @@ import { createModelCatalog } from "./catalog.ts";
 
 const AIMOCK = findInstalled("programs", "@copilotkit/aimock/dist/index.js");
 
-/** What is used here of the mock, and of the module that exports it. */
+/** The used parts of the mock, and of the module that exports it. */
 interface Mock {
   readonly url: string;
   on(request: object, answer: object): void;

@@ -133,7 +133,10 @@ function recordOf(line: LineOf<"message">): MessageRecord {
   });
 }
 
-/** A turn that ran or waited for no decision becomes ready to start on any node; later turns stay queued. */
+/**
+ * A turn that was running or waiting without an action becomes claimable by any node; later turns stay
+ * queued.
+ */
 function turnCells(bundle: SessionBundle, turn: LineOf<"turn">): Readonly<Record<string, Cell>> {
   const [first] = openTurns(bundle);
   const isAsked = linesOf(bundle, "action").some(

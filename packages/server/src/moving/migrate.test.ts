@@ -105,7 +105,8 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       const textOf = (address: DatabaseAddress) =>
         address.kind === "sqlite" ? `sqlite:${address.directory}` : address.url;
       for (let kills = 0; kills < 5; kills += 1) {
-        // Each run gets nine steps further than the one before; the last ones are killed while they compare.
+        // Each run gets nine steps further than the one before; the last ones are killed during the
+        // comparison.
         const child = promisify(execFile)(process.execPath, [PROCESS, textOf(from), textOf(goal), "9"]);
         await expect(child).rejects.toMatchObject({ signal: "SIGKILL", stderr: "" });
         await expect(withStore(goal, () => Promise.resolve())).rejects.toThrow(/moved into this database/);
@@ -142,7 +143,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await withStore(to, (store) => store.probe());
   });
 
-  it("refuses a target with data, and one that was used after a move", async () => {
+  it("rejects a target with data, and one that was used after a move", async () => {
     const [from, to, other] = [sqlite("from"), await postgres(), sqlite("other")];
     const { done } = await withStore(from, (store) => fillStore(store));
     await withStore(other, (store) =>
@@ -178,7 +179,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     }
   });
 
-  it("refuses a target of another unfinished move without restart", async () => {
+  it("rejects a target of another unfinished move without restart", async () => {
     const [from, other, to] = [sqlite("from"), sqlite("other"), await postgres()];
     for (const source of [from, other]) await withStore(source, (store) => fillStore(store));
     const stop = () => {
@@ -189,7 +190,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await expect(run(from, to, { restart: true })).resolves.toMatchObject({ outcome: "moved" });
   });
 
-  it("refuses databases that a server has open, with or without a running turn", async () => {
+  it("rejects databases that a server has open, with or without a running turn", async () => {
     const [from, other, to] = [sqlite("from"), sqlite("other"), sqlite("to")];
     const [source, goal, killed] = [await postgres(), await postgres(), await postgres()];
     await withStore(from, async (store) => {
@@ -222,7 +223,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       const isDone = await access(from, "source", (source) =>
         source.read((reader) =>
           access(to, "target", async (target) => {
-            // Every run is cut off after seven changes of the target.
+            // Every run is interrupted after seven changes of the target.
             const move = { source, reader, target: stoppingAfter(7, target) };
             const moved = moveTables(move, { restart: false, rowsAtOnce: 3, onStep: () => undefined });
             return await moved.then(

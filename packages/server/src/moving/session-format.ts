@@ -53,7 +53,7 @@ const SessionLine = z.strictObject({
     .refine((key) => parsePublicKey(key) === key, "must be a wallet address in lower case")
     .nullable(),
   user_state: z.record(z.string(), z.json()).nullable(),
-  // Exports of versions before have none.
+  // Missing in exports of earlier versions.
   pinned: flag.default(0),
   head: count,
   message_count: count,

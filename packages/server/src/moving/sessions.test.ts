@@ -69,7 +69,7 @@ async function imported(address: DatabaseAddress, lines: readonly string[], repl
   return outcomes;
 }
 
-/** What a person sees of a session, without what belongs to one life of it. */
+/** Returns the client-visible state of a session, without ids of its incarnation. */
 async function seen(store: Store, id: string) {
   const { session, messages, systemEvents } = await load(store, id);
   const { key: _key, life: _life, epoch: _epoch, eventBytes: _log, ...rest } = session;
@@ -77,7 +77,7 @@ async function seen(store: Store, id: string) {
   return { session: rest, messages, systemEvents, actions };
 }
 
-/** An empty database. */
+/** Returns the address of an empty database. */
 async function empty(name = "there"): Promise<DatabaseAddress> {
   const address: DatabaseAddress = { kind: "sqlite", directory: join(root, name) };
   await withStore(address, () => Promise.resolve());
@@ -110,7 +110,7 @@ describe("an export", () => {
     expect(ids.toSorted()).toEqual([filled.done, filled.running].toSorted());
   });
 
-  it("has every column of every table with something of a session, but those that are named", () =>
+  it("has every column of every table with session data, except the excluded ones", () =>
     on(here, (store) => {
       const ofSessions = store.tables.filter(
         ({ name, columns }) => name === "sessions" || columns.some((column) => column.name === "session_key"),
@@ -195,7 +195,7 @@ describe("an import", () => {
     ]);
   });
 
-  it("refuses a session that exists, and leaves it as it is, unless it is to be replaced", async () => {
+  it("rejects an existing session unless it is to be replaced", async () => {
     const lines = await session(filled.done);
     await withStore(here, (store) =>
       store.execute({ kind: "rename", target: existing(filled.done), input: { title: "Renamed" } }),
@@ -307,7 +307,7 @@ describe("an import", () => {
       (lines) => changed(lines, '"session"', (line) => line.replace(/"head":\d+/, '"head":0')),
       /beyond the head 0/,
     ],
-  ])("refuses a session %s", async (_what, change, problem) => {
+  ])("rejects a session %s", async (_what, change, problem) => {
     const there = await empty();
     const id = _what.includes("head") ? filled.waiting : filled.done;
     const [outcome, ...others] = await imported(there, change(await session(id)));
@@ -317,7 +317,7 @@ describe("an import", () => {
     expect(await withStore(there, (store) => store.sessions.find(id))).toBeNull();
   });
 
-  it("refuses a session with the same step twice, also where the number of lines is right", async () => {
+  it("rejects a session with a duplicate step, even if the number of lines is right", async () => {
     const lines = await session(filled.done);
     const step = lineWith(lines, '"kind":"step"');
     const twice = changed(lines.toSpliced(step, 0, lines[step] ?? ""), '"kind":"end"', (line) =>
@@ -344,7 +344,7 @@ describe("an import", () => {
     [["{}"], /Line 1 is not the first line of an export/],
     [["hello"], /Line 1 is not the first line of an export/],
     [['{"format":"colloquy-sessions","version":2}'], /version 2 of the format.*reads version 1/],
-  ])("refuses input that is not an export: %j", async (lines, problem) => {
+  ])("rejects input that is not an export: %j", async (lines, problem) => {
     const there = await empty();
     await expect(imported(there, lines)).rejects.toThrow(problem);
   });

@@ -5,9 +5,9 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 
 let service: TestService;
 let calls: string[];
-/** Expiries of the store that fail. */
+/** Number of expiry transactions that fail. */
 let failures = 0;
-/** Whether they fail after they were committed. */
+/** True if they fail after the commit. */
 let isLost = false;
 let warnings: string[];
 
@@ -43,7 +43,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** Sessions whose turns wait for a person. */
+/** Creates sessions whose turns wait for a person. */
 async function waiting(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, newId);
   await Promise.all(ids.map((id) => service.say(id, "go")));

@@ -10,7 +10,7 @@ import { Cleanup } from "./cleanup.ts";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Shorter than the default, so that tests need not pass thirty days. */
+/** Shorter than the default of thirty days. */
 const UNBOUND = 3 * HOUR;
 
 let service: TestService;
@@ -47,7 +47,7 @@ async function talk(publicKey: string | null = null): Promise<void> {
   await until(async () => !(await service.snapshot(id)).is_processing);
 }
 
-/** Lets time pass and cleans up, as the service does every five minutes. */
+/** Advances the clock and cleans up, as the service does every five minutes. */
 async function later(ms: number): Promise<void> {
   await service.clock.advance(ms);
   // A cleanup started by a timer may have used an earlier time.
@@ -100,7 +100,7 @@ describe("expiry", () => {
     await service.snapshot(id);
     await service.clock.advance(25 * MINUTE);
     await ask();
-    // Half an hour and more without use.
+    // More than half an hour without use.
     await service.evict();
     expect(service.registry.inMemory(id)).toBeNull();
     await ask();
@@ -119,7 +119,7 @@ describe("expiry", () => {
     await service.snapshot(id);
     await service.evict();
     await ask();
-    // The cleanup asks the store at the same time.
+    // Ignore the calls of a concurrent cleanup.
     const asked: string[] = [];
     before = (method, parameters) => {
       if (JSON.stringify(parameters).includes(id)) asked.push(method);
@@ -249,7 +249,7 @@ describe("Cleanup", () => {
     await look();
     expect(count("sessions.expire")).toBe(1);
     await clock.advance(5 * MINUTE);
-    // Those whose timers have just asked the same.
+    // Joins the timers, which have just requested the same.
     await look();
     expect(count("sessions.expire")).toBe(2);
     await service.cleanup.stop();

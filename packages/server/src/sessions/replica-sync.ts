@@ -1,5 +1,6 @@
-// Keeps the sessions in memory in step with other processes on the same store: notifications say what changed, and the version in the
-// store says whether memory is current. A process that is alone needs none of it.
+// Keeps the sessions in memory in step with other processes on the same store: notifications describe
+// changes, and the version in the store shows whether memory is current. A process that is alone does not
+// need it.
 
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
@@ -29,7 +30,7 @@ export type SyncResult = "current" | "gone" | "lost";
 
 export class ReplicaSync {
   readonly #options: ReplicaSyncOptions;
-  /** Reads under way, shared by concurrent callers. */
+  /** Reads in progress, shared by concurrent callers. */
   readonly #reading = new Map<Session, Promise<boolean>>();
 
   constructor(options: ReplicaSyncOptions) {
@@ -37,8 +38,8 @@ export class ReplicaSync {
   }
 
   /**
-   * Brings the session to where the store was at some time after this call, or when it was `seen`. A `seen` of another incarnation is
-   * ignored: it may be the one before. Rejects like the store.
+   * Updates the session to the state of the store at some time after this call, or to `seen`. Ignores a
+   * `seen` of another incarnation, which may be an earlier one. Rejects like the store.
    */
   async toNow(session: Session, seen: SessionVersion | null = null): Promise<SyncResult> {
     for (let check = 0; check < MAX_CHECKS; check += 1) {
@@ -71,7 +72,7 @@ export class ReplicaSync {
       const page = await this.#options.events.after(session.id, before, PAGE);
       if (page === null || page.life !== session.life) return false;
       if (!session.apply(page.events)) return false;
-      // Also if the log was trimmed: the events that are left do not follow.
+      // Also after the log was trimmed: the remaining events do not follow.
       if (session.head === before) return false;
     }
     return true;
@@ -160,7 +161,7 @@ export function followOtherNodes({ hub, registry, running, dispatcher }: OtherNo
       dispatcher.abandon(sessionId, notification.life);
       return;
     }
-    // First the turn: it must not add text behind the events of a newer epoch.
+    // Abort the turn first: it must not add text behind the events of a newer epoch.
     running.abort(sessionId, notification.life, notification.epoch);
     registry.applyRemote(sessionId, notification);
   };

@@ -5,7 +5,7 @@ import { Session } from "./session.ts";
 import { SessionCache, SessionCreations, SessionLoads } from "./session-cache.ts";
 
 let now = 0;
-/** Keys of the sessions with a turn that runs here. */
+/** Keys of the sessions whose turn runs here. */
 const workedOn = new Set<number>();
 let lastKey = 0;
 /** Ids of the evicted sessions. */
@@ -223,7 +223,7 @@ describe("SessionLoads", () => {
     const opener = subject.load(ID, null, false);
     const made = loadedSession("made");
     (await begun(1)).answer(null);
-    // The load that all callers of the meantime share.
+    // The load that all later callers share.
     const second = await begun(2);
     expect(second.kind).toBe("open");
     second.answer(made);

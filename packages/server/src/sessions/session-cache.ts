@@ -1,5 +1,5 @@
-// The sessions in memory, and how they get there: least recently used out first, within a budget of bytes; loads and creations of one id
-// are shared by concurrent callers.
+// The sessions in memory within a budget of bytes, least recently used evicted first. Concurrent callers
+// share loads and creations of one id.
 
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
@@ -103,7 +103,7 @@ export class SessionCache {
     }
   }
 
-  /** Applies a commit. Returns false, and drops the session, if the events do not follow what it knows. */
+  /** Applies a commit. Returns false, and drops the session, if the events do not follow its last one. */
   follow(session: Session, { session: record, events }: Committed<unknown>): boolean {
     if (session.life !== record.life) session.end();
     else if (session.apply(events)) return true;
@@ -200,8 +200,8 @@ interface Waiting {
 }
 
 /**
- * Loads a session once, however many callers ask. Callers that come during a load share the next one: the current load may have read the
- * store before they asked.
+ * Loads a session once for concurrent callers. Callers that arrive during a load share the next one: the
+ * current load may have read the store before they called.
  */
 export class SessionLoads {
   readonly #options: SessionLoadsOptions;
@@ -258,7 +258,7 @@ export class SessionLoads {
     }
   }
 
-  /** Takes the callers of the next load; later callers wait for the load after it. */
+  /** Takes the callers of the next load; later callers wait for the one after it. */
   #next(id: string): Waiting | null {
     const next = this.#underWay.get(id) ?? null;
     this.#underWay.set(id, null);

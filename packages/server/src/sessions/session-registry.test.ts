@@ -46,7 +46,7 @@ afterEach(() => service.close());
 
 const count = (method: string): number => calls.filter((call) => call === method).length;
 
-/** A service that shares its store, whose clock is ahead by this time. */
+/** Creates a service that shares its store, whose clock is ahead by this time. */
 function ofSeveral(aheadMs: number): Promise<TestService> {
   return startService({
     shared: async (clock) => ({

@@ -70,7 +70,10 @@ export class SessionRegistry {
     this.#idleCheck.stop();
   }
 
-  /** Returns the session if it is in memory, certainly current, and its use need not be recorded now: the path without a promise. */
+  /**
+   * Returns the session if it is in memory and certainly current, and its use need not be recorded now. The
+   * synchronous path.
+   */
   peek(id: string): Session | null {
     const session = this.#isMemoryCurrent ? this.inMemory(id) : null;
     return session?.isUseNoted(this.#options.clock) === true ? session : null;
@@ -134,7 +137,7 @@ export class SessionRegistry {
     const create = async () => assertCreated(await this.#commit(id, this.#birth(spelling), transaction));
     if (admit === null || this.resident(id) !== null) return await create();
     if (this.inMemory(id) !== null) {
-      // Another process may have deleted it: creating it again must be admitted.
+      // Another process may have deleted it: creating it again requires admission.
       const done = await this.#commit(id, null, transaction);
       if (done !== null) return done;
     }
@@ -178,7 +181,7 @@ export class SessionRegistry {
     }
     const { life, epoch } = record;
     if (events.length > 0) hub.publish(record.id, { kind: "events", life, epoch, events });
-    // Text that streams elsewhere is read by those who have subscribers for it.
+    // Text that streams elsewhere is read on demand, by its subscribers.
     if (session !== null && answer !== null && (this.#isMemoryCurrent || running.isRunning(session.key)))
       hub.answerLoaded(session, answer);
     // Last, because it may be evicted at once, and its published text with it.
@@ -233,7 +236,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Returns the session in memory as the store had it at some time after this call, or when it was `seen`; `null` if it must be loaded.
+   * Returns the session in memory, at least as new as the store at the time of this call or as `seen`; `null`
+   * if it must be loaded.
    */
   async #current(id: string, seen: SessionVersion | null = null): Promise<Session | null> {
     const { cache, sync } = this.#options;
@@ -260,7 +264,7 @@ export class SessionRegistry {
     return noted !== null;
   }
 
-  /** Returns the same promise, so that nothing comes between it and `apply`. */
+  /** Returns the same promise, so that nothing runs between it and `apply`. */
   #invalidateOnUnknownOutcome<Answer>(id: string, change: Promise<Answer>): Promise<Answer> {
     change.catch((error: unknown) => {
       if (error instanceof OutcomeUnknown) this.invalidate(id);
@@ -286,18 +290,27 @@ export class SessionRegistry {
     return { ...applied, session: await this.#upTo(applied) };
   }
 
-  /** Reads what other processes committed before this event. Callers who answer from the session check it themselves. */
+  /**
+   * Reads earlier events that other processes committed. Callers who answer from the session check it
+   * themselves.
+   */
   #catchUpLater(session: Session, head: number): void {
     this.#catchUp(session, head).catch(() => undefined);
   }
 
-  /** Returns the session with everything up to its commit, or `null` if it cannot be shown now. Never rejects: the commit stays. */
+  /**
+   * Returns the session with everything up to its commit, or `null` if it cannot be shown now. Never rejects,
+   * because the change is committed.
+   */
   async #upTo({ session, record }: Applied<unknown>): Promise<Session | null> {
     if (session === null) return null;
     return (await this.#catchUp(session, record.head).catch(() => false)) ? session : null;
   }
 
-  /** Reads the events up to `head` that other processes committed. Returns false, and drops the session, if it cannot follow. */
+  /**
+   * Reads the events up to `head` that other processes committed. Returns false, and drops the session, if it
+   * cannot catch up.
+   */
   async #catchUp(session: Session, head: number): Promise<boolean> {
     const { cache, sync } = this.#options;
     if (sync === null || session.head >= head) return true;

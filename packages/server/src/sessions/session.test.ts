@@ -128,7 +128,7 @@ describe("Session", () => {
       ["less than was said", "so"],
       ["nothing of it", ""],
       ["all of it", "so far"],
-    ])("goes on with what its turn has said, where the store has %s", (_what, checkpointed) => {
+    ])("continues with its turn's text if the store has %s", (_what, checkpointed) => {
       const session = loaded("done", checkpointed);
       // Subscribers may have received any part, so they get the whole step.
       expect(session.grow("m1", "so far", " so")).toEqual({

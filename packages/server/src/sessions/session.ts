@@ -47,7 +47,10 @@ export class Session {
   readonly #snapshot: Snapshot;
   /** Text of the finished steps of the streaming answer. */
   #finished = "";
-  /** Length of the current step when it grew last; `null` if unknown: the next `grow` then shows the whole text of the step. */
+  /**
+   * Length of the current step after its last growth; `null` if unknown: the next `grow` then returns the
+   * whole text of the step.
+   */
   #said: number | null = null;
   #textMark: string | null = null;
   /** Events that arrived before earlier ones, by number. */
@@ -86,7 +89,7 @@ export class Session {
       if (item.type === "action_requested") this.#lastRequest = number;
     }
     for (const action of stored.pendingActions) this.#snapshot.addPendingAction(toPendingAction(action));
-    // Shows the checkpointed text until the turn goes on.
+    // Shows the checkpointed text until the turn runs again.
     this.#finished = this.#snapshot.streaming()?.message.content ?? "";
     this.#showStep(stored.checkpointed);
   }
@@ -130,7 +133,7 @@ export class Session {
     return clock.now() - noted.wall < USE_NOTED_MS;
   }
 
-  /** `askedAt` is a time before the store was asked to record the use. */
+  /** `askedAt` is a time before the request to record the use. */
   noteUse(askedAt: Moment): void {
     if (this.#useNotedAt === null || askedAt.monotonic > this.#useNotedAt.monotonic)
       this.#useNotedAt = askedAt;

@@ -118,7 +118,7 @@ describe("snapshot bytes", () => {
     expect(snapshot.replaceMessage(message(0, "complete", "other"))).toBe(false);
   });
 
-  it("weigh about what they take, with tools, in chunks or not", () => {
+  it("are weighed close to their real size, with tools, in chunks or not", () => {
     const output = "x".repeat(50_000);
     const calls = [{ id: "c", name: "n", arguments: { input: output }, status: "complete" as const }];
     const results = [{ call_id: "c", name: "n", output, is_error: false, duration_ms: 1 }];

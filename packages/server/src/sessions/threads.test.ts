@@ -96,7 +96,7 @@ describe("the list of threads", () => {
   });
 
   it.each(["", "x", "1-", "-1", "1-2-3", "A-B", "1 -2", `${"1".repeat(11)}-1`])(
-    "refuses the cursor %j",
+    "rejects the cursor %j",
     async (cursor) => {
       await expect(list(3, cursor)).rejects.toMatchObject({ status: 400, code: "invalid_cursor" });
     },

@@ -22,7 +22,10 @@ const MAX_RETRY_MS = 5_000;
 
 /** Streamed text is durable within this time (contract section 3). */
 const DURABLE_WITHIN_MS = 250;
-/** A checkpoint starts sooner if the last one was slow, but a store that cannot keep up is not asked ever more often. */
+/**
+ * A slow checkpoint makes the next one start sooner, but a store that cannot keep up is not called ever more
+ * often.
+ */
 const MAX_WAIT_MS = 200;
 const MIN_WAIT_MS = 100;
 const SPARE_MS = 10;

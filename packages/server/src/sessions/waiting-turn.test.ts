@@ -1,4 +1,4 @@
-// A turn with a pending action: what it holds meanwhile, and what survives a crash.
+// Turns with a pending action: the resources that they hold meanwhile, and their state after a crash.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FoldingReader } from "../../test/folding-reader.ts";

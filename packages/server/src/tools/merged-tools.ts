@@ -92,7 +92,7 @@ export class ToolMerger {
     }
   }
 
-  /** Returns why a tool cannot be offered if it cannot. */
+  /** Returns the callable tool, or the reason why it cannot be offered. */
   #read(tool: SourceTool): CallableTool | string {
     if (!NAME_PATTERN.test(tool.name)) return "a tool's name has 1 to 64 of [a-zA-Z0-9_-]";
     const { effects } = this.#settings;

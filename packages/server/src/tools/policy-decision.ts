@@ -73,7 +73,7 @@ function readRequest(requested: ActionRequest, scope: CallScope): ActionRequest 
   const scrubbed = scope.scrub(request);
   if (requested.kind !== "approval" && requested.kind !== "question" && !sameJson(scrubbed, request))
     return null;
-  // Scrubbing changes only strings, never the shape.
+  // Scrubbing changes strings only, so the shape stays the same.
   return { kind: requested.kind, request: scrubbed } as ActionRequest;
 }
 

@@ -184,7 +184,7 @@ describe("a reload", () => {
       keys().map((key) => ({
         key,
         create: () => {
-          // Captures `source` as the tools of a source with connections do.
+          // The tool captures `source`, like the tools of a source with connections, and so keeps it alive.
           const source: ToolSource = {
             ...quietSource,
             list: () => Promise.resolve([{ ...named(key), execute: async () => source && key }]),

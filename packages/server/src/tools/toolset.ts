@@ -178,7 +178,7 @@ class ToolsOfTurn implements TurnTools {
   }
 }
 
-/** What the last use of a source showed. */
+/** The last observation of a source. */
 type Look = Omit<AdminToolSource, "name">;
 
 const UNUSED: Look = { state: "unused", tools: null, problem: null, seen_at: null };

@@ -130,7 +130,7 @@ describe("waiting turns", () => {
     const full = dispatcher.isFull();
     if (order === "after") await claim();
     await queue.commitAll();
-    // The count stops at three, one of which the claim may have taken.
+    // The count stops at three, and the claim may have taken one of the counted turns.
     expect(await full).toBe(true);
     expect(dispatcher.waiting).toBe(order === "before" ? 3 : 2);
     await clock.advance(1_000);

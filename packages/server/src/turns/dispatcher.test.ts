@@ -96,7 +96,7 @@ describe("chat", () => {
     await queue.commitAll();
     expect(queue.waiting).toHaveLength(80);
     for (const run of runs) run.end();
-    // The claim requests 64 of 80 turns; the 6 free slots are reserved for older turns.
+    // The claim requests 64 of 80 turns; the 6 other free slots are reserved for older turns.
     await new Promise((resolve) => setImmediate(resolve));
     chat();
     await queue.commitAll();

@@ -95,7 +95,7 @@ describe("content of a step", () => {
       { id: "c1", name: "teleport", input: { to: "moon" } },
       { id: "c2", name: "calculator", input: '{"expression":' },
     ]);
-    // Input that is sent back to a model must be an object.
+    // Providers require the input of a call to be an object.
     expect(step.parts).toMatchObject([{ input: { to: "moon" } }, { input: {} }]);
   });
 

@@ -188,7 +188,7 @@ describe("calls of a step", () => {
 });
 
 describe("calls of a new step", () => {
-  it("start with it up to the number of slots; those that wait for a decision take none", () => {
+  it("start with it up to the number of slots, not counting calls that wait for a decision", () => {
     const calls = Array.from({ length: 11 }, (_, index): ToolCallRecord => {
       return {
         id: `${index}`,

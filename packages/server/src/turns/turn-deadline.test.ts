@@ -52,7 +52,7 @@ describe("TurnDeadline", () => {
     expect(deadline.failure?.code).toBe("turn_timeout");
   });
 
-  it.each([[10 * MINUTE], [11 * MINUTE]])("stops at once after %s ms of earlier attempts", (ranMs) => {
+  it.each([[10 * MINUTE], [11 * MINUTE]])("stops at once if earlier attempts took %s ms", (ranMs) => {
     const { deadline } = start(ranMs);
     expect(deadline.signal.aborted).toBe(true);
     expect(deadline.failure?.code).toBe("turn_timeout");

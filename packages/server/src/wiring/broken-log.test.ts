@@ -64,7 +64,7 @@ function fullPipe(): number {
   spawnSync("mkfifo", [pipe]);
   const reading = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
   const filling = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
-  // What the process is given begins as it would in a shell: it waits.
+  // A blocking descriptor, as a shell passes it.
   const writing = openSync(pipe, constants.O_WRONLY);
   open = [reading, filling, writing];
   const filler = Buffer.alloc(65_536, "x");
@@ -99,7 +99,7 @@ describe("a log that cannot be written", () => {
     },
   );
 
-  it.skipIf(process.platform === "win32")("because its reader is gone holds up nothing", async () => {
+  it.skipIf(process.platform === "win32")("delays nothing if its reader is gone", async () => {
     const { get, chat, stop } = await startWithLog(fullPipe());
     for (const descriptor of open.splice(0)) closeSync(descriptor);
     expect(await chat()).toBe(200);

@@ -37,14 +37,14 @@ const SHOP = {
 };
 const LEFT_OUT = "left out: Its body is application/x-www-form-urlencoded, and only JSON is supported.";
 
-describe("a document that is a file", () => {
-  it("has a problem for an operation that is named and cannot be offered", async () => {
+describe("an OpenAPI document in a file", () => {
+  it("has a problem for a selected operation that is unsupported", async () => {
     expect(await inspect(SHOP, { operations: ["list", "charge"] })).toEqual([
       { path: ["operations", 1], message: `${path}, charge: ${LEFT_OUT}`, isWarning: false },
     ]);
   });
 
-  it("has warnings for what is left out where nobody has named it", async () => {
+  it("has warnings for unsupported operations that were not selected", async () => {
     expect(await inspect(SHOP)).toEqual([
       { path: ["document"], message: `${path}, charge: ${LEFT_OUT}`, isWarning: true },
     ]);
@@ -56,7 +56,7 @@ describe("a document that is a file", () => {
     ]);
   });
 
-  it("has a problem for an operation that it has not, said once", async () => {
+  it("has one problem for a selected operation that it does not contain", async () => {
     expect(await inspect(SHOP, { operations: ["lists"] })).toEqual([
       {
         path: ["operations", 0],
@@ -66,7 +66,7 @@ describe("a document that is a file", () => {
     ]);
   });
 
-  it("has a problem where nothing says where its server is", async () => {
+  it("has a problem if no server is known", async () => {
     expect(await inspect(SHOP, { baseURL: null })).toMatchObject([{ path: ["baseURL"], isWarning: false }]);
   });
 
@@ -82,7 +82,7 @@ describe("a document that is a file", () => {
   });
 });
 
-describe("an own tool", () => {
+describe("a custom tool", () => {
   const reasonFor = (inputSchema: unknown) => inspections.ownTool("work", { inputSchema, execute: () => 1 });
 
   it.each([
@@ -94,11 +94,11 @@ describe("an own tool", () => {
       "a JSON Schema that cannot be checked",
       jsonSchema({ type: "object", properties: { a: { $ref: "https://x.test/a" } } }),
     ],
-  ])("cannot be used with %s, which is told", async (_case, inputSchema) => {
+  ])("has a problem with %s", async (_case, inputSchema) => {
     expect(await reasonFor(inputSchema)).toMatch(/^cannot be used\. The input schema of the tool work /);
   });
 
-  it("can be used with a schema of zod or of JSON", async () => {
+  it("accepts a Zod schema or a JSON Schema", async () => {
     expect(await reasonFor(z.object({ at: z.iso.date() }))).toBeNull();
     expect(await reasonFor(jsonSchema({ type: "object", properties: {} }))).toBeNull();
     const made = tool({ description: () => "x", inputSchema: z.object({}), execute: () => 1 });

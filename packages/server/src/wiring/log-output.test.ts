@@ -7,7 +7,7 @@ import { LogOutput } from "./log-output.ts";
 
 const describeLoss = (lines: number): string => `${lines} left out\n`;
 
-describe.skipIf(!existsSync("/dev/full"))("lines for a disk that is full", () => {
+describe.skipIf(!existsSync("/dev/full"))("lines for a full disk", () => {
   it("are dropped and counted without a delay", async () => {
     const destination = openSync("/dev/full", "w");
     const output = new LogOutput({ destination, describeLoss });

@@ -154,7 +154,7 @@ export function localAddress({ host, port }: { readonly host: string; readonly p
   return `http://${name}:${port}`;
 }
 
-/** Stops the workers, then what they use. Requests are still answered. */
+/** Stops the workers, then their dependencies. Requests are still answered. */
 async function stopService(service: Service, graceMs: number): Promise<void> {
   service.titles.stop();
   service.feed.stop();

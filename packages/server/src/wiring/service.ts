@@ -116,7 +116,7 @@ export function buildService(base: Foundations) {
     owner,
     /** Replaces Apps, models and tools; running turns keep theirs. Returns warnings about changes that need a restart. */
     reload(next: Config): readonly string[] {
-      // This may throw, so it comes first: then nothing is replaced.
+      // Replace the tools first: they may throw, and then nothing is replaced.
       tools.replace(next.apps);
       apps.replace(next.apps);
       models.replace(providersOf(next));

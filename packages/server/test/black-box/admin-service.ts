@@ -30,7 +30,7 @@ export interface AdminService {
   ask(): Promise<string>;
 }
 
-/** As `useService`. */
+/** Like `useService`. */
 export function useAdminService(): () => AdminService {
   const url = useService(APPS, { COLLOQUY_ADMIN_KEY: ADMIN_KEY });
   const admin: AdminService["admin"] = (method, path, call = {}) =>

@@ -10,7 +10,7 @@ import { NODES } from "./processes.ts";
 import { Program } from "./server.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
-/** Within which a revoked key must stop working everywhere (contract section 4). */
+/** Maximum time until a revoked key stops working everywhere (contract section 4). */
 
 let program: Program;
 beforeAll(async () => {
@@ -45,7 +45,7 @@ describe("a key created while the server runs", () => {
     }).then((answer) => answer.text());
     await keys("revoke", id);
     const call = { session, headers: { "SERVICE-APP-KEY": key } };
-    // Until every node has noticed.
+    // Wait until every node has noticed.
     for (let refused = 0; refused < (NODES?.count ?? 1); ) {
       const { status } = await send(program.url, "GET", "/api/control/apps", call);
       refused = status === 401 ? refused + 1 : 0;

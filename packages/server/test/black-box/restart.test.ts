@@ -1,5 +1,5 @@
-// What survives a restart of the service (specification, "What the service does", 5). Starts the program
-// itself.
+// State that survives a restart of the service (specification, "What the service does", 5). Starts the
+// program itself.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { chat, newSession, newWallet, send, whenIdle, state, thread } from "./client.ts";

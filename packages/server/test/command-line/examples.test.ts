@@ -67,7 +67,7 @@ beforeAll(async () => {
   };
   service = await Service.start({ config, environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
   await writeFile(join(service.directory, "staging.json"), JSON.stringify(config));
-  // For what follows changes of the repository.
+  // Stubs of programs that the examples call.
   programs = await mkdtemp(join(tmpdir(), "colloquy-examples-"));
   await program("colloquy", `exec "${process.execPath}" "${MAIN}" "$@"`);
   await program("git", 'echo "-one"; echo "+two"');

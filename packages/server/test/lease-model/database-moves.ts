@@ -1,5 +1,5 @@
-// Moves of the database: it executes, in any order, whatever a node may have sent at any time; it sweeps
-// expired leases, and accepts interrupts from anybody.
+// Moves of the database: it may execute any request that a node can have sent, at any time and in any order;
+// it sweeps expired leases, and accepts interrupts from anybody.
 
 import { renew, sweep, type Decided, type Owner, type WriteKind } from "./database.ts";
 import type { LeaseModelOptions, Step } from "./lease-model.ts";

@@ -119,7 +119,7 @@ export async function startProviderService(rig: string, app: object = {}): Promi
     },
     stop: async () => {
       await server.stop({ graceMs: 0 });
-      // Leave the log file open: backgtries work may write to it until the process ends.
+      // Leave the log file open: background work may write to it until the process ends.
       await provider.stop();
       await rm(directory, { recursive: true });
     },

@@ -86,7 +86,7 @@ export class StallWatch {
       return [];
     }
     const stall = this.#measure(known, at);
-    // The last owner answers for work that has none now.
+    // Without an owner, the last one counts.
     known.owner = owner ?? known.owner;
     return stall === null ? [] : [{ sessionKey, detail: stall }];
   }

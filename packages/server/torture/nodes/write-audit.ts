@@ -1,6 +1,6 @@
-// Audits in the database who wrote what: triggers (write-audit.sql) record it in the writing transaction. An
-// epoch belongs to the process that took it, so a write of another process under it is a stale write that was
-// accepted.
+// Audits in the database which process wrote each row: triggers (write-audit.sql) record it in the writing
+// transaction. An epoch belongs to the process that took it, so a write of another process under it is a
+// stale write that was accepted.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,8 +39,8 @@ export async function checkWrites(
 }
 
 /**
- * As `checkWrites`, at the end of a run. Returns the number of recorded writes per table; none for a table is
- * a violation, because then nothing is verified.
+ * Like `checkWrites`, at the end of a run. Returns the number of recorded writes per table; none for a table
+ * is a violation, because then nothing is verified.
  */
 export async function checkAudit(
   postgres: PostgresDatabases,

@@ -29,7 +29,7 @@ export interface McpConnectionOptions {
 }
 
 export class McpConnection {
-  /** Removes the keys that the server is sent from its output. */
+  /** Removes the server's own keys from its output. */
   readonly scrub: Scrubber;
   readonly #options: McpConnectionOptions;
   readonly #list: ToolList;

@@ -18,7 +18,7 @@ const MAX_DESCRIPTION = 4_000;
 export interface McpToolOptions {
   /** Returns the connection for the call's turn. */
   readonly connect: (context: ToolContext) => McpConnection;
-  /** Removes the keys that the server is sent: the server may have put them into its tool definitions. */
+  /** Removes the server's own keys from its tool definitions. */
   readonly scrub: Scrubber;
   /** Configured effects by the tool name that the model sees. */
   readonly effects: Readonly<Record<string, ToolEffect>>;
