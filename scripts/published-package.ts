@@ -1,5 +1,4 @@
-// Shared by the builds of published packages: a manifest that names the built files, and standalone
-// declarations.
+// Shared by the builds of published packages: JavaScript, standalone declarations, and a manifest that names them.
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,55 +7,67 @@ import { join, posix, relative } from "node:path";
 const ROOT = join(import.meta.dirname, "..");
 
 interface SourceManifest {
-  readonly name: string;
-  readonly version: string;
-  readonly description: string;
-  readonly license: string;
-  /** Entries with their sources, relative to `src/`. */
+  /** Entries with their sources, or with files that are published as they are. */
   readonly exports: Readonly<Record<string, string>>;
-  readonly dependencies?: object;
-  readonly peerDependencies?: object;
-  readonly peerDependenciesMeta?: object;
+  readonly files: readonly string[];
+  readonly [field: string]: unknown;
 }
+
+interface Entry {
+  readonly types: string;
+  readonly default: string;
+}
+
+const SOURCE = /\.tsx?$/;
+/** Modules that only tests import. */
+const OF_TESTS = /\.(?:test|suite)\.ts$|\/testing\//;
 
 /** Returns the source files of the package's entries. */
 export function entriesOf(folder: string): string[] {
-  return Object.values(readManifest(folder).exports).map((source) => join(folder, source));
+  const files = Object.values(readManifest(folder).exports).filter((file) => SOURCE.test(file));
+  return files.map((file) => join(folder, file));
 }
 
-/** Empties `directory`. */
-export function begin(directory: string): void {
-  rmSync(directory, { recursive: true, force: true });
-  mkdirSync(directory, { recursive: true });
+/** Empties the folder `dist` of `directory` and returns its path. */
+export function begin(directory: string): string {
+  const dist = join(directory, "dist");
+  rmSync(dist, { recursive: true, force: true });
+  mkdirSync(dist, { recursive: true });
+  return dist;
 }
 
-/** Writes the manifest of the package in `folder`, its README and the licence into `directory`. */
+/**
+ * Writes the manifest of the package in `folder`, its README and the licence into `directory`, which may be `folder`.
+ * The published manifest names built files and has no development dependencies. It keeps the scripts, so that packing
+ * again after an interruption restores the sources.
+ */
 export function writeManifest(folder: string, directory: string): void {
-  const source = readManifest(folder);
-  const { name, version, description, license, dependencies, peerDependencies, peerDependenciesMeta } =
-    source;
-  const exports = Object.entries(source.exports).map(([entry, file]) => {
-    const built = file.replace("./src/", "./").replace(/\.tsx?$/, "");
-    return [entry, { types: `${built}.d.ts`, default: `${built}.js` }];
-  });
-  const manifest = {
-    name,
-    version,
-    description,
-    license,
-    type: "module",
-    sideEffects: false,
-    exports: Object.fromEntries(exports) as object,
-    types: "./index.d.ts",
-    files: ["**/*.js", "**/*.d.ts"],
-    dependencies,
-    peerDependencies,
-    peerDependenciesMeta,
+  const { devDependencies: _, ...source } = readManifest(folder);
+  const { homepage, repository } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    readonly homepage: string;
+    readonly repository: object;
   };
-  writeFileSync(join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  const entries = Object.entries(source.exports).map(([entry, file]) => [entry, builtEntry(file)]);
+  const exports = Object.fromEntries(entries) as Record<string, Entry | string>;
+  const main = exports["."];
+  const manifest = {
+    ...source,
+    homepage,
+    repository: { ...repository, directory: relative(ROOT, folder) },
+    exports,
+    types: typeof main === "object" ? main.types : undefined,
+    publishConfig: { access: "public", provenance: true },
+  };
   const readme = readFileSync(join(folder, "README.md"), "utf8");
   writeFileSync(join(directory, "README.md"), readmeForRegistry(readme, relative(ROOT, folder)));
   copyFileSync(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
+  writeFileSync(join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+function builtEntry(file: string): Entry | string {
+  if (!SOURCE.test(file)) return file;
+  const built = file.replace("./src/", "./dist/").replace(SOURCE, "");
+  return { types: `${built}.d.ts`, default: `${built}.js` };
 }
 
 /**
@@ -70,49 +81,56 @@ export function readmeForRegistry(text: string, folder: string): string {
   );
 }
 
-/**
- * Writes declarations of the package in `folder`, compiled with browser types. `paths` maps packages to
- * declarations outside node_modules. Throws with the compiler's output if the sources do not compile.
- */
+/** Compiles each module of the package in `folder` to JavaScript in `dist`. The types are checked elsewhere. */
+export function writeModules(folder: string, dist: string): void {
+  const sources = globSync("src/**/*.ts", { cwd: folder }).filter((file) => !OF_TESTS.test(file));
+  const files = sources.map((file) => join(folder, file));
+  compile(folder, dist, files, { rewriteRelativeImportExtensions: true, noCheck: true, noResolve: true });
+}
+
+export interface DeclarationOptions {
+  /** Declarations outside node_modules, by package. */
+  readonly paths: Readonly<Record<string, readonly string[]>>;
+  /** Where the package runs; browsers and other runtimes by default. */
+  readonly platform?: "node";
+}
+
+/** Writes declarations of the package in `folder` into `dist`. Throws with the compiler's output if the sources do not compile. */
 export function writeDeclarations(
   folder: string,
-  directory: string,
-  paths: Readonly<Record<string, readonly string[]>>,
+  dist: string,
+  { paths, platform }: DeclarationOptions,
 ): void {
+  const environment = platform === "node" ? {} : { lib: ["es2024", "dom"], types: [], jsx: "react-jsx" };
+  const kind = { declaration: true, emitDeclarationOnly: true };
+  compile(folder, dist, entriesOf(folder), { ...environment, ...kind, paths });
+  for (const file of globSync("**/*.d.ts", { cwd: dist })) {
+    const path = join(dist, file);
+    const text = readFileSync(path, "utf8");
+    writeFileSync(path, text.replaceAll(/(["'])(\.{1,2}\/[\w./-]+)\.tsx?\1/g, '"$2.js"'));
+  }
+}
+
+function compile(folder: string, dist: string, files: readonly string[], options: object): void {
   const compilerOptions = {
-    lib: ["es2024", "dom"],
-    types: [],
-    jsx: "react-jsx",
     allowJs: false,
     checkJs: false,
     noEmit: false,
-    declaration: true,
-    emitDeclarationOnly: true,
     rootDir: join(folder, "src"),
-    outDir: directory,
-    paths,
+    outDir: dist,
+    typeRoots: [join(ROOT, "node_modules/@types")],
+    ...options,
   };
-  const settings = join(directory, "tsconfig.json");
-  const files = entriesOf(folder);
+  const settings = join(dist, "tsconfig.json");
+  const sources = { include: [], exclude: [], files };
   writeFileSync(
     settings,
-    JSON.stringify({
-      extends: join(ROOT, "tsconfig.json"),
-      compilerOptions,
-      include: [],
-      exclude: [],
-      files,
-    }),
+    JSON.stringify({ extends: join(ROOT, "tsconfig.json"), compilerOptions, ...sources }),
   );
   const compiler = join(ROOT, "node_modules/typescript-compiler/bin/tsc");
   const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", settings], { encoding: "utf8" });
-  if (status !== 0) throw new Error(`Cannot write the declarations:\n${stdout}`);
+  if (status !== 0) throw new Error(`Cannot compile ${relative(ROOT, folder)}:\n${stdout}`);
   rmSync(settings);
-  for (const file of globSync("**/*.d.ts", { cwd: directory })) {
-    const path = join(directory, file);
-    const text = readFileSync(path, "utf8");
-    writeFileSync(path, text.replaceAll(/(["'])(\.{1,2}\/[\w/-]+)\.tsx?\1/g, '"$2.js"'));
-  }
 }
 
 function readManifest(folder: string): SourceManifest {

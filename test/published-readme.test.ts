@@ -8,7 +8,7 @@ import { readmeForRegistry, writeManifest } from "../scripts/published-package.t
 
 const ROOT = join(import.meta.dirname, "..");
 
-it.each(["packages/client", "packages/react"])(
+it.each(["packages/client", "packages/react", "packages/protocol", "packages/server"])(
   "%s has a published README without links into the repository",
   (folder) => {
     const directory = mkdtempSync(join(tmpdir(), "colloquy-published-"));

@@ -10,13 +10,13 @@ import { wireDeclarations } from "./wire-declarations.ts";
 const PACKAGE = join(import.meta.dirname, "..");
 
 /**
- * Writes the package into `directory`, emptying it first. Throws with the compiler's output if the sources do
+ * Writes the package into `directory`. Throws with the compiler's output if the sources do
  * not compile.
  */
 export async function buildPackage(directory: string): Promise<void> {
-  begin(directory);
-  await bundleEntries(directory);
-  declare(directory);
+  const dist = begin(directory);
+  await bundleEntries(dist);
+  declare(dist);
   writeManifest(PACKAGE, directory);
 }
 
@@ -35,12 +35,12 @@ async function bundleEntries(outdir: string): Promise<void> {
 }
 
 /** Writes declarations that depend only on the generated wire types. */
-function declare(directory: string): void {
-  const wire = join(directory, "protocol.d.ts");
+function declare(dist: string): void {
+  const wire = join(dist, "protocol.d.ts");
   writeFileSync(wire, wireDeclarations(wireNames()));
-  writeDeclarations(PACKAGE, directory, { "@colloquy/protocol": [wire] });
-  for (const file of globSync("*.d.ts", { cwd: directory })) {
-    const path = join(directory, file);
+  writeDeclarations(PACKAGE, dist, { paths: { "@colloquy/protocol": [wire] } });
+  for (const file of globSync("*.d.ts", { cwd: dist })) {
+    const path = join(dist, file);
     writeFileSync(path, read(path).replaceAll('"@colloquy/protocol"', '"./protocol.js"'));
   }
 }

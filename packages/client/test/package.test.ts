@@ -20,7 +20,14 @@ let project: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "colloquy-client-"));
   await buildPackage(join(folder, "built"));
-  const npm = await run("npm", ["pack", join(folder, "built"), "--pack-destination", folder, "--offline"]);
+  const npm = await run("npm", [
+    "pack",
+    join(folder, "built"),
+    "--pack-destination",
+    folder,
+    "--offline",
+    "--ignore-scripts",
+  ]);
   const tarball = npm.stdout.trim().split("\n").at(-1) ?? "";
   project = join(folder, "project");
   const installed = join(project, "node_modules/@colloquy/client");
@@ -79,14 +86,15 @@ stop();
 
 it("contains what is needed and nothing else", async () => {
   const installed = join(project, "node_modules/@colloquy/client");
-  const files = await readdir(installed);
+  expect((await readdir(installed)).toSorted()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  const files = await readdir(join(installed, "dist"));
   expect(files.filter((file) => !file.endsWith(".d.ts")).toSorted()).toEqual(
-    ["LICENSE", "README.md", "admin.js", "index.js", "package.json", "shared.js"].toSorted(),
+    ["admin.js", "index.js", "shared.js"].toSorted(),
   );
   const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as object;
-  expect(Object.keys(manifest).filter((key) => /dependencies|scripts/i.test(key))).toEqual([]);
+  expect(Object.keys(manifest).filter((key) => /dependencies/i.test(key))).toEqual([]);
   for (const file of ["index.js", "admin.js", "shared.js"]) {
-    const code = await readFile(join(installed, file), "utf8");
+    const code = await readFile(join(installed, "dist", file), "utf8");
     const own = code.replace(/^import \{[^}]*\} from "\.\/shared\.js";$/m, "");
     expect(own.match(/\bimport\b.*|\brequire\b.*|\bprocess\b.*|\bBuffer\b.*/g)).toBeNull();
   }
@@ -144,7 +152,7 @@ describe("its documentation", () => {
 it("has the types of the server's schemas", async () => {
   const names = wireNames();
   expect(names).toEqual(expect.arrayContaining(["Snapshot", "AdminOverview"]));
-  const declarations = join(project, "node_modules/@colloquy/client/protocol.js");
+  const declarations = join(project, "node_modules/@colloquy/client/dist/protocol.js");
   const source = [
     `import type * as Written from ${JSON.stringify(declarations)};`,
     'import type * as Meant from "@colloquy/protocol";',

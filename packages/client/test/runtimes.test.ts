@@ -42,6 +42,7 @@ beforeAll(async () => {
   await buildPackage(join(project, "built"));
   const packed = await run("npm", [
     "pack",
+    "--ignore-scripts",
     join(project, "built"),
     "--pack-destination",
     project,

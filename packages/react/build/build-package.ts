@@ -11,15 +11,15 @@ import { buildPackage as buildClient } from "../../client/build/build-package.ts
 const PACKAGE = join(import.meta.dirname, "..");
 
 /**
- * Writes the package into `directory`, emptying it first. Throws with the compiler's output if the sources do
+ * Writes the package into `directory`. Throws with the compiler's output if the sources do
  * not compile.
  */
 export async function buildPackage(directory: string): Promise<void> {
-  begin(directory);
+  const dist = begin(directory);
   await build({
     entryPoints: entriesOf(PACKAGE),
     outbase: join(PACKAGE, "src"),
-    outdir: directory,
+    outdir: dist,
     bundle: true,
     splitting: true,
     chunkNames: "shared",
@@ -32,7 +32,7 @@ export async function buildPackage(directory: string): Promise<void> {
   const client = mkdtempSync(join(tmpdir(), "colloquy-client-"));
   try {
     await buildClient(client);
-    writeDeclarations(PACKAGE, directory, { "@colloquy/client": [join(client, "index.d.ts")] });
+    writeDeclarations(PACKAGE, dist, { paths: { "@colloquy/client": [join(client, "dist/index.d.ts")] } });
   } finally {
     rmSync(client, { recursive: true, force: true });
   }

@@ -48,7 +48,14 @@ afterAll(async () => {
 
 /** Packs the built package and unpacks it into the project. */
 async function install(name: string): Promise<void> {
-  const packed = await run("npm", ["pack", join(folder, name), "--pack-destination", folder, "--offline"]);
+  const packed = await run("npm", [
+    "pack",
+    join(folder, name),
+    "--pack-destination",
+    folder,
+    "--offline",
+    "--ignore-scripts",
+  ]);
   const installed = join(project, "node_modules/@colloquy", name);
   await mkdir(installed, { recursive: true });
   const tarball = join(folder, packed.stdout.trim().split("\n").at(-1) ?? "");
@@ -119,7 +126,9 @@ it("has the client, React and assistant-ui as peer dependencies", async () => {
     peerDependenciesMeta: { "@assistant-ui/react": { optional: true } },
   });
   const texts = await Promise.all(
-    ["index.js", "shared.js", "assistant-ui/index.js"].map((file) => readFile(join(installed, file), "utf8")),
+    ["index.js", "shared.js", "assistant-ui/index.js"].map((file) =>
+      readFile(join(installed, "dist", file), "utf8"),
+    ),
   );
   const imported = texts.flatMap((text) =>
     [...text.matchAll(/from "([^".][^"]*)"/g)].map(([, name]) => name),

@@ -2,6 +2,8 @@
 // The door for whoever starts Colloquy by hand. It uses nothing that an old Node lacks, so that one gets a
 // sentence here instead of a syntax error from the TypeScript behind it.
 
+import { existsSync } from "node:fs";
+
 const major = Number(process.versions.node.split(".")[0]);
 
 if (major < 24) {
@@ -13,7 +15,7 @@ if (major < 24) {
   process.exit(1);
 }
 
-// What npm start runs serves by itself; whoever types the name alone wants to know what there is.
-if (process.argv.length === 2) process.argv.push("--help");
+// A clone has the sources, which Node runs as they are; the published package has what they compile to.
+const isClone = existsSync(new URL("../src/main.ts", import.meta.url));
 
-await import("../src/main.ts");
+await import(isClone ? "../src/main.ts" : "../dist/main.js");

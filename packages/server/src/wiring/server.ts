@@ -52,8 +52,11 @@ export interface ColloquyServer {
 
 /** Time for responses in progress after everything else has stopped, in milliseconds. */
 const CLOSING_MS = 2_000;
-/** Output directory of the console build. */
-const CONSOLE_DIRECTORY = join(import.meta.dirname, "../../../console/dist");
+/** The built console: in a package of its own beside the sources, inside the published package. */
+const CONSOLE_DIRECTORY = join(
+  import.meta.dirname,
+  import.meta.filename.endsWith(".ts") ? "../../../console/dist" : "../console",
+);
 
 /** Builds the service. Rejects with a user-facing Error if the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {

@@ -1,6 +1,7 @@
 // The store on SQLite as the main thread sees it: every call goes to the thread that owns the database, and its promise resolves after the
 // commit. The calls of one turn of the event loop travel together.
 
+import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Selection } from "../../core/commands/selections.ts";
@@ -44,7 +45,9 @@ export interface SqliteStoreOptions {
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { directory, role = "server", isAlone = false, processId = null, clock, onFatal } = options;
   const workerData: WorkerOptions = { directory, role, isAlone, processId, openedAt: clock.now() };
-  const worker = new Worker(new URL("worker.ts", import.meta.url), { workerData, name: "store" });
+  // JavaScript in the published package.
+  const file = `worker${extname(import.meta.filename)}`;
+  const worker = new Worker(new URL(file, import.meta.url), { workerData, name: "store" });
   await started(worker);
   const calls = new CallQueue(worker, clock, onFatal);
   const call = <Answer>(method: Call["method"], ...parameters: unknown[]): Promise<Answer> =>

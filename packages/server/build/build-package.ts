@@ -1,0 +1,22 @@
+// Builds the published package: every module as JavaScript, declarations of the entries, migrations and the console.
+
+import { cpSync, globSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { buildConsole } from "../../console/build/build-console.ts";
+import { begin, writeDeclarations, writeManifest, writeModules } from "../../../scripts/published-package.ts";
+
+const PACKAGE = join(import.meta.dirname, "..");
+const SOURCES = join(PACKAGE, "src");
+/** What the console's build keeps for the next one. */
+const NOT_SERVED = [".vite", "sources.sha256"];
+
+/** Writes the package into `directory`. Throws with the compiler's output if the sources do not compile. */
+export async function buildPackage(directory: string): Promise<void> {
+  const dist = begin(directory);
+  writeModules(PACKAGE, dist);
+  writeDeclarations(PACKAGE, dist, { paths: {}, platform: "node" });
+  for (const file of globSync("**/*.sql", { cwd: SOURCES })) cpSync(join(SOURCES, file), join(dist, file));
+  await buildConsole(join(dist, "console"));
+  for (const name of NOT_SERVED) rmSync(join(dist, "console", name), { recursive: true });
+  writeManifest(PACKAGE, directory);
+}

@@ -1,0 +1,155 @@
+// The published packages: what `npm pack` writes, and what it leaves behind.
+
+import { execFile } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { copyWithModules, packAll, PUBLISHED } from "./packed.ts";
+
+const run = promisify(execFile);
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+let folder: string;
+let clone: string;
+let before: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "colloquy-packages-"));
+  clone = join(folder, "clone");
+  await copyWithModules(clone);
+  before = sources();
+  for (const [name, tarball] of await packAll(clone, folder)) {
+    await mkdir(unpacked(name), { recursive: true });
+    await run("tar", ["-xzf", tarball, "-C", unpacked(name), "--strip-components=1"]);
+  }
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const unpacked = (name: string): string => join(folder, "unpacked", name);
+const filesOf = (name: string): readonly string[] =>
+  globSync("**/*", { cwd: unpacked(name), withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(unpacked(name).length + 1));
+const read = (name: string, file: string): string => readFileSync(join(unpacked(name), file), "utf8");
+const manifestOf = (name: string): Manifest => JSON.parse(read(name, "package.json")) as Manifest;
+
+/** Contents of the packages' own files in the clone, and whether built ones are there. */
+function sources(): Readonly<Record<string, string>> {
+  const files = globSync("packages/*/{package.json,*.md,LICENSE,dist,.unpacked}", { cwd: clone }).toSorted();
+  return Object.fromEntries(files.map((file) => [file, readText(join(clone, file))]));
+}
+
+function readText(path: string): string {
+  return /\.(?:json|md)$/.test(path) ? readFileSync(path, "utf8") : "";
+}
+
+describe.each(PUBLISHED)("packages/%s", (name) => {
+  it("has a licence, a README and what registries show", () => {
+    expect(filesOf(name)).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json"]));
+    expect(manifestOf(name)).toMatchObject({
+      name: `@colloquy/${name}`,
+      license: "Apache-2.0",
+      type: "module",
+      engines: { node: expect.stringMatching(/^>=2\d$/) },
+      homepage: expect.stringMatching(/^https:/),
+      repository: { type: "git", url: expect.stringMatching(/^git\+https:/), directory: `packages/${name}` },
+      publishConfig: { access: "public", provenance: true },
+    });
+    expect(Object.keys(manifestOf(name))).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(?:private|devDependencies)$/)]),
+    );
+  });
+
+  it("has neither sources nor tests", () => {
+    const files = filesOf(name);
+    expect(
+      files.filter((file) => /(?<!\.d)\.tsx?$|tsconfig|\.test\.|\.suite\.|testing\//.test(file)),
+    ).toEqual([]);
+  });
+
+  it("exports files that it has, as code and as types", () => {
+    const { exports } = manifestOf(name);
+    for (const target of Object.values(exports)) {
+      const files = typeof target === "string" ? [target] : [target["types"], target["default"]];
+      for (const file of files) expect(filesOf(name)).toContain(file?.replace("./", ""));
+    }
+    expect(read(name, "package.json")).not.toContain("./src/");
+  });
+
+  it("imports only its own files and declared packages", () => {
+    const { dependencies, peerDependencies } = manifestOf(name);
+    const declared = Object.keys({ ...dependencies, ...peerDependencies, [`@colloquy/${name}`]: "" });
+    const code = filesOf(name).filter((file) => /(?:\.js|\.d\.ts)$/.test(file) && !file.includes("console/"));
+    const missing = code.flatMap((file) =>
+      [...read(name, file).matchAll(IMPORTS)]
+        .map(([, named = "", loaded = named]) => loaded)
+        .filter((specifier) =>
+          specifier.startsWith(".")
+            ? !existsSync(join(unpacked(name), dirname(file), declarationOf(file, specifier)))
+            : !specifier.startsWith("node:") &&
+              !declared.some((known) => specifier === known || specifier.startsWith(`${known}/`)),
+        )
+        .map((specifier) => `${file}: ${specifier}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+const IMPORTS = /^(?:(?:import|export|\}).* from|import) "([^"]+)"|import\("([^"]+)"\)/gm;
+
+/** In declarations, `./a.js` means `./a.d.ts`. */
+function declarationOf(file: string, specifier: string): string {
+  return file.endsWith(".d.ts") ? specifier.replace(/\.js$/, ".d.ts") : specifier;
+}
+
+it("all have one version, and depend on each other in it", () => {
+  const manifests = PUBLISHED.map(manifestOf);
+  const { version } = manifests[0]!;
+  for (const { version: own, dependencies = {} } of manifests) {
+    expect(own).toBe(version);
+    const others = Object.entries(dependencies).filter(([name]) => name.startsWith("@colloquy/"));
+    expect(others.map(([, wanted]) => wanted)).toEqual(others.map(() => version));
+  }
+});
+
+it("the server has its command, schema, migrations and the console", () => {
+  const files = filesOf("server");
+  const migrations = globSync("**/*.sql", { cwd: join(clone, "packages/server/src") });
+  expect(migrations.length).toBeGreaterThan(9);
+  expect(files).toEqual(
+    expect.arrayContaining([
+      "bin/colloquy.js",
+      "colloquy.schema.json",
+      "dist/main.js",
+      "dist/store/sqlite/worker.js",
+      "dist/console/index.html",
+      ...migrations.map((file) => `dist/${file}`),
+    ]),
+  );
+  const [, script = ""] = /src="\.\/(assets\/[^"]+)"/.exec(read("server", "dist/console/index.html")) ?? [];
+  expect(files).toEqual(expect.arrayContaining([`dist/console/${script}`, `dist/console/${script}.br`]));
+});
+
+it("the client has no dependency", () => {
+  expect(manifestOf("client")).not.toHaveProperty("dependencies");
+  expect(manifestOf("client")).not.toHaveProperty("peerDependencies");
+});
+
+it("packing leaves the clone as it was, even after an interrupted run", async () => {
+  expect(sources()).toEqual(before);
+  const script = [join(clone, "scripts/pack.ts"), "build"];
+  await run(process.execPath, script, { cwd: join(clone, "packages/protocol") });
+  expect(sources()).not.toEqual(before);
+  await packAll(clone, folder, ["protocol"]);
+  expect(sources()).toEqual(before);
+});

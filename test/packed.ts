@@ -1,0 +1,38 @@
+// Packs the published packages, in a copy of the clone: `npm pack` writes into the folders of packages for a moment.
+
+import { execFile } from "node:child_process";
+import { globSync } from "node:fs";
+import { mkdir, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { copyClone } from "../scripts/stats/installations.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+/** Folders of the published packages. */
+export const PUBLISHED = ["protocol", "client", "react", "server"] as const;
+
+/** Copies the clone to `folder`, with links to what is installed. */
+export async function copyWithModules(folder: string): Promise<void> {
+  await mkdir(folder);
+  await copyClone(folder);
+  for (const modules of globSync("{.,packages/*}/node_modules", { cwd: ROOT })) {
+    await mkdir(dirname(join(folder, modules)), { recursive: true });
+    await symlink(join(ROOT, modules), join(folder, modules));
+  }
+}
+
+/** Packs packages of a clone into `destination`, as a release does. Returns the tarballs by folder. */
+export async function packAll(
+  clone: string,
+  destination: string,
+  names: readonly string[] = PUBLISHED,
+): Promise<ReadonlyMap<string, string>> {
+  const workspaces = names.flatMap((name) => ["--workspace", `packages/${name}`]);
+  const options = { cwd: clone, maxBuffer: 16 * 1024 * 1024 };
+  const command = ["pack", ...workspaces, "--pack-destination", destination, "--offline", "--json"];
+  const { stdout } = await promisify(execFile)("npm", command, options);
+  const packed = [...stdout.matchAll(/"filename": "([^"]+)"/g)].map(([, file = ""]) => file);
+  return new Map(
+    names.map((name) => [name, join(destination, packed.find((file) => file.includes(`-${name}-`)) ?? "")]),
+  );
+}
