@@ -50,44 +50,46 @@ export class AppAccess {
     this.#conversations = conversations;
   }
 
-  /** Hooks of operations on the App in the query: 401 unless it is the default App or the key is valid. */
-  readonly ofQuery = hooks((request) => this.#requireKeyFor(request, appOfQuery(request)));
+  // The hooks are Fastify route options, to be spread into a route. They answer 401; the `authorize` methods also 403.
 
-  /** Like `ofQuery`; the body may name the App too. */
-  readonly ofQueryOrBody = hooks(
+  /** Hooks of operations on the App in the query: 401 unless it is the default App or the key is valid. */
+  readonly queryHooks = hooks((request) => this.#requireKeyFor(request, appOfQuery(request)));
+
+  /** Like `queryHooks`; the body may name the App too. */
+  readonly queryOrBodyHooks = hooks(
     (request) =>
       this.#requireKeyFor(request, appOfQuery(request)) ?? this.#requireKeyFor(request, appOfBody(request)),
   );
 
   /** Hooks of operations that list the Apps of a key: 401 for an invalid key. */
-  readonly ofKey = hooks((request) =>
+  readonly keyHooks = hooks((request) =>
     appKey(request.raw) === null ? undefined : this.#requireGrant(request),
   );
 
   /** Hooks of operations on the session in `X-Session-Id`. */
-  readonly ofSession = hooks((request) => this.requireKeyForSession(request, sessionOfHeader(request)));
+  readonly sessionHooks = hooks((request) => this.requireKeyForSession(request, sessionOfHeader(request)));
 
-  /** Like `ofSession`, for event streams: the session may be bound to an App while they are open. */
-  readonly ofOpenSession = hooks(async (request) => {
-    await this.#look(request);
+  /** Like `sessionHooks`, for event streams: the session may be bound to an App while they are open. */
+  readonly streamHooks = hooks(async (request) => {
+    await this.#checkKey(request);
     await this.requireKeyForSession(request, sessionOfHeader(request));
   });
 
   /**
-   * Like `ofSession`, for operations that run `underItsApp`: the command's transaction checks the session's App, which saves a read for
+   * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's App, which saves a read for
    * requests without a key. Only validation errors wait for that read, because 401 precedes them.
    */
-  readonly ofSessionAtWork = this.#atWork(sessionOfHeader);
-  /** Like `ofSessionAtWork`, for the session in the path. */
-  readonly ofPathAtWork = this.#atWork(sessionOfPath);
-  /** Like `ofSessionAtWork`, for decisions: they need the key of the session's App whatever `requireKey` says. */
-  readonly ofDecision = { ...this.ofSessionAtWork, config: { needsAppKey: true } } as const;
+  readonly sessionCommandHooks = this.#commandHooks(sessionOfHeader);
+  /** Like `sessionCommandHooks`, for the session in the path. */
+  readonly pathCommandHooks = this.#commandHooks(sessionOfPath);
+  /** Like `sessionCommandHooks`, for decisions: they need the key of the session's App whatever `requireKey` says. */
+  readonly decisionHooks = { ...this.sessionCommandHooks, config: { needsAppKey: true } } as const;
 
   /**
    * Hooks of operations on an App's models: the App in the query, else the session's, else the only App of
    * the key. `changes` is true if the operation always needs the App's key.
    */
-  ofModels({ changes }: { readonly changes: boolean }) {
+  modelHooks({ changes }: { readonly changes: boolean }) {
     return hooks((request) => this.#requireForModels(request, changes));
   }
 
@@ -120,20 +122,20 @@ export class AppAccess {
   }
 
   /** @throws ServiceError 401 or 403 unless the key opens the App or it is the default App */
-  mustOpen(request: FastifyRequest, app: string): void {
+  authorizeApp(request: FastifyRequest, app: string): void {
     if (app === DEFAULT_APP) return;
     if (request.keyGrant === null) throw unknownKey();
     if (!request.keyGrant.apps.has(app)) throw appForbidden();
   }
 
-  /** Like `mustOpen` for a session of the App, which needs no key unless the App requires it. */
-  mayUseSession(request: FastifyRequest, app: string): void {
-    if (app !== DEFAULT_APP && this.#matters(request, app)) this.mustOpen(request, app);
+  /** Like `authorizeApp` for a session of the App, which needs no key unless the App requires it. */
+  authorizeSession(request: FastifyRequest, app: string): void {
+    if (app !== DEFAULT_APP && this.#dependsOnKey(request, app)) this.authorizeApp(request, app);
   }
 
-  /** `mayUseSession` for the session that the hook read. */
-  mayUseItsSession(request: FastifyRequest): void {
-    this.mayUseSession(request, request.sessionApp);
+  /** `authorizeSession` for the session that the hook read. */
+  authorizeFoundSession(request: FastifyRequest): void {
+    this.authorizeSession(request, request.sessionApp);
   }
 
   /**
@@ -141,22 +143,22 @@ export class AppAccess {
    * belongs to another App (`work` rejects with `OtherApp`, changing nothing), checks access to that one.
    * @throws ServiceError 401 or 403
    */
-  async underItsApp<Answer>(
+  async runAuthorized<Answer>(
     request: FastifyRequest,
     sessionId: string,
     work: (apps: readonly string[]) => Promise<Answer>,
   ): Promise<Answer> {
     const isUnseen = request.unseenSession !== null;
     request.unseenSession = null;
-    if (!isUnseen) this.mayUseItsSession(request);
+    if (!isUnseen) this.authorizeFoundSession(request);
     try {
       return await work(isUnseen ? this.#withoutKey(request) : [request.sessionApp]);
     } catch (error) {
       if (!(error instanceof OtherApp)) throw error;
     }
-    forget(request);
+    clearAccess(request);
     await this.requireKeyForSession(request, sessionId);
-    this.mayUseItsSession(request);
+    this.authorizeFoundSession(request);
     return await work([request.sessionApp]);
   }
 
@@ -165,23 +167,23 @@ export class AppAccess {
    * `app` is the App that the request named, if any.
    * @throws ServiceError 401 or 403
    */
-  async mayStillUse(request: FastifyRequest, sessionId: string, app: string = DEFAULT_APP): Promise<void> {
-    forget(request);
+  async authorizeAgain(request: FastifyRequest, sessionId: string, app: string = DEFAULT_APP): Promise<void> {
+    clearAccess(request);
     // Read the session first: during the key check it could change from the one that the answer shows.
     await this.requireKeyForSession(request, sessionId);
     await this.#requireKeyFor(request, app);
-    this.mustOpen(request, app);
-    this.mayUseItsSession(request);
+    this.authorizeApp(request, app);
+    this.authorizeFoundSession(request);
   }
 
   /** Access of an event stream, kept while it is open. */
-  ofStream(request: FastifyRequest): StreamAccess {
+  streamAccess(request: FastifyRequest): StreamAccess {
     const key = appKey(request.raw);
     if (key === null) return { opens: (app) => !this.#requiresKey(app), refresh: null, askedAt: () => null };
     return new KeyedStream(this.#keys, key, request.keyGrant);
   }
 
-  #atWork(sessionOf: (request: FastifyRequest) => string | null) {
+  #commandHooks(sessionOf: (request: FastifyRequest) => string | null) {
     const check = (request: FastifyRequest): Promise<void> | undefined => {
       const hasKey = appKey(request.raw) !== null;
       request.unseenSession = hasKey ? null : sessionOf(request);
@@ -197,11 +199,11 @@ export class AppAccess {
 
   /** Returns the Apps whose sessions need no key. */
   #withoutKey(request: FastifyRequest): readonly string[] {
-    return this.#apps.names().filter((app) => app === DEFAULT_APP || !this.#matters(request, app));
+    return this.#apps.names().filter((app) => app === DEFAULT_APP || !this.#dependsOnKey(request, app));
   }
 
   async #requireForModels(request: FastifyRequest, changes: boolean): Promise<void> {
-    await this.#look(request);
+    await this.#checkKey(request);
     const named = appOfQuery(request);
     const session = sessionOfHeader(request);
     if (named !== undefined && named !== DEFAULT_APP && request.keyGrant === null) throw unknownKey();
@@ -209,7 +211,8 @@ export class AppAccess {
     const found = await this.#conversations.appOf(session);
     request.sessionApp = typeof found === "string" ? found : found.app;
     if (request.sessionApp === DEFAULT_APP || request.keyGrant !== null) return;
-    if ((changes && named === undefined) || this.#matters(request, request.sessionApp)) throw unknownKey();
+    if ((changes && named === undefined) || this.#dependsOnKey(request, request.sessionApp))
+      throw unknownKey();
   }
 
   /**
@@ -223,21 +226,21 @@ export class AppAccess {
 
   #requireForSession(request: FastifyRequest, app: string): Promise<void> | undefined {
     request.sessionApp = app;
-    return app !== DEFAULT_APP && this.#matters(request, app) ? this.#requireGrant(request) : undefined;
+    return app !== DEFAULT_APP && this.#dependsOnKey(request, app) ? this.#requireGrant(request) : undefined;
   }
 
   async #requireGrant(request: FastifyRequest): Promise<void> {
-    await this.#look(request);
+    await this.#checkKey(request);
     if (request.keyGrant === null) throw unknownKey();
   }
 
-  async #look(request: FastifyRequest): Promise<void> {
+  async #checkKey(request: FastifyRequest): Promise<void> {
     const key = appKey(request.raw);
     if (request.keyGrant === null && key !== null) request.keyGrant = await this.#keys.check(key);
   }
 
   /** Returns true if the key affects requests on a session of this App. */
-  #matters(request: FastifyRequest, app: string): boolean {
+  #dependsOnKey(request: FastifyRequest, app: string): boolean {
     const { needsAppKey = false } = request.routeOptions.config;
     return needsAppKey || appKey(request.raw) !== null || this.#requiresKey(app);
   }
@@ -256,16 +259,16 @@ export class AppAccess {
  */
 function hooks(check: (request: FastifyRequest) => Promise<void> | undefined) {
   const preParsing: preParsingHookHandler = (request, _reply, payload, done) =>
-    goOn(check(request), (error) => done(error, payload));
+    callDone(check(request), (error) => done(error, payload));
   const preValidation: preValidationHookHandler = (request, _reply, done) => {
     if (!hasBody(request)) return done();
-    forget(request);
-    goOn(check(request), (error) => (error === null ? done() : done(error)));
+    clearAccess(request);
+    callDone(check(request), (error) => (error === null ? done() : done(error)));
   };
   return { preParsing, preValidation };
 }
 
-function goOn(checked: Promise<void> | undefined, done: (error: Error | null) => void): void {
+function callDone(checked: Promise<void> | undefined, done: (error: Error | null) => void): void {
   if (checked === undefined) done(null);
   else void checked.then(() => done(null), done);
 }
@@ -275,7 +278,7 @@ function hasBody({ raw: { headers } }: FastifyRequest): boolean {
 }
 
 /** Clears the results of an earlier check. */
-function forget(request: FastifyRequest): void {
+function clearAccess(request: FastifyRequest): void {
   Object.assign(request, NO_ACCESS);
 }
 

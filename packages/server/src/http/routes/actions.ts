@@ -38,11 +38,11 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...access.ofSession,
+      ...access.sessionHooks,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      access.mayUseItsSession(request);
+      access.authorizeFoundSession(request);
       return reply.send([...(await services.actions.list(sessionId, admission.newSession(request)))]);
     },
   );
@@ -62,13 +62,13 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
         body: DecisionBody,
         response: { 200: Action, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
       },
-      ...access.ofDecision,
+      ...access.decisionHooks,
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
       const { decision, result } = request.body;
       const answer = { decision, result: result ?? null };
-      return access.underItsApp(request, sessionId, (apps) =>
+      return access.runAuthorized(request, sessionId, (apps) =>
         services.actions.decide(sessionId, request.params.id, answer, apps),
       );
     },

@@ -70,7 +70,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         body: ChatBody,
         response: { 200: Snapshot, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...access.ofQueryOrBody,
+      ...access.queryOrBodyHooks,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -79,7 +79,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
       const key = idempotencyKey(request.raw);
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
       const appName = parameters.app ?? DEFAULT_APP;
-      access.mustOpen(request, appName);
+      access.authorizeApp(request, appName);
       const signal = untilGone(reply.raw, waitMs);
       const counted = admission.chat(
         request,
@@ -101,7 +101,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         },
         admission.newSession(request, parameters.client_id),
       );
-      if (waitMs > 0) await access.mayStillUse(request, sessionId, appName).catch(throwAfterCommit);
+      if (waitMs > 0) await access.authorizeAgain(request, sessionId, appName).catch(throwAfterCommit);
       answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);
     },
   );
@@ -158,11 +158,11 @@ export function interruptRoute(app: HttpApp, { services, answers, admission, acc
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         response: { 200: Snapshot, ...refusals(401, 413, 429, 503, 507) },
       },
-      ...access.ofSessionAtWork,
+      ...access.sessionCommandHooks,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      const view = await access.underItsApp(request, sessionId, (apps) =>
+      const view = await access.runAuthorized(request, sessionId, (apps) =>
         services.conversations.interrupt(sessionId, admission.newSession(request), apps),
       );
       answers.snapshot({ request, reply, route: "/api/interrupt", waitMs: 0 }, view);

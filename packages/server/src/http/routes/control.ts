@@ -41,7 +41,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
         querystring: SetModelQuery,
         response: { 200: SetModelResult, ...refusals(401, 409, 413, 429, 503, 507) },
       },
-      ...access.ofModels({ changes: true }),
+      ...access.modelHooks({ changes: true }),
     },
     (request) => {
       const { rig, baml, app: name } = request.query;
@@ -50,7 +50,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
           sessionId: requiredSessionId(request.raw),
           app: name ?? null,
           keyApp: access.onlyOpened(request),
-          authorize: (wanted) => access.mustOpen(request, wanted),
+          authorize: (wanted) => access.authorizeApp(request, wanted),
           rig,
           utilityModel: baml ?? null,
         },
@@ -79,7 +79,7 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
           ...refusals(401, 409, 429, 503, 507),
         },
       },
-      ...access.ofModels({ changes: false }),
+      ...access.modelHooks({ changes: false }),
     },
     async (request, reply) => {
       const models = await services.models.listModels(
@@ -87,7 +87,7 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
           sessionId: optionalSessionId(request.raw),
           app: request.query.app ?? null,
           keyApp: access.onlyOpened(request),
-          authorize: (wanted) => access.mayUseSession(request, wanted),
+          authorize: (wanted) => access.authorizeSession(request, wanted),
         },
         admission.newSession(request),
       );
@@ -109,7 +109,7 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...access.ofKey,
+      ...access.keyHooks,
     },
     async (request, reply) => {
       await conversations.ensure(requiredSessionId(request.raw), admission.newSession(request));

@@ -54,7 +54,7 @@ type Admit = (
 
 function admission({ access, admission, config }: RouteParts): Admit {
   return async (request, { app: name = DEFAULT_APP, client_id: clientId }) => {
-    access.mustOpen(request, name);
+    access.authorizeApp(request, name);
     if (name === DEFAULT_APP && isPublic(config)) throw keyNeeded();
     await admission.secrets(request, { app: name, clientId, sessionId: null });
     return name;
@@ -85,7 +85,7 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
         querystring: Client,
         response: { 200: Names, ...refusals(401, 429, 503) },
       },
-      ...access.ofQuery,
+      ...access.queryHooks,
     },
     async (request, reply) => {
       const name = await admit(request, request.query);
@@ -109,7 +109,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
         body: Values,
         response: { 200: Names, ...refusals(401, 413, 415, 429, 503, 507) },
       },
-      ...access.ofQuery,
+      ...access.queryHooks,
     },
     async (request, reply) => {
       const name = await admit(request, request.query);
@@ -133,7 +133,7 @@ function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): v
         querystring: ClientAndSlot,
         response: { 200: Removed, ...refusals(401, 429, 503, 507) },
       },
-      ...access.ofQuery,
+      ...access.queryHooks,
     },
     async (request) => {
       const name = await admit(request, request.query);

@@ -70,12 +70,12 @@ function createSession(app: HttpApp, { services, admission, access }: RouteParts
         body: CreateBody,
         response: { 200: Thread, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      ...access.ofSessionAtWork,
+      ...access.sessionCommandHooks,
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
       const publicKey = request.body?.public_key ?? null;
-      return access.underItsApp(request, sessionId, (apps) =>
+      return access.runAuthorized(request, sessionId, (apps) =>
         threads.create(sessionId, publicKey, admission.newSession(request), apps),
       );
     },
@@ -101,7 +101,7 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...access.ofKey,
+      ...access.keyHooks,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -137,11 +137,11 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: Thread, ...refusals(401, 404, 429, 503) },
       },
-      ...access.ofPathAtWork,
+      ...access.pathCommandHooks,
     },
     (request) => {
       const { id } = request.params;
-      return access.underItsApp(request, id, (apps) => threads.get(id, apps));
+      return access.runAuthorized(request, id, (apps) => threads.get(id, apps));
     },
   );
 
@@ -163,12 +163,14 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
           ...refusals(401, 404, 429, 503),
         },
       },
-      ...access.ofPathAtWork,
+      ...access.pathCommandHooks,
     },
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
-      const page = await access.underItsApp(request, id, (apps) => threads.messages(id, after, limit, apps));
+      const page = await access.runAuthorized(request, id, (apps) =>
+        threads.messages(id, after, limit, apps),
+      );
       return sendRecords(reply, `/api/sessions/${id}/messages`, limit, page);
     },
   );
@@ -188,12 +190,12 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         body: RenameBody,
         response: { 200: Thread, ...refusals(401, 404, 413, 415, 429, 503, 507) },
       },
-      ...access.ofPathAtWork,
+      ...access.pathCommandHooks,
     },
     (request) => {
       const { id } = request.params;
       const { title } = request.body;
-      return access.underItsApp(request, id, (apps) => threads.rename(id, title, apps));
+      return access.runAuthorized(request, id, (apps) => threads.rename(id, title, apps));
     },
   );
 
@@ -209,11 +211,11 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: DeletedThread, ...refusals(401, 404, 413, 429, 503, 507) },
       },
-      ...access.ofPathAtWork,
+      ...access.pathCommandHooks,
     },
     async (request) => {
       const { id } = request.params;
-      const spelling = await access.underItsApp(request, id, (apps) => threads.remove(id, apps));
+      const spelling = await access.runAuthorized(request, id, (apps) => threads.remove(id, apps));
       return { session_id: spelling, deleted: true as const };
     },
   );
@@ -234,11 +236,11 @@ function pinAndUnpin(app: HttpApp, { services, access }: RouteParts): void {
           headers: z.object(HEADERS.sessionKey),
           response: { 200: Thread, ...refusals(401, 404, 413, 429, 503, 507) },
         },
-        ...access.ofPathAtWork,
+        ...access.pathCommandHooks,
       },
       (request) => {
         const { id } = request.params;
-        return access.underItsApp(request, id, (apps) => threads.pin(id, pinned, apps));
+        return access.runAuthorized(request, id, (apps) => threads.pin(id, pinned, apps));
       },
     );
   };

@@ -56,7 +56,7 @@ function answer(
 ): void | Promise<void> {
   if (request.validationError !== undefined) throw request.validationError;
   const waitMs = preferredWait(textHeader(request.raw, "prefer"));
-  access.mayUseItsSession(request);
+  access.authorizeFoundSession(request);
   const { user_state: userState } = request.query as z.output<typeof StateQuery>;
   const found = services.conversations.state(
     {
@@ -75,7 +75,7 @@ function answer(
   if (request.startedAt === UNTIMED) log.started(request);
   if (waitMs === 0) return found.then(send);
   return found.then(async (view) => {
-    await access.mayStillUse(request, sessionId);
+    await access.authorizeAgain(request, sessionId);
     send(view);
   });
 }

@@ -71,17 +71,17 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
           ...refusals(401, 406, 429, 503, 507),
         },
       },
-      ...access.ofOpenSession,
+      ...access.streamHooks,
     },
     (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       requireEventStream(textHeader(request.raw, "accept"));
       const { include, last_event_id: fromQuery } = request.query;
       const lastEventId = (textHeader(request.raw, "last-event-id") || fromQuery) ?? null;
-      access.mayUseItsSession(request);
+      access.authorizeFoundSession(request);
       const wanted = {
         sessionId,
-        access: access.ofStream(request),
+        access: access.streamAccess(request),
         include: include ?? NO_GROUPS,
         lastEventId,
       };
