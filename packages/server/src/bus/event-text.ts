@@ -68,7 +68,7 @@ export function resyncText(source: EventSource, head: number): Buffer {
 }
 
 /** Formats the notices about the session's pending actions for a new stream. */
-export function awaitedText(source: EventSource, pending: readonly PendingAction[]): Buffer {
+export function pendingActionsText(source: EventSource, pending: readonly PendingAction[]): Buffer {
   const notices = pending.map((action) => {
     const message = actionNotice(action);
     return streamNoticeText(source, { message, level: "info", code: "action_requested" });

@@ -13,7 +13,7 @@ import type {
 import type { EventStore } from "../core/ports/driven/event-store.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
 import type {
-  AdmitNewSession,
+  NewSessionOptions,
   OpenStream,
   StreamRequest,
   StreamSink,
@@ -21,7 +21,7 @@ import type {
 } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { parseEventId } from "../core/session-event.ts";
-import { awaitedText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
+import { pendingActionsText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
 import { StreamMaintenance } from "./stream-maintenance.ts";
 import { StreamingTexts, TextRepair } from "./streaming-texts.ts";
 import {
@@ -30,7 +30,7 @@ import {
   incarnationsOf,
   publishDelta,
   publishEvents,
-  showWhole,
+  publishWholeMessage,
   Subscriber,
   type Channel,
 } from "./subscriber.ts";
@@ -38,7 +38,7 @@ import {
 /** Finds the position of a session's event log. */
 interface Positions {
   /** Creates the session if it does not exist. */
-  ensurePosition(sessionId: string, admit: AdmitNewSession): Promise<StreamPosition>;
+  ensurePosition(sessionId: string, creation: NewSessionOptions): Promise<StreamPosition>;
   /** Returns `null` if the session does not exist. */
   position(sessionId: string): Promise<StreamPosition | null>;
 }
@@ -68,7 +68,7 @@ export class Feed implements UpdateService {
     this.#options = options;
     const { clock, hub, store } = options;
     this.#stopListening = hub.listen({
-      onNotification: (...args) => this.#take(...args),
+      onNotification: (...args) => this.#onNotification(...args),
       onEvicted: (sessionId) => this.#texts.release(sessionId),
       onAnswerLoaded: (...args) => this.#recover(...args),
       incarnationsOf: (sessionId) => {
@@ -93,13 +93,13 @@ export class Feed implements UpdateService {
     return this.#texts.size;
   }
 
-  async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
+  async open(request: StreamRequest, sink: StreamSink, creation: NewSessionOptions): Promise<OpenStream> {
     if (this.#stopped) return endWithRetry(sink);
     const { positions } = this.#options;
     const channel = this.#join(request.sessionId);
     try {
       await channel.following.ready;
-      const position = await positions.ensurePosition(request.sessionId, admit);
+      const position = await positions.ensurePosition(request.sessionId, creation);
       this.#applyPosition(channel, position);
       const { spelling, life } = position;
       const source: EventSource = { sessionId: request.sessionId, spelling, life };
@@ -122,7 +122,7 @@ export class Feed implements UpdateService {
       else if (subscriber.verifyAccess(channel.app)) {
         // A replay includes the request of each waiting action; without one, they are announced again.
         if (request.lastEventId === null || after === null)
-          sink.write(awaitedText(source, position.pendingActions));
+          sink.write(pendingActionsText(source, position.pendingActions));
         void subscriber.replay();
       }
       return { close: () => subscriber.end("abort") };
@@ -190,8 +190,9 @@ export class Feed implements UpdateService {
     if (!this.#options.cache.has(channel.sessionId)) this.#texts.release(channel.sessionId);
   }
 
-  #take(sessionId: string, notification: SessionNotification, origin: Origin): void {
-    const outcome = this.#texts.take(sessionId, notification);
+  /** Updates the streaming text, then writes to the session's subscribers. */
+  #onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void {
+    const outcome = this.#texts.apply(sessionId, notification);
     const channel = this.#channels.get(sessionId);
     if (channel === undefined) return;
     if (notification.kind === "events") {
@@ -201,7 +202,7 @@ export class Feed implements UpdateService {
       this.#texts.doubt(sessionId);
       this.#repair.begin(sessionId);
     } else if (notification.kind === "delta") {
-      if (outcome === "taken" || origin === "here") publishDelta(channel, notification);
+      if (outcome === "applied" || origin === "here") publishDelta(channel, notification);
       if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (notification.kind === "moved") {
       const isNew = notification.life !== channel.life || notification.head > channel.head;
@@ -236,7 +237,7 @@ export class Feed implements UpdateService {
   /** Sends the whole streaming text to live subscribers. The others receive it when they have caught up. */
   #sendText(channel: Channel): void {
     const streaming = this.#texts.get(channel.sessionId, channel.life);
-    if (streaming !== null) showWhole(channel, streaming);
+    if (streaming !== null) publishWholeMessage(channel, streaming);
   }
 
   #catchUp(channel: Channel): void {

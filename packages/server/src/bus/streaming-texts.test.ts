@@ -41,7 +41,7 @@ const delta = (messageId: string, offset: number, text: string, epoch = 1): Sess
 
 function textsAfter(...notifications: readonly SessionNotification[]) {
   const texts = new StreamingTexts();
-  for (const one of notifications) texts.take(ID, one);
+  for (const one of notifications) texts.apply(ID, one);
   return texts.get(ID, "a");
 }
 
@@ -76,13 +76,13 @@ describe("streaming text of a session", () => {
     const texts = new StreamingTexts();
     expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(true);
     expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(false);
-    texts.take(ID, delta("m1", 6, " so good"));
+    texts.apply(ID, delta("m1", 6, " so good"));
     expect(texts.get(ID, "a")?.text).toBe("so far so good");
     expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("so far");
     expect(texts.recover(ID, "a", readText("m2", "so far", 1))).toBe(true);
     expect(texts.recover(ID, "b", readText("m2", "so far", 1))).toBe(true);
-    texts.take(ID, { kind: "deleted", life: "b" });
+    texts.apply(ID, { kind: "deleted", life: "b" });
     expect(texts.get(ID, "a")).toBeNull();
   });
 
@@ -96,13 +96,13 @@ describe("streaming text of a session", () => {
 
   it("is null after release, whatever changes, until it is loaded again", () => {
     const texts = new StreamingTexts();
-    texts.take(ID, BEGUN);
+    texts.apply(ID, BEGUN);
     texts.release(ID);
-    texts.take(ID, notification("message_updated", message("m1", "so far", "streaming")));
-    texts.take(ID, delta("m1", 6, " lost"));
+    texts.apply(ID, notification("message_updated", message("m1", "so far", "streaming")));
+    texts.apply(ID, delta("m1", 6, " lost"));
     expect(texts.size).toBe(0);
     expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(true);
-    texts.take(ID, notification("message_updated", message("m1", "so far so good", "streaming")));
+    texts.apply(ID, notification("message_updated", message("m1", "so far so good", "streaming")));
     expect(texts.get(ID, "a")?.text).toBe("so far so good");
   });
 
@@ -119,17 +119,17 @@ describe("streaming text of a session", () => {
 
 describe("text that another node streams", () => {
   let texts: StreamingTexts;
-  const take = (...notifications: readonly SessionNotification[]) =>
-    notifications.map((one) => texts.take(ID, one));
+  const apply = (...notifications: readonly SessionNotification[]) =>
+    notifications.map((one) => texts.apply(ID, one));
   const read = (text: string, epoch = 1) => texts.merge(ID, "a", readText("m1", text, epoch));
   beforeEach(() => {
     texts = new StreamingTexts();
-    texts.take(ID, BEGUN);
+    texts.apply(ID, BEGUN);
   });
 
   it("buffers deltas behind missing text and applies them once that is read", () => {
-    expect(take(delta("m1", 0, "one "), delta("m1", 8, "three "), delta("m1", 14, "four"))).toEqual([
-      "taken",
+    expect(apply(delta("m1", 0, "one "), delta("m1", 8, "three "), delta("m1", 14, "four"))).toEqual([
+      "applied",
       "gap",
       "gap",
     ]);
@@ -144,27 +144,27 @@ describe("text that another node streams", () => {
   });
 
   it("is kept when the text read is behind it", () => {
-    take(delta("m1", 0, "one two"));
+    apply(delta("m1", 0, "one two"));
     expect(read("one")).toBe(false);
     expect(texts.get(ID, "a")?.text).toBe("one two");
   });
 
   it("ignores epochs older than the newest one announced or read", () => {
-    take(delta("m1", 0, "one"));
-    texts.take(ID, {
+    apply(delta("m1", 0, "one"));
+    texts.apply(ID, {
       ...notification("message_updated", message("m1", "", "streaming")),
       epoch: 2,
     } as SessionNotification);
-    expect(take(delta("m1", 0, "old", 1))).toEqual(["old"]);
+    expect(apply(delta("m1", 0, "old", 1))).toEqual(["old"]);
     expect(texts.get(ID, "a")?.text).toBe("");
     read("new", 5);
-    expect(take(delta("m1", 3, " old", 4), delta("m1", 3, " newer", 5))).toEqual(["old", "taken"]);
+    expect(apply(delta("m1", 3, " old", 4), delta("m1", 3, " newer", 5))).toEqual(["old", "applied"]);
     expect(texts.get(ID, "a")?.text).toBe("new newer");
   });
 
   it("is unknown when the start of an epoch was missed, and never mixes two epochs", () => {
-    take(delta("m1", 0, "hello world"));
-    expect(take(delta("m1", 2, "llo", 2))).toEqual(["gap"]);
+    apply(delta("m1", 0, "hello world"));
+    expect(apply(delta("m1", 2, "llo", 2))).toEqual(["gap"]);
     expect(texts.get(ID, "a")).toBeNull();
     // It was read before the epoch started.
     expect(read("hello world", 1)).toBe(false);
@@ -172,28 +172,28 @@ describe("text that another node streams", () => {
     // The older epoch had the same text up to here.
     expect(read("he", 2)).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("hello");
-    expect(take(delta("m1", 5, " you", 2))).toEqual(["taken"]);
+    expect(apply(delta("m1", 5, " you", 2))).toEqual(["applied"]);
   });
 
   it("discards buffered deltas of an older epoch", () => {
-    take(delta("m1", 4, "old"));
-    texts.take(ID, { kind: "moved", life: "a", epoch: 2, head: 9 });
+    apply(delta("m1", 4, "old"));
+    texts.apply(ID, { kind: "moved", life: "a", epoch: 2, head: 9 });
     expect(read("new ", 2)).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("new ");
     expect(texts.hasGap(ID)).toBe(false);
   });
 
   it("is withheld while a missed notification may have changed it", () => {
-    take(delta("m1", 0, "one"));
+    apply(delta("m1", 0, "one"));
     texts.doubt(ID);
     expect(texts.get(ID, "a")).toBeNull();
-    expect(take(delta("m1", 3, " two"))).toEqual(["gap"]);
+    expect(apply(delta("m1", 3, " two"))).toEqual(["gap"]);
     expect(read("one")).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("one two");
   });
 
   it("replaces the text of another message and its buffered deltas", () => {
-    take(delta("m1", 4, "early"));
+    apply(delta("m1", 4, "early"));
     expect(texts.merge(ID, "b", readText("m1", "x", 0))).toBe(true);
     expect(texts.get(ID, "b")?.text).toBe("x");
     expect(texts.hasGap(ID)).toBe(false);
@@ -201,14 +201,14 @@ describe("text that another node streams", () => {
 
   it("is quiet if it has not grown since the last call", () => {
     expect([texts.isQuiet(ID), texts.isQuiet(ID)]).toEqual([false, true]);
-    take(delta("m1", 0, "one"));
+    apply(delta("m1", 0, "one"));
     expect([texts.isQuiet(ID), texts.isQuiet(ID), texts.isQuiet("other")]).toEqual([false, true, false]);
   });
 
   it("bounds the buffered deltas", () => {
-    for (let n = 0; n < 2_000; n += 1) take(delta("m1", 10 + n, "x"));
+    for (let n = 0; n < 2_000; n += 1) apply(delta("m1", 10 + n, "x"));
     expect(read("y".repeat(10))).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("y".repeat(10) + "x".repeat(1_000));
-    expect(take(delta("m1", 2_010, "z"))).toEqual(["gap"]);
+    expect(apply(delta("m1", 2_010, "z"))).toEqual(["gap"]);
   });
 });

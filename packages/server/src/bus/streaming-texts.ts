@@ -33,7 +33,7 @@ const RETRY_MS = 250;
 const MAX_TRIES = 20;
 
 /** `gap`: earlier text is missing, or the message is unknown; `old`: the delta belongs to an older epoch. */
-export type DeltaOutcome = "taken" | "gap" | "old";
+export type DeltaOutcome = "applied" | "gap" | "old";
 
 /** At most one text for each session; new subscribers receive it first. */
 export class StreamingTexts {
@@ -100,26 +100,27 @@ export class StreamingTexts {
     this.#bySession.delete(sessionId);
   }
 
-  take(sessionId: string, notification: SessionNotification): DeltaOutcome {
+  /** Follows the session's streaming message. The outcome matters for deltas only. */
+  apply(sessionId: string, notification: SessionNotification): DeltaOutcome {
     const streaming = this.#bySession.get(sessionId);
     if (notification.kind === "delta") return applyDelta(streaming, notification);
     if (notification.kind === "deleted") {
       if (streaming?.life === notification.life) this.#bySession.delete(sessionId);
-      return "taken";
+      return "applied";
     }
     if (streaming?.life === notification.life && streaming.epoch < notification.epoch) {
       streaming.epoch = notification.epoch;
       // The hint does not contain the events.
       if (notification.kind === "moved") streaming.isComplete = false;
     }
-    if (notification.kind === "moved") return "taken";
+    if (notification.kind === "moved") return "applied";
     for (const { event } of notification.events) {
       if (event.type === "system_notice" || !("message" in event)) continue;
       // A released answer may change while its turn waits; the turn's next owner loads and recovers it.
       if (event.type === "message_updated" && !this.#bySession.has(sessionId)) continue;
       this.#follow(sessionId, notification, { message: event.message, index: event.index });
     }
-    return "taken";
+    return "applied";
   }
 
   #follow(
@@ -197,7 +198,7 @@ function applyDelta(streaming: Streaming | undefined, delta: Delta): DeltaOutcom
     streaming.epoch = delta.epoch;
     streaming.isComplete = false;
   }
-  if (streaming.isComplete && streaming.early.length === 0 && grow(streaming, delta)) return "taken";
+  if (streaming.isComplete && streaming.early.length === 0 && grow(streaming, delta)) return "applied";
   if (streaming.early.length < MAX_EARLY) streaming.early.push(delta);
   return "gap";
 }

@@ -191,17 +191,17 @@ describe("live subscriber", () => {
     const one = subscriber(sink, 0, new Set(["messages"]));
     await one.replay();
     expect(sink.text).toMatch(/^data: \{"type":"message_updated".*"content":"so far".*"index":1\}$/m);
-    one.grow(Buffer.from("data: more\n\n"));
+    one.writeDelta(Buffer.from("data: more\n\n"));
     expect(sink.text.endsWith("data: more\n\n")).toBe(true);
     announce(one, titled(3));
-    one.grow(Buffer.from("data: lost in the gap\n\n"));
+    one.writeDelta(Buffer.from("data: lost in the gap\n\n"));
     await eventLoopTurn();
     expect(sink.text).not.toContain("lost in the gap");
     expect(sink.text.match(/"message_updated"/g)).toHaveLength(2);
     const other = new RecordingSink();
     const without = subscriber(other, 3);
     await without.replay();
-    without.grow(Buffer.from("data: more\n\n"));
+    without.writeDelta(Buffer.from("data: more\n\n"));
     expect(other.text).toBe("");
   });
 
@@ -269,14 +269,14 @@ describe("subscriber with a log ahead of the announced head", () => {
     const one = subscriber(sink, 0, MESSAGES);
     await one.replay();
     expect(numbers(sink)).toEqual([1, 2, 3]);
-    one.grow(GROWN);
+    one.writeDelta(GROWN);
     announce(one, titled(2));
     expect(shown(sink)).toEqual([]);
     // Some text was withheld, so the whole text is sent when the announced head catches up.
     streaming = streamingText("m2", "new");
     announce(one, titled(3));
     expect(shown(sink)).toEqual(["new"]);
-    one.grow(GROWN);
+    one.writeDelta(GROWN);
     announce(one, titled(4));
     expect(shown(sink)).toEqual(["new", "grown"]);
   });

@@ -1,6 +1,6 @@
-// The open event streams of one session: each a subscriber, all of them on its channel. A subscriber replays the log page by page, waiting for the client to drain each
-// one, and goes live when it has caught up with the announced head. A gap between announced events sends it back to the log. It queues nothing
-// while it replays, so a slow client costs little memory.
+// The open event streams of one session: a subscriber per stream, on one channel. A subscriber replays the log page by page,
+// waits until the client has drained each page, and goes live when it reaches the announced head. A gap between announced
+// events sends it back to the log. It queues nothing while it replays, so a slow client costs little memory.
 
 import type { IncludeGroup } from "@colloquy/protocol";
 import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
@@ -132,7 +132,7 @@ export class Subscriber {
   }
 
   /** Writes a delta. A stream that replays ignores it: it receives the whole text when it goes live. */
-  grow(text: Buffer): void {
+  writeDelta(text: Buffer): void {
     if (this.#mode !== "live" || !this.included.has("messages")) return;
     if (this.#isAhead) this.#hasPendingText = true;
     else this.#writeLive(text);
@@ -270,14 +270,15 @@ export function publishDelta(
       offset: notification.offset,
       text: notification.text,
     });
-    subscriber.grow(text);
+    subscriber.writeDelta(text);
   }
 }
 
 /** Sends the whole streaming message to the subscribers of the current incarnation. */
-export function showWhole({ life, subscribers }: Channel, streaming: StreamingText): void {
+export function publishWholeMessage({ life, subscribers }: Channel, streaming: StreamingText): void {
   for (const subscriber of subscribers)
-    if (subscriber.source.life === life) subscriber.grow(wholeMessageText(subscriber.source, streaming));
+    if (subscriber.source.life === life)
+      subscriber.writeDelta(wholeMessageText(subscriber.source, streaming));
 }
 
 /** Sends announced events to the subscribers of their incarnation. */

@@ -102,7 +102,10 @@ export function appOf(session: Pick<SessionRecord, "app">): string {
 }
 
 /** Returns true if the session's App is one of `apps`, or if `apps` is absent. */
-export function countsAs(session: Pick<SessionRecord, "app">, apps: readonly string[] | undefined): boolean {
+export function belongsToAny(
+  session: Pick<SessionRecord, "app">,
+  apps: readonly string[] | undefined,
+): boolean {
   return apps === undefined || apps.includes(appOf(session));
 }
 

@@ -2,7 +2,7 @@ import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import { ServiceError, tooManyStreams, Unavailable } from "../core/errors.ts";
 import { isPublic } from "../core/loopback.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
-import type { AdmitChange, AdmitNewSession, Readiness, Services } from "../core/ports/driving/services.ts";
+import type { AdmitChange, NewSessionOptions, Readiness, Services } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { appKey, SESSION_HEADER } from "./request.ts";
 import { addressKeyOf, trustedProxies } from "./client-address.ts";
@@ -37,7 +37,7 @@ export interface Admission {
   /** Like `chat`, with a budget of its own. */
   secrets(request: FastifyRequest, caller: Caller): Counted;
   /** Returns the check that services run before they create a session. `clientId`: the client that the request names. */
-  newSession(request: FastifyRequest, clientId?: string | null): AdmitNewSession;
+  newSession(request: FastifyRequest, clientId?: string | null): NewSessionOptions;
   /** Returns the check that services run before a request that rarely changes its session does so; `null` without limits. */
   change(request: FastifyRequest, sessionId: string): AdmitChange;
   /**

@@ -7,7 +7,7 @@ import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import type { ActionService, AdmitNewSession } from "../core/ports/driving/services.ts";
+import type { ActionService, NewSessionOptions } from "../core/ports/driving/services.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -30,9 +30,9 @@ export class Actions implements ActionService {
     this.#options = options;
   }
 
-  async list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]> {
+  async list(sessionId: string, creation: NewSessionOptions): Promise<readonly Action[]> {
     const { store, registry } = this.#options;
-    await registry.get(sessionId, admit);
+    await registry.get(sessionId, creation);
     const actions = await store.actions.list(sessionId, LISTED);
     return (actions ?? []).map(toWireAction);
   }

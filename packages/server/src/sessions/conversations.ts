@@ -1,5 +1,5 @@
-// The use cases of one conversation: chat, state, interrupt, and creating a session. Snapshots are returned at once, or when the session stops
-// processing or asks a person (`Prefer: wait`).
+// The use cases of one conversation: chat, state, interrupt, and creating a session. Snapshots are returned at once, or when
+// the session stops processing or asks a person (`Prefer: wait`).
 
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatInput, ChatOutcome, ChatRejection } from "../core/commands/chat.ts";
@@ -9,7 +9,7 @@ import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
 import type {
-  AdmitNewSession,
+  NewSessionOptions,
   ChatRequest,
   ConversationService,
   SnapshotView,
@@ -17,7 +17,7 @@ import type {
 } from "../core/ports/driving/services.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { type Dispatcher, finishReservation, type Reservation } from "../turns/dispatcher.ts";
+import { type Dispatcher, startTurnOrRelease, type Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { VersionReads } from "./replica-sync.ts";
 import type { Applied, SessionRegistry } from "./session-registry.ts";
@@ -72,7 +72,7 @@ export class Conversations implements ConversationService {
     this.#options = options;
   }
 
-  async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
+  async chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView> {
     const { dispatcher } = this.#options;
     const { sessionId, idempotencyKey: key } = request;
     // A repeated chat adds no waiting turn.
@@ -83,7 +83,7 @@ export class Conversations implements ConversationService {
       throw new Unavailable(503, "too_many_waiting", detail, 5);
     }
     const app = this.#app(request.app);
-    const applied = await this.#accept(request, app, dispatcher.reserve(), admit);
+    const applied = await this.#accept(request, app, dispatcher.reserve(), creation);
     return await this.#afterCommit(applied, request);
   }
 
@@ -91,21 +91,21 @@ export class Conversations implements ConversationService {
     return await this.#options.store.jobs.isKeyUsed(sessionId, key);
   }
 
-  state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
+  state(request: StateRequest, creation: NewSessionOptions): SnapshotView | Promise<SnapshotView> {
     if (request.userState === null && request.waitMs === 0) {
-      const session = this.#options.registry.peek(request.sessionId);
+      const session = this.#options.registry.getSync(request.sessionId);
       if (session !== null) return session.view();
     }
-    return this.#state(request, admit);
+    return this.#state(request, creation);
   }
 
   async interrupt(
     sessionId: string,
-    admit: AdmitNewSession,
+    creation: NewSessionOptions,
     apps?: readonly string[],
   ): Promise<SnapshotView> {
     const { registry, store } = this.#options;
-    const applied = await registry.commit(sessionId, admit, (target) =>
+    const applied = await registry.commit(sessionId, creation, (target) =>
       store.execute({
         kind: "interrupt",
         target: { ...target, apps },
@@ -122,13 +122,13 @@ export class Conversations implements ConversationService {
     await this.#options.registry.execute({ kind: "interrupt", target, input });
   }
 
-  async ensure(sessionId: string, admit: AdmitNewSession): Promise<void> {
-    await this.#options.registry.get(sessionId, admit);
+  async ensure(sessionId: string, creation: NewSessionOptions): Promise<void> {
+    await this.#options.registry.get(sessionId, creation);
   }
 
   /** Creates the session if it does not exist, and returns the position of its event log. */
-  async ensurePosition(sessionId: string, admit: AdmitNewSession): Promise<StreamPosition> {
-    return positionOf(await this.#options.registry.get(sessionId, admit));
+  async ensurePosition(sessionId: string, creation: NewSessionOptions): Promise<StreamPosition> {
+    return positionOf(await this.#options.registry.get(sessionId, creation));
   }
 
   /** Returns the position of the session's event log, or `null` if the session does not exist. */
@@ -139,7 +139,7 @@ export class Conversations implements ConversationService {
 
   appOf(sessionId: string): ReturnType<ConversationService["appOf"]> {
     const { registry, store, versions } = this.#options;
-    const session = registry.resident(sessionId);
+    const session = registry.peekCurrent(sessionId);
     if (session !== null) return session.app;
     if (versions !== null)
       return versions.of(sessionId).then((seen) => ({ app: seen?.app ?? DEFAULT_APP, seen }));
@@ -151,34 +151,35 @@ export class Conversations implements ConversationService {
     this.#stopped.abort();
   }
 
-  async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
+  async #state(request: StateRequest, creation: NewSessionOptions): Promise<SnapshotView> {
     const { sessionId, userState, waitMs, seen = null } = request;
     const { registry, store } = this.#options;
     // Repeating the user state of a session in memory changes nothing, so it is only a read.
     const isRead = userState === null || registry.inMemory(sessionId) !== null;
-    const session = isRead ? await registry.get(sessionId, admit, seen) : null;
+    const session = isRead ? await registry.get(sessionId, creation, seen) : null;
     if (session !== null && (userState === null || session.has(userState))) {
       if (waitMs === 0 && !session.isReplaced && !session.isGone) return session.view();
       return await this.#snapshot(session, session.head, request);
     }
     await request.admitChange?.();
-    const merged = await registry.commit(sessionId, admit, (target) =>
+    const merged = await registry.commit(sessionId, creation, (target) =>
       store.execute({ kind: "open", target, input: { userState, publicKey: null } }),
     );
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
     return await this.#afterCommit(merged, request);
   }
 
+  /** Commits the chat, then starts its turn if it got the slot. */
   async #accept(
     request: ChatRequest,
     app: AppDefinition,
     slot: Reservation,
-    admit: AdmitNewSession,
+    creation: NewSessionOptions,
   ): Promise<Applied<ChatOutcome>> {
     const { registry, store, titles } = this.#options;
     let outcome: ChatOutcome | null = null;
     try {
-      const applied = await registry.commit(request.sessionId, admit, (target) =>
+      const applied = await registry.commit(request.sessionId, creation, (target) =>
         store.execute({
           kind: "chat",
           target,
@@ -203,7 +204,7 @@ export class Conversations implements ConversationService {
       if (outcome === null) this.#options.dispatcher.workArrived();
       throw error;
     } finally {
-      finishReservation(slot, outcome);
+      startTurnOrRelease(slot, outcome);
     }
   }
 

@@ -101,7 +101,7 @@ describe("a turn, when the result of one of its commits is lost", () => {
     expect(await result).toBe(true);
     const live = one.service.registry.inMemory(one.id)!;
     expect(parse(live.view()).messages[1]?.tool_results).toHaveLength(1);
-    one.journal.say("second");
+    one.journal.appendText("second");
     expect(parse(live.view()).messages[1]?.content).toBe("first\n\nsecond");
   });
 

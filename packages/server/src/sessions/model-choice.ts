@@ -2,7 +2,7 @@ import type { SetModelResult } from "@colloquy/protocol";
 import { AppGone, Conflict, InvalidRequest } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type {
-  AdmitNewSession,
+  NewSessionOptions,
   ListModelsRequest,
   ModelService,
   SetModelRequest,
@@ -24,13 +24,13 @@ export class ModelChoices implements ModelService {
     this.#apps = apps;
   }
 
-  async setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult> {
+  async setModel(request: SetModelRequest, creation: NewSessionOptions): Promise<SetModelResult> {
     const { sessionId, rig, utilityModel } = request;
     const name = request.app ?? (await this.#appOfSession(sessionId)) ?? request.keyApp ?? DEFAULT_APP;
     const app = this.#allowed(name, request);
     mustOffer(app, "rig", rig);
     if (utilityModel !== null && utilityModel !== app.utilityModel) mustOffer(app, "baml", utilityModel);
-    const { outcome, record, created } = await this.#registry.commit(sessionId, admit, (target) =>
+    const { outcome, record, created } = await this.#registry.commit(sessionId, creation, (target) =>
       this.#store.execute({ kind: "setModel", target, input: { app: app.name, rig, utilityModel } }),
     );
     if (outcome === "app_mismatch") throw appMismatch();
@@ -38,7 +38,7 @@ export class ModelChoices implements ModelService {
   }
 
   /** Creates the session if one is named. Returns the models of its App, or of the App that the request resolves to. */
-  async listModels(request: ListModelsRequest, admit: AdmitNewSession): Promise<readonly string[]> {
+  async listModels(request: ListModelsRequest, creation: NewSessionOptions): Promise<readonly string[]> {
     const { sessionId, app, keyApp } = request;
     const belongsTo = sessionId === null ? null : await this.#appOfSession(sessionId);
     const { models } = this.#allowed(belongsTo ?? app ?? keyApp ?? DEFAULT_APP, request);
@@ -46,7 +46,7 @@ export class ModelChoices implements ModelService {
       request.authorize(app);
       throw appMismatch();
     }
-    if (sessionId !== null) await this.#registry.get(sessionId, admit);
+    if (sessionId !== null) await this.#registry.get(sessionId, creation);
     return models;
   }
 

@@ -104,7 +104,7 @@ export class SessionCache {
   }
 
   /** Applies a commit. Returns false, and drops the session, if the events do not follow its last one. */
-  follow(session: Session, { session: record, events }: Committed<unknown>): boolean {
+  applyCommit(session: Session, { session: record, events }: Committed<unknown>): boolean {
     if (session.life !== record.life) session.end();
     else if (session.apply(events)) return true;
     else session.replace();

@@ -70,7 +70,7 @@ describe("a session in memory that other processes changed", () => {
 
   it("is returned only after it has caught up", async () => {
     const { registry, cache, session, during } = given("current");
-    expect([registry.resident(ID), registry.peek(ID)]).toEqual([null, null]);
+    expect([registry.peekCurrent(ID), registry.getSync(ID)]).toEqual([null, null]);
     expect(await registry.find(ID)).toBe(session);
     during.run = () => Promise.reject(new Error("away"));
     await expect(registry.find(ID)).rejects.toThrow("away");

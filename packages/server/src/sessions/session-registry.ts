@@ -16,8 +16,8 @@ import type {
   SessionVersion,
 } from "../core/ports/driven/session-store.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
-import type { AdmitNewSession } from "../core/ports/driving/services.ts";
-import { countsAs, DEFAULT_APP, type SessionBirth, type SessionRecord } from "../core/session.ts";
+import type { NewSessionOptions } from "../core/ports/driving/services.ts";
+import { belongsToAny, DEFAULT_APP, type SessionBirth, type SessionRecord } from "../core/session.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { ReplicaSync } from "./replica-sync.ts";
 import { assertCreated, SessionCreations, SessionLoads, type SessionCache } from "./session-cache.ts";
@@ -71,10 +71,10 @@ export class SessionRegistry {
   }
 
   /**
-   * Returns the session if it is in memory and certainly current, and its use need not be recorded now. The
-   * synchronous path.
+   * Returns the session if it is in memory and certainly current, and its use need not be recorded now. Counts
+   * as use.
    */
-  peek(id: string): Session | null {
+  getSync(id: string): Session | null {
     const session = this.#isMemoryCurrent ? this.inMemory(id) : null;
     return session?.isUseNoted(this.#options.clock) === true ? session : null;
   }
@@ -85,7 +85,7 @@ export class SessionRegistry {
   }
 
   /** Returns the session if it is in memory and certainly current, without counting this as use. */
-  resident(id: string): Session | null {
+  peekCurrent(id: string): Session | null {
     return this.#isMemoryCurrent ? (this.#options.cache.peek(id) ?? null) : null;
   }
 
@@ -105,8 +105,8 @@ export class SessionRegistry {
    * Returns the session, created if it does not exist; its use is durable when this resolves. `seen` is its version if the caller has read
    * it for the same request.
    */
-  async get(id: string, begins: AdmitNewSession, seen: SessionVersion | null = null): Promise<Session> {
-    const { admit = null, spelling = id } = begins ?? {};
+  async get(id: string, creation: NewSessionOptions, seen: SessionVersion | null = null): Promise<Session> {
+    const { admit = null, spelling = id } = creation ?? {};
     const session = await this.#current(id, seen);
     if (session === null) return await this.#loads.load(id, admit, seen !== null, spelling);
     if (session.isUseNoted(this.#options.clock)) return session;
@@ -125,17 +125,17 @@ export class SessionRegistry {
   }
 
   /**
-   * Runs a transaction on a session, which is created if it does not exist, and applies its commit. `begins` must allow the creation if the
+   * Runs a transaction on a session, which is created if it does not exist, and applies its commit. `creation` must allow the creation if the
    * session is neither in memory nor in the store.
    */
   async commit<Outcome>(
     id: string,
-    begins: AdmitNewSession,
+    creation: NewSessionOptions,
     transaction: Transaction<Outcome>,
   ): Promise<Applied<Outcome>> {
-    const { admit = null, spelling = id } = begins ?? {};
+    const { admit = null, spelling = id } = creation ?? {};
     const create = async () => assertCreated(await this.#commit(id, this.#birth(spelling), transaction));
-    if (admit === null || this.resident(id) !== null) return await create();
+    if (admit === null || this.peekCurrent(id) !== null) return await create();
     if (this.inMemory(id) !== null) {
       // Another process may have deleted it: creating it again requires admission.
       const done = await this.#commit(id, null, transaction);
@@ -155,8 +155,8 @@ export class SessionRegistry {
 
   /** Returns the error for a session of another App. Invalidates the session if memory says otherwise, so that a retry sees its App. */
   otherApp(id: string, apps: readonly string[] | undefined): OtherApp {
-    const session = this.resident(id);
-    if (session !== null && countsAs(session, apps)) this.invalidate(id);
+    const session = this.peekCurrent(id);
+    if (session !== null && belongsToAny(session, apps)) this.invalidate(id);
     return new OtherApp();
   }
 
@@ -168,7 +168,7 @@ export class SessionRegistry {
     const { session: record, events, loaded } = committed;
     const { cache, hub, running } = this.#options;
     const known = this.inMemory(record.id);
-    let session = known !== null && cache.follow(known, committed) ? known : null;
+    let session = known !== null && cache.applyCommit(known, committed) ? known : null;
     let answer: StreamingText | null = null;
     if (session === null && loaded !== null) {
       session = new Session(loaded);

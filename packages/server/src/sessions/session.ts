@@ -51,7 +51,7 @@ export class Session {
    * Length of the current step after its last growth; `null` if unknown: the next `grow` then returns the
    * whole text of the step.
    */
-  #said: number | null = null;
+  #stepLength: number | null = null;
   #textMark: string | null = null;
   /** Events that arrived before earlier ones, by number. */
   readonly #early = new Map<number, NumberedEvent>();
@@ -202,7 +202,7 @@ export class Session {
   /** Replaces the text of the current step with one from the store. */
   showStreamed(text: string, mark: string): void {
     this.#textMark = mark;
-    this.#said = null;
+    this.#stepLength = null;
     this.#showStep(text);
   }
 
@@ -228,20 +228,20 @@ export class Session {
    */
   grow(messageId: string, before: string, delta: string): Growth | null {
     if (this.isBehind) {
-      this.#said = null;
+      this.#stepLength = null;
       return null;
     }
     const message = this.#snapshot.streaming()?.message;
     // Ignore deltas of an earlier answer.
     if (message?.id !== messageId) return null;
-    const goesOn = this.#said === before.length;
+    const goesOn = this.#stepLength === before.length;
     const shown = goesOn ? message.content : this.#finished;
     const added = goesOn ? delta : before + delta;
     const offset = shown.length;
     // A blank line separates the steps.
     const text = offset === this.#finished.length ? joinStepText(this.#finished, added).slice(offset) : added;
     this.#snapshot.replaceMessage({ ...message, content: shown + text });
-    this.#said = before.length + delta.length;
+    this.#stepLength = before.length + delta.length;
     return { messageId, offset, text };
   }
 

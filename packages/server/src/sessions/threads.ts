@@ -6,14 +6,14 @@ import type { SessionCommand } from "../core/commands/index.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
 import type {
-  AdmitNewSession,
+  NewSessionOptions,
   RecordPage,
   ThreadPage,
   ThreadService,
 } from "../core/ports/driving/services.ts";
 import type { ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import { appOf, countsAs, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
+import { appOf, belongsToAny, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -48,11 +48,11 @@ export class Threads implements ThreadService {
   async create(
     sessionId: string,
     publicKey: string | null,
-    admit: AdmitNewSession,
+    creation: NewSessionOptions,
     apps?: readonly string[],
   ): Promise<Thread> {
     const { registry, store } = this.#options;
-    const { outcome, record } = await registry.commit(sessionId, admit, (target) =>
+    const { outcome, record } = await registry.commit(sessionId, creation, (target) =>
       store.execute({ kind: "open", target: { ...target, apps }, input: { userState: null, publicKey } }),
     );
     if (outcome === "other_app") throw registry.otherApp(sessionId, apps);
@@ -67,7 +67,7 @@ export class Threads implements ThreadService {
     const { registry, store } = this.#options;
     const record = await store.sessions.find(sessionId);
     if (record === null) throw unknownSession();
-    if (!countsAs(record, apps)) throw registry.otherApp(sessionId, apps);
+    if (!belongsToAny(record, apps)) throw registry.otherApp(sessionId, apps);
     await registry.noteUse(record);
     return toThread(record);
   }

@@ -20,14 +20,14 @@ function slowFirstCheckpoint(): PromiseWithResolvers<void> {
 
 describe("streaming text", () => {
   it("is shown at once, and durable within 250 ms", async () => {
-    one.journal.say("one ");
+    one.journal.appendText("one ");
     expect(parse(one.service.registry.inMemory(one.id)!.view()).messages[1]?.content).toBe("one ");
     await one.service.clock.advance(100);
-    one.journal.say("two");
+    one.journal.appendText("two");
     await one.service.clock.advance(100);
     expect(one.saved()).toEqual([[0, "one two"]]);
     expect(await one.stored()).toBe("one two");
-    one.journal.say(" three");
+    one.journal.appendText(" three");
     await one.service.clock.advance(200);
     expect(one.saved().at(-1)).toEqual([7, " three"]);
     expect(await one.stored()).toBe("one two three");
@@ -36,9 +36,9 @@ describe("streaming text", () => {
   });
 
   it("is dropped after the turn was told to stop", async () => {
-    one.journal.say("one");
+    one.journal.appendText("one");
     one.stop.abort();
-    one.journal.say(" two");
+    one.journal.appendText(" two");
     expect(parse(one.service.registry.inMemory(one.id)!.view()).messages[1]?.content).toBe("one");
     await one.service.clock.advance(1_000);
     expect(one.saved()).toEqual([]);
@@ -46,9 +46,9 @@ describe("streaming text", () => {
 
   it("is checkpointed right after a slow checkpoint if it became due meanwhile", async () => {
     const slow = slowFirstCheckpoint();
-    one.journal.say("one");
+    one.journal.appendText("one");
     await one.service.clock.advance(210);
-    one.journal.say("two");
+    one.journal.appendText("two");
     await one.service.clock.advance(290);
     expect(one.saved()).toHaveLength(1);
     slow.resolve();
@@ -65,12 +65,12 @@ describe("streaming text", () => {
     "is checkpointed sooner after a slower checkpoint: one of %d ms, the next after %d ms",
     async (took, after) => {
       const slow = slowFirstCheckpoint();
-      one.journal.say("one");
+      one.journal.appendText("one");
       await one.service.clock.advance(200 + took);
       slow.resolve();
       await until(() => one.saved().length === 1);
       expect(await one.stored()).toBe("one");
-      one.journal.say("two");
+      one.journal.appendText("two");
       await one.service.clock.advance(after - 1);
       expect(one.callsOf("checkpoint")).toHaveLength(1);
       await one.service.clock.advance(1);
@@ -80,14 +80,14 @@ describe("streaming text", () => {
 
   it("is checkpointed again after a failure, with later text, at its offset", async () => {
     one.before = failing("checkpoint", 2);
-    one.journal.say("ab");
+    one.journal.appendText("ab");
     await one.service.clock.advance(200);
-    one.journal.say("cd");
+    one.journal.appendText("cd");
     await one.service.clock.advance(200);
-    one.journal.say("ef");
+    one.journal.appendText("ef");
     await one.service.clock.advance(200);
     await one.round();
-    one.journal.say("gh");
+    one.journal.appendText("gh");
     await one.service.clock.advance(200);
     expect(one.saved()).toEqual([
       [0, "ab"],
@@ -103,12 +103,12 @@ describe("streaming text", () => {
     const gate = Promise.withResolvers<void>();
     one.before = (method) =>
       method === "checkpoint" && one.callsOf("checkpoint").length === 1 ? gate.promise : undefined;
-    one.journal.say("one");
+    one.journal.appendText("one");
     await one.service.clock.advance(200);
     await one.journal.stepWithCalls(step(1, "one"), [call("a")], []);
     gate.reject(fullDisk());
     await one.round();
-    one.journal.say("two");
+    one.journal.appendText("two");
     await one.service.clock.advance(400);
     expect(one.saved()).toEqual([
       [0, "one"],
@@ -123,10 +123,10 @@ describe("streaming text", () => {
       onNotification: (_id, notification) =>
         notification.kind === "delta" && deltas.push([notification.offset, notification.text]),
     });
-    one.journal.say("one");
-    one.journal.say(" step");
+    one.journal.appendText("one");
+    one.journal.appendText(" step");
     await one.journal.stepWithCalls(step(1, "one step"), [], []);
-    one.journal.say("two");
+    one.journal.appendText("two");
     expect(deltas).toEqual([
       [0, "one"],
       [3, " step"],
@@ -141,14 +141,14 @@ describe("streaming text", () => {
         notification.kind === "delta" && deltas.push([notification.offset, notification.text]),
     });
     await one.journal.stepWithCalls(step(1, "one"), [], []);
-    one.journal.say("on disk,");
+    one.journal.appendText("on disk,");
     await one.service.clock.advance(200);
-    one.journal.say(" not yet,");
+    one.journal.appendText(" not yet,");
     await one.fallBehind();
-    one.journal.say(" unseen,");
+    one.journal.appendText(" unseen,");
     expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe("one\n\non disk,");
-    one.journal.say(" shown");
-    one.journal.say(".");
+    one.journal.appendText(" shown");
+    one.journal.appendText(".");
     expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe(
       "one\n\non disk, not yet, unseen, shown.",
     );
@@ -161,13 +161,13 @@ describe("streaming text", () => {
   });
 
   it("is not checkpointed after the turn was stopped or ended", async () => {
-    one.journal.say("lost");
+    one.journal.appendText("lost");
     one.stop.abort();
     await one.service.clock.advance(1_000);
     expect(one.saved()).toEqual([]);
     one.stop = new AbortController();
     one.journal = one.journalOf(one.turn);
-    one.journal.say("lost too");
+    one.journal.appendText("lost too");
     one.journal.close();
     await one.service.clock.advance(1_000);
     expect(one.saved()).toEqual([]);
@@ -247,7 +247,7 @@ describe("a write", () => {
   it("does not reach the next incarnation of its session", async () => {
     await one.service.threads.remove(one.id);
     const fresh = await one.service.snapshot(one.id);
-    one.journal.say("from the dead");
+    one.journal.appendText("from the dead");
     await one.service.clock.advance(1_000);
     expect(await one.service.snapshot(one.id)).toEqual(fresh);
     expect(await one.stored()).toBe("");
@@ -255,14 +255,14 @@ describe("a write", () => {
 
   it("keeps the text so far on a failure, checkpointed or not", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
-    one.journal.say("tw");
+    one.journal.appendText("tw");
     expect(await one.journal.fail({ code: "model_error", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
   });
 
   it("keeps the text so far on a failure, in memory or not", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
-    one.journal.say("tw");
+    one.journal.appendText("tw");
     await one.fallBehind();
     expect(await one.journal.fail({ code: "model_error", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
@@ -272,7 +272,7 @@ describe("a write", () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     await one.service.store.turns.releaseDeadLeases("nobody");
     await one.next();
-    one.journal.say("tw");
+    one.journal.appendText("tw");
     expect(await one.journal.fail({ code: "model_error", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
   });

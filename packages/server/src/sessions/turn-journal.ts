@@ -48,7 +48,7 @@ export class StoredTurnJournal implements TurnJournal {
   readonly #options: JournalOptions;
   /** Text of the finished steps (committed or being committed), and of the current step. */
   #finished: string;
-  #said = "";
+  #stepText = "";
   /** Text of the current step without a checkpoint, and the number of characters before it. */
   #unsaved = "";
   #saved = 0;
@@ -89,16 +89,16 @@ export class StoredTurnJournal implements TurnJournal {
     return [{ number: turn, state: "running", userMessage: { content: userText }, agentMessage, steps: [] }];
   }
 
-  say(text: string): void {
+  appendText(text: string): void {
     // A superseded turn must publish nothing.
     if (this.#options.signal.aborted) return;
     const { sessionId, life, epoch, agentMessage } = this.#turn;
     const session = this.#options.registry.ofIncarnation(sessionId, life);
-    const growth = session?.grow(agentMessage.id, this.#said, text) ?? null;
+    const growth = session?.grow(agentMessage.id, this.#stepText, text) ?? null;
     if (growth !== null) {
       this.#options.hub.publish(sessionId, { kind: "delta", life, epoch, ...growth });
     }
-    this.#said += text;
+    this.#stepText += text;
     this.#unsaved += text;
     this.#schedule();
   }
@@ -144,7 +144,7 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   async fail(failure: TurnFailure): Promise<boolean> {
-    this.#endStep(this.#said);
+    this.#endStep(this.#stepText);
     return await this.#end({ kind: "fail", target: this.#target, input: { text: this.#finished, failure } });
   }
 
@@ -231,7 +231,7 @@ export class StoredTurnJournal implements TurnJournal {
     this.#timer?.stop();
     this.#timer = null;
     this.#finished = joinStepText(this.#finished, text);
-    this.#said = "";
+    this.#stepText = "";
     this.#unsaved = "";
     this.#saved = 0;
     this.#step += 1;

@@ -36,12 +36,12 @@ export interface Reservation {
   /** `null` if the turn must wait in the store. */
   readonly claim: TurnClaim | null;
   readonly fullProviders: readonly string[];
-  /** Must be called with the transaction's outcome; `waitingFor` is `null` if it left no waiting turn. */
+  /** Starts the turn or returns the slot. Must be called once; `waitingFor` is `null` if no turn was left waiting. */
   complete(started: StartedTurn | null, waitingFor: WaitingFor | null): void;
 }
 
 /** Starts a chat's turn in its slot, or returns the slot; `outcome` is `null` if the transaction failed. */
-export function finishReservation({ complete }: Reservation, outcome: ChatOutcome | null): void {
+export function startTurnOrRelease({ complete }: Reservation, outcome: ChatOutcome | null): void {
   if (outcome?.kind !== "accepted") complete(null, null);
   else if (outcome.started !== null) complete(outcome.started, null);
   else complete(null, outcome.runnable ? "slot" : "session");
@@ -126,13 +126,13 @@ export class Dispatcher {
   workArrived(arrived: number | null = null): void {
     this.#backlog.isUnannounced = true;
     this.#count.add(arrived ?? 0);
-    this.#expect(arrived === null ? Number.POSITIVE_INFINITY : Math.max(1, arrived));
+    this.#addRunnable(arrived === null ? Number.POSITIVE_INFINITY : Math.max(1, arrived));
     if (this.#isStopped) this.#notifyOthers();
   }
 
-  /** Like `workArrived`, for work announced by another process, so the others are not notified again. */
+  /** Like `workArrived`, for any number of turns that the other processes know: they are not notified again. */
   claimAnnounced(): void {
-    this.#expect(Number.POSITIVE_INFINITY);
+    this.#addRunnable(Number.POSITIVE_INFINITY);
   }
 
   /** Aborts the turn of a deleted incarnation. */
@@ -145,7 +145,7 @@ export class Dispatcher {
    * left to expire.
    */
   async stop(graceMs: number): Promise<void> {
-    this.#on("stop");
+    this.#transition("stop");
     const { running, clock, logger } = this.#options;
     if (graceMs > 0) await running.untilIdle(graceMs, clock);
     for (const { controller } of running.all()) controller.abort();
@@ -161,8 +161,8 @@ export class Dispatcher {
     return this.#state === "stopping" || this.#state === "stopped";
   }
 
-  /** Follows the table; entering a state starts what belongs to it. */
-  #on(trigger: DispatcherTrigger): void {
+  /** Enters the next state of the table and starts its work. */
+  #transition(trigger: DispatcherTrigger): void {
     const before = this.#state;
     const next = nextDispatcherState(before, trigger);
     this.#state = next;
@@ -173,19 +173,20 @@ export class Dispatcher {
       this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
         // Other processes may take what this one could not.
         this.#backlog.isUnannounced = true;
-        this.#on("retry_due");
+        this.#transition("retry_due");
       });
   }
 
-  #expect(runnable: number): void {
+  /** Counts turns that may be claimable, and claims them if no claim is in progress. */
+  #addRunnable(runnable: number): void {
     this.#backlog.unclaimed += runnable;
-    this.#on("work");
+    this.#transition("work");
   }
 
   /** Claims again after a slot or a provider became free. */
   #claimFreed(): void {
     if (this.#backlog.skippedProviders) this.claimAnnounced();
-    else if (this.#backlog.unclaimed > 0) this.#on("work");
+    else if (this.#backlog.unclaimed > 0) this.#transition("work");
   }
 
   #notifyOthers(): void {
@@ -213,11 +214,11 @@ export class Dispatcher {
     } catch (error) {
       logger.warn({ err: error }, "could not claim waiting turns; retrying");
       backlog.forget();
-      this.#on("claim_failed");
+      this.#transition("claim_failed");
       return;
     }
     // In the same tick as the last check of the loop: work that arrives later starts a new claim.
-    this.#on("claim_ended");
+    this.#transition("claim_ended");
   }
 
   /** Claims turns into reserved slots and returns how many. */
@@ -238,7 +239,7 @@ export class Dispatcher {
       throw error;
     }
     // In the same tick: otherwise a deletion committed after the claim could be announced before it.
-    this.#take(claimed, slots, askedAt);
+    this.#startClaimed(claimed, slots, askedAt);
     return claimed.length;
   }
 
@@ -255,7 +256,8 @@ export class Dispatcher {
     return Object.fromEntries(apps.names().map((name) => [name, apps.get(name)?.models ?? []]));
   }
 
-  #take(claimed: readonly Committed<StartedTurn | null>[], slots: number, askedAt: number): void {
+  /** Applies the commits of a claim, in order, and starts their turns. */
+  #startClaimed(claimed: readonly Committed<StartedTurn | null>[], slots: number, askedAt: number): void {
     const { running, registry, logger } = this.#options;
     const started = claimed.filter(({ outcome }) => outcome !== null).length;
     // If a claimed turn failed instead of starting, the session's next turn is runnable now.

@@ -8,7 +8,7 @@ import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
 
-/** Receives the numbers of turns in the store that may be claimed. */
+/** The dispatcher, as a running turn sees it: counts the turns in the store that may be claimed. */
 export interface WorkQueue {
   /** `arrived` is the number of newly waiting turns: 0 if an already waiting one became runnable, `null` if unknown. */
   workArrived(arrived: number | null): void;
@@ -23,7 +23,7 @@ export interface TurnJournal {
   /** Returns the turns so far, ending with this one, that fit into `maxCharacters`; `null` if the turn is superseded. */
   history(maxCharacters: number): Promise<readonly PastTurn[] | null>;
   /** Appends clean text of the model: shown at once, durable within 250 ms. */
-  say(text: string): void;
+  appendText(text: string): void;
   /** Stores a step with its calls, which count as started unless they are `allowed` or wait for a decision. */
   stepWithCalls(
     step: StepRecord,

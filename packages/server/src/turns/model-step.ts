@@ -117,7 +117,7 @@ async function readStep(
   progress: { hasStreamed: boolean },
 ): Promise<ModelStep> {
   const streamed = new StreamedText();
-  const say = (text: string): void => {
+  const emit = (text: string): void => {
     if (text === "" || call.signal.aborted) return;
     progress.hasStreamed = true;
     call.onText(text);
@@ -129,15 +129,15 @@ async function readStep(
     call.onProgress();
     if (part.type === "error") throw part.error;
     if (part.type === "model-call-end") {
-      say(streamed.end());
+      emit(streamed.end());
       if (BROKEN_OFF.has(part.finishReason))
         throw new NoContentGeneratedError({ message: `The answer ended: ${part.finishReason}` });
       return finishedStep(content, part.finishReason, toUsage(part.usage));
     }
-    if (part.type === "text-delta") say(streamed.push(part.text));
+    if (part.type === "text-delta") emit(streamed.push(part.text));
     collect(content, part);
     if (content.isOverLimit) {
-      say(streamed.end());
+      emit(streamed.end());
       content.cutOff();
       return finishedStep(content, "length", NO_USAGE);
     }

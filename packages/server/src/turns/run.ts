@@ -28,7 +28,7 @@ import {
   refusalsOf,
   runToolCalls,
   type ToolResults,
-  type ToolRun,
+  type CallContext,
 } from "./tool-calls.ts";
 
 export interface RunOptions {
@@ -84,7 +84,7 @@ export class TurnRunner {
     this.#options = options;
   }
 
-  /** Runs a turn to its end; rejects on a defect. `queue` is told about turns that may be claimed next. */
+  /** Runs a turn to its end; rejects on a defect. The journal reports turns that may be claimed next to `queue`. */
   async run(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<void> {
     // The node that runs a turn receives the notifications of its session.
     const following = this.#options.hub.follow(turn.sessionId);
@@ -168,7 +168,7 @@ class TurnRun {
   readonly #callIds: string[];
   /** Bytes of the answer's stored arguments so far. */
   #argumentBytes: number;
-  readonly #calls: ToolRun;
+  readonly #callContext: CallContext;
 
   constructor(turn: StartedTurn, journal: TurnJournal, options: TurnRunOptions, deadline: TurnDeadline) {
     this.#turn = turn;
@@ -178,7 +178,7 @@ class TurnRun {
     this.#callIds = turn.agentMessage.toolCalls.map(({ id }) => id);
     this.#argumentBytes = argumentBytes(turn.agentMessage.toolCalls);
     const { tools, clock, limits, signal } = options;
-    this.#calls = {
+    this.#callContext = {
       turn,
       tools,
       outputs: new OutputBudget(turn.agentMessage),
@@ -246,7 +246,7 @@ class TurnRun {
         usedCallIds: this.#callIds,
         argumentBytes: this.#argumentBytes,
         signal,
-        onText: (text) => this.#journal.say(text),
+        onText: (text) => this.#journal.appendText(text),
         onProgress: () => this.#deadline.progress(),
       });
     const left = (): number => this.#deadline.left;
@@ -261,7 +261,11 @@ class TurnRun {
     const calls = callsOfStep(step, record.number, this.#options.tools.definitions);
     this.#callIds.push(...calls.map(({ id }) => id));
     this.#argumentBytes += argumentBytes(calls);
-    const decided = await decideCalls(calls.slice(0, MAX_CALLS), this.#calls, this.#options.limits.actionMs);
+    const decided = await decideCalls(
+      calls.slice(0, MAX_CALLS),
+      this.#callContext,
+      this.#options.limits.actionMs,
+    );
     if (decided === null) return "stopped";
     const { asked } = decided;
     const waiting = new Set(asked.map(({ callId }) => callId));
@@ -272,7 +276,7 @@ class TurnRun {
     const results = await runToolCalls(
       placed.filter((call) => call.refusal === undefined && !waiting.has(call.id)),
       this.#journal,
-      this.#calls,
+      this.#callContext,
     );
     if (results === null) return "stopped";
     return asked.length > 0 ? await this.#wait() : new Map([...results, ...refusalsOf(placed)]);
@@ -281,7 +285,7 @@ class TurnRun {
   /** Resumes stored calls of an earlier run: approved ones, and others that the current configuration does not require approval for. */
   async #resumeCalls(calls: readonly ToolCallRecord[]): Promise<boolean> {
     const unapproved = calls.filter(({ phase }) => phase !== "approved");
-    const decided = await decideCalls(unapproved, this.#calls, this.#options.limits.actionMs);
+    const decided = await decideCalls(unapproved, this.#callContext, this.#options.limits.actionMs);
     if (decided === null) return false;
     const barred = new Set(decided.asked.map(({ callId }) => callId));
     for (const callId of barred) {
@@ -289,7 +293,7 @@ class TurnRun {
       if (!(await this.#journal.toolResult(outcome))) return false;
     }
     const rest = calls.filter(({ id }) => !barred.has(id));
-    return (await runToolCalls(rest, this.#journal, this.#calls)) !== null;
+    return (await runToolCalls(rest, this.#journal, this.#callContext)) !== null;
   }
 
   /** Suspends the turn when only pending actions are left. It is claimable again once they are decided. */

@@ -16,7 +16,8 @@ const MAX_AT_ONCE = 8;
 
 export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; readonly is_error: boolean }>;
 
-export interface ToolRun {
+/** What the calls of a turn share. */
+export interface CallContext {
   readonly turn: Pick<StartedTurn, "sessionId" | "life" | "turn">;
   readonly tools: TurnTools;
   readonly outputs: OutputBudget;
@@ -37,7 +38,7 @@ export interface DecidedCalls {
 /** Decides calls sequentially, except those already denied. Returns `null` if the turn was stopped meanwhile. */
 export async function decideCalls(
   calls: readonly StepCall[],
-  { tools, signal, onProgress }: Pick<ToolRun, "tools" | "signal" | "onProgress">,
+  { tools, signal, onProgress }: Pick<CallContext, "tools" | "signal" | "onProgress">,
   validMs: number,
 ): Promise<DecidedCalls | null> {
   const decided: StepCall[] = [];
@@ -107,7 +108,7 @@ export function refusalsOf(calls: readonly StepCall[]): ToolResults {
 export async function runToolCalls(
   calls: readonly ToolCallRecord[],
   journal: TurnJournal,
-  run: ToolRun,
+  run: CallContext,
 ): Promise<ToolResults | null> {
   const first = calls.slice(0, MAX_AT_ONCE);
   const starts = startsOf(first);
@@ -124,12 +125,12 @@ function startsOf(calls: readonly ToolCallRecord[]): readonly string[] {
 class StepCalls {
   readonly #waiting: ToolCallRecord[];
   readonly #journal: TurnJournal;
-  readonly #run: ToolRun;
+  readonly #run: CallContext;
   readonly #results = new Map<string, { output: JsonValue; is_error: boolean }>();
   /** Set after a refused write or a defect: no further call starts. */
   #isOver = false;
 
-  constructor(waiting: ToolCallRecord[], journal: TurnJournal, run: ToolRun) {
+  constructor(waiting: ToolCallRecord[], journal: TurnJournal, run: CallContext) {
     this.#waiting = waiting;
     this.#journal = journal;
     this.#run = run;

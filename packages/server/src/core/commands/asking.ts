@@ -64,18 +64,18 @@ export function outcomeOf(draft: SessionDraft, action: ActionRecord): ToolOutcom
  * Makes a waiting turn claimable once all its actions are resolved; a turn that still runs other calls continues by itself. Returns the
  * number of turns that no longer wait for a person.
  */
-export function goOn(
+export function resumeIfDecided(
   draft: SessionDraft,
   { turn, actions }: WritingTurn,
   openTurns: readonly OpenTurn[],
 ): number {
   if (turn.state !== "waiting" || actions.length > 0) return 0;
   draft.changeTurn({ ...turn, state: "running", runnable: true });
-  return 1 + moveQueue(draft, turn, openTurns, { behindWaiting: false });
+  return 1 + markBehindWaiting(draft, turn, openTurns, { behindWaiting: false });
 }
 
 /** Records whether the turns behind `first` wait for a person. Returns their number. */
-export function moveQueue(
+export function markBehindWaiting(
   draft: SessionDraft,
   first: TurnRecord,
   openTurns: readonly OpenTurn[],

@@ -1,6 +1,6 @@
 import { providerOf, type StartedTurn } from "../turn.ts";
 import { appOf } from "../session.ts";
-import { availableModel, useAvailableModel, moveOn, startTurn } from "./turns.ts";
+import { availableModel, useAvailableModel, advanceQueue, startTurn } from "./turns.ts";
 import { define } from "./command.ts";
 
 export interface ClaimTurnInput {
@@ -26,7 +26,7 @@ export const claimTurn = define({
     if (input.fullProviders.includes(providerOf(availableModel(draft.session, models)))) return "skipped";
     useAvailableModel(draft, models);
     const started = startTurn(draft, open, input);
-    if (started === null) moveOn(draft, open.turn, openTurns);
+    if (started === null) advanceQueue(draft, open.turn, openTurns);
     return started;
   },
   disposition: (outcome) => (outcome === "skipped" ? "void" : "commit"),

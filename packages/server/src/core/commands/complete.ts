@@ -1,7 +1,7 @@
 import { joinStepText } from "../message.ts";
 import { addUsage, type StepRecord } from "../turn.ts";
 import { defineForTurn } from "./command.ts";
-import { endTurn, moveOn } from "./turns.ts";
+import { endTurn, advanceQueue } from "./turns.ts";
 
 const ANSWER_CUT =
   "The assistant's answer was cut off, because it reached the most text that its model may write at once. Ask it to go on.";
@@ -17,7 +17,7 @@ export const complete = defineForTurn(
     endTurn(draft, open, { state: "complete", steps: step.number, usage });
     if (step.finishReason === "length") draft.notify("warning", "answer_cut", ANSWER_CUT);
     else if (content.trim() === "") draft.notify("warning", "answer_empty", ANSWER_EMPTY);
-    moveOn(draft, open.turn, openTurns);
+    advanceQueue(draft, open.turn, openTurns);
     draft.addedSteps.push({ turn: open.turn.number, step });
     return "ok" as const;
   },

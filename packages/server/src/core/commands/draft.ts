@@ -42,7 +42,7 @@ export class SessionDraft {
   readonly usedKeys: (UsedKey & { readonly key: string })[] = [];
   lease: LeaseChange = null;
   /** Turns whose checkpointed text is no longer needed. */
-  readonly settledTurns = new Set<number>();
+  readonly obsoleteCheckpoints = new Set<number>();
   /** True if the session needs a title. */
   wantsTitle = false;
   /** True if the draft removes the session and writes nothing else. */

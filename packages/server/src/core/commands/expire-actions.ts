@@ -1,5 +1,5 @@
 import type { OpenTurn } from "../turn.ts";
-import { goOn, isDue, outcomeOf, withMessage } from "./asking.ts";
+import { resumeIfDecided, isDue, outcomeOf, withMessage } from "./asking.ts";
 import { define } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { recordResults } from "./tool-calls.ts";
@@ -31,7 +31,7 @@ export function expireDue(draft: SessionDraft, openTurns: readonly OpenTurn[]): 
     const outcomes = due.map((action) => outcomeOf(draft, draft.resolveAction(action, "expired", null)));
     const agentMessage = recordResults(draft, turn, outcomes);
     const actions = open.actions.filter((action) => !isDue(action, draft.at));
-    arrived += goOn(draft, { ...turn, agentMessage, actions }, openTurns);
+    arrived += resumeIfDecided(draft, { ...turn, agentMessage, actions }, openTurns);
   }
   return arrived;
 }

@@ -1,6 +1,6 @@
 import type { TurnFailure } from "../turn.ts";
 import { defineForTurn } from "./command.ts";
-import { failTurn, moveOn } from "./turns.ts";
+import { failTurn, advanceQueue } from "./turns.ts";
 
 export interface FailInput {
   /** Content of the turn's message. */
@@ -10,6 +10,6 @@ export interface FailInput {
 
 export const fail = defineForTurn((draft, { turn, openTurns }, { text, failure }: FailInput) => {
   failTurn(draft, turn, text, failure);
-  moveOn(draft, turn.turn, openTurns);
+  advanceQueue(draft, turn.turn, openTurns);
   return "ok" as const;
 });

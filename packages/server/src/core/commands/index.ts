@@ -3,7 +3,7 @@
 import { chat } from "./chat.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { claimTurn } from "./claim-turn.ts";
-import { countsAs } from "../session.ts";
+import { belongsToAny } from "../session.ts";
 import {
   turnThatWrites,
   type Definition,
@@ -123,7 +123,7 @@ export function decideCommand(
     return turn === null || lease === null ? null : decided({ turn, openTurns, lease });
   }
   if ("incarnation" in target && target.incarnation !== draft.session.life) return null;
-  if ("apps" in target && !countsAs(draft.session, target.apps)) {
+  if ("apps" in target && !belongsToAny(draft.session, target.apps)) {
     return { outcome: "other_app", disposition: "hidden" };
   }
   return decided(facts);

@@ -32,7 +32,7 @@ describe("an interrupt", () => {
       ["interrupted", false, one.at],
       ["interrupted", false, one.at],
     ]);
-    expect([...one.last.settledTurns]).toEqual([1, 2]);
+    expect([...one.last.obsoleteCheckpoints]).toEqual([1, 2]);
     expect(one.types).toEqual(["message_completed", "message_completed", "system_event", "state_changed"]);
     expect(one.last.systemEvents[0]?.item).toMatchObject({ type: "interrupted", payload: { turns: 2 } });
     const before = one.session;

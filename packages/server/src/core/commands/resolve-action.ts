@@ -3,7 +3,7 @@ import type { ActionKind, ActionRecord } from "../action.ts";
 import { sameJson, type JsonValue } from "../json.ts";
 import type { MessageRecord, ToolCallRecord } from "../message.ts";
 import type { OpenTurn } from "../turn.ts";
-import { goOn, isDue, outcomeOf, withMessage } from "./asking.ts";
+import { resumeIfDecided, isDue, outcomeOf, withMessage } from "./asking.ts";
 import { define, dispositionOf, type WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { expireDue } from "./expire-actions.ts";
@@ -20,7 +20,7 @@ export interface ResolveActionInput extends ActionAnswer {
   readonly action: string;
 }
 
-/** `arrived` as in `Expired`. */
+/** `arrived` is the number of turns that no longer wait for a person, as in `Expired`. */
 export type ActionOutcome =
   /** Resolved by this answer, or earlier by an equal one. */
   | { readonly kind: "decided"; readonly action: ActionRecord; readonly arrived: number }
@@ -58,7 +58,7 @@ export const resolveAction = define({
     if (isDue(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, openTurns) };
     const turn = turnOf(openTurns, action);
     const resolved = draft.resolveAction(action, status, answer.result);
-    const arrived = goOn(draft, settleCall(draft, turn, resolved), openTurns);
+    const arrived = resumeIfDecided(draft, applyDecision(draft, turn, resolved), openTurns);
     return { kind: "decided", action: resolved, arrived };
   },
   disposition: ({ kind }) => (kind === "decided" || kind === "expired" ? "commit" : dispositionOf(kind)),
@@ -73,7 +73,7 @@ function expectedOf({ asked }: ActionRecord, { decision }: ActionAnswer): string
 }
 
 /** Applies a resolved action to its call, which may start now or has its result. */
-function settleCall(draft: SessionDraft, turn: WritingTurn, action: ActionRecord): WritingTurn {
+function applyDecision(draft: SessionDraft, turn: WritingTurn, action: ActionRecord): WritingTurn {
   const actions = turn.actions.filter(({ id }) => id !== action.id);
   const agentMessage =
     action.asked.kind === "approval" && action.status === "approved"

@@ -55,7 +55,7 @@ export const stepWithCalls = defineForTurn((draft, { turn: open }, input: StepWi
   for (const { refusal } of calls) noticeMissingSecret(draft, refusal);
   askPerson(draft, open.turn.number, kept, asked);
   draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
-  draft.settledTurns.add(open.turn.number);
+  draft.obsoleteCheckpoints.add(open.turn.number);
   draft.addedSteps.push({ turn: open.turn.number, step });
   return "ok" as const;
 });

@@ -41,7 +41,7 @@ describe("a running turn", () => {
       ["b", "running"],
     ]);
     expect(one.turns[0]).toMatchObject({ steps: 1, usage: { totalTokens: 11 } });
-    expect([...one.last.settledTurns]).toEqual([1]);
+    expect([...one.last.obsoleteCheckpoints]).toEqual([1]);
   });
 
   it("records for each call the text offset at which it was made", () => {

@@ -17,7 +17,7 @@ describe("a turn of a dead owner", () => {
     });
     expect(again.epoch).toBeGreaterThan(first.epoch);
     expect(one.types).toEqual(["message_updated"]);
-    expect([...one.last.settledTurns]).toEqual([1]);
+    expect([...one.last.obsoleteCheckpoints]).toEqual([1]);
     expect(one.complete(first, "from the dead")).toBe(false);
     expect(one.complete(again, "Second.")).toBe(true);
   });

@@ -142,11 +142,11 @@ export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: P
   for (const action of actions) draft.resolveAction(action, "cancelled", null);
   const ranMs = turn.ranMs + ranInAttempt(turn, null, draft.at);
   draft.changeTurn({ ...turn, ...end, ranMs, runnable: false, behindWaiting: false, endedAt: draft.at });
-  draft.settledTurns.add(turn.number);
+  draft.obsoleteCheckpoints.add(turn.number);
 }
 
 /** Makes the next turn runnable after one has ended by itself, or the session idle. */
-export function moveOn(draft: SessionDraft, ended: TurnRecord, openTurns: readonly OpenTurn[]): void {
+export function advanceQueue(draft: SessionDraft, ended: TurnRecord, openTurns: readonly OpenTurn[]): void {
   draft.lease = { kind: "released" };
   const next = openTurns.find((open) => open.turn.number !== ended.number);
   if (next !== undefined) draft.changeTurn({ ...next.turn, runnable: true });
@@ -167,7 +167,7 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
 
 /** Announces the message of the last finished step, because subscribers may have seen more, and closes started unsafe calls. */
 function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
-  draft.settledTurns.add(message.turn);
+  draft.obsoleteCheckpoints.add(message.turn);
   return draft.changeMessage(message, closeCalls(message, isUncertain), "message_updated");
 }
 

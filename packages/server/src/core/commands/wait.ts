@@ -1,4 +1,4 @@
-import { moveQueue } from "./asking.ts";
+import { markBehindWaiting } from "./asking.ts";
 import { defineForTurn } from "./command.ts";
 import { ranUnder } from "../turn.ts";
 
@@ -18,7 +18,7 @@ export const wait = defineForTurn(
       attempts: 0,
       ranMs: open.turn.ranMs + ranUnder(lease, draft.at),
     });
-    if (waits) moveQueue(draft, open.turn, openTurns, { behindWaiting: true });
+    if (waits) markBehindWaiting(draft, open.turn, openTurns, { behindWaiting: true });
     return waits ? "waits" : "runnable";
   },
   { epochs: 1 },

@@ -1,8 +1,8 @@
 import type { Action } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../core/commands/resolve-action.ts";
 import { OtherApp, ServiceError } from "../../core/errors.ts";
-import type { ActionService, AdmitNewSession } from "../../core/ports/driving/services.ts";
-import { countsAs } from "../../core/session.ts";
+import type { ActionService, NewSessionOptions } from "../../core/ports/driving/services.ts";
+import { belongsToAny } from "../../core/session.ts";
 
 export const ACTION: Action = {
   id: "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10",
@@ -29,8 +29,8 @@ export class InMemoryActions implements ActionService {
     this.#appOf = appOf;
   }
 
-  async list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]> {
-    await admit?.admit?.();
+  async list(sessionId: string, creation: NewSessionOptions): Promise<readonly Action[]> {
+    await creation?.admit?.();
     this.last.list = sessionId;
     return this.answer instanceof ServiceError ? [] : [this.answer];
   }
@@ -41,7 +41,7 @@ export class InMemoryActions implements ActionService {
     answer: ActionAnswer,
     apps?: readonly string[],
   ): Promise<Action> {
-    if (!countsAs({ app: this.#appOf(sessionId) }, apps)) throw new OtherApp();
+    if (!belongsToAny({ app: this.#appOf(sessionId) }, apps)) throw new OtherApp();
     this.last.decide = [sessionId, actionId, answer];
     if (this.answer instanceof ServiceError) throw this.answer;
     return this.answer;

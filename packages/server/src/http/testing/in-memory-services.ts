@@ -5,9 +5,9 @@ import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import type { Thread } from "@colloquy/protocol";
 import { InvalidRequest, NotFound, OtherApp } from "../../core/errors.ts";
-import { countsAs } from "../../core/session.ts";
+import { belongsToAny } from "../../core/session.ts";
 import type {
-  AdmitNewSession,
+  NewSessionOptions,
   ChatRequest,
   ConversationService,
   ModelService,
@@ -41,20 +41,20 @@ export class InMemoryConversations implements ConversationService, ThreadService
   async create(
     id: string,
     publicKey: string | null,
-    admit: AdmitNewSession,
+    creation: NewSessionOptions,
     apps?: readonly string[],
   ): Promise<Thread> {
-    const session = await this.#make(id, admit, apps);
+    const session = await this.#make(id, creation, apps);
     session.publicKey ??= publicKey;
     return session.thread;
   }
 
-  async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
+  async chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView> {
     this.last.chat = request;
     const { sessionId, idempotencyKey: key } = request;
     if (key !== null && (await this.isRepeat(sessionId, key))) return this.#view(sessionId);
     if (key !== null) this.#usedKeys.add(`${sessionId} ${key}`);
-    const { messages } = await this.#make(request.sessionId, admit);
+    const { messages } = await this.#make(request.sessionId, creation);
     messages.push({
       id: randomUUID(),
       session_id: request.sessionId,
@@ -73,7 +73,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return this.#usedKeys.has(`${id} ${key}`);
   }
 
-  state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
+  state(request: StateRequest, creation: NewSessionOptions): SnapshotView | Promise<SnapshotView> {
     this.last.state = request;
     const id = request.sessionId;
     const sent = JSON.stringify(request.userState);
@@ -81,15 +81,15 @@ export class InMemoryConversations implements ConversationService, ThreadService
       const change = async (): Promise<SnapshotView> => {
         await request.admitChange?.();
         this.#userStates.set(id, sent);
-        return await this.state(request, admit);
+        return await this.state(request, creation);
       };
       return change();
     }
-    return this.sessions.has(id) ? this.#view(id) : this.#make(id, admit).then(() => this.#view(id));
+    return this.sessions.has(id) ? this.#view(id) : this.#make(id, creation).then(() => this.#view(id));
   }
 
-  async interrupt(id: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<SnapshotView> {
-    await this.#make(id, admit, apps);
+  async interrupt(id: string, creation: NewSessionOptions, apps?: readonly string[]): Promise<SnapshotView> {
+    await this.#make(id, creation, apps);
     return this.#view(id);
   }
 
@@ -99,7 +99,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
 
   async setModel(
     request: Parameters<ModelService["setModel"]>[0],
-    admit: AdmitNewSession,
+    creation: NewSessionOptions,
   ): ReturnType<ModelService["setModel"]> {
     const app = this.#appFor(request);
     request.authorize(app);
@@ -112,16 +112,16 @@ export class InMemoryConversations implements ConversationService, ThreadService
     if (!this.models.includes(request.rig))
       throw new InvalidRequest("model_unknown", "The App has no such rig.");
     const created = !this.sessions.has(request.sessionId);
-    await this.#make(request.sessionId, admit);
+    await this.#make(request.sessionId, creation);
     return { success: true, rig: request.rig, baml: request.utilityModel ?? request.rig, created };
   }
 
   async listModels(
     request: Parameters<ModelService["listModels"]>[0],
-    admit: AdmitNewSession,
+    creation: NewSessionOptions,
   ): ReturnType<ModelService["listModels"]> {
     request.authorize(this.#appFor(request));
-    if (request.sessionId !== null) await this.#make(request.sessionId, admit);
+    if (request.sessionId !== null) await this.#make(request.sessionId, creation);
     return this.models;
   }
 
@@ -132,8 +132,8 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return session.app ?? "default";
   }
 
-  async ensure(id: string, admit: AdmitNewSession): Promise<void> {
-    await this.#make(id, admit);
+  async ensure(id: string, creation: NewSessionOptions): Promise<void> {
+    await this.#make(id, creation);
   }
 
   async get(id: string, apps?: readonly string[]): Promise<Thread> {
@@ -205,7 +205,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
   async #under(apps: readonly string[] | undefined, id: string): Promise<KeptSession> {
     await this.beforeWork();
     const session = this.#known(id);
-    if (!countsAs(session, apps)) throw new OtherApp();
+    if (!belongsToAny(session, apps)) throw new OtherApp();
     return session;
   }
 
@@ -215,11 +215,11 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return session;
   }
 
-  async #make(id: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<KeptSession> {
+  async #make(id: string, creation: NewSessionOptions, apps?: readonly string[]): Promise<KeptSession> {
     const known = this.sessions.get(id);
-    if (known !== undefined && !countsAs(known, apps)) throw new OtherApp();
+    if (known !== undefined && !belongsToAny(known, apps)) throw new OtherApp();
     if (known !== undefined) return known;
-    await admit?.admit?.();
+    await creation?.admit?.();
     const session = keptSession(id);
     this.sessions.set(id, session);
     return session;

@@ -1,7 +1,7 @@
 // Event streams that a test writes.
 
 import type {
-  AdmitNewSession,
+  NewSessionOptions,
   OpenStream,
   StreamRequest,
   StreamSink,
@@ -17,10 +17,10 @@ export class InMemoryUpdates {
   /** Written while the stream is being opened. */
   first: string | null = "retry: 2000\n\n";
 
-  async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
+  async open(request: StreamRequest, sink: StreamSink, creation: NewSessionOptions): Promise<OpenStream> {
     await this.gate;
     if (this.failure !== null) throw this.failure;
-    await admit?.admit?.();
+    await creation?.admit?.();
     const stream = { request, sink, closed: 0 };
     this.opened.push(stream);
     if (this.first !== null) sink.write(Buffer.from(this.first));

@@ -78,7 +78,7 @@ export class Changes {
     for (const { number, item } of draft.systemEvents) {
       this.systemEvents.push([key, number, JSON.stringify(item)]);
     }
-    for (const turn of draft.settledTurns) this.#goBack(key, turn, 0);
+    for (const turn of draft.obsoleteCheckpoints) this.#goBack(key, turn, 0);
     for (const { turn, step } of draft.addedSteps) this.steps.push({ key, turn, step });
     for (const { turn, offset, text } of draft.checkpoints) {
       this.#goBack(key, turn, offset).pieces.push({ offset, text });

@@ -68,15 +68,15 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const waits = { mostWaitedFor, heldMs: lockMs(statementMs) };
   const calls = new CallQueue({ connections, clock, lanes, mostTogether, ...waits });
   // Leases have their own connections and queue: if a renewal had to wait for anything else, every turn of the node might stop.
-  const keeping = new Connections({
+  const leaseConnections = new Connections({
     ...options,
     connections: LEASE_CONNECTIONS,
     connectMs: LEASE_WAIT_MS,
     statementMs: LEASE_WAIT_MS,
   });
   const one = { lanes: 1, mostTogether: 1, mostWaitedFor: 1, heldMs: lockMs(LEASE_WAIT_MS) };
-  const leaseCalls = new CallQueue({ connections: keeping, clock, ...one });
-  const kept = turnsOf(leaseCalls);
+  const leaseCalls = new CallQueue({ connections: leaseConnections, clock, ...one });
+  const leaseTurns = turnsOf(leaseCalls);
   const commands: CommandStore = {
     execute: <Answer>(command: SessionCommand) =>
       calls
@@ -90,8 +90,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     sessions: sessionsOf(calls),
     turns: {
       ...turnsOf(calls),
-      renew: kept.renew,
-      releaseDeadLeases: kept.releaseDeadLeases,
+      renew: leaseTurns.renew,
+      releaseDeadLeases: leaseTurns.releaseDeadLeases,
     },
     actions: actionsOf(calls),
     events: eventsOf(calls),
@@ -102,7 +102,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     probe: () => calls.alone("probe", async (connection) => void (await probe.run(connection))),
     close: () =>
       (closed ??= Promise.all([calls, leaseCalls].map((queue) => queue.close())).then(async () => {
-        await Promise.all([connections.end(), keeping.end()]);
+        await Promise.all([connections.end(), leaseConnections.end()]);
       })),
   };
 }

@@ -94,7 +94,7 @@ export class SessionState {
     for (const action of draft.addedActions) this.addAction(action);
     for (const action of draft.changedActions.values()) this.addAction(action);
     if (draft.systemEvents.length > 0) this.addSystemEvents(draft.systemEvents);
-    for (const turn of draft.settledTurns) this.#streamed.delete(turn);
+    for (const turn of draft.obsoleteCheckpoints) this.#streamed.delete(turn);
     for (const { turn, offset, text } of draft.checkpoints) this.addCheckpoint(turn, offset, text);
     for (const { key, ...used } of draft.usedKeys) this.addUsedKey(key, used);
     if (draft.lease?.kind === "released") this.#lease = null;

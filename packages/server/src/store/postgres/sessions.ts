@@ -6,7 +6,7 @@ import {
   type StreamedText,
   type ThreadQuery,
 } from "../../core/ports/driven/session-store.ts";
-import { countsAs, DEFAULT_APP } from "../../core/session.ts";
+import { belongsToAny, DEFAULT_APP } from "../../core/session.ts";
 import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
@@ -106,7 +106,7 @@ function listWith(calls: Calls): Pick<SessionStore, "list" | "listKeys" | "byKey
     byKeys: (keys, apps) =>
       calls.look(null, async (connection) => {
         const sessions = (await byKeys.all(connection, keys)).map(toSession);
-        return sessions.filter((session) => countsAs(session, apps));
+        return sessions.filter((session) => belongsToAny(session, apps));
       }),
   };
 }
@@ -141,7 +141,7 @@ function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "message
     calls.read(ofSession(id), async (connection, at) => {
       const session = await byId.get(connection, id);
       if (session === undefined) return null;
-      if (!countsAs(session, apps)) return "other_app";
+      if (!belongsToAny(session, apps)) return "other_app";
       const position = after === null ? 0 : (await positionOf.get(connection, session.key, after))?.position;
       if (position === undefined) return null;
       return await read(connection, {

@@ -123,14 +123,16 @@ function prepareTurnWriter(prepare: Prepare): (key: number, draft: SessionDraft)
        epoch = ?, runnable = ?, behind_waiting = ?, usage = ?, failure = ?, ended_at = ?
      WHERE session_key = ? AND number = ?`,
   );
-  const settle = prepare<[number, number]>("DELETE FROM checkpoints WHERE session_key = ? AND turn = ?");
+  const deleteCheckpoints = prepare<[number, number]>(
+    "DELETE FROM checkpoints WHERE session_key = ? AND turn = ?",
+  );
   return (key, draft) => {
     for (const turn of draft.addedTurns) {
       const { number, userPosition, clientId, enqueuedAt } = turn;
       insert.run(...turnCells(turn), key, number, userPosition, clientId, enqueuedAt);
     }
     for (const turn of draft.changedTurns.values()) update.run(...turnCells(turn), key, turn.number);
-    for (const number of draft.settledTurns) settle.run(key, number);
+    for (const number of draft.obsoleteCheckpoints) deleteCheckpoints.run(key, number);
   };
 }
 

@@ -53,6 +53,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const call = <Answer>(method: Call["method"], ...parameters: unknown[]): Promise<Answer> =>
     calls.call(method, true, parameters) as Promise<Answer>;
   return {
+    // `prepareMethods` (group-commit.ts) maps the names to functions, in the worker.
     execute: (command: SessionCommand) => call("execute", command),
     executeEach: (selection: Selection) => call("executeEach", selection),
     ...portsOf(calls),
@@ -177,7 +178,7 @@ class CallQueue {
     this.#worker = worker;
     this.#clock = clock;
     this.#onFatal = onFatal;
-    worker.on("message", (message: FromWorker) => this.#hear(message));
+    worker.on("message", (message: FromWorker) => this.#onMessage(message));
     worker.on("error", (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
     worker.on("exit", () => this.#fail(new Error("The thread of the store has ended")));
   }
@@ -226,7 +227,7 @@ class CallQueue {
     this.#worker.postMessage(message);
   }
 
-  #hear(message: FromWorker): void {
+  #onMessage(message: FromWorker): void {
     if (message.kind === "outcomes") {
       const answered = this.#sent.splice(0, message.outcomes.length);
       message.outcomes.forEach((outcome, index) => settle(answered[index], outcome));

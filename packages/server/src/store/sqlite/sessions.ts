@@ -4,7 +4,7 @@ import {
   type SessionStore,
   type SessionVersion,
 } from "../../core/ports/driven/session-store.ts";
-import { countsAs, DEFAULT_APP } from "../../core/session.ts";
+import { belongsToAny, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./draft-writer.ts";
 import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
@@ -98,7 +98,7 @@ function prepareList(prepare: Prepare): Pick<Synchronous<SessionStore>, "list" |
       wanted
         .flatMap((key) => byKey.get(key) ?? [])
         .map(toSession)
-        .filter((session) => countsAs(session, apps)),
+        .filter((session) => belongsToAny(session, apps)),
   };
 }
 
@@ -120,7 +120,7 @@ function prepareMessages(
   const beginning = (id: string, after: string | null, apps: readonly string[] | undefined) => {
     const row = facts.sessionRow(id);
     if (row === undefined) return null;
-    if (!countsAs(row, apps)) return "other_app";
+    if (!belongsToAny(row, apps)) return "other_app";
     const position = after === null ? 0 : positionOf.get(row.key, after)?.position;
     return position === undefined ? null : { row, position };
   };

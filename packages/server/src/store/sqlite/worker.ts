@@ -17,9 +17,9 @@ start(parentPort, workerData as WorkerOptions);
 function start(port: MessagePort, options: WorkerOptions): void {
   try {
     serve(port, options);
-    tell(port, { kind: "ready" });
+    post(port, { kind: "ready" });
   } catch (error) {
-    tell(port, { kind: "refused", message: error instanceof Error ? error.message : String(error) });
+    post(port, { kind: "refused", message: error instanceof Error ? error.message : String(error) });
     port.close();
   }
 }
@@ -35,7 +35,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
   const transaction = prepareTransaction(prepare, isAlone);
   const commit = prepareCommit(database, transaction, prepareMethods(prepare, transaction));
   const fail = (error: unknown): void => {
-    tell(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
+    post(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
     port.close();
   };
   const wal = prepareWal(database, fail);
@@ -45,7 +45,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
     try {
       if (calls.length > 0) {
         const outcomes = commit(calls);
-        tell(port, { kind: "outcomes", outcomes });
+        post(port, { kind: "outcomes", outcomes });
         wal.after(calls, outcomes);
       }
       if (close) wal.finish();
@@ -56,7 +56,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
     if (!close) return;
     database.close();
     lock?.release();
-    tell(port, { kind: "closed" });
+    post(port, { kind: "closed" });
     port.close();
   });
 }
@@ -87,6 +87,6 @@ function drain(
   return { calls, close };
 }
 
-function tell(port: MessagePort, message: FromWorker): void {
+function post(port: MessagePort, message: FromWorker): void {
   port.postMessage(message);
 }

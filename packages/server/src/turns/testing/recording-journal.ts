@@ -49,7 +49,7 @@ export class RecordingJournal implements TurnJournal {
     return [...this.#before, now];
   }
 
-  say(text: string): void {
+  appendText(text: string): void {
     this.said += text;
   }
 

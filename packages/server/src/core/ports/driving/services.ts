@@ -82,7 +82,7 @@ export interface RecordPage {
 }
 
 /** How to create a session that does not exist; `null`: with the id in lower case and no limits. */
-export type AdmitNewSession = {
+export type NewSessionOptions = {
   /** The id as the client spelled it. */
   readonly spelling: string;
   /**
@@ -98,16 +98,16 @@ export type AdmitChange = Admit | null;
 
 /** One conversation. Methods with `apps` throw `OtherApp` and change nothing if the session belongs to none of these Apps. */
 export interface ConversationService {
-  chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView>;
+  chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView>;
   /** Returns true if a chat was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
   isRepeat(sessionId: string, key: string): Promise<boolean>;
   /** Synchronous if the session is in memory and there is nothing to write or wait for. */
-  state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView>;
-  interrupt(sessionId: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<SnapshotView>;
+  state(request: StateRequest, creation: NewSessionOptions): SnapshotView | Promise<SnapshotView>;
+  interrupt(sessionId: string, creation: NewSessionOptions, apps?: readonly string[]): Promise<SnapshotView>;
   /** Interrupts a session of any App; does nothing if it does not exist. */
   interruptExisting(sessionId: string): Promise<void>;
   /** Creates the session if it does not exist. */
-  ensure(sessionId: string, admit: AdmitNewSession): Promise<void>;
+  ensure(sessionId: string, creation: NewSessionOptions): Promise<void>;
   /**
    * Returns a session's App: `default` until it belongs to one, and if it does not exist. Synchronous if the
    * session is in memory and current. Creates nothing and records no use.
@@ -116,8 +116,8 @@ export interface ConversationService {
 }
 
 export interface ModelService {
-  setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult>;
-  listModels(request: ListModelsRequest, admit: AdmitNewSession): Promise<readonly string[]>;
+  setModel(request: SetModelRequest, creation: NewSessionOptions): Promise<SetModelResult>;
+  listModels(request: ListModelsRequest, creation: NewSessionOptions): Promise<readonly string[]>;
 }
 
 /** Conversations and their records; `apps` as in `ConversationService`. */
@@ -125,7 +125,7 @@ export interface ThreadService {
   create(
     sessionId: string,
     publicKey: string | null,
-    admit: AdmitNewSession,
+    creation: NewSessionOptions,
     apps?: readonly string[],
   ): Promise<Thread>;
   get(sessionId: string, apps?: readonly string[]): Promise<Thread>;
@@ -158,7 +158,7 @@ export interface ThreadService {
 
 export interface ActionService {
   /** Returns the pending actions and the last decided ones, oldest first. Creates the session. */
-  list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]>;
+  list(sessionId: string, creation: NewSessionOptions): Promise<readonly Action[]>;
   /** Decides an action. Creates nothing; `apps` as in `ConversationService`. */
   decide(
     sessionId: string,
@@ -214,7 +214,7 @@ export interface OpenStream {
 /** The event channel (contract section 5). */
 export interface UpdateService {
   /** Opens a stream, and creates the session. Throws a 429 if the session has too many streams. */
-  open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream>;
+  open(request: StreamRequest, sink: StreamSink, creation: NewSessionOptions): Promise<OpenStream>;
 }
 
 /** Whether the service can take traffic. */
