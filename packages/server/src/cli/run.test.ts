@@ -102,6 +102,18 @@ describe("check", () => {
     expect(errors).toContain("  - colloquy.config.json, colour: is not a known setting.");
   });
 
+  it("warns of servers whose tools cannot be listed", async () => {
+    await writeConfig({ apps: { default: { mcp: { weather: { command: join(directory, "none") } } } } });
+    const { code, errors } = await run(["check"]);
+    expect(code).toBe(0);
+    expect(errors).toMatch(/^Warning: App "default", mcp weather: .+/);
+    const { output } = await run(["check", "--json"]);
+    expect(JSON.parse(output)).toMatchObject({
+      ok: true,
+      warnings: [expect.stringContaining("mcp weather")],
+    });
+  });
+
   it("prints one document with --json, with or without problems", async () => {
     await writeFile(join(directory, "colloquy.config.js"), "export default {};");
     await writeConfig({});

@@ -3,6 +3,7 @@
 import { Command, CommanderError } from "commander";
 import { ColloquyError } from "@colloquy/client";
 import { ServiceError } from "../core/errors.ts";
+import type { Config } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
 import type { Finding, Health } from "../doctor/finding.ts";
 import { addChatCommand } from "./chat/chat-command.ts";
@@ -122,15 +123,22 @@ Examples:
   colloquy check
   COLLOQUY_CONFIG=staging.json colloquy check --json
 
-Exits with 0 if the configuration is valid, with 2 if it is not. Writes nothing and prints no keys.`,
+Exits with 0 if the configuration is valid, with 2 if it is not. Warns of MCP servers and OpenAPI services whose tools cannot be listed now.
+Writes nothing and prints no keys.`,
     )
     .action(async ({ json = false }: { readonly json?: boolean }) => finish(await check(parts, json)));
+}
+
+async function sourceWarnings(config: Config): Promise<readonly string[]> {
+  const { examineToolSources } = await import("../doctor/tool-sources.ts");
+  const findings = await examineToolSources(config);
+  return findings.filter(({ health }) => health === "warning").map(({ found }) => found);
 }
 
 async function check(parts: CommandParts, json: boolean): Promise<ExitCode> {
   const loaded = await parts.loadConfig();
   const problems = loaded.ok ? [] : loaded.problems;
-  const { warnings } = loaded;
+  const warnings = [...loaded.warnings, ...(loaded.ok ? await sourceWarnings(loaded.config) : [])];
   if (json) {
     printJson(parts, { ok: loaded.ok, problems, warnings });
     return loaded.ok ? 0 : 2;
@@ -152,7 +160,7 @@ const SIGNS: Readonly<Record<Health, string>> = {
 function addDoctorCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {
   program
     .command("doctor")
-    .description("check configuration, disk, database, clock, bus and keys, and say what to fix")
+    .description("check configuration, disk, database, clock, bus, keys and tool servers, and say what to fix")
     .option("--json", "print one JSON document: { ok, findings }")
     .addHelpText(
       "after",

@@ -46,6 +46,36 @@ const onFatal = (error: Error): never => {
 };
 const openServer = () => openSqliteStore({ directory: data(), clock: new ManualClock(), onFatal });
 
+describe("doctor on tool servers", () => {
+  it("warns of a server that does not start, and counts the tools of others", async () => {
+    const pets = {
+      openapi: "3.1.0",
+      info: { title: "Pets", version: "1" },
+      servers: [{ url: "http://127.0.0.1:9" }],
+      paths: { "/pets": { get: { operationId: "listPets", responses: { 200: { description: "Pets" } } } } },
+    };
+    await writeFile(join(directory, "pets.json"), JSON.stringify(pets));
+    const app = {
+      mcp: { weather: { command: join(directory, "none") } },
+      openapi: { pets: { document: "pets.json" } },
+    };
+    await writeFile(join(directory, "colloquy.config.json"), JSON.stringify({ apps: { default: app } }));
+    const { ok, by } = await examined();
+    expect(ok).toBe(true);
+    expect(by("tools")).toEqual([
+      expect.objectContaining({
+        health: "warning",
+        found: expect.stringMatching(/^App "default", mcp weather: ./),
+        mend: expect.stringContaining("Start the server"),
+      }),
+      expect.objectContaining({
+        health: "ok",
+        found: 'App "default", openapi pets: it lists its tools (1).',
+      }),
+    ]);
+  });
+});
+
 describe("doctor on SQLite", () => {
   it("reports no problem before the first start and creates nothing", async () => {
     const { ok, findings } = await examined();

@@ -12,6 +12,7 @@ import { examineBus } from "./bus.ts";
 import { examinePostgres, examineSqlite } from "./database.ts";
 import { broken, type Finding, ok, skipped, warning, failed } from "./finding.ts";
 import { examineKeys } from "./keys.ts";
+import { examineToolSources } from "./tool-sources.ts";
 
 export async function examine(loaded: LoadedConfig): Promise<readonly Finding[]> {
   const warnings = loaded.warnings.map((text) =>
@@ -46,7 +47,7 @@ async function examineServices(config: Config): Promise<readonly Finding[]> {
       : await examineBus(url, natsUrl?.reveal() ?? null, clock);
   const hasSlots = Object.values(config.apps).some(({ secrets }) => secrets.length > 0);
   const keys = await examineKeys(keyRingOf(masterKeySettings(config)), database.secretsByKey, hasSlots);
-  return [directory, ...database.findings, bus, keys];
+  return [directory, ...database.findings, bus, keys, ...(await examineToolSources(config))];
 }
 
 const ABOUT = "data directory";
