@@ -13,6 +13,7 @@ describe("messages", () => {
 describe("answerFits", () => {
   it.each([
     ["count to 3 for message 7", "1 2 3", true],
+    ["count to 3 for message 7", "1 2\n\n3", true],
     ["count to 3 for message 7", "1 2", false],
     ["count to 3 for message 7", "1 2 1 2 3", false],
     ["what is 1005 * 3?", "1005 * 3 = 3015.", true],

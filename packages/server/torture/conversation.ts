@@ -16,11 +16,16 @@ export function nextMessage(random: Random, serial: number, longest: number): st
   return `This is message ${serial}${" and some more".repeat(random.integer(0, 20))}.`;
 }
 
+/** Returns the text of a counting answer with its steps on one line. */
+function joinSteps(answer: string): string {
+  return answer.replaceAll("\n\n", " ");
+}
+
 /** Returns true if a complete answer belongs to this message. */
 export function answerFits(message: string, answer: string): boolean {
   const count = COUNT.exec(message)?.[1];
   if (count !== undefined) {
-    return answer === Array.from({ length: Number(count) }, (_, index) => index + 1).join(" ");
+    return joinSteps(answer) === Array.from({ length: Number(count) }, (_, index) => index + 1).join(" ");
   }
   const product = PRODUCT.exec(message);
   if (product !== null) return answer.includes(String(Number(product[1]) * Number(product[2])));

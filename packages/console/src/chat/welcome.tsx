@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import styles from "./welcome.module.css";
 
 /** One prompt for each ability of the demo model. */
-const EXAMPLES = ["What is 12 * 7?", "What time is it in Tokyo?", "Count to 50", "Who are you?"];
+const EXAMPLES = ["What is 12 * 7?", "What time is it in Tokyo?", "Count to 50", "Order 2 cups of tea"];
 
 /**
  * Shown while there are no messages. `model` is the one that answers, `null` while unknown; `onAsk` sends an

@@ -160,7 +160,9 @@ const SIGNS: Readonly<Record<Health, string>> = {
 function addDoctorCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {
   program
     .command("doctor")
-    .description("check configuration, disk, database, clock, bus, keys and tool servers, and say what to fix")
+    .description(
+      "check configuration, disk, database, clock, bus, keys and tool servers, and say what to fix",
+    )
     .option("--json", "print one JSON document: { ok, findings }")
     .addHelpText(
       "after",

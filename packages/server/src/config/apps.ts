@@ -55,7 +55,10 @@ export async function readApps(section: unknown, reader: AppReader): Promise<App
         `The App "${DEFAULT_APP}" never needs a key. Move what needs one to another App.`,
       );
     }
-    tools.set(name, settings);
+    tools.set(
+      name,
+      Object.hasOwn(recordOf(section), name) ? settings : { ...settings, isUnconfigured: true },
+    );
   }
   return tools;
 }

@@ -44,7 +44,7 @@ describe("without a file", () => {
         models: ["demo/assistant"],
         utilityModel: "demo/assistant",
         instructions: null,
-        tools: toolSettings("current_time", "calculator"),
+        tools: { ...toolSettings("current_time", "calculator"), isUnconfigured: true },
         onBusy: "enqueue",
         expiry: { emptyMs: 3_600_000, unboundMs: 2_592_000_000 },
         secrets: [],

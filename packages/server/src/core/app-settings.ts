@@ -34,6 +34,8 @@ export interface AppSettings {
 /** Sources of an App's tools, and rules by tool name. */
 export interface ToolSettings {
   readonly builtIn: readonly string[];
+  /** True for an App without a section of its own: the demo model may try an approval in it. */
+  readonly isUnconfigured?: boolean;
   /** Tools written in the configuration file with the AI SDK's `tool()`. */
   readonly own: Readonly<Record<string, OwnTool>>;
   readonly mcp: Readonly<Record<string, McpServerSettings>>;

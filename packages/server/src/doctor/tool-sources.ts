@@ -2,8 +2,8 @@
 
 import type { Config } from "../config/config.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import { createTools } from "../wiring/assistant.ts";
 import { createSystemClock } from "../wiring/clock.ts";
+import { createTools } from "../wiring/service.ts";
 import { type Finding, ok, skipped, warning } from "./finding.ts";
 
 const ABOUT = "tools";
@@ -21,8 +21,7 @@ export async function examineToolSources(config: Config): Promise<readonly Findi
     return labels.length === 0 ? [] : [{ app, labels }];
   });
   if (remote.length === 0) return [];
-  const models = { isDemo: () => false };
-  const tools = createTools(config, { clock: createSystemClock(), logger: SILENT, vault: null, models });
+  const tools = createTools({ config, clock: createSystemClock(), logger: SILENT }, () => false);
   try {
     const found = remote.map(async ({ app, labels }) => {
       const turn = { app, model: "", clientId: null, publicKey: null, userState: null };

@@ -16,6 +16,8 @@ export interface ModelCatalogOptions {
   readonly clock: Clock;
   /** Models by rig that take precedence over the configured ones. */
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
+  /** Maximum model calls of a turn, for the demo model's steps. */
+  readonly maxSteps?: number;
   /** Loads a provider's package; replaced in tests. */
   readonly open?: (name: string, settings: HostedSettings) => Promise<ModelFactory>;
 }
@@ -23,11 +25,13 @@ export interface ModelCatalogOptions {
 /** A catalog whose providers can be replaced atomically. Models already resolved stay usable. */
 export interface ReplaceableModels extends ModelCatalog {
   replace(providers: ModelCatalogOptions["providers"]): void;
+  /** Returns true for a rig of the demo model. */
+  isDemo(rig: string): boolean;
 }
 
 /** Creates a catalog. A rig is split at its first slash: `gateway/meta/llama` is `meta/llama` of `gateway`. */
 export function createModelCatalog(options: ModelCatalogOptions): ReplaceableModels {
-  const { clock, open = openProvider } = options;
+  const { clock, maxSteps, open = openProvider } = options;
   let providers = new Map(Object.entries(options.providers));
   const extraModels = new Map(Object.entries(options.extraModels));
   /** Keyed by settings, so that replaced settings drop their factory. */
@@ -36,7 +40,7 @@ export function createModelCatalog(options: ModelCatalogOptions): ReplaceableMod
   function factoryOf(name: string, settings: ProviderSettings): Promise<ModelFactory> {
     const known = opened.get(settings);
     if (known !== undefined) return known;
-    const factory = isHosted(settings) ? open(name, settings) : Promise.resolve(demoFactory(clock));
+    const factory = isHosted(settings) ? open(name, settings) : Promise.resolve(demoFactory(clock, maxSteps));
     opened.set(settings, factory);
     // Do not cache a failure: the next call retries.
     factory.catch(() => opened.delete(settings));
@@ -59,6 +63,7 @@ export function createModelCatalog(options: ModelCatalogOptions): ReplaceableMod
       const settings = providers.get(provider);
       return settings?.contextWindow ?? contextWindowOf(settings?.kind, modelId);
     },
+    isDemo: (rig) => !extraModels.has(rig) && providers.get(splitRig(rig).provider)?.kind === "demo",
     describeFailure: (error) => describeModelFailure(error, clock.now()),
     replace: (next) => {
       providers = new Map(Object.entries(next));
@@ -70,8 +75,8 @@ function isHosted(settings: ProviderSettings): settings is HostedSettings {
   return settings.kind !== "demo";
 }
 
-function demoFactory(clock: Clock): ModelFactory {
-  const assistant = createDemoModel(clock);
+function demoFactory(clock: Clock, maxSteps: number | undefined): ModelFactory {
+  const assistant = createDemoModel(clock, maxSteps);
   return (modelId) => {
     if (modelId !== assistant.modelId)
       throw noSuchModel(modelId, 'The demo provider has only the model "assistant"');

@@ -1,26 +1,50 @@
 import type { JSONValue, LanguageModelV4ToolResultPart, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { type JsonObject, isJsonObject } from "../core/json.ts";
+import { readIntent } from "./demo-intent.ts";
 
 /** The demo model's reaction to a prompt. */
 export type DemoAnswer =
   | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "count"; readonly to: number }
-  | { readonly kind: "tool-call"; readonly tool: string; readonly input: JsonObject };
+  /** `call` ends a step that is not the last one. */
+  | { readonly kind: "count"; readonly from: number; readonly to: number; readonly call: DemoCall | null }
+  | ({ readonly kind: "tool-call" } & DemoCall);
+
+interface DemoCall {
+  readonly tool: string;
+  readonly input: JsonObject;
+}
 
 /** Over eight minutes at twenty per second, within a turn's limit of ten. */
 const maximumCount = 10_000;
+/** Steps of one count; a step has at least a second's numbers. */
+const maximumCountSteps = 15;
+const minimumStepNumbers = 20;
+const countTool = "continue_counting";
+const approvalTool = "order_tea";
 
 const introduction =
   "Hello! I am demo/assistant, the demo model that comes with Colloquy. I need no key and no network, and I always answer " +
-  'the same. Ask me "what time is it in Tokyo?", "what is 12 * 7?", "count to 20" or "what did I say first?".';
+  'the same. Ask me "what time is it in Tokyo?", "what is 12 * 7?", "count to 20", "order tea" or "what tools do you have?".';
 
-/** Returns the same answer for the same conversation and tools. `tools` are the names of the offered tools. */
-export function answerTo(conversation: DemoConversation, tools: ReadonlySet<string>): DemoAnswer {
+/**
+ * Returns the same answer for the same conversation, tools and `maxSteps`. `tools` are the names of the offered
+ * tools.
+ */
+export function answerTo(
+  conversation: DemoConversation,
+  tools: ReadonlySet<string>,
+  maxSteps: number,
+): DemoAnswer {
   const { firstMessage, lastMessage, results } = conversation;
+  const next = nextNumber(results);
+  if (next !== null && lastMessage !== null) {
+    const intent = readIntent(lastMessage);
+    if (intent.kind === "count") return countTo(intent.to, next, tools, maxSteps);
+  }
   if (results.length > 0) return say(results.map(sentenceOf).join(" "));
   if (lastMessage === null) return say(introduction);
-  const request = readToolRequest(lastMessage, tools);
-  if (request !== null) return callRequested(request);
+  const request = readToolRequest(lastMessage);
+  if (request !== null) return callRequested(request, tools);
   const intent = readIntent(lastMessage);
   switch (intent.kind) {
     case "introduction":
@@ -28,7 +52,16 @@ export function answerTo(conversation: DemoConversation, tools: ReadonlySet<stri
     case "first-message":
       return say(`The first thing you said was: "${firstMessage ?? lastMessage}"`);
     case "count":
-      return countTo(intent.to);
+      return countTo(intent.to, 1, tools, maxSteps);
+    case "tools":
+      return say(listTools(tools));
+    case "approval":
+      return tools.has(approvalTool)
+        ? { kind: "tool-call", tool: approvalTool, input: { cups: intent.cups } }
+        : say(
+            `I would ask the tool ${approvalTool} for that, but it is only in an App that is not configured. ` +
+              "In others, list the tools that need approval in the App's approvals.",
+          );
     case "time":
       return callTool(
         "current_time",
@@ -48,13 +81,34 @@ function say(text: string): DemoAnswer {
   return { kind: "text", text };
 }
 
-function countTo(written: string): DemoAnswer {
+/** Returns the step that begins with `from`; all steps but the last are of one size. */
+function countTo(written: string, from: number, tools: ReadonlySet<string>, maxSteps: number): DemoAnswer {
   const to = Number(written.replace(/[,_]/g, ""));
-  if (Number.isInteger(to) && to >= 1 && to <= maximumCount) return { kind: "count", to };
+  if (Number.isInteger(to) && to >= 1 && to <= maximumCount) {
+    const most = tools.has(countTool) ? Math.max(1, Math.min(maximumCountSteps, maxSteps - 1)) : 1;
+    const steps = Math.min(most, Math.ceil(to / minimumStepNumbers));
+    const next = from + Math.ceil(to / steps);
+    if (next > to) return { kind: "count", from, to, call: null };
+    return { kind: "count", from, to: next - 1, call: { tool: countTool, input: { next } } };
+  }
   return say(`I count from 1, by whole numbers, and to at most ${maximumCount}: not to ${written}.`);
 }
 
-function callRequested({ tool, input }: ToolRequest): DemoAnswer {
+/** Returns the number that a finished step of a count leads on to, `null` for other results. */
+function nextNumber(results: DemoConversation["results"]): number | null {
+  const [result] = results;
+  if (result?.toolName !== countTool || result.output.type !== "json") return null;
+  const next = isJsonObject(result.output.value) ? result.output.value["next"] : null;
+  return typeof next === "number" ? next : null;
+}
+
+function listTools(tools: ReadonlySet<string>): string {
+  if (tools.size === 0) return "I have no tools here. The App's configuration can give me some.";
+  return `My tools here: ${[...tools].join(", ")}. Write "call NAME {json}" to try one.`;
+}
+
+function callRequested({ tool, input }: ToolRequest, tools: ReadonlySet<string>): DemoAnswer {
+  if (!tools.has(tool)) return say(`There is no tool ${tool} here. ${listTools(tools)}`);
   if (input !== null) return { kind: "tool-call", tool, input };
   return say(`I would call ${tool}, but what follows its name is not a JSON object, such as {"id": 7}.`);
 }
@@ -78,10 +132,10 @@ interface ToolRequest {
 const requestPattern =
   /^(?:please\s+)?(?:call|use|run)\s+(?:the\s+tool\s+)?([a-zA-Z0-9_-]{1,64})(?:\s+with)?(?:\s+(\{.*\}))?[\s.!]*$/is;
 
-/** Returns `null` unless the message names an offered tool; other messages are quoted. */
-export function readToolRequest(message: string, tools: ReadonlySet<string>): ToolRequest | null {
+/** Returns `null` unless the message asks for a tool, offered or not; other messages are quoted. */
+export function readToolRequest(message: string): ToolRequest | null {
   const [, tool, written] = requestPattern.exec(message.trim()) ?? [];
-  if (tool === undefined || !tools.has(tool)) return null;
+  if (tool === undefined) return null;
   return { tool, input: written === undefined ? {} : readObject(written) };
 }
 
@@ -201,114 +255,4 @@ export function readConversation(prompt: LanguageModelV4Prompt): DemoConversatio
     }
   }
   return { firstMessage, lastMessage, results };
-}
-
-/** What a message asks the demo model to do (contract section 4). */
-export type DemoIntent =
-  | { readonly kind: "introduction" }
-  | { readonly kind: "first-message" }
-  /** `to` is the number as written. */
-  | { readonly kind: "count"; readonly to: string }
-  | { readonly kind: "time"; readonly place: string | null }
-  | { readonly kind: "arithmetic"; readonly expression: string }
-  | { readonly kind: "other" };
-
-/** Longer messages are treated as prose and quoted. It is also the calculator's limit. */
-const maximumQuestionLength = 1_000;
-const maximumPlaceLength = 120;
-
-const countPattern = /\bcount\s+(?:up\s+)?(?:from\s+(?:1|one)\s+)?to\s+(-?\d[\d,_.]*)/i;
-const timePattern =
-  /\bwhat\s+time\b|\b(?:the|current|local)\s+time\b|\btime\s+is\s+it\b|\b(?:what|which)\s+(?:day|date)\s+is\b|\bwhat(?:['’]s|\s+is)\s+(?:the|today['’]s)\s+date\b/i;
-const placePattern = /\b(?:in|at|for)\s+([^?!,;]+)/i;
-const placeEnding = /(?:\s+(?:right\s+now|now|today|currently|at\s+the\s+moment|please))+$|[\s.]+$/gi;
-const greetingPattern =
-  /^(?:hi|hello|hey|hiya|howdy|greetings|welcome|good\s+(?:morning|afternoon|evening|day)|hallo|salut|hola|ciao)(?:[\s,]+(?:there|all|everyone|world|again|you|friend|bot|demo|assistant|colloquy))*[\s.!?]*$/i;
-const identityPattern = /\b(?:who|what)\s+are\s+you\b|^help[\s.!?]*$/i;
-
-/** Returns the first intent that matches, from the rarest to the most common. */
-export function readIntent(message: string): DemoIntent {
-  const text = message.trim().replace(/\s+/g, " ");
-  if (text.length > maximumQuestionLength) return { kind: "other" };
-  if (asksForFirstMessage(text)) return { kind: "first-message" };
-  const count = countPattern.exec(text)?.[1];
-  if (count !== undefined) return { kind: "count", to: count.replace(/[,_.]+$/, "") };
-  const time = timePattern.exec(text);
-  if (time !== null) return { kind: "time", place: findPlace(text.slice(time.index)) };
-  const expression = findExpression(text);
-  if (expression !== null) return { kind: "arithmetic", expression };
-  if (greetingPattern.test(text) || identityPattern.test(text)) return { kind: "introduction" };
-  return { kind: "other" };
-}
-
-function asksForFirstMessage(text: string): boolean {
-  return (
-    /\bwhat\b/i.test(text) &&
-    /\bfirst\b/i.test(text) &&
-    /\b(?:I|my)\b/i.test(text) &&
-    /\b(?:say|said|write|wrote|ask|asked|tell|told|message|words?|question)\b/i.test(text)
-  );
-}
-
-function findPlace(text: string): string | null {
-  const rest = placePattern.exec(text)?.[1] ?? "";
-  if (rest.length > maximumPlaceLength) return null;
-  const place = rest.replace(placeEnding, "").trim();
-  return place === "" ? null : place;
-}
-
-const openings = [
-  /^(?:hi|hello|hey|ok|okay|so|and|now|then|well|please)\b[\s,!.:]*/i,
-  /^(?:can|could|would|will) you\s+(?:please\s+)?(?:tell me\s+)?/i,
-  /^tell me\s+/i,
-  /^(?:what(?:['’]s|\s+is|\s+are)|how much (?:is|are)|calculate|compute|evaluate|solve|work out)\b[\s:]*/i,
-  /^the (?:value|result) of\s+/i,
-];
-const closingMarks = new Set(" ?!.=");
-const closingWords = /\b(?:please|equals?(?: to)?)$/i;
-
-const spokenOperators: ReadonlyArray<readonly [RegExp, string]> = [
-  [/\s+plus\s+/gi, " + "],
-  [/\s+minus\s+/gi, " - "],
-  [/\s+(?:times|multiplied by)\s+/gi, " * "],
-  [/\s+(?:divided by|over)\s+/gi, " / "],
-  [/\s+mod(?:ulo)?\s+/gi, " % "],
-  [/\s+(?:raised )?to the power of\s+/gi, " ^ "],
-  [/\s+squared\b/gi, "^2"],
-  [/\s+cubed\b/gi, "^3"],
-  [/\b(?:the )?square root of\s+([\d.]+)/gi, "sqrt($1)"],
-  [/(?<=\d)\s*x\s*(?=\d)/gi, " * "],
-];
-
-/**
- * The tokens of an expression: numbers, function names, pi and e, operators. They are removed one by one:
- * matching all of them with one pattern of repeated alternatives would backtrack exponentially on other
- * messages.
- */
-const pieces = /\d[\d.]*(?:e[+-]?\d+)?|\b[a-z_]\w*\b(?=\s*\()|\b(?:pi|e)\b|[\s.,+\-*/%^()×÷·−]/gi;
-const operandPattern = /\d|\b(?:pi|e)\b/i;
-const operationPattern = /[+\-*/%^×÷·−]|\w\s*\(/;
-const datePattern = /^\d{4}-\d{1,2}-\d{1,2}$/;
-
-/** Returns the expression that a message asks to compute, or `null`. Runs of white space must be single spaces. */
-function findExpression(message: string): string | null {
-  let text = message;
-  for (const opening of openings) text = text.replace(opening, "");
-  text = withoutClosingMarks(withoutClosingMarks(text).replace(closingWords, ""));
-  for (const [spoken, written] of spokenOperators) text = text.replace(spoken, written);
-  // Remove thousands separators. In a function call, a comma separates arguments.
-  if (!/[a-z]/i.test(text)) text = text.replace(/(?<=\d),(?=\d{3}(?!\d))/g, "");
-  const isExpression =
-    text.replace(pieces, "") === "" &&
-    operandPattern.test(text) &&
-    operationPattern.test(text) &&
-    !datePattern.test(text);
-  return isExpression ? text : null;
-}
-
-/** Uses a loop, because `[ ?!.=]+$` takes quadratic time on long runs of marks. */
-function withoutClosingMarks(text: string): string {
-  let end = text.length;
-  while (end > 0 && closingMarks.has(text.charAt(end - 1))) end -= 1;
-  return text.slice(0, end);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type DemoIntent, readIntent } from "./demo-answer.ts";
+import { type DemoIntent, readIntent } from "./demo-intent.ts";
 
 function kinds(kind: DemoIntent["kind"], messages: readonly string[]): void {
   describe(`recognizes ${kind} in`, () => {

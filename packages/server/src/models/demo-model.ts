@@ -20,8 +20,17 @@ const textId = "text-1";
 const stopped: LanguageModelV4FinishReason = { unified: "stop", raw: "stop" };
 const calledTools: LanguageModelV4FinishReason = { unified: "tool-calls", raw: "tool-calls" };
 
-/** Creates `demo/assistant` (contract section 4). Its answers depend only on the prompt and the offered tools. */
-export function createDemoModel(clock: Clock): LanguageModelV4 {
+const defaultMaxSteps = 20;
+
+/**
+ * Creates `demo/assistant` (contract section 4). Its answers depend only on the prompt, the offered tools and
+ * `maxSteps`, the model calls that a turn may make.
+ */
+export function createDemoModel(clock: Clock, maxSteps = defaultMaxSteps): LanguageModelV4 {
+  const answerOf = (options: LanguageModelV4CallOptions): DemoAnswer => {
+    const offered = options.toolChoice?.type === "none" ? [] : (options.tools ?? []);
+    return answerTo(readConversation(options.prompt), new Set(offered.map((tool) => tool.name)), maxSteps);
+  };
   return {
     specificationVersion: "v4",
     provider: "demo",
@@ -32,8 +41,9 @@ export function createDemoModel(clock: Clock): LanguageModelV4 {
       const answer = answerOf(options);
       const call = toolCallOf(answer, options, clock);
       const text = [...deltasOf(answer)].map((delta) => delta.text).join("");
-      const content: LanguageModelV4Content[] = call === null ? [{ type: "text", text }] : [call];
-      const usage = demoUsage(options.prompt, call === null ? text.length : call.input.length);
+      const content: LanguageModelV4Content[] = text === "" ? [] : [{ type: "text", text }];
+      if (call !== null) content.push(call);
+      const usage = demoUsage(options.prompt, text.length + (call?.input.length ?? 0));
       return { content, finishReason: call === null ? stopped : calledTools, usage, warnings: [] };
     },
     async doStream(options) {
@@ -41,11 +51,6 @@ export function createDemoModel(clock: Clock): LanguageModelV4 {
       return { stream: pacedStream(partsOf(answerOf(options), options, clock), clock, options.abortSignal) };
     },
   };
-}
-
-function answerOf(options: LanguageModelV4CallOptions): DemoAnswer {
-  const offered = options.toolChoice?.type === "none" ? [] : (options.tools ?? []);
-  return answerTo(readConversation(options.prompt), new Set(offered.map((tool) => tool.name)));
 }
 
 function* partsOf(
@@ -57,15 +62,16 @@ function* partsOf(
   yield { part: { type: "response-metadata", modelId, timestamp: new Date(clock.now()) }, waitMs: 0 };
   const call = toolCallOf(answer, options, clock);
   let characters = 0;
-  if (call === null) {
+  if (answer.kind !== "tool-call") {
     yield { part: { type: "text-start", id: textId }, waitMs: 0 };
     for (const { text, waitMs } of deltasOf(answer)) {
       characters += text.length;
       yield { part: { type: "text-delta", id: textId, delta: text }, waitMs };
     }
     yield { part: { type: "text-end", id: textId }, waitMs: 0 };
-  } else {
-    characters = call.input.length;
+  }
+  if (call !== null) {
+    characters += call.input.length;
     yield { part: { type: "tool-input-start", id: call.toolCallId, toolName: call.toolName }, waitMs: 0 };
     yield { part: { type: "tool-input-delta", id: call.toolCallId, delta: call.input }, waitMs: 0 };
     yield { part: { type: "tool-input-end", id: call.toolCallId }, waitMs: 0 };
@@ -80,12 +86,13 @@ function toolCallOf(
   options: LanguageModelV4CallOptions,
   clock: Clock,
 ): LanguageModelV4ToolCall | null {
-  if (answer.kind !== "tool-call") return null;
+  const call = answer.kind === "tool-call" ? answer : answer.kind === "count" ? answer.call : null;
+  if (call === null) return null;
   return {
     type: "tool-call",
     toolCallId: toolCallId(options, clock),
-    toolName: answer.tool,
-    input: JSON.stringify(answer.input),
+    toolName: call.tool,
+    input: JSON.stringify(call.input),
   };
 }
 
@@ -114,8 +121,9 @@ const maximumTextDeltas = 64;
 /** Yields the answer's text in deltas; nothing for a tool call. */
 function* deltasOf(answer: DemoAnswer): Generator<Delta> {
   if (answer.kind === "count") {
-    yield { text: "1", waitMs: 0 };
-    for (let number = 2; number <= answer.to; number += 1)
+    // The pause before a later step is that between two numbers.
+    yield { text: String(answer.from), waitMs: answer.from === 1 ? 0 : countIntervalMs };
+    for (let number = answer.from + 1; number <= answer.to; number += 1)
       yield { text: ` ${number}`, waitMs: countIntervalMs };
   }
   if (answer.kind === "text") {

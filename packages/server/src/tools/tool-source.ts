@@ -37,6 +37,8 @@ export interface SourceTool extends Tool {
 export interface ToolSource {
   /** Name for the log, such as `mcp weather`. */
   readonly label: string;
+  /** True for a source of the service's own that operators cannot configure: reports leave it out. */
+  readonly isInternal?: boolean;
   /**
    * Returns the current tools, as the same array while they do not change. Omits servers that do not answer
    * within some seconds; `signal` ends the wait. Should not reject: the toolset then skips this source.

@@ -97,7 +97,10 @@ export class AppTools implements Toolset, ToolSourceReports {
   }
 
   sources(app: string): readonly AdminToolSource[] {
-    return (this.#apps.get(app)?.sources ?? []).map(({ source }) => this.#reports.of(source));
+    const sources = this.#apps.get(app)?.sources ?? [];
+    return sources
+      .filter(({ source }) => source.isInternal !== true)
+      .map(({ source }) => this.#reports.of(source));
   }
 
   /** Closes every connection. No source opens one afterwards. */

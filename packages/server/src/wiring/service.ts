@@ -30,6 +30,7 @@ import { Threads } from "../sessions/threads.ts";
 import { Titles } from "../sessions/titles.ts";
 import { openJournal } from "../sessions/turn-journal.ts";
 import { builtInTools } from "../tools/built-in/built-in-tools.ts";
+import { planDemoTools } from "../tools/demo/demo-tools.ts";
 import { planMcpServer } from "../tools/mcp/mcp-source.ts";
 import { planOpenApi } from "../tools/openapi/openapi-source.ts";
 import { createOutbound } from "../tools/outbound/outbound.ts";
@@ -67,8 +68,9 @@ export type Service = ReturnType<typeof buildService>;
 export function buildService(base: Foundations) {
   const { config, clock, logger, store, register, extraModels } = base;
   const apps = createApps(config.apps);
-  const models = createModelCatalog({ providers: providersOf(config), clock, extraModels });
-  const tools = createTools(base);
+  const { maxQueued, sessionBytes: maxMessageBytes, maxSteps } = config.limits;
+  const models = createModelCatalog({ providers: providersOf(config), clock, extraModels, maxSteps });
+  const tools = createTools(base, (rig) => models.isDemo(rig));
   const caller = new ModelCaller();
   const memory = buildMemory(base, apps);
   const { versions, hub, running, cache, registry } = memory;
@@ -82,7 +84,6 @@ export function buildService(base: Foundations) {
     generate: (rig, message, signal) => generateTitle(models, caller, { rig, message, signal }),
     failureCode: (error) => models.describeFailure(error).code,
   });
-  const { maxQueued, sessionBytes: maxMessageBytes } = config.limits;
   const limits = { maxQueued, maxMessageBytes };
   const used = { store, registry, dispatcher, running, titles, apps, clock, hub, versions, limits };
   const conversations = new Conversations(used);
@@ -200,11 +201,15 @@ function providersOf(config: Config): ModelCatalogOptions["providers"] {
   return Object.fromEntries(providers);
 }
 
-/** Creates the tools of each App. For duplicate names, own tools win over built-in ones, and those over servers in their order. */
-function createTools({ config, clock, logger, vault = null }: Foundations): AppTools {
+/** Creates the tools of each App. For duplicate names, the first source in `plan` wins. */
+export function createTools(
+  { config, clock, logger, vault = null }: Pick<Foundations, "config" | "clock" | "logger" | "vault">,
+  isDemo: (rig: string) => boolean,
+): AppTools {
   const builtIn: Readonly<Record<string, Tool>> = builtInTools(clock);
   const outbound = createOutbound({ clock });
   const plan: AppToolsOptions["plan"] = (_app, { tools }) => [
+    planDemoTools(isDemo, tools.isUnconfigured === true),
     planOwnTools(tools.own, logger),
     fixedSource(
       "built-in tools",

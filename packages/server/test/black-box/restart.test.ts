@@ -17,6 +17,26 @@ async function started(): Promise<Program> {
   return program;
 }
 
+const COUNTED = [1, 21, 41].map((from) => Array.from({ length: 20 }, (_, index) => from + index).join(" "));
+
+describe("an answer of the demo model in steps", () => {
+  it("keeps the numbers of finished steps after SIGKILL, and none is missing or repeated", async () => {
+    const program = await started();
+    const session = newSession();
+    await chat(program.url, session, "count to 60");
+    const answer = async () => (await state(program.url, session)).messages[1]?.content ?? "";
+    await expect.poll(answer, { timeout: 20_000 }).toMatch(/\b2[3-9]\b/);
+    await program.stop("SIGKILL");
+    await program.run();
+    expect(await answer()).toMatch(new RegExp(`^${COUNTED[0]}`));
+    const { messages } = await whenIdle(program.url, session);
+    expect(messages[1]?.content).toBe(COUNTED.join("\n\n"));
+    expect(messages[1]?.tool_calls).toMatchObject(
+      [21, 41].map((next) => ({ name: "continue_counting", arguments: { next }, status: "complete" })),
+    );
+  });
+});
+
 describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a restart", (signal) => {
   it("a session is unchanged, byte for byte", async () => {
     const program = await started();

@@ -166,7 +166,7 @@ it("handles narrow terminals, wide characters and resizing", async () => {
   user.enter("/help");
   await user.shows("/quit: leave");
   user.enter("count to 100");
-  await user.shows(" 20 21 22");
+  await user.shows(" 24 25 26");
   user.resize(120, 12);
   await user.shows(/98 99 100\n>$/);
 });

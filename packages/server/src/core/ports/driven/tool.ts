@@ -10,6 +10,8 @@ export type ToolEffect = "read" | "idempotent" | "unsafe";
 /** The turn that calls a tool. */
 export interface ToolTurn {
   readonly app: string;
+  /** The rig (`provider/model`) that calls it. */
+  readonly model: string;
   /** The `client_id` of the chat: decides whose secrets its tools may use. */
   readonly clientId: string | null;
   readonly publicKey: string | null;
