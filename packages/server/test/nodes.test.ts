@@ -159,6 +159,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       await a.say(id, "go");
       const { signal } = new AbortController();
       const waiting = b.conversations.state({ sessionId: id, userState: null, waitMs: 60_000, signal }, null);
+      await until(() => b.registry.inMemory(id)?.hasWaiters === true);
       (await a.model.next()).callTool("calculator", { expression: "1+1" }, "c1").finish("tool-calls");
       await until(async () => (await a.snapshot(id)).pending_actions.length === 1);
       if (!hasBus) await pass(2_000);
