@@ -108,6 +108,20 @@ describe("type-checks without other packages", () => {
     expect(await check(options, USE)).toBe("");
   });
 
+  it("in a CommonJS project under nodenext, where require loads it", async () => {
+    const commonJs = join(project, "commonjs");
+    await mkdir(commonJs, { recursive: true });
+    await writeFile(join(commonJs, "package.json"), '{ "type": "commonjs" }');
+    const use =
+      'import { createClient } from "@colloquy/client";\nconsole.log(typeof createClient().session);\n';
+    await writeFile(join(commonJs, "use.ts"), use);
+    const compilerOptions = { strict: true, module: "nodenext", types: [], lib: ["es2022", "dom"] };
+    await writeFile(join(commonJs, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["use.ts"] }));
+    await run(process.execPath, [TSC, "-p", commonJs]);
+    expect(await readFile(join(commonJs, "use.js"), "utf8")).toContain('require("@colloquy/client")');
+    expect((await run(process.execPath, [join(commonJs, "use.js")])).stdout.trim()).toBe("function");
+  });
+
   it("rejects mistakes", async () => {
     const options = { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" };
     const wrong =

@@ -7,9 +7,23 @@ describe("the event log", () => {
   it("shows each event under its own id, or none", () => {
     const log = appendFrames(EMPTY_LOG, [frame("a-1", "message_created"), frame(null, "message_delta")], 5);
     expect(log.events).toMatchObject([
-      { number: 1, id: "a-1", type: "message_created", group: "messages", receivedAt: 5 },
+      { number: 1, id: "a-1", type: "message_created", group: "messages" },
       { number: 2, id: null, type: "message_delta", group: "messages" },
     ]);
+  });
+
+  it("shows the time that an event holds, and the time of arrival of live events alone", () => {
+    const created_at = "2026-01-02T03:04:05.678Z";
+    const data = (event: object) => JSON.stringify({ session_id: "s", ...event });
+    const frames = [
+      { id: "a-1", data: data({ type: "message_created", message: { created_at } }) },
+      { id: "a-2", data: data({ type: "system_event", item: { created_at } }) },
+      { id: "a-3", data: data({ type: "message_completed", message: { created_at } }) },
+      frame("a-4", "title_changed"),
+      frame(null, "message_delta"),
+    ];
+    const times = appendFrames(EMPTY_LOG, frames, 5).events.map(({ at }) => at);
+    expect(times).toEqual([Date.parse(created_at), Date.parse(created_at), null, null, 5]);
   });
 
   it("continues from the last id, also if it came alone", () => {

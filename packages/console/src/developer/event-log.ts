@@ -13,8 +13,11 @@ export interface LoggedEvent {
   readonly id: string | null;
   readonly type: string;
   readonly group: EventGroup;
-  /** Time of arrival, milliseconds since 1970. */
-  readonly receivedAt: number;
+  /**
+   * The event's own time, or that of its arrival if it is only sent live; milliseconds since 1970. `null` for an event that may be
+   * a replay and holds no time.
+   */
+  readonly at: number | null;
   /** The JSON as received. */
   readonly event: unknown;
 }
@@ -58,7 +61,8 @@ export function appendFrames(log: EventLog, frames: readonly EventFrame[], recei
     if (id !== null && id !== "") lastId = id;
     if (data === null) continue;
     received += 1;
-    come.push({ number: received, id: id === "" ? null : id, receivedAt, ...readEvent(data) });
+    const { at, ...read } = readEvent(data);
+    come.push({ number: received, id: id === "" ? null : id, at: at ?? (id ? null : receivedAt), ...read });
   }
   const events = come.length === 0 ? log.events : [...log.events, ...come].slice(-MAX_EVENTS);
   return { events, received, lastId };
@@ -76,16 +80,26 @@ export function eventLines(events: readonly LoggedEvent[]): string {
     .join("");
 }
 
-function readEvent(data: string): { type: string; group: EventGroup; event: unknown } {
+interface Timed {
+  readonly created_at?: unknown;
+}
+
+function readEvent(data: string): Pick<LoggedEvent, "type" | "group" | "event" | "at"> {
   try {
-    const event = JSON.parse(data) as { readonly type?: unknown } | null;
+    const event = JSON.parse(data) as { type?: unknown; message?: Timed; item?: Timed } | null;
     const type = typeof event?.type === "string" ? event.type : "without a type";
     return {
       type,
       group: Object.hasOwn(GROUPS, type) ? GROUPS[type as SessionUpdate["type"]] : "other",
       event,
+      at: timeOf((type === "message_created" ? event?.message : event?.item)?.created_at),
     };
   } catch {
-    return { type: "not JSON", group: "other", event: data };
+    return { type: "not JSON", group: "other", event: data, at: null };
   }
+}
+
+function timeOf(createdAt: unknown): number | null {
+  const at = typeof createdAt === "string" ? Date.parse(createdAt) : Number.NaN;
+  return Number.isNaN(at) ? null : at;
 }

@@ -160,7 +160,7 @@ function EventList({
 }
 
 const EventItem = memo(function EventItem({
-  event: { id, type, receivedAt, event },
+  event: { id, type, at, event },
 }: {
   readonly event: LoggedEvent;
 }): ReactNode {
@@ -169,9 +169,7 @@ const EventItem = memo(function EventItem({
       summary={
         <>
           <span className={styles["name"]}>{type}</span>
-          <span className={styles["soft"]}>
-            <Moment at={receivedAt} show="precise" />
-          </span>
+          <span className={styles["soft"]}>{at !== null && <Moment at={at} show="precise" />}</span>
           <span className={styles["id"]}>{id ?? "no id"}</span>
         </>
       }
