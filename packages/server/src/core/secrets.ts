@@ -66,9 +66,6 @@ export function readSecretValues(
   sent: JsonObject,
 ): Readonly<Record<string, string>> {
   const names = Object.keys(sent);
-  if (names.length === 0) {
-    throw new InvalidRequest("body_invalid", 'The body must name at least one slot: {"NAME": "value"}.');
-  }
   const declared = new Set(slots.map(({ name }) => name));
   if (names.some((name) => !declared.has(name))) {
     const offer = declared.size === 0 ? "It declares none." : `It declares: ${[...declared].join(", ")}.`;

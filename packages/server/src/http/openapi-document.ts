@@ -9,9 +9,16 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-pro
 import type { Registry } from "prom-client";
 import { EXAMPLE_SESSION } from "./documented.ts";
 import { allRoutes } from "./routes/all-routes.ts";
+import { DEFAULT_APP } from "../core/session.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { compileSerializer, compileValidator } from "./request.ts";
 
+const APP_KEY = {
+  type: "apiKey",
+  in: "header",
+  name: "SERVICE-APP-KEY",
+  description: "Key of an App; `default` needs none",
+} as const;
 const ADMIN_KEY = {
   type: "http",
   scheme: "bearer",
@@ -47,7 +54,9 @@ export async function buildReference(parts: RouteParts, register: Registry) {
           ? []
           : [{ name: "Administration", description: "For operators, with their key" }]),
       ],
-      ...(parts.admin !== null && { components: { securitySchemes: { adminKey: ADMIN_KEY } } }),
+      components: {
+        securitySchemes: { appKey: APP_KEY, ...(parts.admin !== null && { adminKey: ADMIN_KEY }) },
+      },
     },
     transform: jsonSchemaTransform,
     transformObject: jsonSchemaTransformObject,
@@ -71,7 +80,9 @@ export async function buildReference(parts: RouteParts, register: Registry) {
   await app.ready();
   const page = await app.inject("/docs/");
   const script = await app.inject("/docs/js/scalar.js");
-  const document = Buffer.from(JSON.stringify(completeDocument(app.swagger())));
+  const document = Buffer.from(
+    JSON.stringify(completeDocument(app.swagger(), parts.services.apps.get(DEFAULT_APP)?.models[0])),
+  );
   await app.close();
   return { document, page: page.body, policy: pagePolicy(page.body), script: script.body };
 }
@@ -95,15 +106,27 @@ function pagePolicy(page: string): string {
 
 /** The used parts of an OpenAPI 3.1 document. */
 export interface OpenApiDocument {
+  servers?: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Record<string, unknown>; headers?: object };
 }
 
 interface Operation {
   readonly operationId: string;
-  readonly parameters?: readonly { readonly schema: Schema; example?: unknown }[];
-  readonly requestBody?: { required?: boolean; readonly content: Record<string, { schema: Schema }> };
+  readonly parameters?: readonly Parameter[];
+  security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly requestBody?: {
+    required?: boolean;
+    readonly content: Record<string, { schema: Schema; example?: unknown }>;
+  };
   readonly responses: Readonly<Record<string, { description: string; headers?: object }>>;
+}
+
+interface Parameter {
+  readonly in: "query" | "path" | "header";
+  readonly name: string;
+  readonly schema: Schema;
+  example?: unknown;
 }
 
 interface EventSchema {
@@ -114,6 +137,9 @@ interface Schema {
   readonly anyOf?: readonly Schema[];
   readonly type?: string;
   readonly format?: string;
+  readonly properties?: object;
+  readonly example?: unknown;
+  examples?: readonly unknown[];
 }
 
 /** Answers that carry a header: all, those of these statuses, or successful ones of these operations. */
@@ -168,23 +194,31 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   },
 };
 
-/** Returns a completed deep copy of a generated document. */
-function completeDocument(generated: object): OpenApiDocument {
+/** Returns a completed deep copy of a generated document. `model` is the default App's. */
+function completeDocument(generated: object, model: string | undefined): OpenApiDocument {
   // Responses may gain fields: changes are additive.
   const document = JSON.parse(JSON.stringify(generated), (key, value: unknown) =>
     key === "additionalProperties" && value === false ? undefined : value,
   ) as OpenApiDocument;
   for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
     relaxBody(operation);
+    dropRepeatedExamples(operation);
+    const parameters = operation.parameters ?? [];
     // The generator omits examples of transformed values, such as lower-cased ids.
-    for (const parameter of operation.parameters ?? []) {
-      if (parameter.schema.format === "uuid") parameter.example ??= EXAMPLE_SESSION;
+    for (const parameter of parameters) {
+      if (parameter.schema.format === "uuid" && parameter.in !== "query")
+        parameter.example ??= EXAMPLE_SESSION;
+      if (parameter.name === "rig") setExample(parameter, model);
     }
+    // The key is optional: the default App needs none.
+    operation.security ??= parameters.some(({ name }) => name === APP_KEY.name) ? [{}, { appKey: [] }] : [];
     for (const [status, response] of Object.entries(operation.responses)) {
       if (response.description === "Default Response") response.description = "Done";
       response.headers = headersOf(operation.operationId, status);
     }
   }
+  // Relative to the document: the service does not know under which address it is reached.
+  document.servers = [{ url: "/" }];
   document.components.headers = Object.fromEntries(
     Object.entries(HEADERS).map(([name, { description, required = false }]) => [
       name,
@@ -217,16 +251,33 @@ function discriminate({ components }: OpenApiDocument): void {
   components.schemas["UpdateEvent"] = { ...rest, oneOf: anyOf, discriminator };
 }
 
-/** Makes nullable bodies optional, which the generator cannot express. */
+/** Makes nullable bodies optional, which the generator cannot express, and shows their example, not one made of their fields. */
 function relaxBody({ requestBody }: Operation): void {
   if (requestBody === undefined) return;
   for (const media of Object.values(requestBody.content)) {
-    const { anyOf, ...rest } = media.schema;
+    // The generator omits `examples` of transformed values.
+    const { anyOf, example, ...rest } = media.schema;
+    media.example ??= example;
     const alternatives = anyOf?.filter((schema) => schema.type !== "null") ?? [];
     const [only] = alternatives;
     if (only === undefined || alternatives.length === anyOf?.length) continue;
     requestBody.required = false;
     media.schema = alternatives.length === 1 ? { ...rest, ...only } : { ...rest, anyOf: alternatives };
+  }
+}
+
+function setExample(parameter: Parameter, example: string | undefined): void {
+  delete parameter.schema.examples;
+  if (example === undefined) delete parameter.example;
+  else parameter.example = example;
+}
+
+/** Drops the examples of parameters that the body may carry too: one that stands in both is refused. */
+function dropRepeatedExamples({ parameters = [], requestBody }: Operation): void {
+  const { properties = {} } = requestBody?.content["application/json"]?.schema ?? {};
+  for (const parameter of parameters) {
+    if (parameter.in !== "query" || !Object.hasOwn(properties, parameter.name)) continue;
+    setExample(parameter, undefined);
   }
 }
 

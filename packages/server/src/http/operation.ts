@@ -8,6 +8,7 @@ import { EXAMPLE_SESSION, Problem } from "./documented.ts";
 import { parseJson } from "./json-text.ts";
 import { PROBLEM_TYPE } from "./problem.ts";
 
+export const EXAMPLE_WALLET = "0x8ba1f109551bd432803012645ac136ddd64dba72";
 const APP_NAME_MAX = 64;
 const CLIENT_ID_MAX = 128;
 
@@ -16,7 +17,7 @@ const text = (): z.ZodString => z.string("must be a string");
 export const PublicKey = text()
   .meta({
     description: "Wallet address: 1 to 128 printable characters without white space",
-    examples: ["0x8ba1f109551bd432803012645ac136ddd64dba72"],
+    examples: [EXAMPLE_WALLET],
   })
   .transform((address, context) => {
     const key = parsePublicKey(address);

@@ -7,11 +7,16 @@ import { OPERATIONS } from "./testing/operations.ts";
 interface Document {
   readonly openapi: string;
   readonly tags: readonly { readonly name: string }[];
+  readonly servers: readonly unknown[];
   readonly paths: Record<string, Record<string, Operation>>;
-  readonly components: { readonly schemas: Record<string, { readonly examples?: readonly unknown[] }> };
+  readonly components: {
+    readonly securitySchemes: object;
+    readonly schemas: Record<string, { readonly examples?: readonly unknown[] }>;
+  };
 }
 interface Operation {
   readonly operationId: string;
+  readonly security: readonly object[];
   readonly summary?: string;
   readonly tags?: readonly string[];
   readonly parameters?: readonly { readonly in: string; readonly name: string; readonly required: boolean }[];
@@ -78,6 +83,18 @@ describe("GET /openapi.json", () => {
       expect(everything).toContain(`"#/components/schemas/${name}"`);
     }
     expect(everything).not.toContain('"additionalProperties":false');
+  });
+
+  it("names its server and the keys that each operation takes", async () => {
+    const { servers, paths, components } = await document();
+    expect(servers).toEqual([{ url: "/" }]);
+    expect(components.securitySchemes).toEqual({
+      appKey: expect.objectContaining({ type: "apiKey", in: "header", name: "SERVICE-APP-KEY" }),
+    });
+    for (const [path, methods] of Object.entries(paths)) {
+      const keys = path.startsWith("/api") ? [{}, { appKey: [] }] : [];
+      for (const { security } of Object.values(methods)) expect([path, security]).toEqual([path, keys]);
+    }
   });
 
   it("is valid: every reference resolves, and every tag is described", async () => {

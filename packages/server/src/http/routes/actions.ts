@@ -9,18 +9,22 @@ const TAGS = ["Actions"];
 
 /** Accepted in any case, like session ids. */
 const ActionPath = z.object({
-  id: z.string().toLowerCase().meta({ description: "Id of the action", format: "uuid" }),
+  id: z
+    .string()
+    .toLowerCase()
+    .meta({ description: "Id of the action, from `pending_actions`", format: "uuid" }),
 });
 
-const DecisionBody = z.object({
-  decision: z.enum(["approve", "deny"], 'must be "approve" or "deny"'),
-  result: Json.nullish().meta({
-    description:
-      'What comes with an approval, by the kind of the action: nothing for an `approval`, `{"transaction_hash"}`, `{"signature"}` or ' +
-      '`{"answer"}` for the others. A denial carries nothing.',
-    examples: [{ answer: "The second one" }],
-  }),
-});
+const DecisionBody = z
+  .object({
+    decision: z.enum(["approve", "deny"], 'must be "approve" or "deny"'),
+    result: Json.nullish().meta({
+      description:
+        'What comes with an approval, by the kind of the action: nothing for an `approval`, `{"transaction_hash"}`, `{"signature"}` or ' +
+        '`{"answer"}` for the others. A denial carries nothing.',
+    }),
+  })
+  .meta({ examples: [{ decision: "approve" }] });
 
 export function actionRoutes(app: HttpApp, { services, admission, access }: RouteParts): void {
   app.get(

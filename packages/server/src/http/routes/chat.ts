@@ -46,6 +46,7 @@ const ChatBody = z
   .nullish()
   .meta({
     description: "The same parameters. One that stands in both is refused. May be absent.",
+    example: { message: "what is 12 * 7?" },
   });
 
 export function chatRoute(app: HttpApp, { services, answers, admission, access }: RouteParts): void {

@@ -17,9 +17,7 @@ const rig = (): z.ZodString =>
 
 const SetModelQuery = z.object({
   rig: rig().meta({ description: "Model identifier", examples: ["demo/assistant"] }),
-  baml: optional(
-    rig().meta({ description: "Utility model (titles, summaries)", examples: ["demo/assistant"] }),
-  ),
+  baml: optional(rig().meta({ description: "Utility model (titles, summaries)" })),
   app: optional(AppName),
 });
 

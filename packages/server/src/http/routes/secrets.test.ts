@@ -116,13 +116,20 @@ describe("/api/secrets", () => {
     expect((await put(far, { ALCHEMY_KEY: "hunter22" })).statusCode).toBe(200);
   });
 
+  it.each([{}, JSON.parse('{"__proto__":"hunter22"}') as object])(
+    "takes %j, which sets nothing",
+    async (body) => {
+      const answer = await put(edgeWithKey(), body);
+      expect([answer.statusCode, answer.json()]).toEqual([200, []]);
+    },
+  );
+
   it.each([
     [
       "an undeclared slot",
       { ALCHEMY_KEY: "fine", "sk-in-the-wrong-place": "ALCHEMY_KEY" },
       "secret_slot_unknown",
     ],
-    ["a slot of all objects", JSON.parse('{"__proto__":"hunter22"}') as object, "body_invalid"],
     ["an empty value", { ALCHEMY_KEY: "" }, "parameter_invalid"],
     ["a value that is too long", { ALCHEMY_KEY: "x".repeat(8_193) }, "parameter_invalid"],
     ["a value with a line feed", { ALCHEMY_KEY: "hunter\n22" }, "parameter_invalid"],
@@ -130,7 +137,6 @@ describe("/api/secrets", () => {
     ["a number", { ALCHEMY_KEY: 123_456 }, "parameter_invalid"],
     ["null", { ALCHEMY_KEY: null }, "parameter_invalid"],
     ["a list of values", { ALCHEMY_KEY: ["hunter22"] }, "parameter_invalid"],
-    ["nothing", {}, "body_invalid"],
     ["a list", ["hunter22"], "body_invalid"],
     ["a text", "hunter22", "body_invalid"],
   ])("rejects %s, sets nothing and echoes no value", async (_, body, code) => {

@@ -19,14 +19,15 @@ const ClientAndSlot = Client.extend({
     .min(1, "must not be empty")
     .max(SLOT_NAME_MAX, `must be at most ${SLOT_NAME_MAX} characters`)
     .optional()
-    .meta({ description: "Slot to empty; all of them when absent", examples: ["ALCHEMY_KEY"] }),
+    .meta({ description: "Slot to empty, such as `ALCHEMY_KEY`; all of them when absent" }),
 });
 
 /** Valid names depend on the App, so the service checks them; its errors contain no values. */
 const Values = z.record(z.string(), z.unknown()).meta({
-  description: "Values by slot",
+  description: 'Values by slot that the App declares, such as `{"ALCHEMY_KEY": "the key of the user"}`',
   additionalProperties: { type: "string", minLength: 1, maxLength: SECRET_MAX },
-  examples: [{ ALCHEMY_KEY: "the key of the user" }],
+  // No slot is declared by every App.
+  examples: [{}],
 });
 
 const Names = z.array(z.string()).meta({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { requiredSessionId } from "../request.ts";
-import { HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals } from "../operation.ts";
+import { EXAMPLE_WALLET, HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { nextLink, sendArray, sendRecords } from "./send-array.ts";
 
@@ -12,7 +12,7 @@ const MESSAGES_MAX = 1000;
 const CreateBody = z
   .object({ public_key: optional(PublicKey.nullable()) })
   .nullish()
-  .meta({ description: "May be absent" });
+  .meta({ description: "May be absent", example: { public_key: EXAMPLE_WALLET } });
 
 const ListQuery = z.object({
   public_key: PublicKey,
@@ -35,18 +35,19 @@ const MessagesQuery = z.object({
  */
 const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-const RenameBody = z.object({
-  title: z
-    .string("must be a string")
-    .trim()
-    .min(1, "must not be blank")
-    .max(200, "must be at most 200 characters")
-    .refine((title) => VISIBLE.test(title), "must hold a character that can be seen")
-    .meta({
-      description: "The new title; never overwritten by a generated one",
-      examples: ["Bridging to Arbitrum"],
-    }),
-});
+const RenameBody = z
+  .object({
+    title: z
+      .string("must be a string")
+      .trim()
+      .min(1, "must not be blank")
+      .max(200, "must be at most 200 characters")
+      .refine((title) => VISIBLE.test(title), "must hold a character that can be seen")
+      .meta({
+        description: "The new title; never overwritten by a generated one",
+      }),
+  })
+  .meta({ examples: [{ title: "Bridging to Arbitrum" }] });
 
 export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   createSession(app, parts);

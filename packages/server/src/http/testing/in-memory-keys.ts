@@ -30,6 +30,12 @@ export class InMemoryApps implements AppCatalog {
     const requireKey = this.requireKey.get(name);
     if (requireKey === undefined) return null;
     const rateLimits = this.rateLimits.get(name) ?? {};
-    return { name, requireKey, rateLimits, descriptor: { name } } as AppDefinition;
+    return {
+      name,
+      requireKey,
+      rateLimits,
+      models: ["demo/assistant"],
+      descriptor: { name },
+    } as Partial<AppDefinition> as AppDefinition;
   }
 }

@@ -1,0 +1,69 @@
+// The reference page at /docs: its try-outs and its curl commands, as they stand on the page.
+
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { Locator, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { useService } from "../black-box/server.ts";
+import { ASKING, askForApproval, type ExampleRequest, exampleRequests } from "../documented-examples.ts";
+
+const run = promisify(execFile);
+
+describe.skipIf(await isWithoutChromium())("the reference page", () => {
+  const openPage = useChromium();
+  const url = useService(ASKING);
+
+  /** Shows an operation, and returns its example with the button to try it. */
+  async function show(page: Page, { operationId, method, path, tag }: ExampleRequest): Promise<Locator> {
+    // A query that differs loads the page again, and the fragment leads to the operation.
+    await page.goto(`/docs?${operationId}#tag/${tag.toLowerCase()}/${method.toUpperCase()}${path}`);
+    const button = page.getByRole("button", { name: `Test Request (${method} ${path})` });
+    await button.waitFor();
+    return button;
+  }
+
+  it("sends the example of every operation that needs no key with success, and its curl command runs", async () => {
+    const { page, expectTrouble } = await openPage(url());
+    // Scalar tries whether it may compile code, and goes on without. The service has no icon.
+    expectTrouble(/refused eval|favicon\.ico/);
+    for (const request of await exampleRequests(url())) {
+      const { operationId, method, path, target, headers } = request;
+      const button = await show(page, request);
+      const example = await button
+        .locator("xpath=ancestor::*[.//code][1]")
+        .locator("code")
+        .first()
+        .innerText();
+      const isDecision = operationId === "decideAction";
+      const id = isDecision ? await askForApproval(url(), headers) : "";
+      const command = isDecision ? example.replace(target, `/api/actions/${id}`) : example;
+      expect([operationId, await statusOf(command)]).toEqual([operationId, 200]);
+      // The action is decided now, and the session gone.
+      if (operationId === "deleteThread") await fetch(`${url()}/api/state`, { headers: sessionOf(target) });
+      if (isDecision) continue;
+      await button.click();
+      const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/?]+")}$`);
+      const answered = page.waitForResponse(
+        (response) =>
+          response.request().method() === method.toUpperCase() &&
+          pattern.test(new URL(response.url()).pathname),
+      );
+      await page.getByRole("dialog").getByRole("button", { name: /^Send/ }).first().click();
+      expect([operationId, (await answered).status()]).toEqual([operationId, 200]);
+    }
+  });
+});
+
+function sessionOf(target: string): Record<string, string> {
+  return { "X-Session-Id": target.split("/")[3] ?? "" };
+}
+
+/** Runs a command of the page in a shell, for three seconds if it streams, and returns the status of its answer. */
+async function statusOf(command: string): Promise<number> {
+  const options = "--silent --output /dev/null --write-out '%{http_code}' --max-time 3";
+  const shell = run("sh", ["-c", command.replace(/^curl/, `curl ${options}`)]);
+  const { stdout } = await shell.catch((error: { stdout: string }) => error);
+  return Number(stdout);
+}

@@ -1,0 +1,97 @@
+// The requests that the OpenAPI document shows: each operation with its examples, as a client without a key sends it.
+
+export interface ExampleRequest {
+  readonly operationId: string;
+  readonly method: string;
+  /** As in the document. */
+  readonly path: string;
+  readonly tag: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  /** The documented statuses of success. */
+  readonly successes: readonly number[];
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly [string];
+  readonly security: readonly Readonly<Record<string, unknown>>[];
+  readonly parameters?: readonly {
+    readonly in: string;
+    readonly name: string;
+    readonly schema: { readonly examples?: readonly string[] };
+    readonly example?: string;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+interface Media {
+  readonly example: unknown;
+}
+
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/** Returns the requests of all operations that need no key, deletions last. */
+export async function exampleRequests(url: string): Promise<readonly ExampleRequest[]> {
+  const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { readonly paths: Paths };
+  const requests = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(
+        ([, { security }]) => security.length === 0 || security.some((one) => Object.keys(one).length === 0),
+      )
+      .map(([method, operation]) => exampleOf(path, method, operation)),
+  );
+  return requests.toSorted((one, other) => Number(isDeletion(one)) - Number(isDeletion(other)));
+}
+
+const isDeletion = ({ operationId }: ExampleRequest): boolean => operationId === "deleteThread";
+
+function exampleOf(path: string, method: string, operation: Operation): ExampleRequest {
+  const { operationId, parameters = [], requestBody, responses } = operation;
+  const query = new URLSearchParams();
+  const headers: Record<string, string> = {};
+  let target = path;
+  for (const { in: place, name, example, schema } of parameters) {
+    const value = example ?? schema.examples?.[0];
+    if (value === undefined) continue;
+    if (place === "path") target = target.replace(`{${name}}`, encodeURIComponent(value));
+    if (place === "query") query.set(name, value);
+    if (place === "header") headers[name] = value;
+  }
+  const media = requestBody?.content["application/json"];
+  if (media !== undefined) headers["Content-Type"] = "application/json";
+  return {
+    operationId,
+    method,
+    path,
+    tag: operation.tags[0],
+    target: query.size === 0 ? target : `${target}?${query.toString()}`,
+    headers,
+    body: media === undefined ? null : JSON.stringify(media.example),
+    successes: Object.keys(responses)
+      .map(Number)
+      .filter((status) => status < 300),
+  };
+}
+
+/** Lets the demo model ask for an approval in the session of the examples, and returns the id of the action. */
+export async function askForApproval(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<string> {
+  const message = encodeURIComponent("call current_time {}");
+  const options = { method: "POST", headers: { ...headers, Prefer: "wait=30" } };
+  const answer = await fetch(`${url}/api/chat?message=${message}`, options);
+  const { pending_actions: pending } = (await answer.json()) as { pending_actions: { id: string }[] };
+  const [action] = pending;
+  if (action === undefined) throw new Error("The demo model did not ask");
+  return action.id;
+}
+
+/** A default App in which the clock, which no example uses, asks. */
+export const ASKING = {
+  apps: { default: { models: ["demo/assistant"], approvals: { current_time: "always" } } },
+};
