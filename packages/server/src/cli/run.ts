@@ -41,7 +41,7 @@ Examples:
   colloquy check               validate the configuration
   colloquy COMMAND --help      show help for a command
 
-Environment variables, a file .env, and colloquy.config.ts, .js or .json configure the service: see docs/configuration.md.
+Environment variables, a file .env, and colloquy.config.ts, .mts, .js, .mjs or .json configure the service: see docs/configuration.md.
 Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration, 130 ended by Ctrl-C, 143 by another signal.`;
 
 /** Advice for errors of the service, by error code. */

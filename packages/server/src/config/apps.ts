@@ -17,6 +17,8 @@ export interface Inspections {
   readonly document: (service: OpenApiSettings) => Promise<readonly Inspected[]>;
   /** Returns why a custom tool cannot be used, or `null` if it can. */
   readonly ownTool: (name: string, tool: OwnTool) => Promise<string | null>;
+  /** Returns why wallets cannot be used, or `null` if they can. */
+  readonly wallet: () => string | null;
 }
 
 export interface Inspected {
@@ -49,6 +51,8 @@ export async function readApps(section: unknown, reader: AppReader): Promise<App
     const settings = readTools(app, { ...reader, path, slots: readSlots(app["secrets"], path, reader) });
     await checkDocuments(settings, path, reader);
     await checkOwnTools(settings, path, reader);
+    const missing = settings.wallet === null ? null : (reader.inspections?.wallet() ?? null);
+    if (missing !== null) reader.findings.problem([...path, "wallet"], missing);
     if (name === DEFAULT_APP && app["requireKey"] === "all") {
       reader.findings.problem(
         [...path, "requireKey"],

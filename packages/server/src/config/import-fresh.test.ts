@@ -99,3 +99,18 @@ describe("a reloaded module", () => {
     expect(String(error)).not.toMatch(/sk_live|\n/);
   });
 });
+
+describe("a module in a CommonJS project", () => {
+  beforeEach(() => write("package.json", '{"type":"commonjs"}'));
+
+  it.each(["mts", "mjs"])("is read if its name ends in .%s", async (extension) => {
+    const text = 'export default { apps: { default: { instructions: "Hi" } } };';
+    await write(`colloquy.config.${extension}`, text);
+    expect(await instructions(0)).toBe("Hi");
+  });
+
+  it.each(["ts", "js"])("is refused with a better name if its name ends in .%s", async (extension) => {
+    await write(`colloquy.config.${extension}`, "export default {};");
+    await expect(instructions(0)).rejects.toThrow(`Rename the file to colloquy.config.m${extension}`);
+  });
+});

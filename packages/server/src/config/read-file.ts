@@ -10,7 +10,7 @@ import { scanJson, type RepeatedName } from "../core/json-scan.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
 
 /** In order of precedence; the first that exists is used. */
-const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;
+const FILE_NAMES = ["ts", "mts", "js", "mjs", "json"].map((extension) => `colloquy.config.${extension}`);
 
 /** Time limit for importing a module, in milliseconds. */
 const IMPORT_TIMEOUT_MS = 15_000;
@@ -146,6 +146,10 @@ async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
+/** How Node refuses the syntax of modules in a CommonJS file. */
+const MODULE_AS_COMMONJS =
+  /^Unexpected token 'export'|^Cannot use (?:import statement outside a module|'import\.meta')/;
+
 /** Describes an import error, with the line in the file if the error names it. */
 function describeImportError(
   error: unknown,
@@ -157,6 +161,11 @@ function describeImportError(
   const [line, column] = [position?.[1], position?.[2]];
   const location =
     line === undefined ? "" : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
+  if (error instanceof SyntaxError && MODULE_AS_COMMONJS.test(error.message)) {
+    const name = basename(path).replace(/(?<=\.)[jt]s$/, "m$&");
+    const message = `is read as CommonJS, because package.json has "type": "commonjs". Rename the file to ${name}, or set "type": "module".`;
+    return { location, message };
+  }
   return { location, message: `${error.name}: ${withoutSource(error)}.` };
 }
 

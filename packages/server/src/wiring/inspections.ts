@@ -1,6 +1,7 @@
 // Checks OpenAPI document files and own tools before the service starts. In wiring, because config and tools may not
 // import each other. Loads the readers only if they are needed.
 
+import { createRequire } from "node:module";
 import type { Inspected, Inspections } from "../config/apps.ts";
 import type { OpenApiSettings } from "../core/app-settings.ts";
 import type { OpenApiDocument } from "../tools/openapi/document.ts";
@@ -27,6 +28,15 @@ export const inspections: Inspections = {
       return [{ path: ["baseURL"], message: reasonOf(error), isWarning: false }, ...unknown];
     }
     return [...unknown, ...(await inspectTools(document, service, known))];
+  },
+
+  wallet() {
+    try {
+      createRequire(import.meta.url).resolve("viem");
+      return null;
+    } catch {
+      return "needs the package viem, which is not installed: npm install viem";
+    }
   },
 
   async ownTool(name, { description, inputSchema, execute }) {
