@@ -28,6 +28,7 @@ function useListening(file: string, text: string, environment: (path: string) =>
   });
   return {
     running: () => service,
+    place: () => place,
     write: (content: string) => writeFile(join(place, file), content),
     remove: () => rm(join(place, file)),
     /** Sends SIGHUP. Returns a function that searches the output from now on. */
@@ -54,8 +55,8 @@ describe("the first SIGHUP", () => {
     await find(/"source":"colloquy.config.json","location":"","msg":"no longer exists/);
     await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
     await write(text({ default: {}, books: {} }));
-    const [taken] = await hangUp()(/"apps":\["default","books"\],"msg":"the configuration was taken over"/);
-    expect(taken).toContain("books");
+    const [taken] = await hangUp()(/"changes":\[.*\],"msg":"the configuration was taken over"/);
+    expect(taken).toContain('"apps.shop is gone.","apps.books is new."');
   });
 });
 
@@ -83,7 +84,8 @@ describe("SIGHUP", () => {
     const more = { ...local, limits: { maxSteps: 3 } };
     await write(text({ default: { models: ["demo/assistant", "a/b"] }, shop: {} }, more));
     const find = hangUp();
-    await find(/"apps":\["default","shop"\],"msg":"the configuration was taken over"/);
+    const [taken] = await find(/"changes":\[.*\],"msg":"the configuration was taken over"/);
+    expect(taken).toContain('["apps.default.models has changed.","apps.shop is new.","providers.a is new."]');
     await find(/"msg":"limits.maxSteps has changed. Restart the service/);
     expect(await models()).toEqual(["demo/assistant", "a/b"]);
     await fetch(`${address}/api/chat?message=hello`, {
@@ -107,6 +109,81 @@ describe("SIGHUP", () => {
     await find(/"location":"apps.default.models\[0\]"/);
     expect(await models()).toEqual(["demo/assistant"]);
     await takenOver({ default: {}, shop: {} });
+  });
+});
+
+describe("colloquy reload", () => {
+  const { running, place, write } = useListening("colloquy.config.json", text({ default: {} }), () => ({}));
+  const reload = async (...parameters: readonly string[]) => {
+    const started = startIn(place(), {}, "reload", ...parameters);
+    const { code } = await started.exited();
+    return { code, output: started.output(), errors: started.errors() };
+  };
+
+  it("waits until the new configuration is in force, and says what changed", async () => {
+    await write(text({ default: { instructions: "Be brief." } }));
+    expect(await reload()).toEqual({
+      code: 0,
+      output: "apps.default.instructions has changed.\nThe configuration is in force.\n",
+      errors: "",
+    });
+    expect(running().output()).toContain("the configuration was taken over");
+    const { code, output } = await reload("--json");
+    expect({ code, outcome: JSON.parse(output) as unknown }).toEqual({
+      code: 0,
+      outcome: { ok: true, changes: [], warnings: [] },
+    });
+  });
+
+  it("prints every problem of a refused configuration, and exits with 2", async () => {
+    await write(text({ default: { colour: "blue" } }));
+    const { code, output, errors } = await reload();
+    expect({ code, output }).toEqual({ code: 2, output: "" });
+    expect(errors).toMatch(
+      /^The old configuration stays in force: the new one has one problem\.\n {2}- colloquy\.config\.json, apps\.default\.colour: /,
+    );
+    expect((await fetch(`${running().address}/healthz`)).status).toBe(200);
+  });
+
+  it("names what to do if no service runs there, and sends no signal to another program", async () => {
+    expect(await reload("--data-dir", "elsewhere")).toMatchObject({
+      code: 1,
+      errors: expect.stringMatching(
+        /^Colloquy: No service runs on the data directory .* --data-dir\.\n$/,
+      ) as string,
+    });
+    expect(await reload("--pid", String(process.pid))).toMatchObject({
+      code: 1,
+      errors: expect.stringMatching(/^Colloquy: Process \d+ is no service that reloads/) as string,
+    });
+  });
+});
+
+describe("SIGHUP during the start", () => {
+  const slow =
+    'console.log("is read"); await new Promise((done) => process.once("SIGHUP", done)); export default {};';
+  let place = "";
+  let started: Started;
+  beforeAll(async () => {
+    place = await mkdtemp(join(tmpdir(), "colloquy-main-"));
+    await writeFile(join(place, "colloquy.config.mjs"), slow);
+    started = startIn(place, { COLLOQUY_CONFIG: join(place, "colloquy.config.mjs") });
+  });
+  afterAll(async () => {
+    await endProcess(started);
+    await rm(place, { recursive: true });
+  });
+
+  it("ends nothing, and the reload follows the start", async () => {
+    await started.find(/is read/);
+    await writeFile(
+      join(place, "colloquy.config.mjs"),
+      "export default { apps: { default: {}, shop: {} } };",
+    );
+    started.child.kill("SIGHUP");
+    await started.find(/"msg":"listening"/);
+    const [taken] = await started.find(/"changes":\[.*\],"msg":"the configuration was taken over"/);
+    expect(taken).toContain("apps.shop is new.");
   });
 });
 
@@ -140,8 +217,10 @@ describe("SIGHUP with a file that cannot be read", () => {
     await find(new RegExp(`"msg":"[^\n]*${told}`));
     await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
     expect((await fetch(`${running().address}/healthz`)).status).toBe(200);
+    await write("export default {};");
+    await hangUp()(/"msg":"the configuration was taken over"/);
     await write("export default { apps: { default: {}, shop: {} } };");
-    await hangUp()(/"apps":\["default","shop"\],"msg":"the configuration was taken over"/);
+    await hangUp()(/"changes":\["apps.shop is new."\],"msg":"the configuration was taken over"/);
   });
 });
 

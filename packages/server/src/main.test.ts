@@ -135,7 +135,7 @@ describe("starting", () => {
     const { exited, errors } = start({ PORT: String(port) });
     expect(await exited()).toEqual({ code: 1, signal: null });
     expect(errors()).toBe(
-      `Colloquy cannot start: 127.0.0.1:${port} is taken by another program. Stop that one, or choose another port with PORT.\n`,
+      `Colloquy cannot start: 127.0.0.1:${port} is taken by another program. Stop that one, or choose another port with --port or PORT.\n`,
     );
     taken.close();
   });
@@ -212,7 +212,15 @@ describe("starting", () => {
     ["--version", 0, /^\d+\.\d+\.\d+\n$/, /^$/],
     ["--help", 0, /Usage: colloquy/, /^$/],
     ["keyz", 2, /^$/, /^Colloquy: unknown command 'keyz'/],
-    ["serve --port", 2, /^$/, /^Colloquy: unknown option '--port'/],
+    ["serve --port", 2, /^$/, /^Colloquy: option '--port <number>' argument missing/],
+    ["serve --port=", 2, /^$/, /^Colloquy: option '--port <number>' argument '' is invalid\. It is empty/],
+    [
+      "serve --port x",
+      2,
+      /^$/,
+      /^Colloquy cannot start: [^\n]*\n {2}- --port: must be a number from 0 to 65535/,
+    ],
+    ["serve --host no/host", 2, /^$/, /\n {2}- --host: /],
   ])("with the arguments %s exits with %i", async (parameters, code, output, errors) => {
     const started = start({}, ...parameters.split(" "));
     expect(await started.exited()).toEqual({ code, signal: null });

@@ -4,16 +4,26 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
-import type { Administration, DatabaseNeed } from "./wiring/administration.ts";
-import type { ExitCode } from "./cli/command.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isatty } from "node:tty";
+import type { Administration, AdministrationSettings, DatabaseNeed } from "./wiring/administration.ts";
+import type { CommandParts, ExitCode } from "./cli/command.ts";
+import type { Overrides } from "./cli/serve.ts";
+import type { Environment } from "./config/secret-variable.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./wiring/logging.ts";
+import type { ReloadHost, ReloadNotes } from "./wiring/reload-notes.ts";
+import type { ReloadOutcome, Reloads } from "./wiring/reloads.ts";
 import type { buildServer, ColloquyServer } from "./wiring/server.ts";
 import { codeOf, explainLeftOut, explainStartFailure, isDefect, welcome } from "./wiring/start-messages.ts";
 
 // Before any other import: halves the start time. Code that only some commands need is imported by them.
 enableCompileCache();
+const parameters = process.argv.slice(2);
+const reloadable = Promise.withResolvers<Reloads>();
+// A SIGHUP during the start must not end the process: the reload follows the start.
+if (["serve", undefined].includes(parameters[0])) reloadOnHangUp(reloadable.promise);
 const { default: packageFile } = await import("../package.json", { with: { type: "json" } });
 
 /** Grace period for running turns in milliseconds (contract section 7). */
@@ -26,14 +36,12 @@ const [ENV_START, ENV_END] = [47, 48];
 const BLOCK_STAYS =
   "The environment of this process can be read in /proc by the MCP servers that it starts, because /proc/self/mem cannot be written here. Give it secrets in files: COLLOQUY_ADMIN_KEY_FILE and so on.";
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
-/** Number of reloads, and the name of the configuration file, or `null`. */
-type InForce = { reading: number; source: string | null };
+const systemCalls: ReloadHost = { kill: (pid, signal) => process.kill(pid, signal), sleep };
 type Starting = Promise<{ readonly server: ColloquyServer }>;
 
-const parameters = process.argv.slice(2);
 const isBlockCleared = clearEnvironmentBlock();
 readEnvironmentFile();
-process.exitCode = parameters.length === 0 ? await serve() : await runCommand(parameters);
+process.exitCode = parameters.length === 0 ? await serve({}) : await runCommand(parameters);
 if ((parameters[0] ?? "serve") !== "serve" || process.exitCode !== 0) await endWhenWritten();
 
 async function runCommand(given: readonly string[]): Promise<ExitCode> {
@@ -47,20 +55,25 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
     environment: process.env,
     host: process,
     serve,
-    loadConfig: () => readConfig(),
+    reload,
+    loadConfig: () => readConfig(process.env),
     localServices: () => import("./wiring/local-service.ts"),
     openAdministration,
   });
 }
 
-async function readConfig(reading = 0, sourceInForce: string | null = null): Promise<LoadedConfig> {
+async function readConfig(
+  environment: Environment,
+  reading = 0,
+  sourceInForce: string | null = null,
+): Promise<LoadedConfig> {
   const [{ loadConfig }, { inspections }] = await Promise.all([
     import("./config/load-config.ts"),
     import("./wiring/inspections.ts"),
   ]);
   process.on("exit", reportExitDuringRead);
   try {
-    const [environment, workingDirectory] = [process.env, process.cwd()];
+    const workingDirectory = process.cwd();
     return await loadConfig({ environment, workingDirectory, reading, sourceInForce, inspections });
   } finally {
     process.off("exit", reportExitDuringRead);
@@ -77,28 +90,36 @@ function reportExitDuringRead(): void {
 
 /** Reads no configuration file, so that a key can be revoked whatever is wrong with the file. */
 async function openAdministration(need: DatabaseNeed): Promise<Administration> {
-  const [{ readEnvironment }, { formatProblems }, { CommandFailure }, { openAdministration: open }] =
-    await Promise.all([
-      import("./config/environment.ts"),
-      import("./config/problem.ts"),
-      import("./cli/command.ts"),
-      import("./wiring/administration.ts"),
-    ]);
-  const { settings, secretKey, databaseUrl, problems } = readEnvironment(process.env, process.cwd());
+  const { openAdministration: open } = await import("./wiring/administration.ts");
+  return open(await readSettings(process.env), need);
+}
+
+async function readSettings(environment: Environment): Promise<AdministrationSettings> {
+  const [{ readEnvironment }, { formatProblems }, { CommandFailure }] = await Promise.all([
+    import("./config/environment.ts"),
+    import("./config/problem.ts"),
+    import("./cli/command.ts"),
+  ]);
+  const { settings, secretKey, databaseUrl, problems } = readEnvironment(environment, process.cwd());
   if (problems.length > 0) throw new CommandFailure(formatProblems(problems), 2);
-  return open({ ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null }, need);
+  return { ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null };
 }
 
 /** Resolves when the service accepts requests; it then runs until a signal. */
-async function serve(): Promise<ExitCode> {
-  const [loaded, { formatProblems }, { createLog }, { buildServer: build }] = await Promise.all([
-    readConfig(),
-    import("./config/problem.ts"),
+async function serve(overrides: Overrides): Promise<ExitCode> {
+  const environment = { ...process.env, ...overrides };
+  const [loaded, { createLog }, { buildServer: build }, { Reloads }] = await Promise.all([
+    readConfig(environment),
     import("./wiring/logging.ts"),
     import("./wiring/server.ts"),
+    import("./wiring/reloads.ts"),
   ]);
   if (!loaded.ok) {
-    console.error(formatProblems(loaded.problems));
+    const [{ formatProblems }, { nameOptions }] = await Promise.all([
+      import("./config/problem.ts"),
+      import("./cli/serve.ts"),
+    ]);
+    console.error(formatProblems(nameOptions(loaded.problems, overrides)));
     return 2;
   }
   const { config, warnings } = loaded;
@@ -110,12 +131,20 @@ async function serve(): Promise<ExitCode> {
 
   const started = start(build, config, log);
   stopOnSignals(started, log);
-  reloadOnHangUp(started, log, loaded.source);
-  const { url } = await started;
+  const { server, url, notes } = await started;
   // Logged at any level, because with PORT=0 nothing else shows the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
   log.logger.child({}, { level: "info" }).info(announcement, "listening");
   if (isTerminal) console.log(welcome(url, config));
+  reloadable.resolve(
+    new Reloads({
+      started: loaded,
+      read: (reading, source) => readConfig(environment, reading, source),
+      apply: (next) => server.reload(next),
+      notes,
+      report: (outcome) => logReload(log, outcome),
+    }),
+  );
   return 0;
 }
 
@@ -183,7 +212,7 @@ async function start(
   build: typeof buildServer,
   config: Config,
   log: Log,
-): Promise<{ readonly server: ColloquyServer; readonly url: string }> {
+): Promise<{ readonly server: ColloquyServer; readonly notes: ReloadNotes; readonly url: string }> {
   const onFatal = (error: Error): void => {
     log.logger.fatal({ err: error }, "The process ends because its store cannot be trusted any more");
     end(log, 1);
@@ -191,7 +220,10 @@ async function start(
   try {
     const { logger, linesLeftOut: logLinesLeftOut } = log;
     const server = await build(config, { logger, logLinesLeftOut, onFatal, processId: process.pid });
-    return { server, ...(await server.listen()) };
+    const { ReloadNotes } = await import("./wiring/reload-notes.ts");
+    const notes = new ReloadNotes(config.server.dataDirectory, process.pid, systemCalls);
+    process.on("exit", () => notes.remove());
+    return { server, notes, ...(await server.listen()) };
   } catch (error) {
     console.error(`Colloquy cannot start: ${explainStartFailure(error, config)}`);
     if (isDefect(error)) log.logger.fatal({ err: error }, "The service could not start");
@@ -223,42 +255,41 @@ function stopOnSignals(started: Starting, log: Log): void {
 }
 
 /** Reloads the configuration on SIGHUP, or ends at once, as without a handler, if a closing terminal sent the signal. */
-function reloadOnHangUp(started: Starting, log: Log, source: string | null): void {
-  const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
-  const inForce: InForce = { reading: 0, source };
-  // In sequence, so that the last version of the file wins.
-  let last = Promise.resolve();
+function reloadOnHangUp(reloads: Promise<Reloads>): void {
+  const hadTerminal = isatty(0) || isatty(1);
   process.on("SIGHUP", () => {
     if (hadTerminal && !hasTerminal()) {
       process.removeAllListeners("SIGHUP");
       process.kill(process.pid, "SIGHUP");
       return;
     }
-    last = last.then(() => reload(started, log, inForce));
+    void reloads.then((ready) => ready.request());
   });
 }
 
-async function reload(started: Starting, log: Log, inForce: InForce): Promise<void> {
-  try {
-    inForce.reading += 1;
-    const { server } = await started;
-    const loaded = await readConfig(inForce.reading, inForce.source);
-    if (!loaded.ok) {
-      for (const { source, location, message } of loaded.problems)
-        log.logger.error({ source, location }, message);
-      log.logger.error(
-        { problems: loaded.problems.length },
-        "the configuration was not taken over: the old one stays in force",
-      );
-      return;
-    }
-    const warnings = server.reload(loaded.config);
-    inForce.source = loaded.source;
-    for (const warning of [...loaded.warnings, ...warnings]) log.logger.warn({}, warning);
-    log.logger.info({ apps: Object.keys(loaded.config.apps) }, "the configuration was taken over");
-  } catch (error) {
-    log.logger.error({ err: error }, "the configuration was not taken over because of a defect");
+function logReload({ logger }: Log, outcome: ReloadOutcome): void {
+  if (!outcome.ok) {
+    for (const { source, location, message } of outcome.problems) logger.error({ source, location }, message);
+    const problems = outcome.problems.length;
+    logger.error({ problems }, "the configuration was not taken over: the old one stays in force");
+    return;
   }
+  for (const warning of outcome.warnings) logger.warn({}, warning);
+  logger.info({ changes: outcome.changes }, "the configuration was taken over");
+}
+
+/** Reads no configuration file, because the running service does. */
+async function reload({ pid, overrides }: Parameters<CommandParts["reload"]>[0]): Promise<ReloadOutcome> {
+  const { dataDirectory, databaseUrl } = await readSettings({ ...process.env, ...overrides });
+  if (databaseUrl !== null && pid === null) {
+    const { CommandFailure } = await import("./cli/command.ts");
+    throw new CommandFailure(
+      "Colloquy: Several services can run on PostgreSQL: name the process of one on this machine with --pid.",
+      2,
+    );
+  }
+  const { reloadRunning } = await import("./wiring/reload-notes.ts");
+  return await reloadRunning({ dataDirectory, pid }, systemCalls);
 }
 
 function end(log: Log, code: number): never {

@@ -9,6 +9,8 @@ import type { Environment } from "../config/secret-variable.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { formatProblems } from "../config/problem.ts";
 import { readSecret } from "../config/secret-variable.ts";
+import type { ReloadOutcome } from "../wiring/reloads.ts";
+import type { Overrides } from "./serve.ts";
 import { harmlessJson } from "./terminal-text.ts";
 
 /** 0: success. 1: failure. 2: wrong arguments or configuration. 130: ended by Ctrl-C. 143: ended by SIGTERM or SIGHUP. */
@@ -38,7 +40,9 @@ export interface CommandParts {
   readonly environment: Environment;
   readonly host: HostProcess;
   /** Starts the service. Resolves when it accepts requests or failed to start. */
-  serve(): Promise<ExitCode>;
+  serve(overrides: Overrides): Promise<ExitCode>;
+  /** Has the running service reload its configuration, and waits until that is done. */
+  reload(which: { readonly pid: number | null; readonly overrides: Overrides }): Promise<ReloadOutcome>;
   /** Loads the configuration that a server started here would use. */
   loadConfig(): Promise<LoadedConfig>;
   localServices(): Promise<Pick<typeof LocalServices, "findRunning" | "openLocalService">>;

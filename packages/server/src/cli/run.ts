@@ -15,6 +15,7 @@ import { addImportCommand } from "./import.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addMigrateCommand } from "./migrate.ts";
 import { addSecretsCommand } from "./secrets.ts";
+import { addReloadCommand, addServeCommand } from "./serve.ts";
 import { addSessionsCommand } from "./sessions/sessions-command.ts";
 
 /** Adds a command to the program. The command passes an exit code of its own to `finish`. */
@@ -22,6 +23,7 @@ type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCod
 
 const COMMANDS: readonly AddCommand[] = [
   addServeCommand,
+  addReloadCommand,
   addChatCommand,
   addCheckCommand,
   addDoctorCommand,
@@ -94,21 +96,6 @@ function explain(error: unknown, { errors }: CommandParts): ExitCode {
   const reason = error instanceof ServiceError ? error.detail : String(error);
   errors.write(`Colloquy: ${harmlessText(reason.replace(/^Error: /, ""))}\n`);
   return 1;
-}
-
-function addServeCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {
-  program
-    .command("serve")
-    .description("start the service")
-    .addHelpText(
-      "after",
-      `
-Example:
-  PORT=9000 colloquy serve
-
-The log goes to standard output. SIGTERM and Ctrl-C shut the service down gracefully; SIGHUP reloads the configuration file.`,
-    )
-    .action(async () => finish(await parts.serve()));
 }
 
 function addCheckCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {

@@ -21,13 +21,16 @@ export function formatPath(path: readonly PropertyKey[]): string {
 }
 
 /** Formats problems for a terminal: their number, then one line for each. */
-export function formatProblems(problems: readonly ConfigProblem[]): string {
+export function formatProblems(
+  problems: readonly ConfigProblem[],
+  consequence = "Colloquy cannot start: the configuration",
+): string {
   const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
   const lines = problems.map(({ source, location, message }) => {
     const where = [source === "environment" ? "" : source, location].filter((part) => part !== "").join(", ");
-    return `  - ${where}: ${message}`;
+    return where === "" ? `  - ${message}` : `  - ${where}: ${message}`;
   });
-  return [`Colloquy cannot start: the configuration has ${count}.`, ...lines].join("\n");
+  return [`${consequence} has ${count}.`, ...lines].join("\n");
 }
 
 /** Collects problems and warnings while the parts of a file are read. */

@@ -8,13 +8,13 @@ export function explainStartFailure(error: unknown, { server }: Pick<Config, "se
   const { host, port } = server;
   switch (codeOf(error)) {
     case "EADDRINUSE":
-      return `${host}:${port} is taken by another program. Stop that one, or choose another port with PORT.`;
+      return `${host}:${port} is taken by another program. Stop that one, or choose another port with --port or PORT.`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `${host} is no address of this machine. Set HOST to one that it has, or to 0.0.0.0 for all of them.`;
+      return `${host} is no address of this machine. Set --host or HOST to one that it has, or to 0.0.0.0 for all of them.`;
     case "EACCES":
-      return `this user may not listen on port ${port}. Choose a port from 1024 on with PORT.`;
+      return `this user may not listen on port ${port}. Choose a port from 1024 on with --port or PORT.`;
     default:
       return error instanceof Error ? error.message : String(error);
   }

@@ -21,6 +21,7 @@ export function recordedParts(given: Partial<CommandParts>) {
     // Commands tested in-process do not use the terminal.
     host: process,
     serve: unexpected("the service"),
+    reload: unexpected("a running service"),
     loadConfig: unexpected("the configuration"),
     localServices: unexpected("a running service"),
     openAdministration: unexpected("the store"),

@@ -8,14 +8,16 @@ import { createPrivateFile, OWNER_ONLY } from "./private-files.ts";
 import { forgetAddress, removeOldAddress } from "./served-address.ts";
 
 const SQLITE_BUSY = 5;
+const OWNER_FILE = "server.pid";
 
 /** Locks the directory. Throws, with a message for the person who started the process, if another server has it. */
 export function lockDirectory(directory: string, processId: number | null): { release(): void } {
-  const owner = join(directory, "server.pid");
+  const owner = join(directory, OWNER_FILE);
   const lock = lockFile(join(directory, "server.lock"));
   if (lock === null) {
+    const holder = readOwner(directory);
     throw new Error(
-      `The data directory ${directory} is in use by another Colloquy server${describeOwner(owner)}. ` +
+      `The data directory ${directory} is in use by another Colloquy server${holder === null ? "" : ` (process ${holder})`}. ` +
         "Stop that one first, or give this one a directory of its own with COLLOQUY_DATA_DIR.",
     );
   }
@@ -56,7 +58,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY;
 }
 
-/** Only for the message above, so errors are ignored. `null` removes the file. */
+/** For messages and commands, so errors are ignored. `null` removes the file. */
 function noteOwner(path: string, processId: number | null): void {
   try {
     rmSync(path, { force: true });
@@ -66,11 +68,11 @@ function noteOwner(path: string, processId: number | null): void {
   }
 }
 
-function describeOwner(path: string): string {
+/** Returns the id of the process that has the directory, valid while the lock is held; `null` if it is not noted. */
+export function readOwner(directory: string): number | null {
   try {
-    const processId = readFileSync(path, "utf8").trim();
-    return processId === "" ? "" : ` (process ${processId})`;
+    return Number(readFileSync(join(directory, OWNER_FILE), "utf8")) || null;
   } catch {
-    return "";
+    return null;
   }
 }

@@ -1,0 +1,147 @@
+// Notes of a running service about its reloads, in a file of its data directory: `colloquy reload` sends SIGHUP and waits for the outcome.
+
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isServed } from "../store/sqlite/inspection.ts";
+import { readOwner } from "../store/sqlite/lock.ts";
+import { OWNER_ONLY, OWNER_ONLY_FOLDER } from "../store/sqlite/private-files.ts";
+import type { ReloadOutcome } from "./reloads.ts";
+
+interface Note {
+  /** Differs between processes with the same id. */
+  readonly run: string;
+  /** Number of the last reload that began; 0 if none did. */
+  readonly begun: number;
+  /** Number of the last reload that ended. */
+  readonly finished: number;
+  readonly outcome: ReloadOutcome | null;
+}
+
+/** The system calls that a reload from another process needs. */
+export interface ReloadHost {
+  /** Sends a signal; 0 only asks whether the process exists. Throws if it does not. */
+  kill(pid: number, signal: "SIGHUP" | 0): unknown;
+  sleep(ms: number): Promise<unknown>;
+}
+
+const POLL_MS = 50;
+/** Time for a service that is starting to write its first note, in milliseconds. */
+const START_MS = 10_000;
+/** Time for a reload, whose file may take 15 s, and one before it, in milliseconds. */
+const RELOAD_MS = 60_000;
+
+export class ReloadNotes {
+  readonly #path: string;
+  #note: Note = { run: randomUUID(), begun: 0, finished: 0, outcome: null };
+
+  /** Removes the notes of processes that have ended. */
+  constructor(dataDirectory: string, pid: number, host: Pick<ReloadHost, "kill">) {
+    this.#path = fileOf(dataDirectory, pid);
+    ignoringErrors(() => {
+      mkdirSync(dataDirectory, { recursive: true, mode: OWNER_ONLY_FOLDER });
+      for (const name of readdirSync(dataDirectory)) {
+        const other = Number(/^reload-(\d+)\.json(?:\.new)?$/.exec(name)?.[1]);
+        if (other > 0 && !isAlive(other, host)) rmSync(join(dataDirectory, name), { force: true });
+      }
+    });
+    this.#write();
+  }
+
+  begin(reading: number): void {
+    this.#note = { ...this.#note, begun: reading };
+    this.#write();
+  }
+
+  finish(reading: number, outcome: ReloadOutcome): void {
+    this.#note = { ...this.#note, finished: reading, outcome };
+    this.#write();
+  }
+
+  remove(): void {
+    ignoringErrors(() => rmSync(this.#path, { force: true }));
+  }
+
+  #write(): void {
+    // Without it the service still reloads; only `colloquy reload` cannot say so.
+    ignoringErrors(() => {
+      writeFileSync(`${this.#path}.new`, JSON.stringify(this.#note), { mode: OWNER_ONLY });
+      renameSync(`${this.#path}.new`, this.#path);
+    });
+  }
+}
+
+/**
+ * Has a running service reload its configuration. Resolves when a reload that began after this call has ended. Rejects with a user-facing
+ * message. With `pid` null, the service is the one that owns the SQLite database of the data directory.
+ */
+export async function reloadRunning(
+  { dataDirectory, pid }: { readonly dataDirectory: string; readonly pid: number | null },
+  host: ReloadHost,
+): Promise<ReloadOutcome> {
+  const id = pid ?? ownerOf(dataDirectory);
+  let before = readNote(dataDirectory, id);
+  // Only a service that notes its reloads is sent SIGHUP, which would end another program.
+  for (let waited = 0; before === null; waited += POLL_MS) {
+    if (!isAlive(id, host) || waited >= START_MS || pid !== null)
+      throw new Error(notAService(id, dataDirectory));
+    await host.sleep(POLL_MS);
+    before = readNote(dataDirectory, id);
+  }
+  if (!isAlive(id, host)) throw new Error(notAService(id, dataDirectory));
+  host.kill(id, "SIGHUP");
+  for (let waited = 0; waited < RELOAD_MS; waited += POLL_MS) {
+    const note = readNote(dataDirectory, id);
+    const since = note?.run === before.run ? before.begun : 0;
+    if (note !== null && note.finished > since && note.outcome !== null) return note.outcome;
+    if (!isAlive(id, host))
+      throw new Error(`The service (process ${id}) ended during the reload. Its log says why.`);
+    await host.sleep(POLL_MS);
+  }
+  throw new Error(
+    `The service (process ${id}) has not reloaded within ${RELOAD_MS / 1_000} s. Read its log.`,
+  );
+}
+
+/** Returns the process that serves the data directory. */
+function ownerOf(dataDirectory: string): number {
+  const owner = isServed(dataDirectory) ? readOwner(dataDirectory) : null;
+  if (owner !== null) return owner;
+  throw new Error(
+    `No service runs on the data directory ${dataDirectory}. Start one with colloquy serve, or name its directory with --data-dir.`,
+  );
+}
+
+function notAService(pid: number, dataDirectory: string): string {
+  return `Process ${pid} is no service that reloads on the data directory ${dataDirectory}. A colloquy chat reads the configuration when it starts; name another service with --data-dir or --pid.`;
+}
+
+function readNote(dataDirectory: string, pid: number): Note | null {
+  try {
+    return JSON.parse(readFileSync(fileOf(dataDirectory, pid), "utf8")) as Note;
+  } catch {
+    return null;
+  }
+}
+
+function fileOf(dataDirectory: string, pid: number): string {
+  return join(dataDirectory, `reload-${pid}.json`);
+}
+
+function isAlive(pid: number, host: Pick<ReloadHost, "kill">): boolean {
+  try {
+    host.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // A process of another user exists too.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+function ignoringErrors(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // The notes are only hints.
+  }
+}
