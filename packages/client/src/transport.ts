@@ -59,6 +59,10 @@ export function transportOf(
   { baseUrl = "", retries = 5, timing = REAL_TIMING, ...options }: ConnectionOptions,
   headers: Readonly<Record<string, string>>,
 ): Transport {
+  // `fetch` would fail on each retry, and take `localhost:8080` for a scheme.
+  if (!/^(?:https?:\/\/|[./]|$)/i.test(baseUrl)) {
+    throw new TypeError(`baseUrl "${baseUrl}" has no scheme. Write https://… or http://… before the host.`);
+  }
   return new Transport({
     baseUrl: baseUrl.replace(/\/+$/, ""),
     headers: { ...options.headers, ...headers },

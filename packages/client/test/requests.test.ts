@@ -92,6 +92,17 @@ async function outcome<Value>(promise: Promise<Value>, ms = 250): Promise<Value 
   return (result as unknown as { of: Value | ColloquyError }).of;
 }
 
+describe("a baseUrl", () => {
+  it("without a scheme is refused at once, and a path of the page's own origin is not", () => {
+    for (const baseUrl of ["localhost:8080", "chat.example.com", "ftp://x"]) {
+      expect(() => createClient({ baseUrl })).toThrow(`baseUrl "${baseUrl}" has no scheme. Write https://`);
+    }
+    for (const baseUrl of ["", "/chat", "//chat.example.com", "HTTPS://chat.example.com"]) {
+      expect(() => createClient({ baseUrl })).not.toThrow();
+    }
+  });
+});
+
 describe("an error", () => {
   it("has the service's code, message and request id", async () => {
     const problem = {
