@@ -15,7 +15,7 @@ import { addImportCommand } from "./import.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addMigrateCommand } from "./migrate.ts";
 import { addSecretsCommand } from "./secrets.ts";
-import { addReloadCommand, addServeCommand } from "./serve.ts";
+import { addDevCommand, addReloadCommand, addServeCommand } from "./serve.ts";
 import { addSessionsCommand } from "./sessions/sessions-command.ts";
 
 /** Adds a command to the program. The command passes an exit code of its own to `finish`. */
@@ -23,6 +23,7 @@ type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCod
 
 const COMMANDS: readonly AddCommand[] = [
   addServeCommand,
+  addDevCommand,
   addReloadCommand,
   addChatCommand,
   addCheckCommand,
@@ -38,6 +39,7 @@ const COMMANDS: readonly AddCommand[] = [
 
 const EXAMPLES = `
 Examples:
+  colloquy dev                 start the service, and reload the configuration on every change
   colloquy serve               start the service
   colloquy chat                chat with it, or start one for the conversation
   colloquy check               validate the configuration
@@ -150,23 +152,35 @@ function addDoctorCommand(program: Command, parts: CommandParts, finish: (code: 
     .description(
       "check configuration, disk, database, clock, bus, keys and tool servers, and say what to fix",
     )
+    .option("--models", "also call each model that an App uses (costs a few tokens)")
     .option("--json", "print one JSON document: { ok, findings }")
     .addHelpText(
       "after",
       `
 Examples:
   colloquy doctor
+  colloquy doctor --models
   colloquy doctor --json
 
 Changes nothing and works beside a running server. Exits with 1 if something is broken, otherwise with 0, even after warnings. Prints no
 keys and no passwords.`,
     )
-    .action(async ({ json = false }: { readonly json?: boolean }) => finish(await examineWith(parts, json)));
+    .action(async ({ json = false, models = false }: DoctorOptions) =>
+      finish(await examineWith(parts, { json, models })),
+    );
 }
 
-async function examineWith(parts: CommandParts, json: boolean): Promise<ExitCode> {
+interface DoctorOptions {
+  readonly json?: boolean;
+  readonly models?: boolean;
+}
+
+async function examineWith(
+  parts: CommandParts,
+  { json, models }: Required<DoctorOptions>,
+): Promise<ExitCode> {
   const { examine } = await import("../doctor/examine.ts");
-  const findings = await examine(await parts.loadConfig());
+  const findings = await examine(await parts.loadConfig(), { models });
   const isOk = findings.every(({ health }) => health !== "broken");
   if (json) printJson(parts, { ok: isOk, findings });
   else for (const finding of findings) for (const line of linesOf(finding)) printLine(parts, line);

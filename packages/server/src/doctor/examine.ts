@@ -14,7 +14,11 @@ import { broken, type Finding, ok, skipped, warning, failed } from "./finding.ts
 import { examineKeys } from "./keys.ts";
 import { examineToolSources } from "./tool-sources.ts";
 
-export async function examine(loaded: LoadedConfig): Promise<readonly Finding[]> {
+/** `models` also calls each model, which costs a few tokens. */
+export async function examine(
+  loaded: LoadedConfig,
+  { models = false }: { readonly models?: boolean } = {},
+): Promise<readonly Finding[]> {
   const warnings = loaded.warnings.map((text) =>
     warning("configuration", text, "docs/configuration.md explains every setting."),
   );
@@ -28,7 +32,17 @@ export async function examine(loaded: LoadedConfig): Promise<readonly Finding[]>
   }
   const { config, source } = loaded;
   const where = source === null ? " (there is no file)" : `: ${source}`;
-  return [ok("configuration", `It is valid${where}.`), ...warnings, ...(await examineServices(config))];
+  const found = [
+    ok("configuration", `It is valid${where}.`),
+    ...warnings,
+    ...(await examineServices(config)),
+  ];
+  if (!models) return found;
+  const [{ createModels }, { examineModels }] = await Promise.all([
+    import("../wiring/service.ts"),
+    import("./models.ts"),
+  ]);
+  return [...found, ...(await examineModels(config, createModels(config, createSystemClock())))];
 }
 
 async function examineServices(config: Config): Promise<readonly Finding[]> {

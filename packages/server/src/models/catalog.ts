@@ -8,6 +8,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { ModelCatalog } from "../core/ports/driven/model.ts";
 import { contextWindowOf, type ProviderKind } from "./context-window.ts";
 import { createDemoModel } from "./demo-model.ts";
+import { failureFacts } from "./failure-facts.ts";
 import { describeModelFailure } from "./provider-errors.ts";
 
 export interface ModelCatalogOptions {
@@ -65,6 +66,14 @@ export function createModelCatalog(options: ModelCatalogOptions): ReplaceableMod
     },
     isDemo: (rig) => !extraModels.has(rig) && providers.get(splitRig(rig).provider)?.kind === "demo",
     describeFailure: (error) => describeModelFailure(error, clock.now()),
+    failureFacts: (error) =>
+      failureFacts(
+        error,
+        [...providers.values()].flatMap(({ apiKey, headers }) => [
+          ...(apiKey === undefined ? [] : [apiKey]),
+          ...Object.values(headers ?? {}),
+        ]),
+      ),
     replace: (next) => {
       providers = new Map(Object.entries(next));
     },

@@ -105,7 +105,7 @@ function failure(
 }
 
 /** Unwraps the SDK's retry error, which hides the cause behind a summary. */
-function unwrapRetry(error: unknown): unknown {
+export function unwrapRetry(error: unknown): unknown {
   return nameOf(error) === "AI_RetryError" && isObject(error) ? error["lastError"] : error;
 }
 
@@ -201,14 +201,14 @@ function describeBreak(error: unknown): ReturnType<typeof failure> | null {
 }
 
 /** Returns the error and its chain of causes, each once even if the chain is circular. */
-function causesOf(error: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> {
+export function causesOf(error: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> {
   const chain = new Set<Readonly<Record<string, unknown>>>();
   for (let current = error; isObject(current) && !chain.has(current); current = current["cause"])
     chain.add(current);
   return [...chain];
 }
 
-function nameOf(error: unknown): string {
+export function nameOf(error: unknown): string {
   return isObject(error) && typeof error["name"] === "string" ? error["name"] : "";
 }
 

@@ -8,7 +8,7 @@ import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { ModelCatalog } from "../core/ports/driven/model.ts";
+import type { FailureFacts, ModelCatalog } from "../core/ports/driven/model.ts";
 import type { Toolset, TurnTools } from "../core/ports/driven/tool.ts";
 import {
   MAX_CALLS,
@@ -96,7 +96,7 @@ export class TurnRunner {
   }
 
   async #run(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<void> {
-    const { apps, journals, logger, metrics } = this.#options;
+    const { apps, journals, logger, metrics, models } = this.#options;
     const journal = await journals.open(turn, signal, queue);
     try {
       const app = apps.get(turn.app);
@@ -109,7 +109,8 @@ export class TurnRunner {
         instructions: app.instructions,
         signal,
         onUsage: (usage) => metrics.tokensUsed(usage),
-        onFailure: (code, error) => logger.warn(describeFailure(turn, code, error), "a turn failed"),
+        onFailure: (code, error) =>
+          logger.warn(failureFields(turn, code, models.failureFacts(error)), "a turn failed"),
       });
       metrics.turnEnded(end);
     } finally {
@@ -118,17 +119,9 @@ export class TurnRunner {
   }
 }
 
-/** Returns log fields with the error's name and status, never its message, which may quote the conversation. */
-function describeFailure({ sessionId, turn, model }: StartedTurn, code: string, error: unknown): object {
-  const { statusCode: status } = Object(error) as { readonly statusCode?: unknown };
-  return {
-    code,
-    rig: model,
-    session: sessionId.slice(0, 8),
-    turn,
-    ...(error instanceof Error && { error: error.name }),
-    ...(typeof status === "number" && { status }),
-  };
+/** Returns log fields. They never have the error's message, which may quote the conversation. */
+function failureFields({ sessionId, turn, model }: StartedTurn, code: string, facts: FailureFacts): object {
+  return { code, rig: model, session: sessionId.slice(0, 8), turn, ...facts };
 }
 
 /** Runs an acquired turn to its end. Failures of models and tools go to the journal; rejects on defects and store failures. */

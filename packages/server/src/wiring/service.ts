@@ -18,7 +18,7 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SecretVault } from "../core/ports/driven/secret-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
-import { createModelCatalog, type ModelCatalogOptions } from "../models/catalog.ts";
+import { createModelCatalog, type ModelCatalogOptions, type ReplaceableModels } from "../models/catalog.ts";
 import { ActionExpiry, Actions } from "../sessions/actions.ts";
 import { Cleanup } from "../sessions/cleanup.ts";
 import { Conversations } from "../sessions/conversations.ts";
@@ -65,11 +65,21 @@ export interface Foundations {
 
 export type Service = ReturnType<typeof buildService>;
 
+/** Creates the models of the configured providers; `extraModels` take precedence. */
+export function createModels(
+  config: Config,
+  clock: Clock,
+  extraModels: ModelCatalogOptions["extraModels"] = {},
+): ReplaceableModels {
+  const { maxSteps } = config.limits;
+  return createModelCatalog({ providers: providersOf(config), clock, extraModels, maxSteps });
+}
+
 export function buildService(base: Foundations) {
   const { config, clock, logger, store, register, extraModels } = base;
   const apps = createApps(config.apps);
-  const { maxQueued, sessionBytes: maxMessageBytes, maxSteps } = config.limits;
-  const models = createModelCatalog({ providers: providersOf(config), clock, extraModels, maxSteps });
+  const { maxQueued, sessionBytes: maxMessageBytes } = config.limits;
+  const models = createModels(config, clock, extraModels);
   const tools = createTools(base, (rig) => models.isDemo(rig));
   const caller = new ModelCaller();
   const memory = buildMemory(base, apps);

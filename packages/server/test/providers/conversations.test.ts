@@ -131,7 +131,9 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(JSON.stringify(service.provider.requests[0]?.headers)).toContain(SECRET_KEY);
     const written = await service.written();
     expect(written).not.toContain(SECRET_KEY);
-    expect(written).not.toContain("Incorrect API key");
+    expect(written).toMatch(
+      /"address":"http:[^"]+","status":401,"body":"Incorrect API key provided: \[redacted\]/,
+    );
     expect(JSON.stringify(snapshot)).not.toContain(SECRET_KEY);
   });
 

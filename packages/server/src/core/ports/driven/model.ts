@@ -12,6 +12,21 @@ export interface ModelCatalog {
   contextWindow(rig: string): number;
   /** Classifies anything that `resolve` or a model threw. */
   describeFailure(error: unknown): ModelFailure;
+  /** Returns what an operator needs to know about the same error, without keys and texts of conversations. */
+  failureFacts(error: unknown): FailureFacts;
+}
+
+/** Facts about a failed call to a provider, as far as they are known. */
+export interface FailureFacts {
+  /** Name of the error. */
+  readonly error?: string;
+  /** URL of the request without its query. */
+  readonly address?: string;
+  /** Code of a failed connection, such as `ECONNREFUSED`. */
+  readonly errno?: string;
+  readonly status?: number;
+  /** Beginning of the provider's answer, redacted. */
+  readonly body?: string;
 }
 
 /** User-facing failure of a model call. */
