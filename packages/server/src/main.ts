@@ -7,14 +7,14 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isatty } from "node:tty";
 import type { Administration, AdministrationSettings, DatabaseNeed } from "./wiring/administration.ts";
-import type { CommandParts, ExitCode } from "./cli/command.ts";
-import type { Overrides } from "./cli/serve.ts";
+import type { CommandParts, ExitCode, Overrides } from "./cli/command.ts";
 import type { Environment } from "./config/secret-variable.ts";
+import type { FileStamps } from "./config/file-stamps.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./wiring/logging.ts";
-import type { ReloadHost, ReloadNotes } from "./wiring/reload-notes.ts";
-import type { ReloadOutcome, Reloads } from "./wiring/reloads.ts";
+import type { ReloadHost, ReloadNotes, ReloadOutcome } from "./wiring/reload-notes.ts";
+import type { Reloads } from "./wiring/reloads.ts";
 import type { buildServer, ColloquyServer } from "./wiring/server.ts";
 import { codeOf, explainLeftOut, explainStartFailure, isDefect, welcome } from "./wiring/start-messages.ts";
 
@@ -23,7 +23,8 @@ enableCompileCache();
 const parameters = process.argv.slice(2);
 const reloadable = Promise.withResolvers<Reloads>();
 // A SIGHUP during the start must not end the process: the reload follows the start.
-if (["serve", undefined].includes(parameters[0])) reloadOnHangUp(reloadable.promise);
+const isService = ["serve", "dev", undefined].includes(parameters[0]);
+if (isService) reloadOnHangUp(reloadable.promise);
 const { default: packageFile } = await import("../package.json", { with: { type: "json" } });
 
 /** Grace period for running turns in milliseconds (contract section 7). */
@@ -39,10 +40,13 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 const systemCalls: ReloadHost = { kill: (pid, signal) => process.kill(pid, signal), sleep };
 type Starting = Promise<{ readonly server: ColloquyServer }>;
 
+/** Number of times that the configuration was read. */
+let readings = 0;
+
 const isBlockCleared = clearEnvironmentBlock();
 readEnvironmentFile();
 process.exitCode = parameters.length === 0 ? await serve({}) : await runCommand(parameters);
-if ((parameters[0] ?? "serve") !== "serve" || process.exitCode !== 0) await endWhenWritten();
+if (!isService || process.exitCode !== 0) await endWhenWritten();
 
 async function runCommand(given: readonly string[]): Promise<ExitCode> {
   const { runCommandLine } = await import("./cli/run.ts");
@@ -64,7 +68,6 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
 
 async function readConfig(
   environment: Environment,
-  reading = 0,
   sourceInForce: string | null = null,
 ): Promise<LoadedConfig> {
   const [{ loadConfig }, { inspections }] = await Promise.all([
@@ -72,6 +75,8 @@ async function readConfig(
     import("./wiring/inspections.ts"),
   ]);
   process.on("exit", reportExitDuringRead);
+  const reading = readings;
+  readings += 1;
   try {
     const workingDirectory = process.cwd();
     return await loadConfig({ environment, workingDirectory, reading, sourceInForce, inspections });
@@ -106,10 +111,11 @@ async function readSettings(environment: Environment): Promise<AdministrationSet
 }
 
 /** Resolves when the service accepts requests; it then runs until a signal. */
-async function serve(overrides: Overrides): Promise<ExitCode> {
+async function serve(overrides: Overrides, mode: "serve" | "dev" = "serve"): Promise<ExitCode> {
   const environment = { ...process.env, ...overrides };
-  const [loaded, { createLog }, { buildServer: build }, { Reloads }] = await Promise.all([
-    readConfig(environment),
+  const isDev = mode === "dev";
+  const [loaded, { createLog }, { buildServer: build }, { Reloads, formatOutcome }] = await Promise.all([
+    isDev ? readValidConfig(environment) : readConfig(environment),
     import("./wiring/logging.ts"),
     import("./wiring/server.ts"),
     import("./wiring/reloads.ts"),
@@ -124,7 +130,7 @@ async function serve(overrides: Overrides): Promise<ExitCode> {
   }
   const { config, warnings } = loaded;
   const isTerminal = process.stdout.isTTY;
-  const log = createLog({ level: config.server.logLevel, destination: 1, readable: isTerminal });
+  const log = createLog({ level: config.server.logLevel, destination: 1, readable: isTerminal || isDev });
   for (const warning of warnings) log.logger.warn({}, warning);
   if (!isBlockCleared && process.platform === "linux") log.logger.warn({}, BLOCK_STAYS);
   endOnDefects(log);
@@ -135,16 +141,16 @@ async function serve(overrides: Overrides): Promise<ExitCode> {
   // Logged at any level, because with PORT=0 nothing else shows the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
   log.logger.child({}, { level: "info" }).info(announcement, "listening");
-  if (isTerminal) console.log(welcome(url, config));
-  reloadable.resolve(
-    new Reloads({
-      started: loaded,
-      read: (reading, source) => readConfig(environment, reading, source),
-      apply: (next) => server.reload(next),
-      notes,
-      report: (outcome) => logReload(log, outcome),
-    }),
-  );
+  if (isTerminal || isDev) console.log(welcome(url, config));
+  const reloads = new Reloads({
+    started: loaded,
+    read: (source) => readConfig(environment, source),
+    apply: (next) => server.reload(next),
+    notes,
+    report: (outcome) => (isDev ? console.log(formatOutcome(outcome)) : logReload(log, outcome)),
+  });
+  reloadable.resolve(reloads);
+  if (isDev) void watch(loaded.files, reloads);
   return 0;
 }
 
@@ -186,6 +192,35 @@ function hasTerminal(): boolean {
   } catch {
     return false;
   }
+}
+
+/** Reads the configuration, again after each change until its files are valid. Problems of the environment are returned. */
+async function readValidConfig(environment: Environment): Promise<LoadedConfig> {
+  const [{ formatProblems }, { filesAfter, nextChange }] = await Promise.all([
+    import("./config/problem.ts"),
+    import("./wiring/config-watch.ts"),
+  ]);
+  let loaded = await readConfig(environment);
+  let files = loaded.files;
+  while (!loaded.ok && loaded.problems.every(({ source }) => source !== "environment")) {
+    console.log(`${formatProblems(loaded.problems)}\nColloquy starts when they are fixed.`);
+    await nextChange(files, sleep);
+    loaded = await readConfig(environment);
+    files = filesAfter(loaded, files);
+  }
+  return loaded;
+}
+
+async function watch(files: FileStamps, reloads: Reloads): Promise<void> {
+  const { watchConfiguration } = await import("./wiring/config-watch.ts");
+  await watchConfiguration({
+    files,
+    workingDirectory: process.cwd(),
+    environmentFile: resolve(".env"),
+    reload: () => reloads.request(),
+    sleep,
+    say: (text) => console.log(text),
+  });
 }
 
 /** Reads .env in the working directory; variables that are set take precedence. */

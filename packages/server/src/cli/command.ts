@@ -9,8 +9,7 @@ import type { Environment } from "../config/secret-variable.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { formatProblems } from "../config/problem.ts";
 import { readSecret } from "../config/secret-variable.ts";
-import type { ReloadOutcome } from "../wiring/reloads.ts";
-import type { Overrides } from "./serve.ts";
+import type { ReloadOutcome } from "../wiring/reload-notes.ts";
 import { harmlessJson } from "./terminal-text.ts";
 
 /** 0: success. 1: failure. 2: wrong arguments or configuration. 130: ended by Ctrl-C. 143: ended by SIGTERM or SIGHUP. */
@@ -30,6 +29,9 @@ export interface HostProcess {
   kill(pid: number, signal: "SIGTSTP" | "SIGWINCH"): unknown;
 }
 
+/** Values of environment variables, given as options. */
+export type Overrides = Readonly<Record<string, string>>;
+
 export interface CommandParts {
   readonly version: string;
   /** The two streams of the process; `text` ends with a line feed. */
@@ -40,7 +42,7 @@ export interface CommandParts {
   readonly environment: Environment;
   readonly host: HostProcess;
   /** Starts the service. Resolves when it accepts requests or failed to start. */
-  serve(overrides: Overrides): Promise<ExitCode>;
+  serve(overrides: Overrides, mode?: "dev"): Promise<ExitCode>;
   /** Has the running service reload its configuration, and waits until that is done. */
   reload(which: { readonly pid: number | null; readonly overrides: Overrides }): Promise<ReloadOutcome>;
   /** Loads the configuration that a server started here would use. */

@@ -1,9 +1,15 @@
 // Commands that start the service, and the one that reloads its configuration.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { ConfigProblem } from "../config/problem.ts";
-import { formatProblems } from "../config/problem.ts";
-import { CommandFailure, type CommandParts, type ExitCode, printJson, printLine } from "./command.ts";
+import { type ConfigProblem, formatProblems, REFUSED } from "../config/problem.ts";
+import {
+  CommandFailure,
+  type CommandParts,
+  type ExitCode,
+  type Overrides,
+  printJson,
+  printLine,
+} from "./command.ts";
 
 /** Options that override environment variables. */
 const OVERRIDES = [
@@ -11,9 +17,6 @@ const OVERRIDES = [
   { flags: "--host <address>", variable: "HOST", about: "address to listen on; 0.0.0.0 for all" },
   { flags: "--data-dir <directory>", variable: "COLLOQUY_DATA_DIR", about: "directory of the database" },
 ] as const;
-
-/** Values of environment variables, given as options. */
-export type Overrides = Readonly<Record<string, string>>;
 
 /** Names the option in problems with its value. */
 export function nameOptions(
@@ -28,14 +31,31 @@ export function nameOptions(
   });
 }
 
+export function addDevCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {
+  const dev = program
+    .command("dev")
+    .description("start the service, and reload the configuration whenever its files change");
+  addOverrides(dev);
+  dev
+    .addHelpText(
+      "after",
+      `
+Example:
+  colloquy dev --port 9000
+
+Watches the configuration file, the files that it imports by a relative path, and its OpenAPI documents. Prints readable lines instead of
+JSON. A mistake in a file is printed, and the old configuration stays in force.`,
+    )
+    .action(async (options: object) => finish(await parts.serve(overridesOf(options), "dev")));
+}
+
 export function addServeCommand(
   program: Command,
   parts: CommandParts,
   finish: (code: ExitCode) => void,
 ): void {
   const serve = program.command("serve").description("start the service");
-  for (const { flags, variable, about } of OVERRIDES)
-    addOverride(serve, flags, `${about} (overrides ${variable})`);
+  addOverrides(serve);
   serve
     .addHelpText(
       "after",
@@ -92,8 +112,11 @@ async function reloadWith(
   return 0;
 }
 
-/** Heading of the problems of a reload. */
-const REFUSED = "The old configuration stays in force: the new one";
+function addOverrides(command: Command): void {
+  for (const { flags, variable, about } of OVERRIDES) {
+    addOverride(command, flags, `${about} (overrides ${variable})`);
+  }
+}
 
 function addOverride(command: Command, flags: string, about: string): void {
   command.addOption(new Option(flags, about).argParser(parsePresent));
@@ -117,6 +140,6 @@ function parsePresent(text: string): string {
 }
 
 function parsePid(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError("It must be the number of a process.");
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError("It must be a process id, such as 4711.");
   return Number(text);
 }

@@ -10,6 +10,7 @@ import {
   unknownVariables,
   type EnvironmentReading,
 } from "./environment.ts";
+import { type FileStamps, stampOf } from "./file-stamps.ts";
 import { ConfigFile } from "./file-schema.ts";
 import { Findings, type ConfigProblem } from "./problem.ts";
 import { readProviders } from "./providers.ts";
@@ -25,11 +26,14 @@ export type LoadedConfig =
       /** Name of the configuration file; `null` if there is none. */
       readonly source: string | null;
       readonly warnings: readonly string[];
+      /** All files that were read or looked for, with modules that the file imports by a relative path. */
+      readonly files: FileStamps;
     }
   | {
       readonly ok: false;
       readonly problems: readonly ConfigProblem[];
       readonly warnings: readonly string[];
+      readonly files: FileStamps;
     };
 
 const FILE_GONE = "no longer exists. Put it back and reload; to run without a file, restart the service.";
@@ -49,8 +53,19 @@ export async function loadConfig(input: {
   readonly inspections?: Inspections;
 }): Promise<LoadedConfig> {
   const environment = readEnvironment(input.environment, input.workingDirectory);
-  const file = await readConfigFile(environment.configPath, input.workingDirectory, input.reading ?? 0);
+  const files = new Map<string, string>();
+  const file = await readConfigFile(
+    environment.configPath,
+    input.workingDirectory,
+    input.reading ?? 0,
+    files,
+  );
   const checked = await checkFile(file, input.environment, input.inspections ?? null);
+  for (const { openapi } of checked.tools.values()) {
+    for (const { document } of Object.values(openapi)) {
+      if (!URL.canParse(document)) files.set(document, stampOf(document));
+    }
+  }
   const { findings } = checked;
   const gone = file.source === null ? (input.sourceInForce ?? null) : null;
   const problems = [
@@ -66,13 +81,14 @@ export async function loadConfig(input: {
     ...file.warnings,
     ...findings.warnings,
   ];
-  if (problems.length > 0 || checked.content === null) return { ok: false, problems, warnings };
+  if (problems.length > 0 || checked.content === null) return { ok: false, problems, warnings, files };
   const config = complete(environment, checked.content, checked);
   const ownTools = Object.values(config.apps).flatMap(({ tools }) => Object.values(tools.own));
   return {
     ok: true,
     config: deepFreeze(config, new Set(ownTools)),
     source: file.source,
+    files,
     warnings: [...warnings, ...exposureWarnings(config)],
   };
 }

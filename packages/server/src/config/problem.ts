@@ -20,6 +20,9 @@ export function formatPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
+/** Consequence of a problem during a reload. */
+export const REFUSED = "The old configuration stays in force: the new one";
+
 /** Formats problems for a terminal: their number, then one line for each. */
 export function formatProblems(
   problems: readonly ConfigProblem[],

@@ -4,9 +4,10 @@
 import { access, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { registerHooks } from "node:module";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { describeFileError } from "../core/file-error.ts";
 import { scanJson, type RepeatedName } from "../core/json-scan.ts";
+import { stampOf } from "./file-stamps.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
 
 /** In order of precedence; the first that exists is used. */
@@ -30,14 +31,17 @@ export interface FileReading {
 
 /**
  * Reads the file at `path` or, if that is `null`, the one in the working directory, if any. A new number in `reading`
- * bypasses the module cache.
+ * bypasses the module cache. Adds the stamps of all files that it reads or looks for to `stamps`, before it reads them.
  */
 export async function readConfigFile(
   path: string | null,
   workingDirectory: string,
   reading: number,
+  stamps: Map<string, string>,
 ): Promise<FileReading> {
-  if (path !== null) return readOne(path, reading, []);
+  for (const file of path === null ? FILE_NAMES.map((name) => join(workingDirectory, name)) : [path])
+    stamps.set(file, stampOf(file));
+  if (path !== null) return readOne(path, { reading, stamps }, []);
   const present: string[] = [];
   for (const name of FILE_NAMES) {
     if (await exists(join(workingDirectory, name))) present.push(name);
@@ -47,10 +51,16 @@ export async function readConfigFile(
     return { source: null, directory: workingDirectory, content: undefined, problems: [], warnings: [] };
   }
   const warnings = others.map((other) => `${other} is not read, because there is also ${name}.`);
-  return readOne(join(workingDirectory, name), reading, warnings);
+  return readOne(join(workingDirectory, name), { reading, stamps }, warnings);
 }
 
-async function readOne(path: string, reading: number, warnings: readonly string[]): Promise<FileReading> {
+/** One load of a file; see `readConfigFile`. */
+interface Reading {
+  readonly reading: number;
+  readonly stamps: Map<string, string>;
+}
+
+async function readOne(path: string, reading: Reading, warnings: readonly string[]): Promise<FileReading> {
   const source = basename(path);
   const failed = (location: string, message: string): FileReading => ({
     source,
@@ -116,7 +126,7 @@ async function readJson(
   }
 }
 
-async function readModule(path: string, reading: number): Promise<unknown> {
+async function readModule(path: string, reading: Reading): Promise<unknown> {
   const content = await withTimeout(readDefault(path, reading));
   if (content === undefined) {
     throw new Unreadable("", "has no default export. Write `export default { … }`.");
@@ -128,7 +138,7 @@ async function readModule(path: string, reading: number): Promise<unknown> {
 }
 
 /** Awaits a default export that is a promise here, so that the timeout covers it. */
-async function readDefault(path: string, reading: number): Promise<unknown> {
+async function readDefault(path: string, reading: Reading): Promise<unknown> {
   return await (await importFresh(path, reading)).default;
 }
 
@@ -219,18 +229,26 @@ function readAll(value: unknown, seen = new Set<unknown>()): void {
 const RELOAD_PARAMETER = "colloquy-reading";
 
 /** Imports the module at `path`. A new number in `reading` bypasses the module cache; use 0 for the first import. */
-async function importFresh(path: string, reading: number): Promise<{ readonly default?: unknown }> {
+async function importFresh(
+  path: string,
+  { reading, stamps }: Reading,
+): Promise<{ readonly default?: unknown }> {
   const url = pathToFileURL(path);
-  if (reading === 0) return (await import(url.href)) as { readonly default?: unknown };
-  url.searchParams.set(RELOAD_PARAMETER, String(reading));
+  if (reading > 0) url.searchParams.set(RELOAD_PARAMETER, String(reading));
+  const ours = new Set([url.href]);
   const hooks = registerHooks({
     resolve(specifier, context, nextResolve) {
+      const { parentURL = "" } = context;
+      if (!ours.has(parentURL) || !/^(?:\.{0,2}\/|file:)/.test(specifier)) {
+        return nextResolve(specifier, context);
+      }
+      // Before the file is resolved, so that a missing one is known too.
+      const file = fileURLToPath(new URL(specifier, parentURL));
+      if (!stamps.has(file)) stamps.set(file, stampOf(file));
       const resolved = nextResolve(specifier, context);
-      const isOfReading =
-        URL.parse(context.parentURL ?? "")?.searchParams.get(RELOAD_PARAMETER) === String(reading);
-      if (!isOfReading || !/^(?:\.{0,2}\/|file:)/.test(specifier)) return resolved;
       const target = new URL(resolved.url);
-      target.searchParams.set(RELOAD_PARAMETER, String(reading));
+      if (reading > 0) target.searchParams.set(RELOAD_PARAMETER, String(reading));
+      ours.add(target.href);
       return { ...resolved, url: target.href };
     },
   });

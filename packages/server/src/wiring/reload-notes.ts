@@ -3,10 +3,19 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ConfigProblem } from "../config/problem.ts";
 import { isServed } from "../store/sqlite/inspection.ts";
 import { readOwner } from "../store/sqlite/lock.ts";
 import { OWNER_ONLY, OWNER_ONLY_FOLDER } from "../store/sqlite/private-files.ts";
-import type { ReloadOutcome } from "./reloads.ts";
+
+export type ReloadOutcome =
+  | {
+      readonly ok: true;
+      /** Sentences about settings that are new, gone or different. */
+      readonly changes: readonly string[];
+      readonly warnings: readonly string[];
+    }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 interface Note {
   /** Differs between processes with the same id. */

@@ -3,23 +3,14 @@
 import { describeChanges } from "../config/changes.ts";
 import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import type { ConfigProblem } from "../config/problem.ts";
-import type { ReloadNotes } from "./reload-notes.ts";
-
-export type ReloadOutcome =
-  | {
-      readonly ok: true;
-      /** Sentences about settings that are new, gone or different. */
-      readonly changes: readonly string[];
-      readonly warnings: readonly string[];
-    }
-  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+import { formatProblems, REFUSED } from "../config/problem.ts";
+import type { ReloadNotes, ReloadOutcome } from "./reload-notes.ts";
 
 export interface ReloadOptions {
   /** The configuration that the service started with. */
   readonly started: Extract<LoadedConfig, { readonly ok: true }>;
-  /** Reads the configuration; `reading` is different each time. */
-  readonly read: (reading: number, sourceInForce: string | null) => Promise<LoadedConfig>;
+  /** Reads the configuration anew. */
+  readonly read: (sourceInForce: string | null) => Promise<LoadedConfig>;
   /** Puts a configuration into force. Returns warnings about settings that need a restart. */
   readonly apply: (config: Config) => readonly string[];
   readonly notes: ReloadNotes;
@@ -55,7 +46,7 @@ export class Reloads {
     let loaded: LoadedConfig | null = null;
     let outcome: ReloadOutcome;
     try {
-      loaded = await read(this.#readings, this.#inForce.source);
+      loaded = await read(this.#inForce.source);
       outcome = loaded.ok ? this.#apply(loaded) : { ok: false, problems: loaded.problems };
     } catch (error) {
       const message = `The configuration was not taken over because of a defect: ${String(error)}`;
@@ -72,4 +63,14 @@ export class Reloads {
     this.#inForce = loaded;
     return { ok: true, changes, warnings: [...loaded.warnings, ...needRestart] };
   }
+}
+
+/** Formats the outcome for a terminal. */
+export function formatOutcome(outcome: ReloadOutcome): string {
+  if (!outcome.ok) return formatProblems(outcome.problems, REFUSED);
+  const { changes, warnings } = outcome;
+  const lines = [...changes, ...warnings.map((warning) => `Warning: ${warning}`)].map(
+    (line) => `  - ${line}`,
+  );
+  return ["The new configuration is in force.", ...lines].join("\n");
 }
