@@ -25,6 +25,12 @@ export interface StepCall extends ToolCallRecord {
   readonly refusal?: ToolOutcome;
 }
 
+/** A stored result. `told` is never sent over the wire. */
+export interface ToolResultRecord extends ToolResult {
+  /** What the model gets; absent if it equals the output. */
+  readonly told?: JsonValue;
+}
+
 export interface MessageRecord {
   /** Counts from 1 in the session, in the order of arrival. */
   readonly position: number;
@@ -34,7 +40,7 @@ export interface MessageRecord {
   readonly content: string;
   readonly status: MessageStatus;
   readonly toolCalls: readonly ToolCallRecord[];
-  readonly toolResults: readonly ToolResult[];
+  readonly toolResults: readonly ToolResultRecord[];
   /** Milliseconds since the Unix epoch. */
   readonly createdAt: number;
 }
@@ -49,7 +55,7 @@ export function toWireMessage(message: MessageRecord): Message {
     status: message.status,
     turn: message.turn,
     ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(toWireCall) }),
-    ...(message.toolResults.length > 0 && { tool_results: [...message.toolResults] }),
+    ...(message.toolResults.length > 0 && { tool_results: message.toolResults.map(toWireResult) }),
   };
 }
 
@@ -92,7 +98,7 @@ export function toPersistedMessage(sessionId: string, message: MessageRecord): P
     role: message.role,
     content: message.content,
     tool_calls: message.toolCalls.length > 0 ? message.toolCalls.map(toWireCall) : null,
-    tool_results: message.toolResults.length > 0 ? [...message.toolResults] : null,
+    tool_results: message.toolResults.length > 0 ? message.toolResults.map(toWireResult) : null,
     created_at: new Date(message.createdAt).toISOString(),
     turn: message.turn,
   };
@@ -127,6 +133,10 @@ export function waitsForPerson(message: MessageRecord): boolean {
 /** Appends a step's text to a message, after a blank line. */
 export function joinStepText(before: string, text: string): string {
   return before === "" || text === "" ? before + text : `${before}\n\n${text}`;
+}
+
+export function toWireResult({ told: _, ...result }: ToolResultRecord): ToolResult {
+  return result;
 }
 
 function toWireCall(call: ToolCallRecord): ToolCall {

@@ -2,6 +2,7 @@
 // in the line. Columns that the importing store assigns or computes are omitted.
 
 import {
+  Json,
   MessageStatus,
   parseSessionId,
   SessionStatus,
@@ -71,7 +72,7 @@ const MessageLine = z.strictObject({
   status: MessageStatus,
   created_at: time,
   tool_calls: z.array(StoredCall).nullable(),
-  tool_results: z.array(ToolResult).nullable(),
+  tool_results: z.array(ToolResult.extend({ told: Json.optional() })).nullable(),
   content: z.string(),
 });
 

@@ -67,7 +67,7 @@ describe("callTool", () => {
     const atOnce = toolThat(() => {
       throw new Error("The ledger is closed.");
     });
-    const closed = { output: "The ledger is closed.", isError: true };
+    const closed = { output: "The ledger is closed.", isError: true, shown: "The tool probe failed." };
     expect(await call(later)).toEqual(closed);
     expect(await call(atOnce)).toEqual(closed);
   });
@@ -90,7 +90,7 @@ describe("callTool", () => {
     const tool = toolThat(async () => {
       throw thrown;
     });
-    expect(await call(tool)).toEqual({ output, isError: true });
+    expect(await call(tool)).toMatchObject({ output, isError: true });
   });
 
   it("rejects invalid input without running the tool", async () => {
@@ -130,7 +130,7 @@ describe("the output of a tool", () => {
     const failing = toolThat(async () => {
       throw new Error("bad\0 \udc00");
     });
-    expect(await call(failing)).toEqual({ output: "bad \ufffd", isError: true });
+    expect(await call(failing)).toMatchObject({ output: "bad \ufffd", isError: true });
   });
 
   it("uses toJSON and omits undefined properties, as JSON.stringify does", async () => {
@@ -359,7 +359,7 @@ describe("secrets of the turn's client", () => {
     expect(output).toEqual({ header: "Bearer [secret]", "[secret]": ["[secret]"] });
     expect(heard).toEqual([{ used: "[secret]" }]);
     const failing = toolThat((_input, { secret }) => Promise.reject(new Error(`bad key ${secret("KEY")}`)));
-    expect(await call(failing)).toEqual({ output: "bad key [secret]", isError: true });
+    expect(await call(failing)).toMatchObject({ output: "bad key [secret]", isError: true });
   });
 
   it("are removed before the output is cut, so that no partial secret remains", async () => {

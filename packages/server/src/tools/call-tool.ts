@@ -69,9 +69,10 @@ export async function callTool(
     case "failure": {
       const message = messageOf(ending.error) || `The tool ${callable.tool.name} failed without saying why.`;
       const outcome = failed(message, scope);
+      // A thrown text is written for developers: it may name hosts, paths or data of others.
       return ending.error instanceof SecretMissing
         ? { ...outcome, missingSecret: ending.error.slot }
-        : outcome;
+        : { ...outcome, shown: `The tool ${callable.tool.name} failed.` };
     }
     case "timeout":
       return failed(describeTimeout(callable, options.timeoutMs), scope);

@@ -260,7 +260,7 @@ describe("the secrets of a turn", () => {
     const failing = vault(() => Promise.reject(new Error("disk full")));
     const toolset = fixedTools({ defi: [telling, named("a")] }, { vault: failing, secrets: ["KEY"] });
     const tools = await toolsOf(toolset, "defi", "ada");
-    expect(await tools.call("tell", {}, options)).toEqual({
+    expect(await tools.call("tell", {}, options)).toMatchObject({
       output: "Secrets cannot be read at the moment. Try again later.",
       isError: true,
     });

@@ -82,7 +82,12 @@ function stepMessages(step: Pick<StepRecord, "parts">, results: ToolResults): Mo
 function turnBlocks(turn: PastTurn): Block[] {
   const blocks = blocksOf([{ role: "user", content: turn.userMessage.content }]);
   if (turn.agentMessage === null) return blocks;
-  const results = new Map(turn.agentMessage.toolResults.map((result) => [result.call_id, result]));
+  const results = new Map(
+    turn.agentMessage.toolResults.map((result) => [
+      result.call_id,
+      { output: result.told ?? result.output, is_error: result.is_error },
+    ]),
+  );
   for (const step of turn.steps) blocks.push(...blocksOf(stepMessages(step, results)));
   const rest = unfinishedText(turn.agentMessage, turn.steps);
   if (rest !== "" && turn.state !== "running")

@@ -171,7 +171,7 @@ export class OutputBudget {
   #bytes: number;
 
   constructor({ toolResults }: Pick<MessageRecord, "toolResults">) {
-    this.#bytes = toolResults.reduce((sum, { output }) => sum + byteLength(output), 0);
+    this.#bytes = toolResults.reduce((sum, { output, told = output }) => sum + byteLength(told), 0);
   }
 
   /** Returns the output, or if it is too large a sentence that says so. */

@@ -1,14 +1,21 @@
 // Results and progress of tool calls in a draft.
 
-import type { ToolResult } from "@colloquy/protocol";
 import type { JsonValue } from "../json.ts";
-import { openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import {
+  openCalls,
+  type MessageRecord,
+  type ToolCallRecord,
+  type ToolResultRecord,
+  toWireResult,
+} from "../message.ts";
 import type { SessionDraft } from "./draft.ts";
 
 export interface ToolOutcomeInput {
   readonly callId: string;
   readonly output: JsonValue;
   readonly isError: boolean;
+  /** As in `ToolOutcome`. */
+  readonly shown?: string;
   /** Milliseconds that the call took. */
   readonly durationMs: number;
   /** An empty secret slot that the call needs. */
@@ -54,22 +61,23 @@ export function noticeMissingSecret(
 
 export interface EndedCall {
   readonly call: ToolCallRecord;
-  readonly result: ToolResult;
+  readonly result: ToolResultRecord;
 }
 
 export function endCall(call: ToolCallRecord, outcome: Omit<ToolOutcomeInput, "callId">): EndedCall {
   const result = {
     call_id: call.id,
     name: call.name,
-    output: outcome.output,
+    output: outcome.shown ?? outcome.output,
     is_error: outcome.isError,
     duration_ms: outcome.durationMs,
+    ...(outcome.shown !== undefined && { told: outcome.output }),
   };
   return { call: { ...call, status: outcome.isError ? "failed" : "complete" }, result };
 }
 
 export function emitToolComplete(draft: SessionDraft, { call, result }: EndedCall): void {
-  const { call_id, name, ...shown } = result;
+  const { call_id, name, ...shown } = toWireResult(result);
   const { status, arguments: input } = call;
   draft.emit({ type: "tool_complete", call_id, name, status, arguments: input, result: shown });
 }

@@ -72,7 +72,7 @@ describe("the tool calculator", () => {
   });
 
   it("fails with the reason", async () => {
-    expect(await call("calculator", { expression: "1/0" })).toEqual({
+    expect(await call("calculator", { expression: "1/0" })).toMatchObject({
       output: "Division by zero at position 2.",
       isError: true,
     });

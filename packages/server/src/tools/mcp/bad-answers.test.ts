@@ -120,7 +120,7 @@ describe("a response with an error status", () => {
     await tools.toolset.close();
     open({ srv_bad: effect });
     status(code);
-    expect(await callBad()).toEqual({ output: said, isError: true });
+    expect(await callBad()).toMatchObject({ output: said, isError: true });
     const warnings = tools.logger.lines.filter(({ level }) => level === "warn");
     expect(warnings.map(({ message }) => message)).toEqual(
       code >= 500 ? ["a call to an MCP server has failed"] : [],
@@ -157,7 +157,7 @@ describe("an invalid response", () => {
       setImmediate(() => response[how]());
       return undefined;
     });
-    expect(await callBad()).toEqual({
+    expect(await callBad()).toMatchObject({
       output:
         'The connection to the MCP server "srv" broke before the tool answered. It may have had its effect.',
       isError: true,
@@ -175,7 +175,7 @@ describe("an invalid response", () => {
 
   it("with an unknown content type fails only its own call", async () => {
     bad((_request, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>"));
-    expect(await callBad()).toEqual({
+    expect(await callBad()).toMatchObject({
       output:
         'The MCP server "srv" answered, but not with what the protocol allows: Unexpected content type: text/html',
       isError: true,
@@ -186,7 +186,7 @@ describe("an invalid response", () => {
     const outputSchema = { type: "object", properties: { degrees: { type: "number" } } };
     server.tools = [{ name: "bad", ...TOOL, outputSchema }];
     bad(() => text("warm"));
-    expect(await tools.call("srv_bad")).toEqual({
+    expect(await tools.call("srv_bad")).toMatchObject({
       output:
         "The tool ran, but its answer is not what it has announced (there is no structured content). It said: warm",
       isError: true,

@@ -87,6 +87,8 @@ export interface ToolOutcome {
   readonly output: JsonValue;
   /** If true, `output` is a sentence that describes the problem. */
   readonly isError: boolean;
+  /** What readers of the session get instead of `output`, which then only the model sees. */
+  readonly shown?: string;
   /** An empty secret slot that the call needs; reported to the user in a notice. */
   readonly missingSecret?: string;
 }
