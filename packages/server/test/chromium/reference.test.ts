@@ -24,7 +24,9 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
     return button;
   }
 
-  it("sends the example of every operation that needs no key with success, and its curl command runs", async () => {
+  it("sends the example of every operation that needs no key with success, and its curl command runs", {
+    timeout: 600_000,
+  }, async () => {
     const { page, expectTrouble } = await openPage(url());
     // Scalar tries whether it may compile code, and goes on without. The service has no icon.
     expectTrouble(/refused eval|favicon\.ico/);
@@ -39,7 +41,10 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
       const isDecision = operationId === "decideAction";
       const id = isDecision ? await askForApproval(url(), headers) : "";
       const command = isDecision ? example.replace(target, `/api/actions/${id}`) : example;
-      expect([operationId, await statusOf(command)]).toEqual([operationId, 200]);
+      expect([operationId, await statusOf(command, operationId === "subscribe" ? 3 : 60)]).toEqual([
+        operationId,
+        200,
+      ]);
       // The action is decided now, and the session gone.
       if (operationId === "deleteThread") await fetch(`${url()}/api/state`, { headers: sessionOf(target) });
       if (isDecision) continue;
@@ -60,10 +65,10 @@ function sessionOf(target: string): Record<string, string> {
   return { "X-Session-Id": target.split("/")[3] ?? "" };
 }
 
-/** Runs a command of the page in a shell, for three seconds if it streams, and returns the status of its answer. */
-async function statusOf(command: string): Promise<number> {
-  const options = "--silent --output /dev/null --write-out '%{http_code}' --max-time 3";
-  const shell = run("sh", ["-c", command.replace(/^curl/, `curl ${options}`)]);
+/** Runs a command of the page in a shell, at most for some seconds, and returns the status of its answer. */
+async function statusOf(command: string, seconds: number): Promise<number> {
+  const options = "--silent --output /dev/null --write-out '%{http_code}' --max-time ";
+  const shell = run("sh", ["-c", command.replace(/^curl/, `curl ${options}${seconds}`)]);
   const { stdout } = await shell.catch((error: { stdout: string }) => error);
   return Number(stdout);
 }
