@@ -144,13 +144,17 @@ export class SessionRegistry {
     return await this.#creations.run(id, admit, create);
   }
 
-  /** Runs a command on an existing session or turn, and applies its commit. Returns `null` if the target does not exist. */
+  /** Runs a command on an existing session or turn, and applies and publishes its commit. Returns `null` if the target does not exist. */
   async execute<C extends SessionCommand>(command: C): Promise<Applied<OutcomeOf<C["kind"]>> | null> {
     const { target } = command;
     const id = "turn" in target ? target.turn.sessionId : target.session;
     const askedAt = this.#moment();
     const committed = await this.#invalidateOnUnknownOutcome(id, this.#options.store.execute(command));
-    return committed === null ? null : this.apply(committed, askedAt);
+    if (committed === null) return null;
+    const applied = this.apply(committed, askedAt);
+    // Before any commit of the next incarnation is applied.
+    if (command.kind === "delete" && committed.outcome === "ok") this.remove(id, committed.session.life);
+    return applied;
   }
 
   /** Returns the error for a session of another App. Invalidates the session if memory says otherwise, so that a retry sees its App. */

@@ -3,7 +3,15 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bindTo } from "../store/contract/testing/scenario.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { plainChat } from "../core/commands/testing/plain-chat.ts";
-import { newId, portionsOf, recordsOf, startService, until, type TestService } from "../../test/service.ts";
+import {
+  lines,
+  newId,
+  portionsOf,
+  recordsOf,
+  startService,
+  until,
+  type TestService,
+} from "../../test/service.ts";
 
 let service: TestService;
 let id: string;
@@ -293,5 +301,23 @@ describe("a request with the App that access was decided for", () => {
     expect(await service.threads.rename(id, "Yours")).toMatchObject({ title: "Yours" });
     await service.threads.remove(id, ["defi"]);
     await expect(service.threads.get(id, ["default"])).rejects.toMatchObject({ status: 404 });
+  });
+});
+
+describe("deleting a session", () => {
+  it("ends the incarnation before the next one is applied, if both are committed together", async () => {
+    const warnings: string[] = [];
+    const logger = {
+      debug() {},
+      info() {},
+      warn: (_fields: object, message: string) => void warnings.push(message),
+      error() {},
+    };
+    const recording = await startService({ logger });
+    await recording.say(id, "one");
+    await Promise.all([recording.threads.remove(id), recording.say(id, "again")]);
+    expect(lines((await recording.snapshot(id)).messages)).toEqual(["user complete: again"]);
+    expect(warnings).toEqual([]);
+    await recording.close();
   });
 });

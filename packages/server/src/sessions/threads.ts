@@ -124,11 +124,9 @@ export class Threads implements ThreadService {
   }
 
   async remove(sessionId: string, apps?: readonly string[]): Promise<string> {
-    const { registry, dispatcher } = this.#options;
     const target = existing(sessionId, apps);
     const { life, spelling } = await this.#change({ kind: "delete", target, input: null });
-    registry.remove(sessionId, life);
-    dispatcher.abandon(sessionId, life);
+    this.#options.dispatcher.abandon(sessionId, life);
     return spelling;
   }
 
