@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { NotFound } from "../../core/errors.ts";
 import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
@@ -37,6 +38,17 @@ describe("GET /api/sessions/{id}/messages", () => {
   ])("rejects ?%s", async (query, code) => {
     const edge = await edgeWithMessages("a");
     expectProblem(await edge.send("GET", `${MESSAGES}?${query}`), 400, code);
+  });
+
+  it("answers 404 if the session is deleted before its first message is read", async () => {
+    const edge = await edgeWithMessages("a");
+    const { conversations } = edge.services;
+    const messages = conversations.messages.bind(conversations);
+    conversations.messages = async (...asked) => ({
+      ...(await messages(...asked)),
+      read: () => Promise.reject(new NotFound("session_not_found", "There is no such session.")),
+    });
+    expectProblem(await edge.send("GET", MESSAGES), 404, "session_not_found");
   });
 
   it("answers HEAD without a body, and without reading messages", async () => {

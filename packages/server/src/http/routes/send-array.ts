@@ -7,28 +7,46 @@ import type { RecordPage } from "../../core/ports/driving/services.ts";
 
 /** Bytes of records that are sent at once. A client that does not read keeps two pieces in memory. */
 const PIECE_BYTES = 256 * 1024;
+const JSON_TYPE = "application/json; charset=utf-8";
 
 /** Sends a JSON array of all portions. Reads the next portion when the client has taken the one before. */
-export function sendArray(reply: FastifyReply, portions: AsyncIterable<readonly unknown[]>): FastifyReply {
-  return sendPieces(reply, streamOf(textOf(portions)));
+export async function sendArray(
+  reply: FastifyReply,
+  portions: AsyncIterable<readonly unknown[]>,
+): Promise<FastifyReply> {
+  const body = await bodyOf(reply, textOf(portions));
+  return reply.type(JSON_TYPE).send(body);
 }
 
 /** Sends a page of the records at `path`; `limit` also holds for the next one. */
-export function sendRecords(
+export async function sendRecords(
   reply: FastifyReply,
   path: string,
   limit: number,
   page: RecordPage,
-): FastifyReply {
+): Promise<FastifyReply> {
+  const body = await bodyOf(reply, piecesOf(page));
   const { next } = page;
   if (next !== null) reply.header("link", nextLink(path, { after: next, limit: String(limit) }));
-  return sendPieces(reply, recordArray(page));
+  return reply.type(JSON_TYPE).send(body);
 }
 
-/** HEAD gets an empty stream, because a streamed response has no `Content-Length`; nothing is read for it. */
-function sendPieces(reply: FastifyReply, pieces: Readable): FastifyReply {
-  const body = reply.request.method === "HEAD" ? Readable.from([]) : pieces;
-  return reply.type("application/json; charset=utf-8").send(body);
+/**
+ * Reads the first portion before the head is sent: if the session was deleted, the answer is a problem document, and only answers of
+ * several portions can end early. HEAD gets an empty stream, because a streamed response has no `Content-Length`.
+ */
+async function bodyOf(reply: FastifyReply, pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
+  if (reply.request.method === "HEAD") return Readable.from([]);
+  const { value: first } = await pieces.next();
+  return streamOf(startingWith(first, pieces));
+}
+
+async function* startingWith(
+  first: string | Buffer,
+  pieces: AsyncGenerator<string | Buffer>,
+): AsyncGenerator<string | Buffer> {
+  yield first;
+  yield* pieces;
 }
 
 /** Returns the value of `Link` that names the next page (RFC 8288). */

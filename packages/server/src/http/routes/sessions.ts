@@ -112,7 +112,7 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
       if (limit === undefined) {
         const all = await threads.listAll(query);
         await conversations.ensure(sessionId, admission.newSession(request));
-        return sendArray(reply, all);
+        return await sendArray(reply, all);
       }
       const page = await threads.list({ ...query, limit });
       await conversations.ensure(sessionId, admission.newSession(request));
@@ -172,7 +172,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
       const page = await access.runAuthorized(request, id, (apps) =>
         threads.messages(id, after, limit, apps),
       );
-      return sendRecords(reply, `/api/sessions/${id}/messages`, limit, page);
+      return await sendRecords(reply, `/api/sessions/${id}/messages`, limit, page);
     },
   );
 }
