@@ -143,6 +143,18 @@ describe("text that another node streams", () => {
     expect(texts.hasGap(ID)).toBe(false);
   });
 
+  it("is kept with the calls of the message read, whose event may have been missed", () => {
+    apply(delta("m1", 0, "one two"));
+    const call = { id: "c1", name: "calculator", arguments: "{}", status: "complete" } as const;
+    const known = readText("m1", "one", 1);
+    const answer = { ...known.answer, message: { ...known.answer.message, tool_calls: [call] } };
+    expect(texts.merge(ID, "a", { ...known, answer })).toBe(false);
+    expect(texts.get(ID, "a")).toMatchObject({
+      text: "one two",
+      answer: { message: { tool_calls: [call] } },
+    });
+  });
+
   it("is kept when the text read is behind it", () => {
     apply(delta("m1", 0, "one two"));
     expect(read("one")).toBe(false);

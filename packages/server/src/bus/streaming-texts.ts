@@ -14,6 +14,7 @@ export interface ReadText extends StreamingText {
 
 interface Streaming extends StreamingText {
   readonly life: string;
+  answer: PlacedMessage;
   text: string;
   /** The newest known epoch; deltas of older ones are ignored. */
   epoch: number;
@@ -86,7 +87,11 @@ export class StreamingTexts {
     if (known?.life === life && known.messageId === read.messageId) {
       // It was read before a newer epoch was announced, and is read again.
       if (read.epoch < known.epoch) return false;
-      if (known.isComplete && read.epoch === known.epoch && known.text.startsWith(read.text)) return false;
+      if (known.isComplete && read.epoch === known.epoch && known.text.startsWith(read.text)) {
+        // Its calls may have changed by an event that this node missed.
+        known.answer = read.answer;
+        return false;
+      }
     }
     return this.recover(sessionId, life, read);
   }

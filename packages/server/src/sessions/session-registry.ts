@@ -148,7 +148,7 @@ export class SessionRegistry {
   async execute<C extends SessionCommand>(command: C): Promise<Applied<OutcomeOf<C["kind"]>> | null> {
     const { target } = command;
     const id = "turn" in target ? target.turn.sessionId : target.session;
-    const askedAt = this.#moment();
+    const askedAt = momentOf(this.#options.clock);
     const committed = await this.#invalidateOnUnknownOutcome(id, this.#options.store.execute(command));
     if (committed === null) return null;
     const applied = this.apply(committed, askedAt);
@@ -260,7 +260,7 @@ export class SessionRegistry {
 
   /** Records the use of an incarnation. Returns false, and drops it, if it was deleted. */
   async #touch({ id, life }: { readonly id: string; readonly life: string }): Promise<boolean> {
-    const askedAt = this.#moment();
+    const askedAt = momentOf(this.#options.clock);
     const target = { session: id, incarnation: life };
     const noted = await this.#options.store.execute({ kind: "noteUse", target, input: null });
     if (noted === null) this.remove(id, life);
@@ -276,17 +276,12 @@ export class SessionRegistry {
     return change;
   }
 
-  /** Returns the current time on the clocks that measure how long ago use was recorded. */
-  #moment(): Moment {
-    return momentOf(this.#options.clock);
-  }
-
   async #commit<Outcome>(
     id: string,
     birth: SessionBirth | null,
     transaction: Transaction<Outcome>,
   ): Promise<Applied<Outcome> | null> {
-    const askedAt = this.#moment();
+    const askedAt = momentOf(this.#options.clock);
     const load = this.inMemory(id) === null;
     const committed = await this.#invalidateOnUnknownOutcome(id, transaction({ session: id, birth, load }));
     if (committed === null) return null;
@@ -338,7 +333,7 @@ export class SessionRegistry {
    */
   async #load(id: string, spelling: string | null): Promise<Session | null> {
     for (let loads = 0; loads < MAX_LOADS; loads += 1) {
-      const askedAt = this.#moment();
+      const askedAt = momentOf(this.#options.clock);
       const birth = spelling === null ? null : this.#birth(spelling);
       const opened = await this.#commit(id, birth, (target) =>
         this.#options.store.execute({ kind: "open", target: { ...target, load: true }, input: NO_CHANGE }),

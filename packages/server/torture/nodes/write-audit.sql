@@ -70,7 +70,9 @@ BEGIN
   END IF;
   IF NEW.head < past_head THEN
     PERFORM torture_find('broken log', NEW.key, 'head ' || NEW.head, 'came after ' || past_head);
-  ELSIF NEW.head > past_head AND NOT EXISTS (SELECT 1 FROM events WHERE session_key = NEW.key AND number = NEW.head) THEN
+  ELSIF NEW.head > past_head AND EXISTS (SELECT 1 FROM sessions WHERE key = NEW.key)
+    AND NOT EXISTS (SELECT 1 FROM events WHERE session_key = NEW.key AND number = NEW.head) THEN
+    -- A later command of the same transaction may have removed the session.
     PERFORM torture_find('broken log', NEW.key, 'head ' || NEW.head, 'has no event');
   END IF;
   RETURN NULL;
@@ -88,7 +90,7 @@ BEGIN
     RETURN NULL;
   END IF;
   SELECT head, event_floor INTO life FROM sessions WHERE key = NEW.session_key;
-  IF NOT FOUND THEN
+  IF NOT FOUND AND EXISTS (SELECT 1 FROM events WHERE session_key = NEW.session_key AND number = NEW.number) THEN
     PERFORM torture_find('foreign message', NEW.session_key, 'event ' || NEW.number, 'was written into a life that is over');
   ELSIF NEW.number > life.head THEN
     PERFORM torture_find('broken log', NEW.session_key, 'event ' || NEW.number, 'is beyond the head ' || life.head);
