@@ -10,7 +10,10 @@ describe("Apps", () => {
       apps: { defi: { requireKey: "all", onBusy: "reject" }, "team.a-1_b": { description: "The A team" } },
     });
     expect(Object.keys(apps)).toEqual(["default", "defi", "team.a-1_b"]);
-    expect(apps["defi"]).toEqual({ ...apps["default"], requireKey: "all", onBusy: "reject" });
+    // Only `default` has no section of its own.
+    const { isUnconfigured, ...tools } = apps["default"]!.tools;
+    expect(isUnconfigured).toBe(true);
+    expect(apps["defi"]).toEqual({ ...apps["default"], tools, requireKey: "all", onBusy: "reject" });
     expect(apps["team.a-1_b"]?.description).toBe("The A team");
   });
 
