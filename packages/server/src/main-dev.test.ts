@@ -38,7 +38,7 @@ describe("colloquy dev", () => {
     await write("parts/text.ts", 'export const instructions: string = "one";');
     service = startIn(directory, {}, "dev", "--data-dir", "elsewhere");
     const [, address] = await service.find(/Open in a browser: +(http:\S+)/);
-    expect(service.output()).toMatch(/\n\d\d:\d\d:\d\d INFO {2}listening address=http|^\d\d:\d\d:\d\d INFO/);
+    await service.find(/\d\d:\d\d:\d\d INFO {2}listening address=http/);
     expect(service.output()).toContain(`"${address}/api/chat?message=Hello"`);
 
     const taken = await edit(

@@ -24,6 +24,8 @@ function flatSettings({ tools: { builtIn, own, ...sources }, ...app }: AppSettin
   const flat: Record<string, unknown> = { ...app, tools: builtIn };
   for (const [name, tool] of Object.entries(own)) flat[`tools.${name}`] = tool;
   for (const [source, settings] of Object.entries(sources)) {
+    // Derived, and no setting of the file.
+    if (source === "isUnconfigured") continue;
     if (!BY_NAME.includes(source)) flat[source] = settings;
     else for (const [name, entry] of Object.entries(settings ?? {})) flat[`${source}.${name}`] = entry;
   }

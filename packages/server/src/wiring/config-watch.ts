@@ -23,10 +23,11 @@ export interface WatchOptions {
 export async function watchConfiguration(options: WatchOptions): Promise<never> {
   const { workingDirectory, environmentFile, reload, sleep, say } = options;
   let files = options.files;
+  let environment = stampOf(environmentFile);
   for (;;) {
-    const environment = new Map([[environmentFile, stampOf(environmentFile)]]);
-    const changed = await nextChange(new Map([...files, ...environment]), sleep);
+    const changed = await nextChange(new Map([...files, [environmentFile, environment]]), sleep);
     if (changed.includes(environmentFile)) {
+      environment = stampOf(environmentFile);
       say(`${relative(workingDirectory, environmentFile)} has changed. Restart colloquy dev to read it.`);
     }
     const read = changed.filter((path) => path !== environmentFile);
