@@ -20,7 +20,7 @@ function check(
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const header = id === null ? "" : `X-Request-Id: ${id}\r\n`;
   const raw = `HTTP/1.1 ${status} X\r\nContent-Type: ${type}\r\n${header}Content-Length: ${text.length}\r\n\r\n${text}`;
-  const { answers } = readAnswers(Buffer.from(raw), false, true);
+  const { answers } = readAnswers(Buffer.from(raw), -1, true);
   return checkExchange(
     { kind: "mutated", answers: valid ? 1 : 0 },
     { answers, end: "answered", defect: null },

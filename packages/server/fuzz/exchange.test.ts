@@ -28,7 +28,7 @@ async function exchangeInStall(answers: number) {
   const { port } = server.address() as AddressInfo;
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const bytes = Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  return exchange({ port, bytes, cuts: [], answers, breaksOff: false });
+  return exchange({ port, bytes, cuts: [], answers, bodiless: -1, breaksOff: false });
 }
 
 describe("exchange with a stalled machine", () => {

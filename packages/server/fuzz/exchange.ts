@@ -9,6 +9,8 @@ export interface ExchangeInput {
   readonly cuts: readonly number[];
   /** Number of expected answers; 0 if unknown. */
   readonly answers: number;
+  /** Index of the answer to a HEAD, which has no body; -1 for none. */
+  readonly bodiless: number;
   readonly breaksOff: boolean;
 }
 
@@ -31,7 +33,7 @@ const SILENCE_MS = 600;
 export function exchange(input: ExchangeInput): Promise<Exchange> {
   return new Promise((resolve) => {
     const socket = connect({ port: input.port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
-    const bodiless = /^\s*HEAD\s/.test(input.bytes.toString("latin1", 0, 10));
+    const { bodiless } = input;
     let received = Buffer.alloc(0);
     let connected = false;
     let isFinished = false;
@@ -71,7 +73,7 @@ function sendInPieces({ bytes, cuts }: ExchangeInput, send: (piece: Buffer) => v
   for (const piece of pieces) if (piece.length > 0) send(piece);
 }
 
-function countAnswers(received: Buffer, bodiless: boolean): number {
+function countAnswers(received: Buffer, bodiless: number): number {
   try {
     return readAnswers(received, bodiless, false).answers.length;
   } catch {
@@ -81,7 +83,7 @@ function countAnswers(received: Buffer, bodiless: boolean): number {
 
 function check(
   received: Buffer,
-  bodiless: boolean,
+  bodiless: number,
   ended: boolean,
   onTime: boolean,
   connected: boolean,

@@ -16,6 +16,8 @@ export interface GeneratedRequest {
   readonly cuts: readonly number[];
   /** Number of expected answers; 0 if unknown. */
   readonly answers: number;
+  /** Index of the answer to a HEAD, which has no body; -1 for none. */
+  readonly bodiless: number;
   /** Whether the client half-closes right after the last byte. */
   readonly breaksOff: boolean;
 }
@@ -38,18 +40,31 @@ export function generateRequest(
   const count = random.integer(2, 5);
   const several = Array.from({ length: count }, () => valid(operations, context, random, true));
   if (random.chance(0.3)) {
-    return request("pipelined", Buffer.concat([...several, mutated(operations, context, random)]), 0, random);
+    const last = mutated(operations, context, random);
+    const bodiless = isHead(last) ? count : -1;
+    return request("pipelined", Buffer.concat([...several, last]), 0, random, bodiless);
   }
   return request("pipelined", Buffer.concat(several), count, random);
 }
 
-function request(kind: RequestKind, bytes: Buffer, answers: number, random: Random): GeneratedRequest {
+function isHead(bytes: Buffer): boolean {
+  return /^\s*HEAD\s/.test(bytes.toString("latin1", 0, 10));
+}
+
+function request(
+  kind: RequestKind,
+  bytes: Buffer,
+  answers: number,
+  random: Random,
+  bodiless = isHead(bytes) ? 0 : -1,
+): GeneratedRequest {
   const cuts = random.chance(0.15) ? [random.integer(0, bytes.length), random.integer(0, bytes.length)] : [];
   return {
     kind,
     bytes,
     cuts: cuts.toSorted((one, other) => one - other),
     answers,
+    bodiless,
     breaksOff: answers === 0 && random.chance(0.5),
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readAnswers } from "./http-reader.ts";
 
-function read(text: string, { bodiless = false, ended = false } = {}) {
+function read(text: string, { bodiless = -1, ended = false } = {}) {
   const { answers, rest } = readAnswers(Buffer.from(text), bodiless, ended);
   return { answers: answers.map(({ status, body }) => [status, body.toString()]), rest: rest.toString() };
 }
@@ -32,7 +32,10 @@ describe("readAnswers", () => {
 
   it("skips interim answers and reads no body after HEAD", () => {
     expect(read(`HTTP/1.1 100 Continue\r\n\r\n${OK}`).answers).toEqual([[200, "hi"]]);
-    expect(read("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", { bodiless: true })).toEqual({
+    const three =
+      "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+    expect(read(three, { bodiless: 1 }).answers).toHaveLength(3);
+    expect(read("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", { bodiless: 0 })).toEqual({
       answers: [[200, ""]],
       rest: "",
     });
@@ -46,7 +49,7 @@ describe("readAnswers", () => {
 
   it("recognizes an event stream, which has no end", () => {
     const text = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nretry: 2000\n\n";
-    const { answers } = readAnswers(Buffer.from(text), false, false);
+    const { answers } = readAnswers(Buffer.from(text), -1, false);
     expect(answers.map(({ streams }) => streams)).toEqual([true]);
   });
 

@@ -25,10 +25,10 @@ interface Head {
 }
 
 /**
- * Returns all complete answers in `bytes`. `bodiless`: the first one answers a HEAD. `ended`: no more bytes
+ * Returns all complete answers in `bytes`. `bodiless`: index of the answer to a HEAD, -1 for none. `ended`: no more bytes
  * follow, which ends a body without a length. Throws if the bytes are not HTTP.
  */
-export function readAnswers(bytes: Buffer, bodiless: boolean, ended: boolean): ReadResult {
+export function readAnswers(bytes: Buffer, bodiless: number, ended: boolean): ReadResult {
   const answers: RawAnswer[] = [];
   let at = 0;
   for (;;) {
@@ -39,8 +39,7 @@ export function readAnswers(bytes: Buffer, bodiless: boolean, ended: boolean): R
       continue;
     }
     const streams = head.headers.get("content-type")?.startsWith("text/event-stream") === true;
-    const withoutBody =
-      (bodiless && answers.length === 0) || head.status === 204 || head.status === 304 || streams;
+    const withoutBody = answers.length === bodiless || head.status === 204 || head.status === 304 || streams;
     const body = withoutBody ? { body: Buffer.alloc(0), end: head.end } : readBody(bytes, head, ended);
     if (body === null) break;
     answers.push({ status: head.status, headers: head.headers, body: body.body, streams });

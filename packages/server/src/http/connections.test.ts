@@ -45,7 +45,7 @@ async function readAll(socket: Socket): Promise<{ answers: readonly RawAnswer[];
   const chunks: Buffer[] = [];
   socket.on("data", (chunk: Buffer) => chunks.push(chunk)).resume();
   await once(socket, "close");
-  const { answers, rest } = readAnswers(Buffer.concat(chunks), false, true);
+  const { answers, rest } = readAnswers(Buffer.concat(chunks), -1, true);
   return { answers, cutOff: rest.length > 0 };
 }
 
