@@ -23,8 +23,8 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
       {
         file: "store/sqlite/worker.ts",
-        text: 'tell(port, { kind: "outcomes", outcomes });',
-        by: 'if (told < outcomes.length) tell(port, { kind: "outcomes", outcomes: outcomes.slice(told) });',
+        text: 'post(port, { kind: "outcomes", outcomes });',
+        by: 'if (told < outcomes.length) post(port, { kind: "outcomes", outcomes: outcomes.slice(told) });',
       },
       {
         file: "store/sqlite/worker.ts",
@@ -34,7 +34,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
           answerEarly: (result: unknown) => {
             const early = (calls.length === 1 ? [{ value: result }] : result) as typeof outcomes;
             told += early.length;
-            tell(port, { kind: "outcomes", outcomes: early });
+            post(port, { kind: "outcomes", outcomes: early });
           },
         });
         const outcomes = commit(calls);`,
