@@ -99,7 +99,9 @@ describe("the fuzzer", () => {
         response.writeHead(500).end();
       });
     });
-    expect(result.failures.map(({ wrong }) => wrong)).toContainEqual(expect.stringContaining("server error: 500"));
+    expect(result.failures.map(({ wrong }) => wrong)).toContainEqual(
+      expect.stringContaining("server error: 500"),
+    );
     expect(String(result.failures[0]?.bytes)).toContain("%7B");
   });
 

@@ -21,10 +21,11 @@ const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
 const ADMIN_KEY = "command-line-admin-key-0123456789";
 /** Files that examples write and read. */
 const FILES = ["session.jsonl", "wallet.jsonl"];
+const DATA = "/var/lib/colloquy";
 const KEY_ID = /(?<=keys (?:rotate|revoke) )\S+/;
 const SESSION_ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
-/** Examples that run until they are stopped. */
-const LASTING = [/colloquy serve$/, /^colloquy chat$/, /^colloquy chat --url/];
+/** Examples that run until they are stopped, or need a service that does. */
+const LASTING = [/colloquy (?:serve|dev|reload)\b/, /^colloquy chat$/, /^colloquy chat --url/];
 
 /**
  * Returns the lines below `Example:` or `Examples:` of a command and its subcommands, without explanations.
@@ -129,7 +130,8 @@ async function filledIn(example: string): Promise<string> {
 
 it("exist for every command", () => {
   const commands = new Set(ALL.flatMap((example) => /\bcolloquy ([a-z]+)/.exec(example)?.[1] ?? []));
-  const names = "chat check completion doctor export import keys migrate secrets serve sessions".split(" ");
+  const names =
+    "chat check completion dev doctor export import keys migrate reload secrets serve sessions".split(" ");
   expect([...commands].toSorted()).toEqual(names);
 });
 
@@ -147,31 +149,51 @@ describe("finite examples", () => {
   );
 });
 
+/** Runs a service by this command while `use` runs. */
+async function whileServing(
+  line: string,
+  more: Record<string, string>,
+  use: (address: string) => Promise<void>,
+): Promise<void> {
+  const child = spawn("bash", ["-c", line.replace("colloquy", "exec colloquy")], {
+    cwd: service.directory,
+    env: { ...environment(), ...more },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  let address = "";
+  for await (const printed of createInterface({ input: child.stdout })) {
+    address = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? "";
+    if (address !== "") break;
+  }
+  child.stdout.resume();
+  await use(address);
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+}
+
+/** A port, and a data directory of its own. */
+async function freshPlace() {
+  const port = String(await findFreePort());
+  const data = join(service.directory, port);
+  return { port, data, variables: { PORT: port, COLLOQUY_DATA_DIR: data } };
+}
+
 describe("long-running examples", () => {
-  it.each(OTHERS.filter((example) => example.endsWith("serve")))("%s", async (example) => {
-    const port = String(await findFreePort());
-    const line = example.replace("PORT=9000", `PORT=${port}`);
-    const env = { ...environment(), PORT: port, COLLOQUY_DATA_DIR: join(service.directory, port) };
-    const child = spawn(
-      "bash",
-      ["-c", line.replace("colloquy", "exec colloquy").replace(/^(PORT=\d+) exec/, "export $1; exec")],
-      {
-        cwd: service.directory,
-        env,
-        stdio: ["ignore", "pipe", "inherit"],
-      },
-    );
-    const ended = once(child, "exit");
-    let address = "";
-    for await (const said of createInterface({ input: child.stdout })) {
-      address = /"address":"([^"]+)"/.exec(said)?.[1] ?? "";
-      if (address !== "") break;
-    }
-    child.stdout.resume();
-    expect(new URL(address).port).toBe(port);
-    expect((await fetch(`${address}/healthz`)).status).toBe(200);
-    child.kill("SIGTERM");
-    expect(await ended).toEqual([0, null]);
+  it.each(OTHERS.filter((example) => /colloquy (?:serve|dev)\b/.test(example)))("%s", async (example) => {
+    const { port, data, variables } = await freshPlace();
+    const line = example.replace("9000", port).replace(DATA, data);
+    await whileServing(line, variables, async (address) => {
+      expect(new URL(address).port).toBe(port);
+      expect((await fetch(`${address}/healthz`)).status).toBe(200);
+    });
+  });
+
+  it.each(OTHERS.filter((example) => example.startsWith("colloquy reload")))("%s", async (example) => {
+    const { data, variables } = await freshPlace();
+    await whileServing("colloquy serve", variables, async () => {
+      expect(await type(example.replace(DATA, data), variables)).toMatchObject({ code: 0 });
+    });
   });
 
   it.each(OTHERS.filter((example) => example.startsWith("colloquy chat --url")))(
