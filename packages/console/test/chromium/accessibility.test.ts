@@ -137,7 +137,8 @@ const WALKS: Readonly<Record<string, Views>> = {
 
 /** Opens the calls of the idle conversation, or closes them. */
 async function pressCalls(page: Page): Promise<void> {
-  for (const summary of await answers(page).getByText("current_time").all()) await summary.click();
+  for (const summary of await answers(page).getByText("current_time", { exact: true }).all())
+    await summary.click();
 }
 
 async function openTab(page: Page, name: string): Promise<void> {
