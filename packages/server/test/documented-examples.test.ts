@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { ASKING, askForApproval, exampleRequests } from "../documented-examples.ts";
-import { useService } from "./server.ts";
+import { ASKING, askForApproval, exampleRequests } from "./documented-examples.ts";
+import { useService } from "./black-box/server.ts";
 
 const url = useService(ASKING);
 
