@@ -101,6 +101,17 @@ describe("compareFold", () => {
     ]);
   });
 
+  it("names the first item of a list that differs", () => {
+    const listing = (...messages: Message[]) => ({ ...EMPTY, messages });
+    const [one, two, other] = [message("1"), message("2"), message("2", { content: "other" })];
+    expect(compareFold(listing(one, two), listing(one, other), false)).toEqual([
+      `messages: 2 and 2 items, item 1: fold ${JSON.stringify(two)}, snapshot ${JSON.stringify(other)}`,
+    ]);
+    expect(compareFold(listing(one), listing(one, two), false)).toEqual([
+      `messages: 1 and 2 items, item 1: fold nothing, snapshot ${JSON.stringify(two)}`,
+    ]);
+  });
+
   it("ignores streaming text, and only that, while a message streams", () => {
     const at = (content: string, status: Message["status"]) => ({
       ...EMPTY,

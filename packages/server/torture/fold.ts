@@ -50,7 +50,16 @@ export function compareFold(fold: FoldState, snapshot: Snapshot, whileStreaming:
   const [left, right] = [seen(fold), seen(snapshot)] as Record<string, unknown>[];
   return Object.keys({ ...left, ...right })
     .filter((key) => !isDeepStrictEqual(left?.[key], right?.[key]))
-    .map((key) => `${key}: fold ${abridge(left?.[key])}, snapshot ${abridge(right?.[key])}`);
+    .map((key) => `${key}: ${difference(left?.[key], right?.[key])}`);
+}
+
+/** Describes two different values; of two lists only the first items that differ. */
+function difference(fold: unknown, snapshot: unknown): string {
+  if (!Array.isArray(fold) || !Array.isArray(snapshot)) {
+    return `fold ${abridge(fold)}, snapshot ${abridge(snapshot)}`;
+  }
+  const at = [...fold, null].findIndex((item, index) => !isDeepStrictEqual(item, snapshot[index]));
+  return `${fold.length} and ${snapshot.length} items, item ${at}: ${difference(fold[at], snapshot[at])}`;
 }
 
 function changeOf(state: FoldState, event: UpdateEvent): Partial<FoldState> {
@@ -112,7 +121,7 @@ function withoutStreamingText(state: Snapshot): Snapshot {
 
 function abridge(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  return text.length <= 400 ? text : `${text.slice(0, 100)} … ${text.slice(-300)}`;
+  return text.length <= 1_000 ? text : `${text.slice(0, 500)} … ${text.slice(-500)}`;
 }
 
 /** Returns true if an event is later in the log of the same incarnation; `false` without another one. */
