@@ -25,7 +25,7 @@ const DELETED: Connection = { state: "deleted", error: null };
 interface ActiveFollower {
   readonly follower: SessionFollower;
   readonly end: AbortController;
-  /** Opens with the first snapshot, or when none can be had for now. */
+  /** Opens with the first snapshot, or when the first attempt to get one has failed. */
   readonly ready: Gate;
 }
 

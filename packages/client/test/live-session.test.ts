@@ -179,7 +179,7 @@ describe("a session that cannot be followed", () => {
     expect(live.session.getSnapshot()).toEqual(await live.served.direct.getState(live.session.id));
   });
 
-  it("reports its deletion by somebody else and does not create it anew", async () => {
+  it("reports a deletion elsewhere and does not create the session again", async () => {
     const { updates, ended } = record();
     await live.served.until(() => state() === "live");
     await live.served.direct.deleteThread(live.session.id);
@@ -209,7 +209,7 @@ describe("a session that cannot be followed", () => {
     });
   });
 
-  it("is not read during its deletion, which would create it anew", async () => {
+  it("is not read during its deletion, because a read would create it again", async () => {
     live.served.proxy.plan = ({ method, path }) => {
       if (method === "DELETE") return "swallow";
       return path === "/api/updates" ? 0 : null;

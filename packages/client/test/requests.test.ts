@@ -287,7 +287,7 @@ describe("a message", () => {
     expect(seen[0]!.headers).not.toHaveProperty("prefer");
   });
 
-  it("is waited for in pieces until the assistant has finished", async () => {
+  it("polls until the assistant has finished if asked to wait", async () => {
     const done = snapshot({ messages: [message("m1", "user", "Hi"), message("m2", "agent", "Hello")] });
     answers = [json(said), json(said), json(done)];
     expect(await client().sendMessage(SESSION, "Hi", { wait: true })).toEqual(done);
@@ -298,7 +298,7 @@ describe("a message", () => {
     ]);
   });
 
-  it("is waited for as long as requested", async () => {
+  it("polls for the requested time", async () => {
     answers = [json(said)];
     expect(await client().sendMessage(SESSION, "Hi", { wait: 45 })).toEqual(said);
     expect(seen.map(({ headers }) => headers["prefer"])).toEqual(
@@ -306,7 +306,7 @@ describe("a message", () => {
     );
   });
 
-  it("is waited for until a decision is needed", async () => {
+  it("polls until a decision is needed", async () => {
     const asked = { ...said, pending_actions: [{ id: "a" }] };
     answers = [json(said), json(asked)];
     expect(await client().sendMessage(SESSION, "Hi", { wait: true })).toEqual(asked);

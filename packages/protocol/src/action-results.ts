@@ -1,7 +1,7 @@
 // Results that accompany an approval, by kind of action. Checked without zod: every store thread runs these
 // checks inside its transactions and would otherwise load zod only for them.
 
-/** What a person supplies with an approval, by kind of action. */
+/** Result that accompanies an approval, by kind of action. */
 export interface ActionResult {
   readonly approval: null;
   readonly wallet_transaction: { readonly transaction_hash: string };

@@ -1,4 +1,4 @@
-// What operators read under `/api/admin`: the service, its sessions and turns, Apps and keys. For reports see
+// Answers under `/api/admin`: the service, its sessions and turns, Apps and keys. For reports see
 // admin-reports.ts.
 
 import { z } from "zod";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What each code of a `system_notice` means; listed in the reference and the documentation. */
+/** Meanings of the codes of a `system_notice`, listed in the reference and the documentation. */
 export const NOTICE_MEANINGS = {
   resync: "events after `Last-Event-ID` are no longer stored; fetch the snapshot",
   session_deleted: "the session was deleted; the stream ends",

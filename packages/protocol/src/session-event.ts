@@ -79,7 +79,7 @@ export type MessageDelta = z.infer<typeof MessageDelta>;
 export const IncludeGroup = z.enum(["tools", "messages", "state"]);
 export type IncludeGroup = z.infer<typeof IncludeGroup>;
 
-/** What `GET /api/updates` sends: an event as the subscriber's `include` shows it, with its session. */
+/** An event of `GET /api/updates`: as the subscriber's `include` shows it, with its session. */
 export type UpdateEvent = { session_id: string } & (
   | SessionEvent
   | MessageDelta

@@ -5,7 +5,7 @@ export type Progress = ReadonlyMap<string, unknown>;
 
 const NO_PROGRESS: Progress = new Map();
 
-/** What thread lists need to know of a session. */
+/** The fields of a session that thread lists use. */
 export interface SessionSummary {
   readonly id: string;
   readonly title: string;

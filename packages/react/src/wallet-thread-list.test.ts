@@ -85,7 +85,7 @@ it("a pinned conversation stays pinned", async () => {
   expect(list.getState().threads.map(({ pinned }) => pinned)).toEqual([true, false, false]);
 });
 
-it("a conversation removed while the next page loads is not on it, and nothing else is missing", async () => {
+it("a conversation removed while the next page loads is missing from it, and no other is", async () => {
   const paged = newList(1);
   await paged.refresh();
   const seen: (readonly ThreadEntry[])[] = [];
@@ -114,7 +114,7 @@ it("a message in a renamed conversation does not make the pending answer outdate
     list.onSummary(summary(A, "A", "3"), summary(A, "A", "2"));
   });
   await served.until(() => !list.getState().isLoading);
-  // Both times, and once after the messages.
+  // Two refreshes, and one after the messages.
   expect(asked).toEqual(["50", "50", "50"]);
 });
 

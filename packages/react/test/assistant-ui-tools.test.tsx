@@ -119,7 +119,7 @@ describe("a pending action", () => {
     expect(group("wallet_request_signature").dataset["error"]).toBe("true");
   });
 
-  it("reports that somebody else has decided it", async () => {
+  it("reports a decision by somebody else", async () => {
     await askFor("calculator", { expression: "6 * 7" });
     const [action] = (await page.direct.getState(ID)).pending_actions;
     page.proxy.plan = ({ path }) => (path.startsWith("/api/actions/") ? { status: 409, body: "{}" } : null);

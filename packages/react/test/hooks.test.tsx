@@ -104,7 +104,7 @@ describe("useSession", () => {
     await page.until(() => page.proxy.streams === 0);
   });
 
-  it("returns the known snapshot at once to a component that comes back", async () => {
+  it("returns the known snapshot at once to a remounted component", async () => {
     await talk(ID, "Hi");
     const { rerender } = page.show(shownSession());
     await page.until(() => content() === "Hi|Yes.");

@@ -115,15 +115,11 @@ describe("starting", () => {
       const { exited, errors } = start({}, command);
       expect(await exited()).toEqual({ code: 2, signal: null });
       expect(errors()).toContain("the configuration has 4 problems");
-      expect(errors()).toMatch(
-        /openapi\.bad\.document: .*broken\.yaml: It cannot be understood: .*\(\d+:\d+\)/,
-      );
+      expect(errors()).toMatch(/openapi\.bad\.document: .*broken\.yaml: It cannot be parsed: .*\(\d+:\d+\)/);
       expect(errors()).toMatch(
         /apps\.default\.openapi\.shop\.operations\[1\]: .* no operation "no"\. It has pets\./,
       );
-      expect(errors()).toMatch(
-        /apps\.default\.openapi\.lost\.baseURL: It does not say where its server is\./,
-      );
+      expect(errors()).toMatch(/apps\.default\.openapi\.lost\.baseURL: It names no server\./);
       expect(errors()).toContain("apps.default.colour");
     },
   );
@@ -202,7 +198,7 @@ describe("starting", () => {
       const { exited, errors, output } = start(environment, ...command.split(" "));
       expect(await exited()).toEqual({ code: 1, signal: null });
       expect(errors()).toMatch(
-        /^Colloquy[^\n]*: The database cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1\. See that it runs, that COLLOQUY_DATABASE_URL is right[^\n]*\n$/,
+        /^Colloquy[^\n]*: The database cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1\. Check that it runs, that COLLOQUY_DATABASE_URL is correct[^\n]*\n$/,
       );
       expect(output()).toBe("");
     },

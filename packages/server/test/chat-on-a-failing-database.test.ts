@@ -127,7 +127,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
     const refused = await chat("first");
     expect(refused).toMatchObject({ status: 503, retryAfter: "1" });
     expect(refused.body.code).toBe("outcome_unknown");
-    expect(refused.body.detail).toContain("Look at what arrived");
+    expect(refused.body.detail).toContain("Check whether the request took effect");
     proxy.fromClient = null;
     await sendAgain("first");
     expect(await said()).toEqual(["first"]);

@@ -98,7 +98,7 @@ describe("a data directory with open permissions", () => {
     await mkdir(data);
     await chmod(data, 0o755);
     const { find } = await start();
-    await find(/"level":"info".*"mode":"755".*others had rights to the data/);
+    await find(/"level":"info".*"mode":"755".*removed the permissions of other users on the data/);
     expect((await stat(data)).mode & 0o777).toBe(0o700);
     for (const name of await readdir(data)) {
       expect([name, (await stat(join(data, name))).mode & 0o777]).toEqual([name, 0o600]);
@@ -110,7 +110,7 @@ describe("a data directory with open permissions", () => {
     await chmod(join(directory, "shared"), 0o1777);
     await symlink(join(directory, "shared"), data);
     const { find } = await start();
-    await find(/"level":"warn".*"mode":"777".*Others have rights to the data/);
+    await find(/"level":"warn".*"mode":"777".*Other users can access the data/);
     expect((await stat(data)).mode & 0o1777).toBe(0o1777);
   });
 });

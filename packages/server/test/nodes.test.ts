@@ -1,4 +1,4 @@
-// What one node has answered is visible on every other (contract section 3), with and without the bus.
+// A node's answers are visible on every other node (contract section 3), with and without the bus.
 
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
@@ -96,7 +96,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect((await a.snapshot(id)).session_id).toBe(id);
     });
 
-    it("show text streaming elsewhere as far as it is checkpointed", async () => {
+    it("show text streaming elsewhere up to its last checkpoint", async () => {
       const { nodes, clock } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();

@@ -138,7 +138,7 @@ describe("a removed App", () => {
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
-  it("continues when it comes back", async () => {
+  it("continues when the App is configured again", async () => {
     await say("hello");
     (await service.model.next()).say("hi").finish();
     await idle();

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MODEL, RecordingSink, recordsOf, startService, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
 
-/** Of no UUID version, which clients may choose. */
+/** An id of no UUID version, as clients may choose. */
 const ID = "12345678-1234-1234-1234-123456789abc";
 
 let service: TestService;

@@ -11,7 +11,7 @@ export interface DecisionState {
   readonly failure: string | null;
   readonly deny: () => void;
   readonly approveWith: (result: DecisionResult) => void;
-  /** Approves with a result that the wallet is asked for. */
+  /** Asks the wallet for a result and approves with it. */
   readonly approveByWallet: (asking: WalletAsking) => void;
   /** Approves with the result that the wallet has already given. */
   readonly reportResult: () => void;

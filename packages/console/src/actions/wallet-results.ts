@@ -34,7 +34,7 @@ export function forgetResult(storage: KeyValueStore, actionId: string): void {
   try {
     storage.removeItem(`${GIVEN}${actionId}`);
   } catch {
-    // Nothing was stored then.
+    // The browser refused to store anything before.
   }
 }
 

@@ -57,7 +57,7 @@ export function forgetOld(page: WalletPage, now: Date): void {
       page.localStorage.removeItem(entry.replace(ASKED, GIVEN));
     }
   } catch {
-    // Nothing is stored here then.
+    // The browser refuses storage, so nothing is stored here.
   }
 }
 

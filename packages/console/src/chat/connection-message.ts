@@ -4,7 +4,7 @@ import { needsKey } from "./failure.ts";
 
 export interface ConnectionMessage {
   readonly sentence: string;
-  /** What a person can do about it; `null` if it recovers by itself. */
+  /** The person's remedy; `null` if it recovers by itself. */
   readonly help: "retry" | "key" | "new-chat" | null;
 }
 

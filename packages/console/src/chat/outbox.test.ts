@@ -106,7 +106,7 @@ describe("a message in flight", () => {
   });
 
   it.each([[0, 1, 2] as const, [2, 1, 0] as const, [1, 2, 0] as const])(
-    "keeps the sending order whichever way they fail: %i, %i, %i",
+    "keeps the sending order in whatever order the messages fail: %i, %i, %i",
     async (...order) => {
       const { outbox, fail } = sending(["One", "Two", "Three"]);
       const here = openedConversation(outbox, "a", "Four");

@@ -6,7 +6,7 @@ export interface Settings {
   readonly app: string | null;
   /** Key of the App, if it requires one. */
   readonly key: string | null;
-  /** Of the operators' area, sent nowhere else. */
+  /** Key of the operators' area, sent nowhere else. */
   readonly adminKey: string | null;
   /** Address whose threads are listed and to which new conversations are bound. */
   readonly wallet: string | null;

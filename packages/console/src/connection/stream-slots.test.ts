@@ -56,7 +56,7 @@ function tab(locks: Pick<LockManager, "request"> | undefined, nextHopProtocol = 
 }
 
 describe("streams of all tabs of a browser", () => {
-  it("are limited to four; the fifth gets no request, and everything else passes", async () => {
+  it("are limited to four; the fifth is refused without a request, and other requests pass", async () => {
     const locks = browser();
     const [one, other] = [tab(locks), tab(locks)];
     for (const { open } of [one, one, other, other]) expect((await open()).status).toBe(200);

@@ -25,7 +25,7 @@ export function Dialog({ title, onClose, side, isHeld = false, children }: Dialo
     const element = dialog.current;
     if (element === null) return;
     element.showModal();
-    // Focus the first input; at a side that would open a phone's keyboard.
+    // Focus the first input, except in a side panel: that would open the keyboard of a phone.
     if (side === undefined) element.querySelector("input")?.focus();
     return () => element.close();
   }, [side]);

@@ -133,13 +133,13 @@ describe("the event stream of the developer panel", () => {
     await until(() => asked.length === 2);
   });
 
-  it("recovers from transient failures by itself", async () => {
+  it("recovers from transient failures", async () => {
     asked[0]!.answer(new Response("a gateway", { status: 502 }));
     await until(() => connection() === "waiting");
     expect(stream.getSnapshot().problem).toBe("The service answered with status 502.");
   });
 
-  it("does not create a deleted session anew", async () => {
+  it("does not create a deleted session again", async () => {
     const answer = body();
     asked[0]!.answerWith(answer);
     answer.write(frame("a-1", { type: "system_notice", code: "session_deleted" }));

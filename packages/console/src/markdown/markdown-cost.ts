@@ -9,7 +9,7 @@ import { withoutCode } from "./fenced-code.ts";
 const MAX_CHARACTERS = 100_000;
 /** Nested quotes and lists that start on one line. */
 const MAX_PER_LINE = 16;
-/** Those beyond two per line, over all lines. */
+/** Marks beyond two per line, over all lines. */
 const MAX_ON_LINES = 400;
 /** Columns before a list mark: two per enclosing list. */
 const MAX_COLUMNS = 80;

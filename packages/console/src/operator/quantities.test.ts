@@ -10,7 +10,7 @@ it.each([
   expect(bytesText(bytes)).toBe(text);
 });
 
-it("says where counting stopped", () => {
+it("marks a count that stopped at its limit", () => {
   expect(boundedText(99, 100)).toBe("99");
   expect(boundedText(100, 100)).toBe("100 or more");
 });

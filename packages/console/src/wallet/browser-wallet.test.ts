@@ -66,7 +66,7 @@ describe("a transaction", () => {
     expect(other.sent).toEqual([]);
   });
 
-  it("is not sent on another chain, whatever the wallet says about switching", async () => {
+  it("is not sent on another chain, even if the wallet claims to have switched", async () => {
     const stubborn = wallet({ wallet_switchEthereumChain: () => null });
     await expect(sendTransaction(stubborn, TRANSACTION, null)).rejects.toThrow("did not switch to chain");
     expect(stubborn.sent).toEqual([]);

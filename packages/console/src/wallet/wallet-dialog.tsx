@@ -5,7 +5,7 @@ import { Dialog } from "../design/dialog.tsx";
 import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx";
 import { browserWallet, connectWallet } from "./browser-wallet.ts";
 
-/** What the service accepts as a wallet address. */
+/** Pattern of wallet addresses that the service accepts. */
 const ADDRESS = "[!-~]{1,128}";
 
 /** Selects the wallet whose conversations are shown. */

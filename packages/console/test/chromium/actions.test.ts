@@ -161,7 +161,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { signature: SIGNATURE } });
   });
 
-  it("can be a signature without a wallet: the card says so, and it can be denied", async () => {
+  it("can be a signature request without a wallet: the card says so, and the person can deny it", async () => {
     const { page } = await askedWithoutWallet("wallet_request_signature", { typed_data: TYPED_DATA });
     await expectSeen(
       card(page).getByText("This browser has no wallet. Open this conversation where you have one."),
@@ -221,7 +221,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { transaction_hash: HASH } });
   });
 
-  it("can be a transaction that is sent once, though reporting it fails at first", async () => {
+  it("can be a transaction that is sent once although reporting it fails at first", async () => {
     const { page, calls, expectTrouble } = await asked("wallet_request_transaction", PAYMENT, payingWallet);
     expectTrouble(/429/);
     await page.route("**/api/actions/*", (route) =>
@@ -262,7 +262,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     expect(calls).toEqual([]);
   });
 
-  it("can be a transaction that was sent too late, whose hash is shown all the same", async () => {
+  it("can be a transaction that was sent too late, whose hash is still shown", async () => {
     const late = Promise.withResolvers<void>();
     const { page, expectTrouble } = await asked("wallet_request_transaction", PAYMENT, async (call) => {
       if (call.method === "eth_sendTransaction") await late.promise;

@@ -123,7 +123,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     await expectApproved(page);
   });
 
-  it("can be given with one button, whose last press leaves the focus on the input", async () => {
+  it("can be given with one button, which ends on the input and focuses it", async () => {
     const page = await asked(LINES.slice(0, 60));
     expect(await approve(page).isDisabled()).toBe(true);
     await readOn(page).focus();

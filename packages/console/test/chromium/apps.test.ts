@@ -116,7 +116,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "support");
   });
 
-  it("another App can be selected after a first message that was not sent, though its model was set", async () => {
+  it("allows another App after a first message that was not sent, even if its model was set", async () => {
     const { page, expectTrouble } = await open();
     expectTrouble(/400/);
     await enter(page, { key });

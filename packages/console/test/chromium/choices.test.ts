@@ -18,7 +18,7 @@ const ground = (page: Page): Promise<string> =>
 describe.skipIf(isLeftOut)("choices in the console", { timeout: 60_000 }, () => {
   const openPage = useChromium();
 
-  it("keep the theme light or dark, whatever the system says, until set to the system's again", async () => {
+  it("keep the theme light or dark, whatever the system's theme, until reset to the system's", async () => {
     const { page } = await openPage(service.url, { colorScheme: "light" });
     await openConsole(page);
     const light = await ground(page);

@@ -68,7 +68,7 @@ describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
     await expectSeen(said(page).getByText("Question 0.", { exact: true }));
   });
 
-  it("removes the earlier ones when the reader is back at the newest", async () => {
+  it("removes the earlier messages when the reader returns to the newest", async () => {
     const page = await open();
     await earlier(page).click();
     await shown(page, 100);

@@ -180,7 +180,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     expect(await newer.isDisabled()).toBe(true);
   });
 
-  it("says why no App can be selected if listing them fails", async () => {
+  it("explains why no App can be selected if listing them fails", async () => {
     const { page, expectTrouble } = await openPage(operator.service.url);
     expectTrouble(/500/);
     await page.route("**/api/admin/apps*", (route) => route.fulfill({ status: 500, body: "{}" }));
@@ -298,7 +298,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.locator("figure li").filter({ hasText: "demo/assistant" }).locator("strong"));
   });
 
-  it("shows the table, and says so, if the chart's file is missing, and the other views", async () => {
+  it("shows the table with a note, and the other views, if the chart's file is missing", async () => {
     const { key } = await operator.admin.createKey({ apps: ["support"] });
     await talk(key);
     const { page, expectTrouble } = await operator.openKeyed();
@@ -325,7 +325,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.getByRole("heading", { name: /^Waiting for a slot/ }));
   });
 
-  it("says so if there is nothing to show", async () => {
+  it("says so if a report is empty", async () => {
     const page = await open("usage");
     await expectSeen(page.getByText("No turn ended in this time.").first());
     await page.getByRole("link", { name: "Latency" }).click();

@@ -124,7 +124,7 @@ describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
     await expectWritten(page, "A\n\nB");
   });
 
-  it("goes back though a newer text in the composer contains it", async () => {
+  it("returns to the composer even if a newer text there contains it", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "tea");

@@ -123,7 +123,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is sent again on request, and rejecting it then says nothing about the first time", async () => {
+  it("is sent again on request, and a rejection then does not change the first outcome", async () => {
     const answers: unknown[] = [new Promise(() => undefined), DECLINED, HASH];
     const { page, calls } = await asked(wallet(() => answers.shift()));
     await openPrompt(page, calls);

@@ -2,7 +2,7 @@
 
 import { randomFillSync } from "node:crypto";
 
-/** What a connection requests repeatedly. */
+/** The repeated requests of a connection. */
 export type RequestPlan =
   /** The same bytes each time. */
   | { readonly kind: "fixed"; readonly request: string }

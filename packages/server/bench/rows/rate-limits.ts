@@ -15,7 +15,7 @@ import { makeSmallSession } from "./state.ts";
  */
 const LEAST = 0.9;
 
-/** New sessions take a budget of their own, and messages two. */
+/** A new session counts in one more budget, and a message in two. */
 const CHAT: RequestPlan = { kind: "chat", messagesPerSession: 10, prefer: null, text: "park+this+turn" };
 
 export async function measureRateLimits(context: RowContext): Promise<readonly Row[]> {

@@ -10,13 +10,13 @@ import { PostgresTransport } from "./postgres-transport.ts";
 // No server listens on this port.
 const NOBODY = "127.0.0.1:1";
 
-describeBus("among others over PostgreSQL, which is away", (logger) => {
+describeBus("among others over PostgreSQL, which is unreachable", (logger) => {
   const clock = createSystemClock();
   const transport = new PostgresTransport({ url: `postgres://${NOBODY}/x`, clock, logger });
   return new ClusterBus({ node: "a", transport, clock, logger });
 });
 
-describeBus("among others over NATS, which is away", (logger) => {
+describeBus("among others over NATS, which is unreachable", (logger) => {
   const clock = createSystemClock();
   const transport = new NatsTransport({ url: `nats://${NOBODY}`, namespace: "x", clock, logger });
   return new ClusterBus({ node: "a", transport, clock, logger });

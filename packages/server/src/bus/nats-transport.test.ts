@@ -88,7 +88,7 @@ describe.skipIf(await isWithoutNats())("NatsTransport", () => {
     await server.stop();
   });
 
-  it("follows a session that was requested just as the connection ended", async () => {
+  it("follows a session that was requested as the connection ended", async () => {
     const server = await NatsServer.start();
     const proxy = await TcpProxy.start(server.port);
     const open = async (port: number, received: string[]) => {

@@ -13,7 +13,9 @@ interface Waiting {
   bytes: number;
 }
 
-/** What a full queue lost, or `broken`: the connection broke while notifications were being sent. */
+/**
+ * The kind of loss of a full queue, or `broken`: the connection broke while notifications were being sent.
+ */
 export type NotificationLoss = "deltas" | "events" | "all" | "broken";
 
 export interface OutgoingQueueOptions {

@@ -72,7 +72,7 @@ describe("streaming text of a session", () => {
     });
   });
 
-  it("is replaced by a loaded text, which is news only if it differs", () => {
+  it("is replaced by a loaded text, and sent again only if it differs", () => {
     const texts = new StreamingTexts();
     expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(true);
     expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(false);
@@ -94,7 +94,7 @@ describe("streaming text of a session", () => {
     expect(textsAfter(BEGUN, { kind: "deleted", life: "an older one" })).not.toBeNull();
   });
 
-  it("is null after release, whatever changes, until it is loaded again", () => {
+  it("is null after release until it is loaded again", () => {
     const texts = new StreamingTexts();
     texts.apply(ID, BEGUN);
     texts.release(ID);

@@ -86,7 +86,7 @@ describe("migrate", () => {
   });
 
   it.each(["data", "data/", "data/colloquy.db", "link"])(
-    "refuses to move a place to itself: %s",
+    "refuses to move a database to itself: %s",
     async (to) => {
       await symlink(join(root, "data"), join(root, "link"));
       expect(await run(between("data", to))).toEqual({

@@ -145,7 +145,7 @@ describe("secrets rotate-master", () => {
     await fill(null);
     const key = await readFile(join(directory, "secret.key"), "utf8");
     const lock = lockFile(join(directory, "secrets.lock"));
-    expect(await run([])).toMatchObject({ code: 1, errors: expect.stringContaining("under way") });
+    expect(await run([])).toMatchObject({ code: 1, errors: expect.stringContaining("in progress") });
     lock?.release();
     expect(await run([], KEY)).toMatchObject({
       code: 1,

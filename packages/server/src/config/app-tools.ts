@@ -18,7 +18,7 @@ import { fillHeaders, fillPlaceholders, refusePlaceholders, type Filling } from 
 import { isServerURL, recordOf, SERVER_URL_RULE } from "./schema-parts.ts";
 
 export interface ToolReader extends Filling {
-  /** Of the App's section, such as `["apps", "default"]`. */
+  /** Path of the App's section, such as `["apps", "default"]`. */
   readonly path: readonly string[];
   /** Base directory for relative paths. */
   readonly directory: string;

@@ -46,7 +46,7 @@ describe("Apps", () => {
     const name = "must be a short name of letters, digits and the characters . - _.";
     expect(found.toSorted()).toEqual(
       [
-        'apps.default.requireKey: The App "default" never needs a key. Move what needs one to another App.',
+        'apps.default.requireKey: The App "default" never needs a key. Use another App for anything that needs a key.',
         `apps["a b"]: ${name}`,
         `apps.${"x".repeat(65)}: ${name}`,
         "apps.defi.secrets[0].name: must be a name of at most 64 letters, digits and _, such as API_KEY.",

@@ -56,7 +56,7 @@ export async function readApps(section: unknown, reader: AppReader): Promise<App
     if (name === DEFAULT_APP && app["requireKey"] === "all") {
       reader.findings.problem(
         [...path, "requireKey"],
-        `The App "${DEFAULT_APP}" never needs a key. Move what needs one to another App.`,
+        `The App "${DEFAULT_APP}" never needs a key. Use another App for anything that needs a key.`,
       );
     }
     tools.set(

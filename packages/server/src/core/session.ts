@@ -137,6 +137,6 @@ const NEXT: Readonly<Record<SessionStatus, Readonly<Record<SessionTrigger, Sessi
 /** Returns the status after `trigger`. Throws on an impossible transition, which is a defect, never caused by input. */
 export function nextStatus(status: SessionStatus, trigger: SessionTrigger): SessionStatus {
   const next = NEXT[status][trigger];
-  if (next === "impossible") throw new Error(`A session that is ${status} cannot see "${trigger}"`);
+  if (next === "impossible") throw new Error(`A session that is ${status} cannot handle "${trigger}"`);
   return next;
 }

@@ -288,7 +288,7 @@ function appOfQuery(request: FastifyRequest): string | undefined {
   return typeof named === "string" && named !== "" ? named : undefined;
 }
 
-/** Nothing before the body was read. */
+/** `undefined` before the body was read. */
 function appOfBody({ body }: FastifyRequest): unknown {
   const named = isJsonObject(body) ? body["app"] : undefined;
   return named === null || named === "" || typeof named === "object" ? undefined : named;

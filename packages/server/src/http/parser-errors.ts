@@ -70,7 +70,7 @@ export function refuseProtocolExtras(server: Server, nextId: (message: IncomingM
     const refusal = new ServiceError(
       405,
       "method_not_allowed",
-      "This is no proxy: CONNECT is not answered.",
+      "This server is not a proxy and does not support CONNECT.",
       {
         headers: { allow: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" },
       },
@@ -80,7 +80,7 @@ export function refuseProtocolExtras(server: Server, nextId: (message: IncomingM
   });
   server.on("checkExpectation", (message: IncomingMessage, response: ServerResponse) => {
     const id = nextId(message);
-    const refusal = new ServiceError(417, "expectation_failed", "Send no Expect header but 100-continue.");
+    const refusal = new ServiceError(417, "expectation_failed", "Send no Expect header, or 100-continue.");
     const body = problemBytes(refusal, id);
     response.writeHead(refusal.status, { ...rawFields(id), "content-length": body.length });
     response.end(body);
@@ -98,7 +98,7 @@ function fromParser(error: Error & { code?: string }): ServiceError {
     case "HPE_INVALID_URL":
       return new InvalidRequest(
         "url_encoding_invalid",
-        "The URL holds a character that must be percent-encoded. Encode text as UTF-8 (encodeURIComponent does it).",
+        "The URL contains a character that must be percent-encoded. Encode text as UTF-8 (encodeURIComponent does it).",
       );
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return bodyTooLarge();

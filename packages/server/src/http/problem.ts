@@ -49,7 +49,7 @@ function refusedByFramework(error: FastifyError): ServiceError | null {
     case "FST_ERR_BAD_URL":
       return new InvalidRequest(
         "url_encoding_invalid",
-        "The path holds a percent-encoding that is not two hexadecimal digits or not UTF-8.",
+        "The path contains a percent-encoding that is not two hexadecimal digits or not UTF-8.",
       );
     default:
       // Aborted body, wrong length, and similar.

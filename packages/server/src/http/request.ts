@@ -21,7 +21,7 @@ const EMPTY_QUERY: Query = Object.freeze(Object.create(null) as Query);
  */
 export function readTarget(target: string): Query {
   if (target.includes("#")) {
-    throw new InvalidRequest("url_encoding_invalid", 'The URL holds a "#". Encode it as %23.');
+    throw new InvalidRequest("url_encoding_invalid", 'The URL contains a "#". Encode it as %23.');
   }
   const end = target.indexOf("?");
   decode(end === -1 ? target : target.slice(0, end));
@@ -52,7 +52,7 @@ function decode(escaped: string): string {
   if (/[^!-~]/.test(escaped)) {
     throw new InvalidRequest(
       "url_encoding_invalid",
-      "The URL holds a character that must be percent-encoded. Encode text as UTF-8 (encodeURIComponent does it; " +
+      "The URL contains a character that must be percent-encoded. Encode text as UTF-8 (encodeURIComponent does it; " +
         "with curl: -G --data-urlencode).",
     );
   }
@@ -62,12 +62,12 @@ function decode(escaped: string): string {
   } catch {
     throw new InvalidRequest(
       "url_encoding_invalid",
-      "The URL holds a percent-encoding that is not two hexadecimal digits or not UTF-8. Encode text as UTF-8 " +
+      "The URL contains a percent-encoding that is not two hexadecimal digits or not UTF-8. Encode text as UTF-8 " +
         "(encodeURIComponent does it).",
     );
   }
   if (!isCleanText(text)) {
-    throw new InvalidRequest("text_invalid", "The URL holds a NUL character (%00). Send text without it.");
+    throw new InvalidRequest("text_invalid", "The URL contains a NUL character (%00). Send text without it.");
   }
   return text;
 }

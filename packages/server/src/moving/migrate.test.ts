@@ -109,7 +109,9 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
         // comparison.
         const child = promisify(execFile)(process.execPath, [PROCESS, textOf(from), textOf(goal), "9"]);
         await expect(child).rejects.toMatchObject({ signal: "SIGKILL", stderr: "" });
-        await expect(withStore(goal, () => Promise.resolve())).rejects.toThrow(/moved into this database/);
+        await expect(withStore(goal, () => Promise.resolve())).rejects.toThrow(
+          /move of data into this database/,
+        );
       }
       const report = await run(from, goal);
       expect(report).toMatchObject({ outcome: "resumed" });
@@ -137,7 +139,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     });
     const difference = `differs from postgres:.*\n  - ${table}: \\d+ rows in the source, \\d+ in the target; first difference at`;
     await expect(moved).rejects.toThrow(new RegExp(difference));
-    await expect(withStore(to, () => Promise.resolve())).rejects.toThrow(/moved into this database/);
+    await expect(withStore(to, () => Promise.resolve())).rejects.toThrow(/move of data into this database/);
     await expect(run(from, to)).rejects.toThrow(new RegExp(difference));
     await expect(run(from, to, { restart: true })).resolves.toMatchObject({ outcome: "moved" });
     await withStore(to, (store) => store.probe());

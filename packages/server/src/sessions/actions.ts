@@ -149,7 +149,7 @@ function refusal(outcome: Exclude<ActionOutcome, { kind: "decided" }>): ServiceE
       return new ServiceError(
         410,
         "action_expired",
-        "The time to decide is over, and the action counts as denied. Ask the assistant to try again.",
+        "The action expired without a decision and counts as denied. Ask the assistant to try again.",
       );
   }
 }

@@ -180,7 +180,7 @@ export class SessionCache {
 
 /** Throws if a transaction that may create its session returned `null`, which would be a defect. */
 export function assertCreated<Created>(created: Created | null): Created {
-  if (created === null) throw new Error("A transaction that may create its session did not");
+  if (created === null) throw new Error("A transaction that may create its session returned none");
   return created;
 }
 

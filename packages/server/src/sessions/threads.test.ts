@@ -172,7 +172,7 @@ describe("a page of records", () => {
     for (let after: string | null = null; ; ) {
       const page = await service.threads.messages(id, after, 1000);
       const portions = await portionsOf(page);
-      // What is in memory at a time: at most 32 KiB, and the record that goes beyond them.
+      // The portions in memory at a time: at most 32 KiB, plus the record that exceeds them.
       expect(Math.max(...portions.map(({ length }) => length))).toBe(1);
       for (const record of portions.flat()) seen.add(record.id);
       pages.push(portions.flat().length);

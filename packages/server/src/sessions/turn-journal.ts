@@ -211,7 +211,7 @@ export class StoredTurnJournal implements TurnJournal {
         this.#saved = offset;
       }
       // Logged once: it is retried five times a second.
-      if (!this.#isFailing) this.#options.logger.warn({ err: error }, "streaming text is not checkpointed");
+      if (!this.#isFailing) this.#options.logger.warn({ err: error }, "could not checkpoint streaming text");
       this.#isFailing = true;
     } finally {
       this.#saving = false;

@@ -38,7 +38,7 @@ export function refuseNewerSchema(found: number, migrations: readonly Migration[
   const newestKnown = migrations.at(-1)?.version ?? 0;
   if (found === UNFINISHED_MOVE) {
     throw new Error(
-      "Data is being moved into this database, and that is not finished. Run the same colloquy migrate again, which goes on where it was.",
+      "A move of data into this database is not finished. Run the same colloquy migrate again to resume it.",
     );
   }
   if (found <= newestKnown + 1) return;

@@ -27,7 +27,7 @@ export function storeUncertain(cause: unknown): OutcomeUnknown {
   return new OutcomeUnknown(
     503,
     "outcome_unknown",
-    "The store of this service was lost while it was writing. Look at what arrived before you send it again, or send it with the same Idempotency-Key.",
+    "The connection to the store broke during a write. Check whether the request took effect before you send it again, or send it with the same Idempotency-Key.",
     1,
     cause,
   );
@@ -37,7 +37,7 @@ export function storeClosed(cause: unknown): Unavailable {
   return new Unavailable(
     503,
     "store_closed",
-    "This service is stopping. Look at what arrived before you send it again.",
+    "This service is stopping. Check whether the request took effect before you send it again.",
     5,
     cause,
   );

@@ -87,7 +87,7 @@ export class ToolMerger {
         if (!isMissing || this.#warned.has(place)) continue;
         this.#warned.add(place);
         const fields = { app: this.#app, section, tool };
-        this.#logger.warn(fields, "the configuration speaks of a tool that its server does not have");
+        this.#logger.warn(fields, "the configuration names a tool that its server does not have");
       }
     }
   }

@@ -154,7 +154,7 @@ describe("input that is too large for a person to check", () => {
     expect(await ask(undefined, text(70_000), takesText)).toBeNull();
   });
 
-  it("is refused in a request that the tool makes itself, also to a wallet", async () => {
+  it("is refused in a request that the tool creates itself, also to a wallet", async () => {
     const typed_data = { message: text(65_536) };
     const signing: Tool = { ...pay, ask: () => ({ kind: "wallet_signature", request: { typed_data } }) };
     expect(await ask(undefined, { amount: 1 }, signing)).toEqual(refused);

@@ -13,7 +13,7 @@ const UNUSED = { name: "mcp weather", state: "unused", tools: null, problem: nul
 
 let clock: ManualClock;
 let toolset: AppTools;
-/** What the source returns from its next `list`. */
+/** The result of the source's next `list`. */
 let list: () => Promise<readonly SourceTool[]>;
 
 beforeEach(() => {

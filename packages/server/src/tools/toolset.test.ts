@@ -162,7 +162,7 @@ describe("the tools of an App", () => {
     expect(tools.definitions.map(({ name }) => name)).toEqual(["a", "b"]);
     expect((await tools.call("a", {}, options)).output).toBe("mine");
     expect(logger.lines).toContainEqual(
-      expect.objectContaining({ message: "a source of tools is left out of a turn" }),
+      expect.objectContaining({ message: "skipped a tool source in a turn" }),
     );
   });
 });

@@ -132,7 +132,7 @@ export class AppTools implements Toolset, ToolSourceReports {
     } catch (error) {
       this.#reports.noteFailure(source, "Its tools cannot be listed. The log says why.");
       const fields = { app: scope.turn.app, source: source.label, err: error };
-      this.#options.logger.warn(fields, "a source of tools is left out of a turn");
+      this.#options.logger.warn(fields, "skipped a tool source in a turn");
       return NO_LIST;
     }
   }

@@ -27,7 +27,7 @@ describe("dispatcher states", () => {
   });
 
   it("throws on an impossible transition", () => {
-    expect(() => after("claim_ended")).toThrow('A dispatcher that is idle cannot see "claim_ended"');
+    expect(() => after("claim_ended")).toThrow('A dispatcher that is idle cannot handle "claim_ended"');
     expect(() => after("work", "claim_failed", "stop", "retry_due")).toThrow("stopped");
   });
 });

@@ -1,4 +1,4 @@
-// What the dispatcher knows: the state of its claim as a table, complete by type, and the turns that wait in the store.
+// State of the dispatcher: its claim as a table, complete by type, and the turns that wait in the store.
 
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { TurnStore } from "../core/ports/driven/turn-store.ts";
@@ -69,11 +69,11 @@ const NEXT: Readonly<Record<DispatcherState, Row>> = {
 /** Returns the state after `trigger`. Throws on a transition that the table calls impossible, which is a defect. */
 export function nextDispatcherState(state: DispatcherState, trigger: DispatcherTrigger): DispatcherState {
   const next = NEXT[state][trigger];
-  if (next === "impossible") throw new Error(`A dispatcher that is ${state} cannot see "${trigger}"`);
+  if (next === "impossible") throw new Error(`A dispatcher that is ${state} cannot handle "${trigger}"`);
   return next;
 }
 
-/** What this process knows about runnable turns in the store. The bounds are never too low. */
+/** Upper bounds of runnable turns in the store, as far as this process knows; never too low. */
 export class Backlog {
   /** Upper bound of runnable turns beyond the current claim; infinite if this process has not counted them. */
   unclaimed = Number.POSITIVE_INFINITY;

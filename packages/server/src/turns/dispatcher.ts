@@ -28,7 +28,7 @@ const RETRY_CLAIM_MS = 1_000;
 /** Maximum time for aborted turns to end. They end at once unless there is a defect. */
 const STOPPING_MS = 5_000;
 
-/** What an accepted turn waits for: a free slot, or the session's previous turn. */
+/** The obstacle of an accepted turn: no free slot, or the session's previous turn. */
 export type WaitingFor = "slot" | "session";
 
 /** A slot for a chat's turn, or the reason why the turn must wait. */

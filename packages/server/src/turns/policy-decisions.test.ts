@@ -93,7 +93,7 @@ async function outputs(): Promise<unknown[]> {
   return IDS.map((callId) => results.find(({ call_id }) => call_id === callId)?.output);
 }
 
-describe("call that asked no one", () => {
+describe("call without an approval", () => {
   it.each(["unsafe", "read"] as const)(
     "does not run after a crash when its unknown tool exists by then and is %s",
     async (effect) => {
@@ -105,7 +105,7 @@ describe("call that asked no one", () => {
   );
 
   // Loading an MCP client is slow under load.
-  it("does not reach its server when that was down and is back after a crash", {
+  it("does not reach its server when that was down at first and is available after a crash", {
     timeout: 20_000,
   }, async () => {
     const server = await new ScriptedMcp().start();

@@ -94,7 +94,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that comes back gets the rest of the line and the number of missed ones", async () => {
+  it("that resumes gets the rest of the line and the number of missed ones", async () => {
     // More than fits into a pipe, so that a part is written when the reader closes.
     const first = `${"a".repeat(100_000)}\n`;
     output.write(first);

@@ -59,7 +59,8 @@ export async function rotateMaster(
     return await rotateGivenKeys(given, options);
   }
   const lock = lockFile(join(settings.dataDirectory, "secrets.lock"));
-  if (lock === null) throw new Error("Another rotation of the master key is under way. Let it finish.");
+  if (lock === null)
+    throw new Error("Another rotation of the master key is in progress. Wait for it to finish.");
   try {
     return await (given === null
       ? rotateKeyInFile(keyFileOf(settings), options)

@@ -1,4 +1,4 @@
-// What an operator observes of the service: its Prometheus metrics and its readiness. Metrics never contain an App, a
+// Observation of the service by operators: Prometheus metrics and readiness. Metrics never contain an App, a
 // wallet or a session id.
 
 import { Counter, Gauge, type Registry } from "prom-client";

@@ -52,11 +52,11 @@ export async function openStorage(place: Place, options: StorageOptions): Promis
 
 function tightenDirectory(directory: string, logger: Logger): void {
   for (const { path, mode, isTight } of tightenData(directory)) {
-    if (isTight) logger.info({ path, mode }, "others had rights to the data, which were taken from them");
+    if (isTight) logger.info({ path, mode }, "removed the permissions of other users on the data");
     else
       logger.warn(
         { path, mode },
-        "Others have rights to the data, and they cannot be taken from them here. Protect it by the rights of its volume, or choose another directory with COLLOQUY_DATA_DIR.",
+        "Other users can access the data, and their permissions cannot be removed here. Restrict access on its volume, or choose another directory with COLLOQUY_DATA_DIR.",
       );
   }
 }

@@ -148,7 +148,7 @@ describe.skipIf(isWithoutChain)("a wallet", () => {
   });
   const { openTerminal } = useSeats(() => service);
 
-  it("sends a requested transaction elsewhere and takes its hash; or it is denied", async () => {
+  it("takes the hash of a transaction sent elsewhere, or a denial", async () => {
     const [alice = "0x", bob = "0x"] = chain.accounts.slice(1, 3);
     const session = service.client.session();
     await session.setUserState({ evm: { address: alice, chain_id: localChainId } });
@@ -178,7 +178,7 @@ describe.skipIf(isWithoutChain)("a wallet", () => {
     await user.shows(/As you like\.\n>$/);
   });
 
-  it("signs the displayed data elsewhere and takes the signature; or it is denied", async () => {
+  it("takes a signature made elsewhere for the displayed data, or a denial", async () => {
     const wallet = privateKeyToAccount(generatePrivateKey());
     const typed_data = (text: string) => ({
       domain: { name: "Notes", chainId: localChainId },

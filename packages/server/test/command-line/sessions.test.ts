@@ -205,7 +205,7 @@ describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
   }, 120_000);
   afterAll(() => service.remove());
 
-  it("deletes in the database beside a running server, which drops the sessions from memory, without requests", async () => {
+  it("deletes in the database beside a running server, which evicts the sessions without a request", async () => {
     const stranger = await OtherService.start();
     try {
       const kept = await said(service, "what is 12 * 7?");

@@ -46,7 +46,7 @@ const { services, networks } = Compose.parse(parse(await readFile(FILE, "utf8"),
 const nodes = Object.entries(services).filter(([name]) => name.startsWith("node-"));
 const [, node] = nodes[0]!;
 
-/** What an operator writes into `.env`. */
+/** An operator's values in `.env`. */
 const GIVEN = {
   POSTGRES_PASSWORD: "one",
   NATS_PASSWORD: "two",

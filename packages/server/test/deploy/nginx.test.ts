@@ -27,7 +27,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
       await Promise.all(nodes.map((node) => node.remove()));
     });
 
-    it("forwards each event at once, though nothing follows it", async () => {
+    it("forwards each event at once, even if nothing follows it", async () => {
       const session = newSession();
       // The nodes share no data here, so send to each; the stream is on one of them.
       const tellAll = (method: string, path: string, json: unknown) =>

@@ -23,7 +23,7 @@ export interface Database {
   readonly steps: number;
   /** `left` in units of the database's clock, 0 if expired. */
   readonly lease: { readonly owner: Owner; readonly left: number } | null;
-  /** Who claimed the session's epoch, `null` for nobody: for the properties, not part of the protocol. */
+  /** Claimant of the session's epoch, `null` for none; used by the properties, not part of the protocol. */
   readonly claimant: Owner | null;
 }
 

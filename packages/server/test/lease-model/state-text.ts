@@ -31,7 +31,7 @@ export function decode(text: string): State {
   };
 }
 
-/** Appends a number of so many bits to `before`. */
+/** Appends a number of `bits` bits to `before`. */
 function pack(before: number, number: number, bits: number): number {
   if (number >> bits !== 0) throw new Error(`${number} needs more than ${bits} bits of a state's text`);
   return (before << bits) | number;

@@ -26,7 +26,7 @@ export interface Protocol {
   errorBody(status: number, message: string): unknown;
   /** Extracts the conversation from a request body, without instructions, in the provider's format. */
   conversation(body: Readonly<Record<string, unknown>>): unknown;
-  /** What `conversation` must return for the request that sends `next`. */
+  /** Expected result of `conversation` for the request that sends `next`. */
   expectedConversation(conversation: Conversation): unknown;
 }
 

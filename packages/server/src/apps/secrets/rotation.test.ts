@@ -248,7 +248,7 @@ describe("rotating given keys", () => {
       },
     };
     const rotation = rotateGivenKeys([next, old], { store: taken, discardUnreadable: false });
-    await expect(rotation).rejects.toThrow("Another rotation with another key has begun elsewhere");
+    await expect(rotation).rejects.toThrow("Another rotation with a different key has started");
     await expectFilled(vaultWith(third, next, old));
   });
 });

@@ -143,7 +143,7 @@ async function resealAll(
   // force.
   if (inForce !== newest.id || (await store.keyInForce()) !== newest.id) {
     throw new Error(
-      "Another rotation with another key has begun elsewhere. Give both the same keys, and run this command again.",
+      "Another rotation with a different key has started. Provide the same keys to both, and run this command again.",
     );
   }
   return { keyId: newest.id, ...counts, unreadable };

@@ -88,7 +88,7 @@ describe("a message", () => {
     expect(await again).toEqual({ kind: "interrupt" });
   });
 
-  it("is found again with the arrow keys, which a question does not have", async () => {
+  it("can be recalled with the arrow keys, unlike an answer to a question", async () => {
     const { type, ask } = typewriter();
     for (const text of ["one", "two"]) {
       const asked = ask(true);

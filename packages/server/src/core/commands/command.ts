@@ -96,7 +96,10 @@ export type Facts<TargetKind extends keyof Targets, Named extends Needs> = Targe
   ? TurnFacts
   : Pick<StoredFacts, Extract<keyof Named, keyof StoredFacts>>;
 
-/** What happens to a draft: `commit` writes it, `void` drops it, `hidden` drops it and never loads the session, which is another App's. */
+/**
+ * Disposition of a draft: `commit` writes it, `void` drops it, `hidden` drops it and never loads the session,
+ * which belongs to another App.
+ */
 export type Disposition = "commit" | "void" | "hidden";
 
 const DISPOSITIONS = {

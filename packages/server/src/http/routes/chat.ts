@@ -116,7 +116,7 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
     if (value === null || value === undefined || query[name as keyof QueryParameters] === undefined) continue;
     throw new InvalidRequest(
       "parameter_repeated",
-      `The parameter "${name}" stands in the query and in the body. Send it in one of them.`,
+      `The parameter "${name}" is in both the query and the body. Send it in one of them.`,
     );
   }
   return { ...body, ...query };

@@ -32,7 +32,7 @@ export interface RouteParts {
   readonly config: HttpConfig;
   /** `null` without administration. */
   readonly admin: AdminParts | null;
-  /** Of the service. */
+  /** Version of the service. */
   readonly version: string;
 }
 

@@ -70,7 +70,7 @@ function keyNeeded(): ServiceError {
   return new ServiceError(
     403,
     "secrets_need_key",
-    "The App default has no key, so its secrets can be used on this machine alone. Use an App with a key of its own.",
+    "The App default has no key, so its secrets are available only on this machine. Use an App with its own key.",
   );
 }
 

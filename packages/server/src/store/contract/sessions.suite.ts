@@ -317,7 +317,7 @@ export function describeSessions(openStore: OpenStore): void {
       ).toEqual([]);
     });
 
-    it("keeps the creator's spelling of its id, and finds it only in lower case", async () => {
+    it("keeps the creator's spelling of its id, and is found in lower case only", async () => {
       const id = newId();
       const spelling = id.toUpperCase();
       const birth = { life: newLife(), model: "a/b", spelling };

@@ -138,7 +138,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       ]);
     });
 
-    it("start calls that waited for a slot before they run: alone, or with the result of the call that freed it", async () => {
+    it("start calls that waited for a slot before they run: alone, or with the result that freed the slot", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "go"));
       const [now, ...later] = ["a", "b", "c", "d"].map((id): ToolCallRecord => {

@@ -239,7 +239,7 @@ export class CallQueue implements Calls {
   }
 
   async #runTask(task: Task): Promise<void> {
-    if (task.kind !== "read") throw new Error("A change waits for its subject");
+    if (task.kind !== "read") throw new Error("Only reads may run beside other tasks of their subject");
     this.#settle(task, await outcomeOf(task.run()));
   }
 
@@ -259,7 +259,8 @@ export class CallQueue implements Calls {
   }
 
   #settle(task: Task, outcome: Outcome | undefined): void {
-    if (outcome === PASSED_OVER) task.reject(storeUnavailable(new Error("Somebody else holds the session")));
+    if (outcome === PASSED_OVER)
+      task.reject(storeUnavailable(new Error("Another transaction has locked the session")));
     else if (outcome !== undefined && "value" in outcome) task.resolve(outcome.value as never);
     else task.reject(answerOf(outcome?.error));
     this.#underWay -= 1;

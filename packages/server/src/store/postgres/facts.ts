@@ -20,7 +20,7 @@ import { SessionState } from "./session-state.ts";
 import { prepare, together, type Statement } from "./statement.ts";
 import { ACTION, MESSAGE, TURN, of } from "./columns.ts";
 
-/** What the commands of a transaction need, by session id. */
+/** The needs of a transaction's commands, by session id. */
 export type NeedsOfSessions = ReadonlyMap<string, readonly Needs[]>;
 
 /** Adds the facts to the states of sessions, by key. Facts of other sessions are ignored: these were not locked. */

@@ -143,7 +143,10 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     });
     const refused = await chat(store, id, "hello").catch((error: unknown) => error);
     expect(refused).toMatchObject(IN_DOUBT);
-    expect(refused).toHaveProperty("detail", expect.stringContaining("Look at what arrived"));
+    expect(refused).toHaveProperty(
+      "detail",
+      expect.stringContaining("Check whether the request took effect"),
+    );
     expect(refused).toBeInstanceOf(OutcomeUnknown);
     expect(await direct.sessions.find(id)).not.toBeNull();
   });

@@ -30,7 +30,7 @@ import { send } from "./statement.ts";
 /** Longer than any test, so that a wait that should not happen fails it. */
 const PATIENT = { statementMs: 120_000 };
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
-const NEVER_WAITED_FOR = { cause: new Error("Somebody else holds the session") };
+const NEVER_WAITED_FOR = { cause: new Error("Another transaction has locked the session") };
 
 describe.skipIf(await isWithoutPostgres())("sessions that another node has locked", () => {
   const database = useDatabase("the schema");
@@ -100,7 +100,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     expect((await messagesOf(store, held!)).map(({ content }) => content)).toEqual(done);
   });
 
-  it("are retried repeatedly if more are locked than may be waited for", async () => {
+  it("are retried if more are locked than may be waited for", async () => {
     const store = await open({ lanes: 1, mostWaitedFor: 1 });
     const [other, ...held] = await sessions(store, 13);
     const removed = held.slice(6);
@@ -124,7 +124,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     for (const id of removed) expect(await store.sessions.find(id)).toBeNull();
   });
 
-  it("have their calls rejected without a change when locked for too long, waited for or not", async () => {
+  it("have their calls rejected without a change after too long a wait", async () => {
     const store = await open({ lanes: 1, mostWaitedFor: 1, statementMs: 1000 });
     const [other, ...held] = await sessions(store, 13);
     await holding(held, async () => {
@@ -248,7 +248,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     expect(Number(await usedAt(held!))).toBeGreaterThan(Number(before));
   });
 
-  it("do not block handing back turns of other sessions, and have theirs handed back when unlocked", async () => {
+  it("do not delay handing back other turns, and have theirs handed back when unlocked", async () => {
     const store = await open();
     const [held, free] = [randomUUID(), randomUUID()];
     const turns = [await startTurn(store, held, "hello"), await startTurn(store, free, "hello")];

@@ -97,7 +97,7 @@ export async function databaseIdentity(url: string): Promise<string> {
   const connections = new Connections({ url, connections: 1 });
   try {
     const row = await connections.use((connection) => identity.get(connection));
-    if (row === undefined) throw new Error("The database does not say which one it is");
+    if (row === undefined) throw new Error("The database did not report its identity");
     return row.identity;
   } finally {
     await connections.end();

@@ -60,7 +60,7 @@ export async function takeNumbers(connection: Connection, wanted: Wanted): Promi
     existing.length + births.length === 0
       ? await take.get(connection, epochs)
       : await takeAndLook.get(connection, epochs, existing, births);
-  if (row === undefined) throw new Error("The database gave no numbers");
+  if (row === undefined) throw new Error("The database returned no numbers");
   return {
     at: row.at,
     transaction: { id: row.id, backend: row.backend, checkpoint: row.checkpoint },

@@ -214,7 +214,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
   });
 
   it("do not wait for the disk", async () => {
-    // Of the server's background processes only the WAL writer is left, at its slowest, so that the server
+    // Only the WAL writer is left of the server's background processes, at its slowest, so that the server
     // itself hardly syncs.
     const own = await PostgresServer.start({
       fsync: "on",

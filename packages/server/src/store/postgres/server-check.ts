@@ -24,18 +24,18 @@ const server = prepare<
 /** Returns the version's name. Rejects, with a message for the person who started the process, if the server must not be used. */
 export async function checkServer(connections: Pick<Connections, "use">): Promise<string> {
   const found = await connections.use((connection) => server.get(connection));
-  if (found === undefined) throw new Error("The database does not say which version it is");
+  if (found === undefined) throw new Error("The database did not report its version");
   if (found.version < OLDEST_VERSION) {
     throw new Error(`The database is PostgreSQL ${found.name}. Colloquy needs version 15 or newer.`);
   }
   if (found.encoding !== "UTF8") {
     throw new Error(
-      `The database keeps text as ${found.encoding}. Colloquy needs one that was created with ENCODING 'UTF8'.`,
+      `The database has the encoding ${found.encoding}. Colloquy needs one created with ENCODING 'UTF8'.`,
     );
   }
   if (found.synchronous_commit === "off") {
     throw new Error(
-      "The database may lose what it has just committed (synchronous_commit is off), and this service promises not to. " +
+      "The database may lose committed data, because synchronous_commit is off. " +
         "Turn it on for this database: ALTER DATABASE … SET synchronous_commit = 'on'.",
     );
   }
@@ -59,7 +59,7 @@ export async function refusingToStart<Result>(open: () => Promise<Result>): Prom
     return await open();
   } catch (error) {
     if (error instanceof DatabaseError && error.code === NOT_ALLOWED) {
-      throw new Error(`The database does not let its user: ${reasonOf(error)}. ${MAY_CREATE_MEND}`, {
+      throw new Error(`The database user lacks a privilege: ${reasonOf(error)}. ${MAY_CREATE_MEND}`, {
         cause: error,
       });
     }
@@ -67,7 +67,7 @@ export async function refusingToStart<Result>(open: () => Promise<Result>): Prom
     if (!(error instanceof Error) || (error.name !== LOST && !isRefusal)) throw error;
     throw new Error(
       `The database cannot be reached: ${reasonOf(isRefusal ? error : (error.cause ?? error))}. ` +
-        "See that it runs, that COLLOQUY_DATABASE_URL is right, and that this machine may connect (pg_hba.conf).",
+        "Check that it runs, that COLLOQUY_DATABASE_URL is correct, and that this machine may connect (pg_hba.conf).",
       { cause: error },
     );
   }

@@ -46,7 +46,7 @@ export function triesBirth(column: string): string {
   return `pg_try_advisory_xact_lock(${BIRTHS}, hashtext(${column}))`;
 }
 
-// An uncommitted insert is invisible to other transactions, which would block on it at their end while holding all their locks.
+// An uncommitted insert is invisible to other transactions, which would block on it at their commit, with all their locks held.
 const lockBirths = prepare<[readonly string[]]>(
   `SELECT pg_advisory_xact_lock(${BIRTHS}, hash) FROM
      (SELECT DISTINCT hashtext(id) AS hash FROM unnest($1::text[]) AS born (id) WHERE ${isAbsent("born.id")} ORDER BY hash) AS hashes`,

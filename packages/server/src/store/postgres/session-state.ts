@@ -111,7 +111,7 @@ export class SessionState {
 
   /** The session's open turns with their messages, oldest first. */
   openTurns(): readonly OpenTurn[] {
-    if (this.#unread.openTurns > 0) throw new Error("Turns were counted that have to be read");
+    if (this.#unread.openTurns > 0) throw new Error("A command needs turns that were only counted");
     const pending = this.#pendingActions();
     return [...this.#turns.values()]
       .toSorted((left, right) => left.number - right.number)

@@ -43,7 +43,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     const url = server.url(await server.createDatabase(template));
     await withPostgresTables({ url, access: "target" }, async () => {
       const second = withPostgresTables({ url, access: "source" }, () => Promise.resolve());
-      await expect(second).rejects.toThrow(/Another colloquy command works on/);
+      await expect(second).rejects.toThrow(/Another colloquy command is working on/);
       // A read-only command beside a server is allowed.
       await withPostgresTables({ url, access: "beside" }, () => Promise.resolve());
     });

@@ -66,7 +66,7 @@ export async function withPostgresTables<Result>(
 async function lockOthersOut(connection: Connection, store: TableStore): Promise<void> {
   const isLocked = async () => (await lockOut.get(connection))?.locked === true;
   if (!(await inTime(isLocked))) {
-    throw new Error(`Another colloquy command works on ${store.place}. Let it finish first.`);
+    throw new Error(`Another colloquy command is working on ${store.place}. Wait for it to finish.`);
   }
   await store.refuseServed();
 }

@@ -81,7 +81,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     expect(replayed.outcome).toEqual({ kind: "replayed", turn: 1 });
   });
 
-  it("takes its time after it has the lock", async () => {
+  it("reads the time after it has the lock", async () => {
     const id = randomUUID();
     await store.execute({ kind: "open", target: target(id), input: NOTHING });
     let released = 0;

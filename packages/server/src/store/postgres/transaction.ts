@@ -122,7 +122,7 @@ export class Transaction {
 
   #keyFor(id: string): number {
     const key = this.#numbers.unborn.get(id) ?? null;
-    if (key === null) throw new Error(`The session ${id} was not to begin its life in this transaction`);
+    if (key === null) throw new Error(`This transaction may not create the session ${id}`);
     return key;
   }
 }

@@ -10,7 +10,7 @@ const OTHER = "choose another directory with COLLOQUY_DATA_DIR.";
 const RIGHTS = `Let the user of the service write there, or ${OTHER}`;
 const DAMAGED = `Restore a backup (docs/operations.md), or ${OTHER}`;
 
-/** What to do about SQLite's primary result codes (sqlite.org/rescode.html). */
+/** Advice for SQLite's primary result codes (sqlite.org/rescode.html). */
 const ADVICE: Readonly<Record<number, string>> = {
   3: RIGHTS,
   5: "Another program has it open and keeps it to itself: let that one finish.",

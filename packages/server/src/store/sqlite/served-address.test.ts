@@ -48,9 +48,9 @@ it("an address that cannot be removed does not delay the stop", async () => {
 it("an address of a stopped server does not stay valid: the next server asks to remove it", async () => {
   await unremovable("server.address");
   const path = join(directory, "server.address");
-  const sentence = `${path}, which says where a server listened that has ended, cannot be removed (`;
+  const sentence = `${path} has the address of a server that has ended, and cannot be removed (`;
   expect(() => lockDirectory(directory, null)).toThrow(sentence);
-  expect(() => lockDirectory(directory, null)).toThrow("Remove it, and let the user of the service write");
+  expect(() => lockDirectory(directory, null)).toThrow("Remove the file, and make its directory writable");
   await rmdir(path);
   // A refused process does not keep the lock.
   lockDirectory(directory, null).release();

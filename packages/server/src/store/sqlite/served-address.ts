@@ -36,9 +36,9 @@ export function removeOldAddress(directory: string): void {
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(
-      `${path}, which says where a server listened that has ended, cannot be removed (${reason}). ` +
-        "Commands on this machine would look for the new one there. " +
-        "Remove it, and let the user of the service write in its directory.",
+      `${path} has the address of a server that has ended, and cannot be removed (${reason}). ` +
+        "Commands on this machine would use that address. " +
+        "Remove the file, and make its directory writable for the service's user.",
       { cause: error },
     );
   }

@@ -154,7 +154,7 @@ describe("a server with client secrets in its headers", () => {
     await tools.toolset.close();
   });
 
-  it("is unavailable while secrets cannot be read, and back afterwards", async () => {
+  it("is unavailable while secrets cannot be read, and recovers afterwards", async () => {
     const tools = open();
     isVaultBroken = true;
     const said = "Secrets cannot be read at the moment. Try again later.";

@@ -55,7 +55,7 @@ export class McpConnection {
       clock,
       onLeftOut: (reason) =>
         logger.warn({ server, reason: this.scrub(reason) }, "tools of an MCP server are left out"),
-      onFailure: (error) => this.#warn(error, "an MCP server does not list its tools"),
+      onFailure: (error) => this.#warn(error, "could not list the tools of an MCP server"),
     });
   }
 

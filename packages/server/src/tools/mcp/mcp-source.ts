@@ -135,7 +135,7 @@ function connectionsTo(server: string, settings: McpServerSettings, options: Mcp
     const onErrorLine = (line: string): void =>
       logger.debug(
         { server, line: scrubText(scrub, cleanText(line)).slice(0, MAX_LOGGED_LINE) },
-        "an MCP server says",
+        "an MCP server wrote to stderr",
       );
     return new McpConnection({
       scrub,

@@ -35,7 +35,7 @@ interface Variant {
 export async function openClient(options: OpenOptions): Promise<Client> {
   const sdk = await import("@modelcontextprotocol/client");
   const variants = await variantsFor(options, sdk);
-  let failure: unknown = new Error("There is no way to this server.");
+  let failure: unknown = new Error("No transport of this server could be opened.");
   for (const { transport, probes } of variants) {
     const client = createClient(options, sdk, probes);
     const bounded = new BoundedTransport(transport(), options.clock);

@@ -30,7 +30,7 @@ describe("an unavailable server", () => {
     expect(scripted.clock.timers).toBe(0);
   });
 
-  it("fails calls of its tools until a turn that finds it back, and the stand-in reports its return", async () => {
+  it("fails calls of its tools until a turn finds it available, and the stand-in reports its return", async () => {
     await scripted.server.stop();
     const tools = scripted.open();
     const turn = await tools.open();

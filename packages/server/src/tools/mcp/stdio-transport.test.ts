@@ -216,7 +216,7 @@ describe("a server process", () => {
     expect((await tools.call("srv_work")).output).toBe("done");
     const said = () =>
       tools.logger.lines
-        .filter(({ message }) => message === "an MCP server says")
+        .filter(({ message }) => message === "an MCP server wrote to stderr")
         .map(({ fields }) => fields);
     await until(() => JSON.stringify(said()).includes("no more of this process"));
     expect(said()[0]).toEqual({ server: "srv", line: "my key is [secret]" });

@@ -164,7 +164,7 @@ describe("baseUrl", () => {
       "//evil.test",
       "https://api.test@evil.test",
     ]) {
-      expect(() => of([{ url }])).toThrow('which is not where it came from. Set "baseURL"');
+      expect(() => of([{ url }])).toThrow('not the origin of the document. Set "baseURL"');
     }
   });
 

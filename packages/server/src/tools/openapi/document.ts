@@ -71,7 +71,7 @@ async function parse(text: string): Promise<JsonObject> {
       },
     } as SwaggerParser.Options)
     .catch((error: unknown) => {
-      throw new Error(`It cannot be understood: ${reasonOf(error)}`, { cause: error });
+      throw new Error(`It cannot be parsed: ${reasonOf(error)}`, { cause: error });
     });
   if (!isJsonObject(content) || content["openapi"] === undefined) {
     throw new Error("It is not an OpenAPI document of version 3.0 or 3.1. Convert it to one of these.");
@@ -96,11 +96,11 @@ export function baseUrl(configured: string | null, { content, location }: OpenAp
   const [first = { url: "/" }] = listAt(content, "servers");
   const url = URL.parse(serverUrl(first), location ?? undefined);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Error('It does not say where its server is. Set "baseURL".');
+    throw new Error('It names no server. Set "baseURL".');
   }
   if (location !== null && url.origin !== location.origin) {
     throw new Error(
-      `Its server is ${url.origin}, which is not where it came from. Set "baseURL" if that is right.`,
+      `Its server is ${url.origin}, not the origin of the document. Set "baseURL" if that is intended.`,
     );
   }
   return url;

@@ -66,7 +66,7 @@ export function follow(document: JsonObject, value: JsonValue): Found {
   for (let step = 0; isJsonObject(found) && typeof found["$ref"] === "string"; step += 1) {
     const { $ref, ...beside } = found;
     reference = $ref;
-    if (step === maximumSteps) throw new Error(`The reference ${cut(reference)} leads in a circle.`);
+    if (step === maximumSteps) throw new Error(`The reference ${cut(reference)} is circular.`);
     const target = lookUp(document, reference);
     found = isJsonObject(target) ? { ...target, ...beside } : target;
   }
@@ -75,7 +75,7 @@ export function follow(document: JsonObject, value: JsonValue): Found {
 
 function lookUp(document: JsonObject, reference: string): JsonValue {
   if (!reference.startsWith("#")) {
-    throw new Error(`The reference ${cut(reference)} leads out of the document. Bundle it into one.`);
+    throw new Error(`The reference ${cut(reference)} is external. Bundle the document into one file.`);
   }
   let value: JsonValue = document;
   for (const part of pointerOf(reference)) {
@@ -83,7 +83,7 @@ function lookUp(document: JsonObject, reference: string): JsonValue {
       typeof value === "object" && value !== null && Object.hasOwn(value, part)
         ? (value as JsonObject)[part]
         : undefined;
-    if (next === undefined) throw new Error(`The reference ${cut(reference)} leads nowhere.`);
+    if (next === undefined) throw new Error(`The reference ${cut(reference)} does not resolve.`);
     value = next;
   }
   return value;

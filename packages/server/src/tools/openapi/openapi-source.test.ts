@@ -168,7 +168,7 @@ describe("an unavailable document", () => {
     expect(server.seen).toHaveLength(1);
     expect(log).toHaveLength(1);
     expect(log[0]?.fields).toMatchObject({ openapi: "pets", document: `${url}/a`, retryInMs: 1_000 });
-    expect((log[0]!.fields["err"] as Error).message).toMatch(/^It cannot be understood: .*\(/);
+    expect((log[0]!.fields["err"] as Error).message).toMatch(/^It cannot be parsed: .*\(/);
     await openapi.clock.advance(999);
     expect([namesOf(await list(source)), server.seen.length]).toEqual([["pets_unavailable"], 1]);
     const [standIn] = await list(source);

@@ -40,7 +40,9 @@ export function readTools(
       const own = listAt(written.operation, "servers");
       const servers = own.length > 0 ? own : listAt(written.item, "servers");
       if (settings.baseURL === null && isElsewhere(servers, base, location)) {
-        throw new Error('It is on another server. Set "baseURL" if it is to be called where the others are.');
+        throw new Error(
+          'It is on another server. Set "baseURL" to call it on the same server as the others.',
+        );
       }
       const plan = readOperation(content, written, { isReserved, onLeftOut: (what) => leaveOut(what) });
       if (JSON.stringify(plan.inputSchema).length > maximumSchemaLength) {

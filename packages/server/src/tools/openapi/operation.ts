@@ -177,7 +177,7 @@ function parameterSchema(parameter: JsonObject, schemas: SchemaReader): JsonObje
 function checkPath(path: string, parameters: readonly ParameterPlan[]): void {
   for (const [, name = ""] of path.matchAll(/\{([^{}]*)\}/g)) {
     if (!parameters.some((parameter) => parameter.place === "path" && parameter.name === name)) {
-      throw new Error(`Nothing says what {${name.slice(0, 100)}} in its path is.`);
+      throw new Error(`No parameter defines {${name.slice(0, 100)}} in its path.`);
     }
   }
 }

@@ -47,7 +47,7 @@ export function queryPairs(parameter: ParameterPlan, value: JsonValue): readonly
 export function headerText(parameter: ParameterPlan, value: JsonValue): string {
   const text = flatten(parameter, value, plainText, ",");
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
-    throw new Error(`${parameter.input} has characters that a header cannot carry.`);
+    throw new Error(`${parameter.input} has characters that are invalid in a header.`);
   }
   return text;
 }

@@ -20,27 +20,27 @@ export interface ConnectionParts {
 
 /** Agents for requests to public addresses only, and for requests to configured servers. */
 export interface Agents {
-  readonly steered: Agent;
+  readonly publicOnly: Agent;
   readonly configured: Agent;
 }
 
 /** `null` if a connection is allowed, else the reason: the end of "X was refused: its address …". */
 type Reach = Readonly<Record<AddressKind, string | null>>;
 
-const steeredReach: Reach = {
+const publicReach: Reach = {
   public: null,
-  translated_public: "is an IPv4 address in another spelling",
+  translated_public: "is an IPv4 address in another notation",
   loopback: "is this machine itself",
   private: "is in a private network",
   link_local: "is on the local link",
-  metadata: "belongs to the machinery of a cloud",
-  carrier: "is an IPv4 address in another spelling",
+  metadata: "is a metadata service of a cloud",
+  carrier: "is an IPv4 address in another notation",
   special: "is no address of a host",
 };
 
 /** A configured name may resolve to a private address, but its DNS must not lead to cloud credentials. */
 const configuredReach: Reach = {
-  ...steeredReach,
+  ...publicReach,
   translated_public: null,
   loopback: null,
   private: null,
@@ -54,7 +54,7 @@ const unencryptedReach: Reach = {
 
 export function createAgents(parts: ConnectionParts): Agents {
   const refused = (): never => {
-    throw new TypeError("A steered request is never unencrypted.");
+    throw new TypeError("A request to a public address must be encrypted.");
   };
   const agent = (plain: buildConnector.connector, encrypted: Reach): Agent => {
     const secure = createConnector(encrypted, parts);
@@ -67,7 +67,7 @@ export function createAgents(parts: ConnectionParts): Agents {
     });
   };
   return {
-    steered: agent(refused, steeredReach),
+    publicOnly: agent(refused, publicReach),
     configured: agent(createConnector(unencryptedReach, parts), configuredReach),
   };
 }

@@ -55,7 +55,7 @@ export function redirected(
   if (!redirectStatuses.has(status) || location === null) return null;
   const url = URL.parse(location, request.url);
   if (url === null) {
-    throw new OutboundError("failed", `${request.url.host} redirects to something that is no URL.`);
+    throw new OutboundError("failed", `${request.url.host} redirects to an invalid URL.`);
   }
   const headers =
     url.origin === request.url.origin
@@ -79,10 +79,7 @@ function readHeaders(init: OutboundInit["headers"]): Headers {
     headers = new Headers(init);
   } catch {
     // Do not pass on the cause: it quotes the value, which may be a key.
-    throw new OutboundError(
-      "refused",
-      "The request was refused: a header holds characters that headers cannot carry.",
-    );
+    throw new OutboundError("refused", "The request was refused: a header has invalid characters.");
   }
   for (const name of connectionHeaders) headers.delete(name);
   return headers;

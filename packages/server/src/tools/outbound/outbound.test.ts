@@ -27,10 +27,10 @@ describe("a guarded request", () => {
   it.each([
     ["inside.test", "is this machine itself"],
     ["both.test", "is this machine itself"],
-    ["metadata.test", "belongs to the machinery of a cloud"],
+    ["metadata.test", "is a metadata service of a cloud"],
     ["link.test", "is on the local link"],
-    ["nat64.test", "is an IPv4 address in another spelling"],
-    ["mapped.test", "is an IPv4 address in another spelling"],
+    ["nat64.test", "is an IPv4 address in another notation"],
+    ["mapped.test", "is an IPv4 address in another notation"],
   ])("refuses to connect to %s", async (host, reason) => {
     const server = await start("127.0.0.1", (_, response) => response.end("secret"), certificate);
     expect(await failure(get(open(), `https://${host}:${server.port}/`))).toEqual([

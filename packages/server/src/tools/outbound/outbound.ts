@@ -97,7 +97,7 @@ export function createOutbound(parts: OutboundParts): Outbound {
       redirect: "manual",
       referrerPolicy: "no-referrer",
       signal,
-      dispatcher: isConfigured ? agents.configured : agents.steered,
+      dispatcher: isConfigured ? agents.configured : agents.publicOnly,
     });
   }
 
@@ -124,7 +124,7 @@ function connectLazily(parts: ConnectionParts) {
     },
     close: async (): Promise<void> => {
       isClosed = true;
-      await Promise.all([agents?.steered.destroy(), agents?.configured.destroy()]);
+      await Promise.all([agents?.publicOnly.destroy(), agents?.configured.destroy()]);
     },
   };
 }

@@ -35,7 +35,7 @@ export async function readOwnTool(
   const needsApproval = (tool as { readonly needsApproval?: unknown }).needsApproval;
   if (needsApproval !== undefined && needsApproval !== false) {
     throw new TypeError(
-      `Say who approves the tool ${name} in the App's "approvals", not in "needsApproval".`,
+      `Set the approval of the tool ${name} in the App's "approvals", not in "needsApproval".`,
     );
   }
   return {

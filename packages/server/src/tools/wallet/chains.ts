@@ -136,10 +136,10 @@ async function request(chain: Chain, method: string, params: readonly unknown[])
 
 function readQuantity(chain: Chain, answer: unknown): bigint {
   if (typeof answer === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(answer)) return BigInt(answer);
-  throw new RpcUnavailable(`The RPC server of ${chain.label} answered with something that is not a number.`);
+  throw new RpcUnavailable(`The RPC server of ${chain.label} returned an invalid number.`);
 }
 
 function readBytes(chain: Chain, answer: unknown): Hex {
   if (isHexBytes(answer)) return answer;
-  throw new RpcUnavailable(`The RPC server of ${chain.label} answered with something that is not bytes.`);
+  throw new RpcUnavailable(`The RPC server of ${chain.label} returned invalid bytes.`);
 }

@@ -103,12 +103,11 @@ async function lookUp<Value>(chain: Chain, run: () => Promise<Value>): Promise<V
 function explain(chain: Chain, error: unknown): unknown {
   const cause = causeOf(error);
   if (cause instanceof RpcUnavailable) return cause;
-  if (cause === null)
-    return new Error(`The ENS contract of ${chain.label} answers with something that is no ENS answer.`);
+  if (cause === null) return new Error(`The ENS contract of ${chain.label} returned an invalid response.`);
   if (cause.data?.startsWith(offchainLookup)) {
-    return new Error("This name is kept outside of the chain, where this service does not look it up.");
+    return new Error("This name is stored off-chain, and this service does not follow off-chain lookups.");
   }
-  return new Error(`ENS on ${chain.label} does not look this up: ${revertReason(cause)}.`);
+  return new Error(`ENS on ${chain.label} could not look this up: ${revertReason(cause)}.`);
 }
 
 /** Returns the error of our transport, which viem wraps. */

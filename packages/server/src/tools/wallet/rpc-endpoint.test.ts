@@ -175,13 +175,13 @@ describe("a chain's RPC server", () => {
   it.each([[null], ["many"], [7], [{}], ["0x"], [`0x${"f".repeat(65)}`]])(
     "is rejected if it returns %j as a number",
     async (value) => {
-      expect(await failureOf(balance(await startAnswering(value)))).toContain("not a number");
+      expect(await failureOf(balance(await startAnswering(value)))).toContain("an invalid number");
     },
   );
 
   it.each([["0x1"], ["text"], [5]])("is rejected if it returns %j as bytes", async (value) => {
     const call = (await startAnswering(value)).call("wallet_token_info", { token: address });
-    expect(await failureOf(call)).toContain("not bytes");
+    expect(await failureOf(call)).toContain("invalid bytes");
   });
 
   it.each([["<html>"], [""], ["[]"], ["null"], ['{"jsonrpc":"2.0","id":1}']])(

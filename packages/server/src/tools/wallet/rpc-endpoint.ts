@@ -116,7 +116,7 @@ function readAnswer(answer: unknown, label: string, clean: (text: string) => str
 }
 
 function notJsonRpc(label: string): RpcUnavailable {
-  return new RpcUnavailable(`The RPC server of ${label} answered with something that is not JSON-RPC.`);
+  return new RpcUnavailable(`The RPC server of ${label} returned a response that is not JSON-RPC.`);
 }
 
 /** Returns true for bytes in JSON-RPC notation. */

@@ -47,7 +47,7 @@ export async function readToken(chain: Chain, token: Address): Promise<TokenFact
     if (!(await hasCode(chain, token)))
       throw new Error(`There is no contract at ${token} on ${chain.label}.`);
     throw new Error(
-      `The contract at ${token} on ${chain.label} is no ERC-20 token: it answers none of its questions.`,
+      `The contract at ${token} on ${chain.label} is not an ERC-20 token: it implements none of its functions.`,
     );
   }
   return { ...facts, notes: notesOn(facts) };
@@ -69,9 +69,7 @@ export async function readTokenBalance(chain: Chain, token: Address, holder: Add
   const answer = outcome.reverted
     ? `refuses: ${outcome.reason}`
     : `answers ${size(outcome.value)} bytes, not a number`;
-  throw new Error(
-    `The contract at ${token} on ${chain.label} does not tell balances like an ERC-20 token: it ${answer}.`,
-  );
+  throw new Error(`The contract at ${token} on ${chain.label} returns no ERC-20 balance: it ${answer}.`);
 }
 
 function notesOn(facts: Omit<TokenFacts, "notes">): string[] {

@@ -19,7 +19,7 @@ export type TransactionRequest = Extract<ActionRequest, { kind: "wallet_transact
 /** Parses the input of a transaction. @throws RangeError naming the invalid field. */
 export function readTransaction(input: TransactionInput, chain: Chain): Omit<TransactionFields, "from"> {
   const to = readAddress(input.to, "to");
-  if (to === zeroAddress) throw new RangeError("to is the zero address: what is sent there is lost.");
+  if (to === zeroAddress) throw new RangeError("to is the zero address: anything sent there is lost.");
   return { to, value: readValue(input, chain.currency.decimals), data: readData(input.data) };
 }
 

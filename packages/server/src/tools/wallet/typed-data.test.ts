@@ -75,7 +75,7 @@ describe("readTypedData", () => {
   it.each([
     [{ chainId: 5 }, "domain.chainId: The chain 5 is not configured. There are: 1 (Ethereum)."],
     [{}, "domain.chainId is missing"],
-    [{ chainId: "one" }, "domain.chainId is missing or no number"],
+    [{ chainId: "one" }, "domain.chainId is missing or not a number"],
     [{ chainId: 1, chain: 1 }, "domain has a field that is not in types.EIP712Domain"],
     [{ chainId: 1, verifyingContract: `${cow.slice(0, -1)}5` }, "domain.verifyingContract does not fit"],
     [{ chainId: 1, salt: "0x00" }, "domain.salt does not fit its type bytes32"],
@@ -90,7 +90,7 @@ describe("readTypedData", () => {
     ],
     [
       { EIP712Domain: [{ name: "chainId", type: "string" }] },
-      "has a field that no domain has: string chainId",
+      "has a field that EIP-712 does not define: string chainId",
     ],
     [{ uint256: [] }, '"uint256" cannot be the name of a type'],
     [{ "a b": [] }, '"a b" cannot be the name of a type'],
@@ -114,7 +114,7 @@ describe("readTypedData", () => {
     "rejects the primary type %s",
     (name) => {
       expect(() => read({ ...mail, primaryType: name })).toThrow(
-        `primaryType is "${name}", which types does not have`,
+        `primaryType is "${name}", which is not in types`,
       );
     },
   );
@@ -127,7 +127,7 @@ describe("readTypedData", () => {
     expect(() => read({ ...mail, message: { ...mail.message, to: { name: "Bob" } } })).toThrow(
       "message.to.wallet is missing",
     );
-    expect(() => read({ ...mail, note: "?" })).toThrow("The typed data is wrong");
+    expect(() => read({ ...mail, note: "?" })).toThrow("The typed data is invalid");
   });
 
   it.each<[string, JsonValue]>([
@@ -173,7 +173,7 @@ describe("readTypedData", () => {
     ["Missing", {}, 'has the type "Missing", which does not exist'],
     ["constructor", {}, "which does not exist"],
     ["string[]", "a", "is not a list"],
-    ["string[2]", ["a"], "has not 2 items"],
+    ["string[2]", ["a"], "does not have 2 items"],
     ["uint8[]", [1, 256], "message.x[1] does not fit"],
     ["Person", [], "is not an object with the fields of Person"],
     ["bool", null, "does not fit"],
@@ -184,7 +184,7 @@ describe("readTypedData", () => {
 
   it("rejects data that viem cannot encode", () => {
     const data = one("intent", { a: true }, { intent: [{ name: "a", type: "bool" }] });
-    expect(() => read(data)).toThrow('The typed data is wrong: Struct type "intent" is invalid.');
+    expect(() => read(data)).toThrow('The typed data is invalid: Struct type "intent" is invalid.');
   });
 
   it("rejects data of more than 16 KiB or 12 levels", () => {

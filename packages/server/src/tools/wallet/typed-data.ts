@@ -51,7 +51,7 @@ export function readTypedData(value: JsonObject, chains: readonly ChainSettings[
     throw new RangeError(`The typed data has more than ${maximumBytes / 1_024} KiB.`);
   }
   const result = shape.safeParse(value);
-  if (!result.success) throw new RangeError(`The typed data is wrong: ${z.prettifyError(result.error)}`);
+  if (!result.success) throw new RangeError(`The typed data is invalid: ${z.prettifyError(result.error)}`);
   const { primaryType, message } = result.data;
   const domain = { ...result.data.domain, chainId: readChainId(result.data.domain["chainId"], chains) };
   const { EIP712Domain: givenDomainType, ...ownTypes } = result.data.types;
@@ -59,7 +59,7 @@ export function readTypedData(value: JsonObject, chains: readonly ChainSettings[
   const types: StructTypes = { EIP712Domain: domainType, ...ownTypes };
   checkTypes(types);
   if (!Object.hasOwn(ownTypes, primaryType)) {
-    throw new RangeError(`primaryType is "${plainLine(primaryType, 64)}", which types does not have.`);
+    throw new RangeError(`primaryType is "${plainLine(primaryType, 64)}", which is not in types.`);
   }
   checkStruct(types, "EIP712Domain", domain, "domain");
   checkStruct(types, primaryType, message, "message");
@@ -72,9 +72,7 @@ export function readTypedData(value: JsonObject, chains: readonly ChainSettings[
 function readChainId(value: JsonValue | undefined, chains: readonly ChainSettings[]): number {
   const text = typeof value === "number" ? String(value) : value;
   if (typeof text !== "string" || !/^(\d{1,15}|0x[0-9a-fA-F]{1,12})$/.test(text)) {
-    throw new RangeError(
-      "domain.chainId is missing or no number: it says on which chain the signature counts.",
-    );
+    throw new RangeError("domain.chainId is missing or not a number: it binds the signature to a chain.");
   }
   const chainId = Number(text);
   if (!chains.some(({ id }) => id === chainId))
@@ -95,7 +93,7 @@ function checkTypes(types: StructTypes): void {
   }
   for (const { name, type } of types["EIP712Domain"] ?? []) {
     if (!domainFields.some((known) => known.name === name && known.type === type)) {
-      throw new RangeError(`types.EIP712Domain has a field that no domain has: ${type} ${name}.`);
+      throw new RangeError(`types.EIP712Domain has a field that EIP-712 does not define: ${type} ${name}.`);
     }
   }
 }
@@ -107,7 +105,7 @@ function checkThatItEncodes(typedData: object): void {
   } catch (error) {
     const reason =
       error instanceof Error && "shortMessage" in error ? String(error.shortMessage) : "it cannot be encoded";
-    throw new RangeError(`The typed data is wrong: ${plainLine(reason)}`);
+    throw new RangeError(`The typed data is invalid: ${plainLine(reason)}`);
   }
 }
 
@@ -145,7 +143,7 @@ function checkValue(types: StructTypes, type: string, value: JsonValue | undefin
   if (item !== undefined) {
     if (!Array.isArray(value)) throw new RangeError(`${path} is not a list.`);
     if (length !== "" && Number(length) !== value.length)
-      throw new RangeError(`${path} has not ${length} items.`);
+      throw new RangeError(`${path} does not have ${length} items.`);
     for (const [index, inner] of value.entries()) checkValue(types, item, inner, `${path}[${index}]`);
   } else if (Object.hasOwn(types, type)) checkStruct(types, type, value, path);
   else if (!isElementary(type))

@@ -73,7 +73,7 @@ export function readAddress(text: string, field: string): Address {
     throw new RangeError(`${field} is not an address: 0x and 40 hexadecimal digits.`);
   }
   throw new RangeError(
-    `${field} has a wrong checksum, so a letter of it was changed. Ask for the address again.`,
+    `${field} has a wrong checksum, so it was mistyped or altered. Ask for the address again.`,
   );
 }
 

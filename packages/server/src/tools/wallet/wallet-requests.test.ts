@@ -136,7 +136,7 @@ describe.skipIf(isWithoutChain)("wallet_request_transaction", () => {
   it("is never executed by the service", async () => {
     const before = await chain.request("eth_blockNumber");
     await expect(wallet.call("wallet_request_transaction", { to: bob }, connected(alice))).rejects.toThrow(
-      "call the tool again",
+      "Call the tool again",
     );
     expect(await chain.request("eth_blockNumber")).toBe(before);
   });

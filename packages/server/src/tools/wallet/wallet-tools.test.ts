@@ -115,7 +115,7 @@ describe.skipIf(isWithoutChain)("wallet_balance", () => {
   it("rejects a wrong checksum, and accepts capital letters without one", async () => {
     const wrong = alice.replace(/[a-f]/, (letter) => letter.toUpperCase());
     await expect(wallet.call("wallet_balance", { address: wrong })).rejects.toThrow(
-      "address has a wrong checksum, so a letter of it was changed.",
+      "address has a wrong checksum, so it was mistyped or altered.",
     );
     const capitals = `0x${alice.slice(2).toUpperCase()}`;
     expect(await wallet.call("wallet_balance", { address: capitals })).toMatchObject({ address: alice });
@@ -227,7 +227,9 @@ describe.skipIf(isWithoutChain)("wallet_token_balance and wallet_token_info", ()
     );
     await expect(wallet.call("wallet_token_info", { token: bob })).rejects.toThrow("There is no contract at");
     const other = await deploy();
-    await expect(wallet.call("wallet_token_info", { token: other })).rejects.toThrow("is no ERC-20 token");
+    await expect(wallet.call("wallet_token_info", { token: other })).rejects.toThrow(
+      "is not an ERC-20 token",
+    );
     const paused = await deploy(
       { call: question("symbol"), returns: text("PSD") },
       {
@@ -236,7 +238,7 @@ describe.skipIf(isWithoutChain)("wallet_token_balance and wallet_token_info", ()
       },
     );
     await expect(wallet.call("wallet_token_balance", { token: paused, ...at })).rejects.toThrow(
-      `does not tell balances like an ERC-20 token: it refuses: "paused".`,
+      `returns no ERC-20 balance: it refuses: "paused".`,
     );
     const short = await deploy(
       { call: question("symbol"), returns: text("SHT") },

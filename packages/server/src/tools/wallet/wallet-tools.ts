@@ -95,9 +95,7 @@ function asking<Input>(
     },
     async execute(input, { turn, signal }) {
       await prepare(readInput(schema, input), turn, signal);
-      throw new Error(
-        "The user could not be asked a moment ago. Nothing is wrong with the request: call the tool again.",
-      );
+      throw new Error("The user could not be asked because of a temporary failure. Call the tool again.");
     },
   };
 }
@@ -111,5 +109,5 @@ function describe(name: string, description: string, schema: z.ZodType): Omit<To
 function readInput<Input>(schema: z.ZodType<Input>, input: unknown): Input {
   const result = schema.safeParse(input);
   if (result.success) return result.data;
-  throw new TypeError(`The input does not fit: ${z.prettifyError(result.error)}`);
+  throw new TypeError(`The input is invalid: ${z.prettifyError(result.error)}`);
 }

@@ -6,7 +6,7 @@ import { startLocalChain, type LocalChain } from "../../../../test/local-chain.t
 import { cannedContract, type CannedAnswer } from "./canned-contract.ts";
 import { createWalletCaller, type WalletCaller } from "./wallet-caller.ts";
 
-/** All of it belongs to Alice. */
+/** Total supply, owned by Alice. */
 export const supply = 1_000_000n * 10n ** 18n;
 
 export interface WalletChain {
