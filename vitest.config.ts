@@ -25,9 +25,9 @@ export const projectSettings = {
   expect: { poll: { timeout: 20_000 } },
 } as const;
 
-/** Settings of the whole run. */
+/** Settings of a whole test run. */
 export const runSettings = {
-  // More than the cores: many files mostly wait for disks, processes or timers.
+  // More workers than cores, because most files wait for disks, processes or timers.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   passWithNoTests: false,
   sequence: { sequencer: LongFilesFirst },
@@ -43,7 +43,7 @@ export const runSettings = {
 export default defineConfig({
   test: {
     ...runSettings,
-    // `npm test` runs the two fast projects, `npm run test:all` all of them.
+    // `npm test` runs the two fast projects, `npm run test:all` runs all three.
     projects: [
       {
         test: {
@@ -63,7 +63,7 @@ export default defineConfig({
           exclude: [...configDefaults.exclude, ...SLOW],
         },
       },
-      // These start many programs, so each test gets more time.
+      // These tests start many programs, so each gets more time.
       { test: { ...projectSettings, name: "slow", include: [...SLOW], testTimeout: 180_000 } },
     ],
   },

@@ -10,7 +10,7 @@ const from =
 const user = from("user");
 const agent = from("agent");
 
-/** Returns the text of the question that each message answers, `null` where there is none to show. */
+/** Returns the question that each message answers; `null` for a message without one. */
 const questions = (messages: readonly Message[]): readonly (string | null)[] =>
   messages.map((_, index) => answeredQuestion(messages, index)?.content ?? null);
 

@@ -23,7 +23,7 @@ export class ColloquyError extends Error {
   readonly status: number;
   /** Id of the request in the service's log; `null` if no answer named one. */
   readonly requestId: string | null;
-  /** Seconds to wait before the next try, from the service; `null` if it did not say. */
+  /** Seconds to wait before the next try, as told by the service; `null` if it gave none. */
   readonly retryAfter: number | null;
 
   constructor(message: string, { code, status = 0, requestId = null, retryAfter = null, cause }: ErrorFacts) {
@@ -38,7 +38,7 @@ export class ColloquyError extends Error {
 /** Returns the error for an unsuccessful response. Reads the body. */
 export async function errorOf(response: Response): Promise<ColloquyError> {
   const { status, headers } = response;
-  // The status counts even if the body breaks off.
+  // The status is known even if the body is cut off.
   const problem = readProblem(await response.text().catch(() => ""));
   const retryAfter = headers.get("retry-after");
   return new ColloquyError(problem?.detail ?? `The service answered with status ${status}.`, {
@@ -55,7 +55,7 @@ export function isTransient({ status }: ColloquyError): boolean {
   return status < 400 || status >= 500 || status === 408 || status === 429;
 }
 
-/** Returns `null` if `text` is not a problem document: something between client and service has answered. */
+/** Returns `null` if `text` is not a problem document: a proxy answered instead of the service. */
 function readProblem(text: string): Partial<Problem> | null {
   try {
     const value: unknown = JSON.parse(text);

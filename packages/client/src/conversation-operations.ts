@@ -6,16 +6,16 @@ import type { Action, Snapshot, UserState } from "./wire.ts";
 
 export interface WaitOptions extends Abortable {
   /**
-   * `true` waits until the assistant has finished or needs a decision; a number waits at most so many
-   * seconds. Without it the call returns at once: a message is stored, the assistant works.
+   * `true` waits until the assistant has finished or needs a decision; a number waits at most that many
+   * seconds. When absent, the call returns as soon as the message is stored.
    */
   readonly wait?: boolean | number;
 }
 
 export interface SendOptions extends WaitOptions {
-  /** The service stores a message once per key (24 hours). A random key when absent. */
+  /** Idempotency key: the service stores one message per key within 24 hours. Random when absent. */
   readonly idempotencyKey?: string;
-  /** Wallet address to bind. */
+  /** Wallet address to bind to the session. */
   readonly publicKey?: string;
   /** Merged into the session's user state. */
   readonly userState?: UserState;
@@ -37,7 +37,7 @@ export type Decision =
     }
   | { readonly decision: "deny" };
 
-/** Longest `Prefer: wait` of one request, in seconds: below the time-outs of common proxies. */
+/** Maximum `Prefer: wait` of one request in seconds, below the time-outs of common proxies. */
 const LONG_POLL_SECONDS = 20;
 
 export type ConversationOperations = ReturnType<typeof chatOperations> & ReturnType<typeof actionOperations>;
@@ -71,7 +71,7 @@ function chatOperations(transport: Transport, app: string | undefined) {
 
     async getState(id: string, options: StateOptions = {}): Promise<Snapshot> {
       const { wait, userState, clientId, signal } = options;
-      // Without `Prefer`: the service waits for new actions, not for one that is pending already.
+      // Sent without `Prefer`: the service waits for new actions, not for one that is already pending.
       const snapshot = await transport.body<Snapshot>({
         path: "/api/state",
         query: { user_state: userState && JSON.stringify(userState), client_id: clientId },
@@ -83,8 +83,8 @@ function chatOperations(transport: Transport, app: string | undefined) {
     },
 
     /**
-     * Stops the answer in progress and cancels queued messages. Not retried: a second try could stop a later
-     * answer.
+     * Stops the answer in progress and cancels queued messages. Not retried, because a late retry could stop
+     * a later answer.
      */
     interrupt(id: string, { signal }: Abortable = {}): Promise<Snapshot> {
       return transport.body({ method: "POST", path: "/api/interrupt", headers: session(id), signal });
@@ -121,7 +121,7 @@ function actionOperations(transport: Transport) {
 }
 
 function waiter(transport: Transport) {
-  /** Polls until the assistant has finished, needs a decision, or the wait is used up. */
+  /** Polls until the assistant has finished, needs a decision, or the maximum wait has passed. */
   return async (
     id: string,
     first: Snapshot,
@@ -129,7 +129,7 @@ function waiter(transport: Transport) {
     signal: AbortSignal | undefined,
   ): Promise<Snapshot> => {
     let snapshot = first;
-    // An action that appears between two pieces ends neither at once, so the first ones are short.
+    // No request ends at once for an action that appears between two requests, so the first ones are short.
     for (let most = 1; snapshot.is_processing && snapshot.pending_actions.length === 0; most *= 2) {
       const seconds = budget.next(Math.min(most, LONG_POLL_SECONDS));
       if (seconds === 0) break;
@@ -149,7 +149,7 @@ function session(id: string): { "X-Session-Id": string } {
   return { "X-Session-Id": id };
 }
 
-/** Splits a wait into pieces that proxies allow. */
+/** Splits a wait into requests short enough for proxies. */
 class WaitBudget {
   #left: number;
 
@@ -157,7 +157,7 @@ class WaitBudget {
     this.#left = wait === true ? Number.POSITIVE_INFINITY : Math.ceil(Number(wait));
   }
 
-  /** Returns the seconds of the next piece, at most `most`; 0 when the wait is used up. */
+  /** Returns the seconds of the next request, at most `most`; 0 when the maximum wait has passed. */
   next(most: number): number {
     const seconds = Math.min(most, Math.max(0, this.#left));
     this.#left -= seconds;

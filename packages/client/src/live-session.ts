@@ -41,9 +41,9 @@ export class LiveSession {
 
   /**
    * Iterates over the events from this call on: those of the stream and, across gaps, events derived from
-   * snapshots. Text comes once, even if it was streamed again; a `message_delta` at offset 0 replaces the
-   * earlier text. Ends with the session, `stop` or the signal; throws if the service refuses. If you do not
-   * loop over it, call its `return`.
+   * snapshots. Each piece of text is reported once, even if the service streams it again; a `message_delta`
+   * at offset 0 replaces the earlier text. Ends with the session, `stop` or the signal; throws if the service
+   * refuses. If you do not loop over it, call its `return`.
    */
   updates({ signal }: Abortable = {}): AsyncIterableIterator<SessionUpdate, void, void> {
     const queue = this.#store.addQueue();
@@ -88,7 +88,10 @@ export class LiveSession {
     return this.#adopt(options, (signal) => this.#operations.interrupt(this.id, { signal }));
   }
 
-  /** Fetches the snapshot once, without subscribing; with `wait`, when there is nothing to wait for any more. */
+  /**
+   * Fetches the snapshot once, without subscribing. With `wait`, fetches it when the assistant has finished
+   * or needs a decision.
+   */
   refresh(options: WaitOptions = {}): Promise<Snapshot> {
     return this.#adopt(options, (signal) => this.#operations.getState(this.id, { ...options, signal }));
   }
@@ -108,7 +111,7 @@ export class LiveSession {
     );
   }
 
-  /** Decides an action of the snapshot's `pending_actions`. With `wait`, returns the snapshot that `refresh` waits for. */
+  /** Decides an action of the snapshot's `pending_actions`. With `wait`, waits like `refresh`. */
   resolve(
     actionId: string,
     decision: Decision,

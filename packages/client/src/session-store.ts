@@ -15,7 +15,7 @@ export interface Connection {
    * `deleted`: the session is gone.
    */
   readonly state: FollowState | "idle" | "failed" | "deleted";
-  /** Why it waits, polls or has failed, if known. */
+  /** Why the session is `waiting`, `polling` or `failed`, if known. */
   readonly error: ColloquyError | null;
 }
 
@@ -80,7 +80,7 @@ export class SessionStore {
     this.#leaveIfAlone();
   }
 
-  /** Resolves when subscribers will receive all later changes as events. */
+  /** Resolves when all later changes reach subscribers as events. */
   async ready(signal: AbortSignal): Promise<void> {
     await this.#active?.ready.passed(signal);
   }
@@ -92,8 +92,8 @@ export class SessionStore {
   }
 
   /**
-   * Adopts a snapshot from an answer, unless the session is being followed: the follower reaches it through
-   * events, in order.
+   * Adopts a snapshot from a response, unless the session is being followed: the follower then gets there
+   * through events, in order.
    */
   adopt(snapshot: Snapshot): void {
     if (this.#active !== null) return;

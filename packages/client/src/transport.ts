@@ -1,4 +1,4 @@
-// One request and its answer: headers, JSON, time-out, errors, and retries where they are safe.
+// One request and its response: headers, JSON, time-out, errors, and retries of repeatable requests.
 
 import { ColloquyError, errorOf, isTransient } from "./colloquy-error.ts";
 import { linkedAbort } from "./linked-abort.ts";
@@ -59,7 +59,7 @@ export function transportOf(
   { baseUrl = "", retries = 5, timing = REAL_TIMING, ...options }: ConnectionOptions,
   headers: Readonly<Record<string, string>>,
 ): Transport {
-  // `fetch` would fail on each retry, and take `localhost:8080` for a scheme.
+  // A missing scheme would make `fetch` fail on each retry, and `localhost:8080` would count as a scheme.
   if (!/^(?:https?:\/\/|[./]|$)/i.test(baseUrl)) {
     throw new TypeError(`baseUrl "${baseUrl}" has no scheme. Write https://… or http://… before the host.`);
   }
@@ -77,7 +77,7 @@ export function transportOf(
 const TIMEOUT_MS = 30_000;
 const BACKOFF_MS = 500;
 const BACKOFF_CEILING_MS = 8_000;
-/** Seconds. Longer waits are reported to the caller instead. */
+/** Maximum `Retry-After` in seconds; longer waits are reported to the caller. */
 const MAX_RETRY_AFTER_SECONDS = 30;
 
 export class Transport {
@@ -101,7 +101,7 @@ export class Transport {
       } catch (error) {
         if (!(error instanceof ColloquyError) || !request.repeatable || failures > retries) throw error;
         const retryAfter = error.retryAfter ?? 0;
-        // 429 concerns the caller, not a passing condition: report it.
+        // A retry soon after a 429 would be refused as well, so report it.
         if (!isTransient(error) || error.status === 429 || retryAfter > MAX_RETRY_AFTER_SECONDS) throw error;
         const jitter = backoff(timing, failures, BACKOFF_MS, BACKOFF_CEILING_MS);
         await pause(timing, retryAfter * 1000 + jitter, request.signal);
@@ -176,7 +176,7 @@ export function networkFailed(cause: unknown): ColloquyError {
   return new ColloquyError("The service cannot be reached.", { code: "network_failed", cause });
 }
 
-/** Something between client and service has answered in its place. */
+/** Returns the error for a response that is not from the service. */
 export function answerInvalid(message: string, cause?: unknown): ColloquyError {
   return new ColloquyError(message, { code: "answer_invalid", cause });
 }

@@ -7,7 +7,7 @@ const live = useLiveSession();
 const { isIdle, lastContent, record, state, truth } = live;
 
 describe("a session without subscribers", () => {
-  it("opens no connection, and keeps the snapshots of answers", async () => {
+  it("opens no connection, and keeps the snapshots of responses", async () => {
     expect(live.session.getSnapshot()).toBeNull();
     const sending = live.session.send("Hi", { wait: true });
     (await live.served.model.next()).say("Hello").finish();
@@ -95,7 +95,7 @@ describe("a session with subscribers", () => {
     }
   });
 
-  it("stops on request: loops end, requests throw, streams close, no timer is left", async () => {
+  it("ends loops, requests, streams and timers when stopped", async () => {
     const { ended } = record();
     await live.served.until(() => state() === "live");
     const waiting = live.session.send("Hi", { wait: true }).catch((error: unknown) => error);
@@ -119,7 +119,7 @@ describe("a session with subscribers", () => {
     await live.served.until(() => live.served.clock.timers === 0);
   });
 
-  it("interrupts, renames, selects a model, decides", async () => {
+  it("interrupts, renames, selects a model, and decides an action", async () => {
     live.session.subscribe(() => undefined);
     await live.session.send("what is 12 * 7");
     (await live.served.model.next()).callTool("calculator", { expression: "12 * 7" }).finish("tool-calls");
@@ -166,7 +166,7 @@ describe("a session that cannot be followed", () => {
     ["interrupt", () => live.session.interrupt()],
     ["rename", () => live.session.rename("Renamed")],
     ["setModel", () => live.session.setModel("demo/assistant")],
-  ])("retries after a refusal once %s was not refused", async (_name, ask) => {
+  ])("retries after a refusal once %s succeeds", async (_name, ask) => {
     await live.served.direct.createSession(live.session.id);
     live.served.proxy.plan = () => ({ status: 401, body: JSON.stringify({ code: "no", detail: "No." }) });
     live.session.subscribe(() => undefined);
@@ -194,7 +194,7 @@ describe("a session that cannot be followed", () => {
     await expect(live.served.direct.getSession(live.session.id)).rejects.toMatchObject({ status: 404 });
   });
 
-  it("ends after its own deletion, also where streams are blocked", async () => {
+  it("ends after its own deletion, even while it polls", async () => {
     live.served.proxy.plan = ({ path }) => (path === "/api/updates" ? 0 : null);
     const { ended } = record();
     await live.served.until(() => state() === "polling");

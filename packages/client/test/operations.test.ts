@@ -103,7 +103,7 @@ it("waits until a decision is needed, in send, resolve and refresh", { timeout: 
   const approve = { decision: "approve" } as const;
   const [sent] = await Promise.all([session.send("Sum", { wait: true }), ask()]);
   const [first] = sent.pending_actions;
-  // Returns at once: the action is pending already.
+  // Returns at once, because the action is already pending.
   expect(await session.refresh({ wait: true })).toMatchObject({ pending_actions: [{ id: first!.id }] });
   const [resolved] = await Promise.all([session.resolve(first!.id, approve, { wait: true }), ask()]);
   const [second] = resolved.pending_actions;
@@ -122,7 +122,7 @@ it("stores secrets and returns only their names", async () => {
   expect(await client.removeSecrets({ clientId: "me" })).toBe(0);
 });
 
-it("stores a message once if its answer was lost", async () => {
+it("stores a message once if the response was lost", async () => {
   const id = randomUUID();
   let lost = 0;
   served.proxy.plan = ({ path }) => (path === "/api/chat" && (lost += 1) <= 2 ? "lose" : null);

@@ -84,7 +84,7 @@ try { await client.listThreads("0xabc", { limit: 10 }); } catch (error) {
 stop();
 `;
 
-it("contains what is needed and nothing else", async () => {
+it("contains the expected files only", async () => {
   const installed = join(project, "node_modules/@colloquy/client");
   expect((await readdir(installed)).toSorted()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
   const files = await readdir(join(installed, "dist"));

@@ -1,4 +1,4 @@
-// Single requests against a server that answers as a test wants.
+// Single requests against a server with scripted responses.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -14,7 +14,7 @@ type Answer = (message: IncomingMessage, response: ServerResponse) => void;
 
 let server: Server;
 let clock: ManualClock;
-/** Answers in order; the last one repeats. */
+/** Responses in order; the last one repeats. */
 let answers: Answer[];
 let seen: {
   readonly method: string;
@@ -49,7 +49,7 @@ const json =
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 const reset: Answer = (_message, response) => void response.socket?.resetAndDestroy();
 const silent: Answer = () => undefined;
-/** An error whose body breaks off. */
+/** An error response whose body is cut off. */
 const brokenOff: Answer = (_message, response) => {
   response.writeHead(503, { "content-type": "application/problem+json", "content-length": "99" });
   response.write('{"code":', () => response.socket?.resetAndDestroy());
@@ -93,7 +93,7 @@ async function outcome<Value>(promise: Promise<Value>, ms = 250): Promise<Value 
 }
 
 describe("a baseUrl", () => {
-  it("without a scheme is refused at once, and a path of the page's own origin is not", () => {
+  it("is refused at once without a scheme, but may be a path of the page's origin", () => {
     for (const baseUrl of ["localhost:8080", "chat.example.com", "ftp://x"]) {
       expect(() => createClient({ baseUrl })).toThrow(`baseUrl "${baseUrl}" has no scheme. Write https://`);
     }
@@ -235,7 +235,7 @@ describe("a message", () => {
     expect(seen).toHaveLength(4);
   });
 
-  it("is retried after the time in Retry-After, unless that is minutes", async () => {
+  it("is retried after the time in Retry-After, unless that is too long", async () => {
     answers = [unavailable("7"), json(said)];
     const sending = client({}, 0).sendMessage(SESSION, "Hi");
     await until(() => clock.nextIn === 7_000);
@@ -251,7 +251,7 @@ describe("a message", () => {
     ).toMatchObject({ status: 503, retryAfter: 120 });
   });
 
-  it.each([400, 401, 403, 404, 409, 413, 429])("is not retried after %i", async (status) => {
+  it.each([400, 401, 403, 404, 409, 413, 429])("is not retried after status %i", async (status) => {
     answers = [json({ code: "no", detail: "No." }, status, { "retry-after": "1" }), json(said)];
     expect(await outcome(client().sendMessage(SESSION, "Hi"))).toMatchObject({
       status,
@@ -261,7 +261,7 @@ describe("a message", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("goes to the client's App with its key and all options", async () => {
+  it("carries the client's App, its key and all options", async () => {
     answers = [json(said)];
     const to = client({ app: "defi", key: "clq_1_2", headers: { "X-Team": "tea" } });
     const options = { idempotencyKey: "mine", publicKey: "0xab", userState: { a: 1 }, clientId: "me" };
@@ -351,7 +351,7 @@ describe("an aborted request", () => {
     expect(await opening).toEqual(new Error("Enough"));
   });
 
-  it("is not sent if the signal is aborted before", async () => {
+  it("is not sent if the signal was already aborted", async () => {
     await expect(client().listModels({ signal: AbortSignal.abort(new Error("Enough")) })).rejects.toThrow(
       "Enough",
     );
@@ -363,13 +363,13 @@ it.each([
   ["interrupt", (to: Client) => to.interrupt(SESSION)],
   ["deleteThread", (to: Client) => to.deleteThread(SESSION)],
   ["removeSecrets", (to: Client) => to.removeSecrets({ clientId: "me" })],
-])("%s is sent once, because a late repetition may do harm", async (_name, ask) => {
+])("%s is sent once, because a late retry may do harm", async (_name, ask) => {
   answers = [reset, json({})];
   expect(await outcome<unknown>(ask(client()))).toMatchObject({ code: "network_failed" });
   expect(seen).toHaveLength(1);
 });
 
-it("a page of threads names the next one", async () => {
+it("returns the cursor of the next page of threads", async () => {
   const link = '</api/sessions?public_key=0xab&limit=2&cursor=a%2Bb%3D>; rel="next"';
   answers = [json([], 200, { link }), json([])];
   expect(await client().listThreads("0xab", { limit: 2 })).toEqual({ threads: [], next: "a+b=" });

@@ -54,7 +54,7 @@ beforeAll(async () => {
   await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"]);
   await writeFile(join(project, "package.json"), '{ "type": "module" }');
   await Promise.all(FILES.map((file) => copyFile(join(SOURCES, file), join(project, file))));
-  // Edge runtimes take a single file.
+  // Edge runtimes load a single file.
   const [worker, bundled] = [join(project, "worker.js"), join(project, "bundled-worker.js")];
   await build({ entryPoints: [worker], outfile: bundled, bundle: true, format: "esm", platform: "neutral" });
 }, 60_000);

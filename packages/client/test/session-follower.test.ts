@@ -1,4 +1,4 @@
-// Whatever faults occur, a subscriber reaches the service's snapshot and receives every event once.
+// Under any faults, a subscriber reaches the service's snapshot and receives every event once.
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -44,7 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** Plays the model: forwards what a test says to the calls that still run. */
+/** Acts as the model: forwards text from a test to the calls that are still running. */
 function answering(): { readonly stop: () => void; speak(say: (call: ScriptedCall) => void): void } {
   let isOver = false;
   let current: ScriptedCall | null = null;
@@ -68,7 +68,7 @@ function answering(): { readonly stop: () => void; speak(say: (call: ScriptedCal
   };
 }
 
-it("a live session reaches the service's snapshot despite any faults", { timeout: 120_000 }, async () => {
+it("a live session reaches the service's snapshot despite random faults", { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), async (steps) => {
       const session = served.client().session(randomUUID());

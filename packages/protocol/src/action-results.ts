@@ -37,7 +37,7 @@ export function isActionResult<Kind extends keyof ActionResult>(
   return CHECKS[kind](result);
 }
 
-/** Returns true if `value` is an object with exactly this property, holding a valid string. */
+/** Returns true if `value` is an object whose only property is `name`, with a valid string. */
 function holdsOnly(value: unknown, name: string, isRight: (text: string) => boolean): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const entries = Object.entries(value);

@@ -1,5 +1,6 @@
-// The events of a session, one definition each. The event log stores this shape, `visibility` says who sees
-// it on the wire, and folding all events over a snapshot gives the next snapshot (contract section 5).
+// The events of a session, one definition each. The event log stores this shape, `visibility` defines which
+// subscribers receive it, and folding all events over a snapshot gives the next snapshot (contract section
+// 5).
 
 import { z } from "zod";
 import { Json } from "./json.ts";
@@ -79,7 +80,7 @@ export type MessageDelta = z.infer<typeof MessageDelta>;
 export const IncludeGroup = z.enum(["tools", "messages", "state"]);
 export type IncludeGroup = z.infer<typeof IncludeGroup>;
 
-/** An event of `GET /api/updates`: as the subscriber's `include` shows it, with its session. */
+/** An event of `GET /api/updates`, as the subscriber's `include` permits, with its session id. */
 export type UpdateEvent = { session_id: string } & (
   | SessionEvent
   | MessageDelta

@@ -3,7 +3,7 @@ import { z } from "zod";
 const SHAPE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const NIL = "00000000-0000-0000-0000-000000000000";
 const MAX = "ffffffff-ffff-ffff-ffff-ffffffffffff";
-/** One expression without flags, for OpenAPI documents. */
+/** A single expression without flags, as OpenAPI documents require. */
 const PATTERN =
   "^(?!0{8}-0{4}-0{4}-0{4}-0{12}$)(?![fF]{8}-[fF]{4}-[fF]{4}-[fF]{4}-[fF]{12}$)" +
   "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
@@ -25,7 +25,7 @@ export const SessionId = z
   .refine((id) => id !== NIL && id !== MAX, "must not be the nil or the max UUID")
   .meta({ description: "UUID of the session, chosen by the client", format: "uuid", pattern: PATTERN });
 
-/** A session id in an answer: any UUID version, because the client chose it. */
+/** A session id in a response; any UUID version, because the client chose it. */
 export const AnySessionId = z
   .guid()
   .meta({ description: "Id of the session, spelled as by the client that created it" });

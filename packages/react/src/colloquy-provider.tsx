@@ -19,7 +19,7 @@ export interface ColloquyProviderProps {
   readonly children?: ReactNode;
 }
 
-/** Context that the provider passes to the hooks below it. */
+/** Context that the provider passes to hooks. */
 export interface ColloquyContext {
   readonly client: Client;
   readonly publicKey: string | null;

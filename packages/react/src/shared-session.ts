@@ -27,7 +27,7 @@ export class SharedSession {
   #leave: (() => void) | null = null;
   #reading: AbortController | null = null;
 
-  /** `onSummary` receives each summary that differs from the one before, with `null` before the first. */
+  /** `onSummary` receives each summary that differs from the previous one, which is `null` at first. */
   constructor(
     session: LiveSession,
     onSummary: (summary: SessionSummary, before: SessionSummary | null) => void,
@@ -78,7 +78,7 @@ export class SharedSession {
     this.#progress = NO_PROGRESS;
   }
 
-  /** Takes progress of tools from the events, because snapshots do not contain it. */
+  /** Reads the progress of tools from events, because snapshots do not contain it. */
   #read(): void {
     const { state } = this.session.getConnection();
     if (this.#reading !== null || state === "failed" || state === "deleted") return;
@@ -87,13 +87,13 @@ export class SharedSession {
     const loop = async (): Promise<void> => {
       for await (const update of this.session.updates({ signal: reading.signal })) this.#take(update);
     };
-    // The connection state reports the failure; reading starts again once it recovers.
+    // The connection state reports the failure. Reading starts again after it recovers.
     void loop()
       .catch(() => undefined)
       .finally(() => {
         if (this.#reading !== reading) return;
         this.#reading = null;
-        // Stopping the session removed its subscribers, but those here are still mounted.
+        // Stopping the session removed its subscribers, but the subscribers of this object are still mounted.
         if (this.session.getConnection().state === "idle") this.#follow();
       });
   }

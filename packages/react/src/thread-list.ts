@@ -1,4 +1,4 @@
-// The thread list of a provider: stored by the page without a wallet, else fetched for the wallet.
+// The thread list of a provider: fetched for the wallet, or stored by the page if there is none.
 
 import type { ColloquyError } from "@colloquy/client";
 import type { SessionObserver } from "./session-pool.ts";
@@ -9,9 +9,9 @@ export interface ThreadsState {
   /** Pinned threads first, then the most recently active. */
   readonly threads: readonly ThreadEntry[];
   readonly isLoading: boolean;
-  /** Why the last fetch failed; `threads` stays what it was. */
+  /** Why the last fetch failed; `threads` then keeps its value. */
   readonly error: ColloquyError | null;
-  /** Whether the service has more threads. */
+  /** True if the service has more threads. */
   readonly hasMore: boolean;
 }
 

@@ -49,7 +49,7 @@ describe("lists of threads", () => {
 
 const PARTS = ["localStorage", "addEventListener", "removeEventListener"] as const;
 
-/** Plays another page of the same origin: writes, then dispatches the event. */
+/** Acts as another page of the same origin: writes, then dispatches the storage event. */
 let page: JSDOM["window"];
 
 beforeEach(() => {
@@ -77,7 +77,7 @@ describe("localThreads", () => {
     expect(localThreads({ key: "other" }).read()).toEqual([]);
   });
 
-  it("returns the same array until something changes, and notifies", () => {
+  it("returns the same array until something changes, and calls subscribers on changes", () => {
     const threads = localThreads();
     const listener = vi.fn<() => void>();
     const leave = threads.subscribe(listener);
@@ -91,7 +91,7 @@ describe("localThreads", () => {
     expect(listener).toHaveBeenCalledTimes(1);
   });
 
-  it("adopts what another page writes, losing nothing of it", () => {
+  it("adopts a list that another page has written, without losing entries", () => {
     const threads = localThreads();
     const listener = vi.fn<() => void>();
     threads.subscribe(listener);
@@ -134,7 +134,7 @@ describe("localThreads", () => {
 it.each([
   ["memoryThreads", () => memoryThreads()],
   ["localThreads", () => localThreads()],
-])("%s drops the oldest beyond a thousand", (_name, create) => {
+])("%s drops the oldest threads beyond a thousand", (_name, create) => {
   const threads = create();
   threads.update(() => Array.from({ length: 1_001 }, (_value, at) => entry(String(at), 1)));
   expect(threads.read()).toHaveLength(1_000);

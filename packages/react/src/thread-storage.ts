@@ -1,4 +1,4 @@
-// Where a page stores its own conversations. A session id is a capability and the service does not list
+// Storage for the page's own conversations. A session id is a capability and the service does not list
 // sessions without a wallet, so only the page knows them.
 
 import type { ThreadEntry } from "./thread-entries.ts";
@@ -12,7 +12,7 @@ export interface ThreadStorage {
   subscribe(listener: () => void): () => void;
 }
 
-/** Beyond this the oldest conversations are dropped. */
+/** Maximum number of conversations; the oldest are dropped. */
 const MAX_THREADS = 1_000;
 
 const NONE: readonly ThreadEntry[] = [];
@@ -50,7 +50,7 @@ export function localThreads({ key = "colloquy.threads" }: LocalThreadsOptions =
   let known: string | null = null;
   let threads = NONE;
   const listeners = new Set<() => void>();
-  /** Adopts what another page has written meanwhile. */
+  /** Adopts the list that another page has written in the meantime. */
   const read = (): readonly ThreadEntry[] => {
     const text = stored(key);
     if (text !== known) threads = text === null ? NONE : parsed(text);
@@ -93,7 +93,7 @@ function bounded(
   return after.length > MAX_THREADS ? after.slice(0, MAX_THREADS) : after;
 }
 
-/** Returns `null` if there is nothing or reading is refused. */
+/** Returns `null` if nothing is stored or reading is refused. */
 function stored(key: string): string | null {
   try {
     return globalThis.localStorage?.getItem(key) ?? null;
@@ -102,7 +102,7 @@ function stored(key: string): string | null {
   }
 }
 
-/** Returns what is stored afterwards. */
+/** Stores the text. Returns the stored text, or `null` if storage is refused. */
 function store(key: string, text: string): string | null {
   try {
     globalThis.localStorage?.setItem(key, text);
@@ -112,7 +112,7 @@ function store(key: string, text: string): string | null {
   return stored(key);
 }
 
-/** Other software or an older version may have written anything. */
+/** Parses a stored list. Other software or an older version may have written anything. */
 function parsed(text: string): readonly ThreadEntry[] {
   try {
     const value: unknown = JSON.parse(text);

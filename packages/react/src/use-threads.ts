@@ -9,20 +9,20 @@ export interface Threads extends ThreadsState {
   readonly refresh: () => Promise<void>;
   /** Fetches the next page, if there is one. */
   readonly loadMore: () => Promise<void>;
-  /** 1 to 200 characters. Throws if the service refuses. */
+  /** Renames a thread; the title has 1 to 200 characters. Throws if the service refuses. */
   readonly rename: (id: string, title: string) => Promise<void>;
-  /** Moves the thread to the top of the list at once, and back if it throws: the service refused. */
+  /** Moves the thread to the top of the list at once. Moves it back and throws if the service refuses. */
   readonly pin: (id: string) => Promise<void>;
-  /** Undoes `pin`, in the same way. */
+  /** Reverses `pin`, with the same failure behaviour. */
   readonly unpin: (id: string) => Promise<void>;
   /** Deletes the session with its messages, permanently. Throws if the service refuses. */
   readonly remove: (id: string) => Promise<void>;
 }
 
 /**
- * Returns the thread list: the wallet's if the provider has one, else the stored one. It follows messages,
- * renames, pins and deletions below the provider, and renames of shown sessions by anybody. The same object
- * until something changes.
+ * Returns the thread list: the wallet's if the provider has one, or else the stored one. The list follows
+ * messages, renames, pins and deletions below the provider, and renames of shown sessions by anybody. Returns
+ * the same object until something changes.
  */
 export function useThreads(): Threads {
   const { client, pool, list } = useColloquyContext();
@@ -46,7 +46,10 @@ export function useThreads(): Threads {
   );
 }
 
-/** Marks the thread before the request, and again after it: a fetch in between may have read the old state. */
+/**
+ * Sets `pinned` in the list before the request and again after it, because a fetch in between may have read
+ * the old state.
+ */
 async function setPinned(
   list: ThreadList,
   id: string,
@@ -70,7 +73,7 @@ async function setPinned(
   }
 }
 
-/** Ignores "not found": the session has expired or was deleted elsewhere. */
+/** Ignores "not found": the session expired or was deleted elsewhere. */
 function ignoreGone(error: unknown): void {
   if (!(error instanceof ColloquyError) || error.status !== 404) throw error;
 }

@@ -1,4 +1,4 @@
-// Changes made while the list is being fetched: the pending answer does not contain them.
+// Changes made while the list is being fetched, which the pending response does not contain.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { serve, type Served } from "../../client/test/served.ts";
@@ -10,7 +10,7 @@ const [A, B, C] = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`
 
 let served: Served;
 let list: WalletThreadList;
-/** Whether answers with threads are held back, and the held ones. */
+/** True if responses with threads are held back; `held` contains them. */
 let isHeld: boolean;
 let held: (() => void)[];
 /** The `limit` of each request. */
@@ -85,7 +85,7 @@ it("a pinned conversation stays pinned", async () => {
   expect(list.getState().threads.map(({ pinned }) => pinned)).toEqual([true, false, false]);
 });
 
-it("a conversation removed while the next page loads is missing from it, and no other is", async () => {
+it("a conversation removed while the next page loads is missing from that page, and no other is", async () => {
   const paged = newList(1);
   await paged.refresh();
   const seen: (readonly ThreadEntry[])[] = [];
@@ -118,7 +118,7 @@ it("a message in a renamed conversation does not make the pending answer outdate
   expect(asked).toEqual(["50", "50", "50"]);
 });
 
-it("a message fetches one page of a longer list and keeps the rest", async () => {
+it("a message refetches one page of a longer list and keeps the rest", async () => {
   const paged = newList(2);
   await paged.refresh();
   await paged.loadMore();
@@ -131,7 +131,7 @@ it("a message fetches one page of a longer list and keeps the rest", async () =>
   expect([titles(paged), paged.getState().hasMore]).toEqual(["A,B,C", false]);
 });
 
-it("the whole list is fetched if all threads on the page are pinned, because new ones come after them", async () => {
+it("the whole list is refetched if all threads on the page are pinned, because new ones follow them", async () => {
   const paged = newList(1);
   await served.direct.pinThread(A);
   await paged.refresh();
@@ -142,7 +142,7 @@ it("the whole list is fetched if all threads on the page are pinned, because new
   expect(asked).toEqual(["1", "1", "1", "2"]);
 });
 
-it("the whole list is fetched if everything on the page is new", async () => {
+it("the whole list is refetched if everything on the page is new", async () => {
   const paged = newList(1);
   await paged.refresh();
   await paged.loadMore();

@@ -43,7 +43,7 @@ export class WalletThreadList implements ThreadList {
     return () => void this.#listeners.delete(own);
   };
 
-  /** Callers before the request starts share it. */
+  /** Fetches the list. Calls before the request starts share it. */
   readonly refresh = (): Promise<void> => {
     this.#hasStarted = true;
     this.#refresh ??= this.#after(() => {
@@ -76,19 +76,22 @@ export class WalletThreadList implements ThreadList {
 
   readonly put = (entry: ThreadEntry): void => {
     const threads = withThread(this.#state.threads, entry);
-    // Without a change a pending answer stays valid.
+    // Nothing has changed, so a pending response stays valid.
     if (threads === this.#state.threads) return;
     this.#changes += 1;
     this.#set({ threads });
   };
 
   readonly drop = (id: string): void => {
-    // Counts also for unlisted threads: they may be in a pending answer.
+    // Count unlisted threads as well: they may be in a pending response.
     this.#changes += 1;
     this.#set({ threads: withoutThread(this.#state.threads, id) });
   };
 
-  /** Callers before the request starts share it. Does nothing if a full refresh is already waiting. */
+  /**
+   * Fetches the first page. Calls before the request starts share it. Does nothing if a full refresh is
+   * already waiting.
+   */
   #refreshTop(): void {
     if (this.#refresh !== null || this.#isTopRefreshQueued) return;
     this.#isTopRefreshQueued = true;
@@ -98,7 +101,9 @@ export class WalletThreadList implements ThreadList {
     });
   }
 
-  /** Fetches the first page and keeps the rest, which may be long: new threads come right after the pinned ones. */
+  /**
+   * Fetches the first page again and keeps the rest, which may be long: new threads follow the pinned ones.
+   */
   async #refetchTop(): Promise<void> {
     const { pageSize } = this.#options;
     if (this.#state.threads.length <= pageSize) return await this.#refetchAll();
@@ -110,7 +115,7 @@ export class WalletThreadList implements ThreadList {
     const end = known.findIndex(
       ({ session_id, updated_at }) => session_id === last?.session_id && updated_at === last.updated_at,
     );
-    // The new threads exceed one page, or may come after it.
+    // The new threads exceed one page, or continue after it.
     if (changes !== this.#changes || end < 0 || last?.pinned === true) return await this.#refetchAll();
     const above = new Set(threads.map(({ session_id }) => session_id));
     const below = known.slice(end + 1).filter(({ session_id }) => !above.has(session_id));
@@ -121,7 +126,7 @@ export class WalletThreadList implements ThreadList {
     return this.#refetch(Math.max(this.#options.pageSize, this.#state.threads.length));
   }
 
-  /** Fetches this many from the top. */
+  /** Fetches the first `wanted` threads. */
   async #refetch(wanted: number): Promise<void> {
     let changes: number;
     let fetched: { readonly threads: readonly ThreadEntry[]; readonly next: string | null };
@@ -156,7 +161,7 @@ export class WalletThreadList implements ThreadList {
     this.#set({ threads: known, isLoading: false, error: null, hasMore: next !== null });
   }
 
-  /** Runs `work` after all earlier work. Failures go to the state. */
+  /** Runs `work` after all earlier work. Stores a failure in the state. */
   #after(work: () => Promise<void>): Promise<void> {
     const done = this.#work.then(async () => {
       this.#set({ isLoading: true });

@@ -177,7 +177,7 @@ describe("the list of threads", () => {
     await isLive();
     await say("Hi");
     (await page.model.next()).say("Hello").finish();
-    // The title follows the answer, and reaches only a page that still shows the session.
+    // The title follows the answer, and only a page that still shows the session receives it.
     await until(() => shown().join() === "Hi,Hello" && threads().join() === "Hi");
     click("New thread");
     await until(() => messages().length === 0);
@@ -187,7 +187,7 @@ describe("the list of threads", () => {
     await until(() => shown().join() === "Again,Yes");
     expect((await page.direct.getState(shownIds[0]!)).messages[0]!.content).toBe("Again");
     await until(() => threads().length === 2);
-    // Deleting a thread that is not shown does not switch.
+    // Deleting another thread does not switch the shown one.
     const other = threads().indexOf("Hi");
     fireEvent.click(document.querySelectorAll("[data-thread]")[other]!.querySelectorAll("button")[2]!);
     await until(() => threads().join() === "Again");

@@ -1,4 +1,4 @@
-// A page with a conversation on a real service, and helpers to read and operate it.
+// A page with a conversation on a real service, and helpers to read and operate the page.
 
 import { openPage, type Page } from "./harness.tsx";
 import { fireEvent, screen } from "@testing-library/react";
@@ -91,7 +91,7 @@ export const messages = (): HTMLElement[] => [...document.querySelectorAll<HTMLE
 export const shown = (): string[] =>
   messages().map((message) => message.querySelector("p")?.textContent ?? "");
 export const group = (name: string): HTMLElement => document.querySelector(`fieldset[aria-label="${name}"]`)!;
-/** Returns the text of an element in the group of a tool call; `undefined` if either is missing. */
+/** Returns the text of an element within the group of a tool call; `undefined` if either is missing. */
 export const within = (name: string, element: string): string | undefined =>
   document.querySelector(`fieldset[aria-label="${name}"] ${element}`)?.textContent ?? undefined;
 /** Returns the titles in the thread list. */

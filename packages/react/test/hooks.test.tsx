@@ -79,7 +79,7 @@ describe("useSession", () => {
     expect(session().snapshot).toEqual(await page.direct.getState(ID));
   });
 
-  it("opens one stream for all components, in strict mode too, whatever the id's case", async () => {
+  it("opens one stream for all components, even in strict mode and with ids in different case", async () => {
     page.show([shownSession("one"), shownSession("two", ID.toUpperCase()), shownSession("three")]);
     await page.until(() => session("one").connection.state === "live");
     expect(session("one").session).toBe(session("two").session);
@@ -129,7 +129,7 @@ describe("useSession", () => {
     await page.until(() => content() === "Hi|Yes.");
   });
 
-  it("reports a refusal, and tries again for a new component", async () => {
+  it("reports a refusal, and retries for a new component", async () => {
     page.proxy.plan = () => ({
       status: 401,
       body: JSON.stringify({ code: "app_key_invalid", detail: "No." }),
@@ -189,7 +189,7 @@ describe("usePendingActions", () => {
 });
 
 describe("useNotices", () => {
-  it("returns why an answer failed", async () => {
+  it("returns the reason of a failed answer", async () => {
     page.show([shownSession(), probe("notices", () => useNotices(ID))]);
     await page.until(() => session().connection.state === "live");
     expect(valueOf("notices")).toEqual([]);
@@ -218,7 +218,7 @@ describe("useThreads with a wallet", () => {
     return ids;
   }
 
-  it("returns the newest ones, and more on request", async () => {
+  it("returns the newest threads, and more on request", async () => {
     await begin("A", "B", "C", "D", "E");
     page.show(shownThreads(), { publicKey: WALLET, pageSize: 2 });
     expect(threads()).toMatchObject({ threads: [], isLoading: true });
@@ -233,7 +233,7 @@ describe("useThreads with a wallet", () => {
     expect(threads().threads).toBe(known.threads);
   });
 
-  it("renames and removes", async () => {
+  it("renames and removes a thread", async () => {
     const [first] = await begin("A", "B");
     page.show(shownThreads(), { publicKey: WALLET });
     await page.until(() => titles() === "B,A");
@@ -246,7 +246,7 @@ describe("useThreads with a wallet", () => {
     await threads().remove(first!);
   });
 
-  /** Returns a client whose pins wait for `release`, and then get `refusal` if there is one. */
+  /** Returns a client whose pin requests wait for `release` and then get `refusal`, if given. */
   function holdingPins(refusal: Response | null = null) {
     const { promise, resolve: release } = Promise.withResolvers<void>();
     const holding: typeof fetch = async (input, init) => {
@@ -257,7 +257,7 @@ describe("useThreads with a wallet", () => {
     return { client: page.client({ fetch: holding }), release };
   }
 
-  it("pins and unpins, before the service has answered", async () => {
+  it("pins and unpins before the service has answered", async () => {
     const [first] = await begin("A", "B");
     const { client, release } = holdingPins();
     page.show(shownThreads(), { publicKey: WALLET, client });
@@ -331,7 +331,7 @@ describe("useThreads with a wallet", () => {
 });
 
 describe("during server rendering", () => {
-  it("hooks return their absent values and send no request", () => {
+  it("hooks return the values of an absent session and send no request", () => {
     const client = createClient({
       fetch: () => {
         throw new Error("A server asks nothing");

@@ -1,5 +1,5 @@
-// Tests the published packages: packs them, installs them into a project with React and assistant-ui, and
-// uses them there.
+// Tests the published packages: packs them, and installs and uses them in a project with React and
+// assistant-ui.
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { buildPackage as buildReact } from "../build/build-package.ts";
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../..");
 const REACT = process.env["TEST_REACT"] === "18" ? "test/react18/node_modules" : "node_modules";
-/** What the project installs itself, with the folder to link it from. */
+/** Packages that the project itself depends on, with the folder to link each from. */
 const INSTALLED = {
   react: REACT,
   "react-dom": REACT,
@@ -62,7 +62,7 @@ async function install(name: string): Promise<void> {
   await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"]);
 }
 
-/** Compiles the sources and returns the errors in each; "" if there are none. */
+/** Compiles the sources. Returns the errors of each, or "" for a source without errors. */
 async function compileErrors(sources: readonly string[]): Promise<readonly string[]> {
   const files = sources.map((_source, index) => `use-${index}.tsx`);
   await Promise.all(files.map((file, index) => writeFile(join(project, file), sources[index] ?? "")));
@@ -84,7 +84,7 @@ async function compileErrors(sources: readonly string[]): Promise<readonly strin
     },
     skipLibCheck: false,
   };
-  // Needed by the declarations of @radix-ui/primitive, a dependency of assistant-ui.
+  // @radix-ui/primitive, a dependency of assistant-ui, needs it for its declarations.
   await writeFile(join(project, "node.d.ts"), "declare function setImmediate(): unknown;\n");
   await writeFile(
     join(project, "tsconfig.json"),
@@ -98,7 +98,7 @@ async function compileErrors(sources: readonly string[]): Promise<readonly strin
   // Indented lines continue the error above them.
   const lines = output.split("\n").filter((line) => /^\S/.test(line));
   const errorsIn = files.map((file) => lines.filter((line) => line.startsWith(`${file}(`)));
-  // Errors elsewhere would be in the declarations of the packages.
+  // Errors in other files would be in the declarations of the packages.
   expect(lines.filter((line) => !errorsIn.flat().includes(line))).toEqual([]);
   return errorsIn.map((errors) => errors.join("\n"));
 }
@@ -110,7 +110,7 @@ async function execute(name: string, code: string): Promise<string> {
   return (await run(process.execPath, [file])).stdout.trim();
 }
 
-/** Returns the code of all examples in the documentation. */
+/** Returns the TSX examples of the React documentation. */
 async function examples(): Promise<string[]> {
   const pages = ["packages/react/README.md", "docs/react.md"];
   const texts = await Promise.all(pages.map((page) => readFile(join(ROOT, page), "utf8")));
@@ -142,14 +142,14 @@ it("has the client, React and assistant-ui as peer dependencies", async () => {
   expect(texts[0]! + texts[1]!).not.toContain("@assistant-ui");
 });
 
-it("has types that accept the guide's examples and reject mistakes", async () => {
+it("has types that accept the guide's examples and reject misuse", async () => {
   const found = await examples();
   expect(found.length).toBeGreaterThan(4);
   const wrongSession =
     'import { useSession } from "@colloquy/react";\nexport const use = () => useSession(5);\n';
   const wrongRuntime =
     'import { useColloquyRuntime } from "@colloquy/react/assistant-ui";\nexport const use = () => useColloquyRuntime({ sessionId: 5 });\n';
-  // Type-checking assistant-ui's declarations is slow: do it once for all.
+  // Type-checking assistant-ui's declarations is slow, so check all examples in one run.
   const errors = await compileErrors([...found, wrongSession, wrongRuntime]);
   expect(errors).toEqual([
     ...found.map(() => ""),
@@ -176,9 +176,9 @@ it("renders to a string without a DOM", async () => {
 
 describe("the documentation", () => {
   /**
-   * A program that renders each example and prints what its page showed. It sends a message in complete
-   * applications; other components get a stored conversation with a pending tool call, which it approves. One
-   * process runs all, because loading assistant-ui and a DOM takes most of the time.
+   * A program that renders each example and prints the text of its page. It sends a message in complete
+   * applications. Other components get a stored conversation with a pending tool call, which it approves. One
+   * process runs all examples, because loading assistant-ui and a DOM takes most of the time.
    */
   const PAGES = `
     import ${JSON.stringify(join(import.meta.dirname, "page-globals.ts"))};
@@ -201,7 +201,7 @@ describe("the documentation", () => {
       const sections = Object.values(components).map((component, key) => createElement("section", { key }, createElement(component, { id, open })));
       const storage = memoryThreads([{ session_id: id, title: "Remembered", updated_at: "2026-01-01T00:00:00.000Z" }]);
       if (!App) {
-        // Does not wait for the answer: the turn waits for an approval.
+        // Does not wait for the answer, because the turn waits for an approval.
         await client.sendMessage(id, "What time is it?");
         const session = client.session(id);
         const stop = session.subscribe(() => undefined);

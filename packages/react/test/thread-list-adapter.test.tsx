@@ -31,7 +31,7 @@ function List({ current }: { readonly current: string }): ReactNode {
 
 const entries = [A, B].map((id) => ({ session_id: id, title: id, updated_at: "2026-01-01T00:00:00.000Z" }));
 
-it("has the pin in the custom metadata, which pins and unpins when updated", async () => {
+it("holds the pin in the custom metadata, and pins or unpins when it is updated", async () => {
   page.show(<List current={A} />, { storage: memoryThreads(entries) });
   await page.until(() => adapter.threads?.length === 2);
   const shown = () => adapter.threads?.map(({ id, custom }) => [id, custom]);
@@ -47,7 +47,7 @@ it("has the pin in the custom metadata, which pins and unpins when updated", asy
 });
 
 describe("deleting the shown thread", () => {
-  it("switches to a new one, whatever the spelling of its id", async () => {
+  it("switches to a new thread, whatever the spelling of its id", async () => {
     page.show(<List current={A.toUpperCase()} />, { storage: memoryThreads(entries) });
     await page.until(() => adapter.threads?.length === 2);
     expect(adapter.threads?.map(({ id }) => id)).toContain(adapter.threadId);
@@ -55,7 +55,7 @@ describe("deleting the shown thread", () => {
     expect(led).toEqual([expect.not.stringContaining(A)]);
   });
 
-  it("does not switch if the person has gone to another one meanwhile", async () => {
+  it("does not switch if the person has switched in the meantime", async () => {
     const release = Promise.withResolvers<void>();
     let isHeld = false;
     const holding: typeof fetch = async (input, init) => {

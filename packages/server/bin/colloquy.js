@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The door for whoever starts Colloquy by hand. It uses nothing that an old Node lacks, so that one gets a
-// sentence here instead of a syntax error from the TypeScript behind it.
+// Entry point for people who start Colloquy by hand. It uses no feature that an old Node lacks, so that an
+// old Node shows a sentence instead of a syntax error from the TypeScript sources.
 
 import { existsSync } from "node:fs";
 
@@ -15,7 +15,8 @@ if (major < 24) {
   process.exit(1);
 }
 
-// A clone has the sources, which Node runs as they are; the published package has what they compile to.
+// A clone contains the TypeScript sources, which Node runs directly; the published package contains
+// JavaScript.
 const isClone = existsSync(new URL("../src/main.ts", import.meta.url));
 
 await import(isClone ? "../src/main.ts" : "../dist/main.js");

@@ -7,7 +7,7 @@ import { begin, writeDeclarations, writeManifest, writeModules } from "../../../
 
 const PACKAGE = join(import.meta.dirname, "..");
 const SOURCES = join(PACKAGE, "src");
-/** What the console's build keeps for the next one. */
+/** Files that the console's build keeps for the next build. */
 const NOT_SERVED = [".vite", "sources.sha256"];
 
 /** Writes the package into `directory`. Throws with the compiler's output if the sources do not compile. */

@@ -14,7 +14,7 @@ afterEach(() => {
   server.close();
 });
 
-/** Sends a request to a server that stalls before it answers. */
+/** Sends a request to a server that stalls before it responds. */
 async function exchangeInStall(answers: number) {
   const stall = async () => {
     vi.advanceTimersByTime(STALL_MS);
@@ -31,7 +31,7 @@ async function exchangeInStall(answers: number) {
   return exchange({ port, bytes, cuts: [], answers, bodiless: -1, breaksOff: false });
 }
 
-describe("exchange with a stalled machine", () => {
+describe("exchange on a stalled machine", () => {
   it("waits for the answer to a valid request", async () => {
     const { answers, end } = await exchangeInStall(1);
     expect([answers.map(({ status }) => status), end]).toEqual([[200], "answered"]);

@@ -1,4 +1,4 @@
-// One connection: sends bytes and collects answers within a time-out.
+// One connection: sends bytes and collects responses within a time-out.
 
 import { connect } from "node:net";
 import { readAnswers, type RawAnswer } from "./http-reader.ts";
@@ -16,17 +16,18 @@ export interface ExchangeInput {
 
 export interface Exchange {
   readonly answers: readonly RawAnswer[];
-  /** `refused` if nobody accepts connections. */
+  /** `refused` if no server accepts connections. */
   readonly end: "answered" | "closed" | "hung" | "refused";
-  /** Received bytes that are not HTTP, described. */
+  /** Describes received bytes that are not HTTP; `null` if there are none. */
   readonly defect: string | null;
 }
 
-/** Milliseconds within which an answer or the end of the connection must come. */
+/** Maximum milliseconds until a response or the end of the connection. */
 const TIMEOUT_MS = 10_000;
 /**
- * Milliseconds of silence after which the client half-closes, like one that sent less than it announced. Not
- * after complete requests: the machine may stall, and the server drops requests of closed clients.
+ * Milliseconds of silence after which the client half-closes, as a client does that sent less than it
+ * announced. Not used after complete requests: the machine may stall, and the server drops requests of closed
+ * clients.
  */
 const SILENCE_MS = 600;
 

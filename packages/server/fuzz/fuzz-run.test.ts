@@ -29,7 +29,7 @@ function problem(status: number): string {
   });
 }
 
-/** A conforming server that answers nearly everything with the same problem document. */
+/** A conforming server that answers nearly every request with the same problem document. */
 function answer(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader("X-Request-Id", "r");
   const url = request.url ?? "";
@@ -78,20 +78,20 @@ async function fuzz(change: (server: Server) => void) {
 }
 
 describe("the fuzzer", () => {
-  it("finds nothing wrong with a conforming server", async () => {
+  it("reports nothing for a conforming server", async () => {
     const result = await fuzz(() => {});
     expect(result.failures.map(({ wrong }) => wrong)).toEqual([]);
     expect(result.sent).toBe(250);
   });
 
-  it("finds answers of the HTTP parser that are not problem documents, with the bytes that cause them", async () => {
+  it("reports responses of the HTTP parser that are not problem documents, with the bytes that cause them", async () => {
     const result = await fuzz((server) => server.removeAllListeners("clientError"));
     expect(result.failures.length).toBeGreaterThan(0);
     expect(result.failures[0]?.wrong).toMatch(/no X-Request-Id: 4/);
     expect(result.failures[0]?.bytes.length).toBeLessThan(200);
   });
 
-  it("finds a 500 that some inputs cause", async () => {
+  it("reports a 500 that some inputs cause", async () => {
     const result = await fuzz((server) => {
       server.removeAllListeners("request");
       server.on("request", (request, response) => {
@@ -105,7 +105,7 @@ describe("the fuzzer", () => {
     expect(String(result.failures[0]?.bytes)).toContain("%7B");
   });
 
-  it("finds a session changed by requests that did not target it", async () => {
+  it("reports a session that was changed by requests for other sessions", async () => {
     let requests = 0;
     const result = await fuzz((server) => {
       server.removeAllListeners("request");

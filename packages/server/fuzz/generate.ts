@@ -69,7 +69,7 @@ function request(
   };
 }
 
-/** `finite` leaves out streams, after which nothing else can be answered. */
+/** Generates a valid request. `finite` excludes streams, after which no further response can arrive. */
 function valid(
   operations: readonly Operation[],
   context: RequestContext,
@@ -141,8 +141,8 @@ function garbage(random: Random): Buffer {
 }
 
 /**
- * Bodies whose names come from the configuration (secret slots) cannot be generated from the document: they
- * are only mutated.
+ * Returns false for bodies whose names come from the configuration (secret slots): they cannot be generated
+ * from the document, only mutated.
  */
 function isWhollyDescribed({ body }: Operation): boolean {
   return body === null || Object.keys(body.properties ?? {}).length > 0;

@@ -6,7 +6,7 @@ export interface RawAnswer {
   readonly headers: ReadonlyMap<string, string>;
   /** Empty for a stream. */
   readonly body: Buffer;
-  /** Whether it is an event stream, which has no end. */
+  /** True for an event stream, which has no end. */
   readonly streams: boolean;
 }
 

@@ -16,9 +16,9 @@ const REFUSALS: ReadonlySet<unknown> = new Set([4001, 4100, 4200]);
 /** One per page. Fits `useSyncExternalStore`. */
 export class WalletRequests {
   readonly #page: WalletPage;
-  /** Signatures: they are sensitive, and giving one again sends nothing. */
+  /** Stores signatures per tab: they are sensitive, and reporting one again has no effect. */
   readonly #tab: KeyValueStore;
-  /** Transactions: they are public, and no tab may send again what another has sent. */
+  /** Stores transactions per browser: they are public, and no tab may repeat one that another has sent. */
   readonly #browser: KeyValueStore;
   readonly #open = new Map<string, Promise<void>>();
   readonly #listeners = new Set<() => void>();
@@ -35,7 +35,7 @@ export class WalletRequests {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
-    // Other tabs ask and report, too.
+    // Other tabs also send and report requests.
     this.#page.addEventListener("storage", this.#changed);
     return () => {
       this.#listeners.delete(listener);
@@ -72,8 +72,8 @@ export class WalletRequests {
   }
 
   /**
-   * Runs `work` if no other tab does for this action. Throws an `Error` with a sentence for the person if one
-   * does.
+   * Runs `work` unless another tab runs it for this action; then throws an `Error` with a user-facing
+   * message.
    */
   async alone<Result>(actionId: string, work: () => Promise<Result>): Promise<Result> {
     const locks = this.#page.navigator.locks;
@@ -86,8 +86,8 @@ export class WalletRequests {
         if (lock !== null) await (seen.begun = work());
       });
     } catch {
-      // Errors of `work` are rethrown below. If the lock request itself failed, tabs cannot coordinate, and
-      // the record of the request must suffice.
+      // Errors of `work` are rethrown below. If the lock request itself failed, tabs cannot coordinate and
+      // rely on the record of the request.
     }
     if (seen.isTaken)
       throw new Error(
@@ -113,7 +113,7 @@ export class WalletRequests {
         try {
           return await wallet.request(call);
         } catch (thrown) {
-          // A rejection now says nothing about the first request.
+          // A rejection of a repeated request does not tell whether the first one was sent.
           if (!wasAskedBefore && isRefusal(thrown)) this.forget(id);
           throw thrown;
         }

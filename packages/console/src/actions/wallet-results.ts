@@ -1,5 +1,5 @@
-// Stored results of wallets, until the service has them: a sent transaction must not be sent again because
-// the service was unreachable, also not after a reload.
+// Results of wallets, stored until the service has them, even across reloads: an unreachable service must not
+// lead to a second transaction.
 
 import type { KeyValueStore } from "../connection/tab-storage.ts";
 
@@ -26,7 +26,7 @@ export function storeResult(storage: KeyValueStore, actionId: string, result: Wa
   try {
     storage.setItem(`${GIVEN}${actionId}`, JSON.stringify(result));
   } catch {
-    // Full or forbidden: the page keeps it in memory.
+    // Storage is full or forbidden, so the page keeps the result in memory.
   }
 }
 
@@ -34,11 +34,11 @@ export function forgetResult(storage: KeyValueStore, actionId: string): void {
   try {
     storage.removeItem(`${GIVEN}${actionId}`);
   } catch {
-    // The browser refused to store anything before.
+    // Storage is forbidden, so there is nothing to remove.
   }
 }
 
-/** Returns text by which to find the result in the wallet or on the chain. */
+/** Returns text that identifies the result in the wallet or on the chain. */
 export function resultText(result: WalletResult): string {
   return "signature" in result ? result.signature : result.transaction_hash;
 }

@@ -15,7 +15,7 @@ export interface WalletPage extends StoringPage {
 const DAY_MS = 86_400_000;
 
 /**
- * Returns storage shared by all tabs, separate for each service. Every use throws if the browser refuses
+ * Returns storage shared by all tabs, separate for each service. Every access throws if the browser refuses
  * storage.
  */
 export function browserStorage(page: WalletPage): KeyValueStore {
@@ -57,7 +57,7 @@ export function forgetOld(page: WalletPage, now: Date): void {
       page.localStorage.removeItem(entry.replace(ASKED, GIVEN));
     }
   } catch {
-    // The browser refuses storage, so nothing is stored here.
+    // Storage is forbidden, so there is nothing to remove.
   }
 }
 

@@ -4,7 +4,7 @@ import { needsKey } from "./failure.ts";
 
 export interface ConnectionMessage {
   readonly sentence: string;
-  /** The person's remedy; `null` if it recovers by itself. */
+  /** What the person can do; `null` if the connection recovers by itself. */
   readonly help: "retry" | "key" | "new-chat" | null;
 }
 

@@ -21,7 +21,7 @@ import { useFailures, useOutgoing } from "./use-outbox.ts";
 import { Welcome } from "./welcome.tsx";
 import styles from "./thread.module.css";
 
-/** A conversation that exists on the service, live. */
+/** A conversation that the service has stored, kept up to date. */
 export function Conversation(props: ChatPageProps & { readonly sessionId: string }): ReactNode {
   const { sessionId, menu, isDeveloping, onDevelop, onKeyWanted } = props;
   const { snapshot, connection, session } = useSession(sessionId);
@@ -94,7 +94,7 @@ function Beginning({
 }
 
 /**
- * Returns assistant-ui's runtime for this session; failures are reported, and unsent messages go back to the
+ * Returns assistant-ui's runtime for this session. Reports failures, and returns unsent messages to the
  * composer. `app` is the session's App once it has started.
  */
 function useConversationRuntime(sessionId: string, newest: number, app: string | null) {
@@ -116,7 +116,7 @@ function useConversationRuntime(sessionId: string, newest: number, app: string |
   return { runtime, report, ...useFailures(sessionId, runtime) };
 }
 
-/** Returns the models of the session's App, once requests go to that App. */
+/** Returns the models of the session's App, once requests use that App. */
 function useSessionModels(sessionId: string, snapshot: SessionView["snapshot"]): Models {
   const { requestApp } = useConnection();
   const isFollowed = snapshot !== null && (snapshot.app ?? requestApp) === requestApp;
@@ -124,7 +124,7 @@ function useSessionModels(sessionId: string, snapshot: SessionView["snapshot"]):
 }
 
 /**
- * Sends requests to the session's App, which never changes, whichever App is selected for the next
+ * Makes requests use the session's App, which never changes, even if another App is selected for the next
  * conversation.
  */
 function useFollowedApp(sessionApp: string | null, isBegun: boolean): void {

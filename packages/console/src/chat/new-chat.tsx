@@ -1,4 +1,4 @@
-// A conversation that has not started: the service learns of it with the first message.
+// A conversation that has not started: the first message creates it on the service.
 
 import {
   AssistantRuntimeProvider,
@@ -32,7 +32,7 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
   const messages = useMemo(() => (sending === null ? again : [...again, sending]), [again, sending]);
   const runtime = useExternalStoreRuntime<{ readonly text: string }>({
     messages,
-    // The first message must be answered before the next one.
+    // The next message waits until the first one is stored.
     isSendDisabled: messages.length > 0,
     convertMessage: ({ text }, at) => ({
       role: "user" as const,
@@ -77,7 +77,7 @@ interface Chosen {
 }
 
 /**
- * Resets the choices with the App: other Apps have other models, and a session with a selected model belongs
+ * Resets the choices when the App changes: other Apps have other models, and a selected model binds a session
  * to its App.
  */
 function useChosen(): readonly [Chosen, (model: string) => void] {
@@ -100,7 +100,7 @@ function useBeginning(id: string, model: string | null) {
   const begin = useCallback(
     async (text: string): Promise<void> => {
       setSending({ text });
-      // Any unique id.
+      // assistant-ui needs a unique id; any will do.
       const idempotencyKey = client.session().id;
       const message = { sessionId: null, to: id, text, idempotencyKey, publicKey, model };
       const sent = said(session(id), message);
@@ -109,12 +109,12 @@ function useBeginning(id: string, model: string | null) {
         await sent;
       } catch {
         setSending(null);
-        // Puts the text back into the composer.
+        // Returns the text to the composer.
         throw new MessageNotSentError("not sent");
       }
       // The wallet's list does not contain it yet.
       void refresh();
-      // Otherwise the person finds it in the list.
+      // The person can find the conversation in the list.
       if (isHere.current) goTo({ page: "chat", sessionId: id }, { replace: true });
       else if (publicKey === null) remember(id, text);
     },

@@ -37,7 +37,8 @@ function message(text: string, sessionId: string | null = "a"): Message {
 }
 
 /**
- * Timers of the same length fire in order: after a few rounds all consequences of a failed message have run.
+ * Waits until a failed message is fully handled: timers of equal length fire in order, so a few rounds
+ * suffice.
  */
 async function settled(): Promise<void> {
   for (let round = 0; round < 5; round += 1) await new Promise((done) => setTimeout(done, 0));
@@ -58,7 +59,7 @@ function sending(texts: readonly string[], sessionId: string | null = "a") {
   };
 }
 
-/** Opens a conversation: records failures, and the content of its composer. */
+/** Opens a conversation: records the reported failures and the text of its composer. */
 function openedConversation(outbox: Outbox, sessionId: string | null = "a", written = "") {
   const here = { heard: [] as string[], written };
   outbox.openConversation(sessionId, ({ sentence }, giveBack) => {
@@ -115,7 +116,7 @@ describe("a message in flight", () => {
     },
   );
 
-  it("keeps its place in the draft, before text typed after others were resent", async () => {
+  it("keeps its place in the draft, before text typed after others were sent again", async () => {
     const { outbox, fail } = sending(["One", "Two"]);
     await fail(0);
     await fail(1);
@@ -165,22 +166,19 @@ describe("after a reload", () => {
     expect(newOutbox().getSnapshot().outgoing).toMatchObject([{ ...message("Hello"), isAgain: true }]);
   });
 
-  it.each([23, 48, -1])(
-    "a message from %i hours ago becomes a draft, and this is reported",
-    async (hours) => {
-      sending(["Hello"]);
-      time += hours * HOUR;
-      const outbox = newOutbox();
-      const here = openedConversation(outbox, "a", "and more");
-      outbox.sendAgain(() => expect.unreachable("too old"));
-      await settled();
-      expect(here).toEqual({
-        heard: [`Your message may have been sent. It was sent too long ago to be retried. ${MAYBE}`],
-        written: "Hello\n\nand more",
-      });
-      expect(kept.size).toBe(0);
-    },
-  );
+  it.each([23, 48, -1])("a message from %i hours ago becomes a draft, with a report", async (hours) => {
+    sending(["Hello"]);
+    time += hours * HOUR;
+    const outbox = newOutbox();
+    const here = openedConversation(outbox, "a", "and more");
+    outbox.sendAgain(() => expect.unreachable("too old"));
+    await settled();
+    expect(here).toEqual({
+      heard: [`Your message may have been sent. It was sent too long ago to be retried. ${MAYBE}`],
+      written: "Hello\n\nand more",
+    });
+    expect(kept.size).toBe(0);
+  });
 
   it("a refused message becomes a draft, and the report does not say that it was not sent", async () => {
     sending(["Hello"]);

@@ -3,7 +3,7 @@ import { useConnection } from "../connection/connection.tsx";
 
 export interface Models {
   readonly models: readonly string[];
-  /** The list is empty because the request failed. */
+  /** True if the list is empty because the request failed. */
   readonly isFailed: boolean;
   readonly refetch: () => void;
 }
@@ -11,8 +11,8 @@ export interface Models {
 const NOT_KNOWN = { models: [], isFailed: false } as const;
 
 /**
- * Returns the models of the session's App, or without a session those of the selected App. The first one is
- * the default. `undefined` requests nothing yet: the service refuses a session under another App.
+ * Returns the models of the session's App, or of the selected App without a session; the first one is the
+ * default. With `undefined`, requests nothing: the service refuses a session under another App.
  */
 export function useModels(sessionId: string | null | undefined): Models {
   const { client } = useConnection();

@@ -14,7 +14,7 @@ import { loadSettings, saveSettings, type Settings } from "./settings.ts";
 import { serviceStorageKey, tabStorage, type KeyValueStore } from "./tab-storage.ts";
 
 export interface Connection extends Settings {
-  /** Uses the key of the settings and `requestApp`; a new object when either changes. */
+  /** Uses the key of the settings and `requestApp`. A new object when either changes. */
   readonly client: Client;
   /** The App of the open conversation, or the one chosen for new conversations. */
   readonly requestApp: string;
@@ -49,7 +49,7 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   const [settings, setSettings] = useState(() => loadSettings(storage));
   const { key } = settings;
   const [conversationApp, setConversationApp] = useState<string | null>(null);
-  // Always explicit: without it some operations use the App of the key.
+  // Always explicit: some operations use the App of the key if none is named.
   const app = conversationApp ?? settings.app ?? DEFAULT_APP;
   const [away] = useState(() => watchAway(window.document));
   const [slots] = useState(() => streamSlots(window));
@@ -60,7 +60,7 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   const client = useMemo(
     () =>
       createClient({
-        // Relative to the page: the service may be mounted under a path.
+        // A relative address, because the service may be mounted under a path.
         baseUrl: new URL(".", window.location.href).href,
         fetch,
         app,
@@ -102,7 +102,7 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   );
 }
 
-/** Creates the objects that outlive a change of the client. */
+/** Creates the parts that stay when the client changes. */
 function createPageParts(): Pick<Connection, "storage" | "outbox" | "walletRequests" | "requests"> {
   const storage = tabStorage(window);
   return {

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { AWAY_MS, watchAway } from "./away.ts";
 import { withReleasedStreams } from "./released-streams.ts";
 
-/** A page with a timer, and a service whose streams echo their request and stay open. */
+/** Returns a tab with a timer, and a service whose streams echo their request and stay open. */
 function tab() {
   const page = new EventTarget() as EventTarget & { visibilityState: string };
   page.visibilityState = "visible";
@@ -43,7 +43,7 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<st
   return new TextDecoder().decode((await reader.read()).value);
 }
 
-it("a tab releases its stream after it was hidden for a minute", async () => {
+it("a tab hidden for a minute releases its stream", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   const reader = await open(fetch);
   expect(await next(reader)).toBe("id: 1\n\n");
@@ -58,7 +58,7 @@ it("a tab releases its stream after it was hidden for a minute", async () => {
   await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
 });
 
-it("a stream requested in a hidden tab opens when the tab is shown", async () => {
+it("a stream requested in a hidden tab opens when the tab becomes visible", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -84,7 +84,7 @@ it("a refused request ends the stream, so that the subscriber retries", async ()
   await expect(reader.read()).rejects.toThrow("could not be opened again");
 });
 
-it("showing the tab opens no stream for a subscriber that has left", async () => {
+it("a tab that becomes visible opens no stream for a removed subscriber", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();

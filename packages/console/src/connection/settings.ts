@@ -28,12 +28,12 @@ export function loadSettings(storage: Pick<Storage, "getItem">): Settings {
   }
 }
 
-/** Without storage they last until a reload. */
+/** Stores the settings. Without storage they are lost at the next reload. */
 export function saveSettings(storage: Pick<Storage, "setItem">, settings: Settings): void {
   try {
     storage.setItem(ENTRY, JSON.stringify(settings));
   } catch {
-    // Full or forbidden: a person can do nothing about it here.
+    // Storage is full or forbidden, and the person can do nothing about it here.
   }
 }
 

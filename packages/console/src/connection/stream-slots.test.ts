@@ -20,7 +20,7 @@ function browser(): Pick<LockManager, "request"> {
   return { request } as Pick<LockManager, "request">;
 }
 
-/** Locks of a browser that keeps no data for this site. */
+/** Locks of a browser that forbids storage for this site. */
 const REFUSED = {
   request: () => Promise.reject(new DOMException("Access to the Locks API is denied.", "SecurityError")),
 } as unknown as Pick<LockManager, "request">;
@@ -56,7 +56,7 @@ function tab(locks: Pick<LockManager, "request"> | undefined, nextHopProtocol = 
 }
 
 describe("streams of all tabs of a browser", () => {
-  it("are limited to four; the fifth is refused without a request, and other requests pass", async () => {
+  it("are limited to four; a fifth is refused without a request, and other requests pass", async () => {
     const locks = browser();
     const [one, other] = [tab(locks), tab(locks)];
     for (const { open } of [one, one, other, other]) expect((await open()).status).toBe(200);
@@ -84,7 +84,7 @@ describe("streams of all tabs of a browser", () => {
     await expect.poll(async () => (await page.open()).status).toBe(200);
   });
 
-  it("take no slot if they were not opened", async () => {
+  it("take no slot if they could not be opened", async () => {
     const page = tab(browser());
     page.failWith(new TypeError("no network"));
     for (let time = 1; time <= 5; time += 1) await expect(page.open()).rejects.toThrow("no network");
@@ -110,7 +110,7 @@ describe("streams of all tabs of a browser", () => {
     await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
   });
 
-  it("pass on their data as it arrives", async () => {
+  it("pass on data as it arrives", async () => {
     const page = tab(browser());
     const answer = await page.open();
     expect(answer.headers.get("content-type")).toBe("text/event-stream");

@@ -7,7 +7,7 @@ it.each([
   ["http://host/index.html?x=1", "colloquy.settings"],
   ["http://host/prod/", "colloquy.settings /prod/"],
   ["http://host/prod/#/chat/a/b", "colloquy.settings /prod/"],
-])("at %s an entry is called %s", (href, name) => {
+])("at %s the storage name of an entry is %s", (href, name) => {
   expect(serviceStorageKey("colloquy.settings", { href })).toBe(name);
 });
 

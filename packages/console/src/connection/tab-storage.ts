@@ -1,5 +1,5 @@
-// The tab's storage. Services under different paths of one host share the browser's storage: names include
-// the path, so that the keys of one never reach another.
+// The tab's storage. Storage names include the page's path: services under different paths of one host share
+// the browser's storage, and the keys of one must never reach another.
 
 export type KeyValueStore = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
@@ -15,7 +15,7 @@ export function serviceStorageKey(entry: string, { href }: StoringPage["location
   return pathname === "/" ? entry : `${entry} ${pathname}`;
 }
 
-/** Returns the tab's storage for this page's service. Every use throws if the browser refuses storage. */
+/** Returns the tab's storage for this page's service. Every access throws if the browser refuses storage. */
 export function tabStorage(page: StoringPage): KeyValueStore {
   return {
     getItem: (entry) => page.sessionStorage.getItem(serviceStorageKey(entry, page.location)),

@@ -10,7 +10,7 @@ export interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
-  /** Where it stands; centred when absent. */
+  /** Edge of the window to which the dialog is attached; centred when absent. */
   readonly side?: "left" | "right";
   /** Prevents closing by Escape or a click outside, for content that would be lost. */
   readonly isHeld?: boolean;
@@ -25,7 +25,7 @@ export function Dialog({ title, onClose, side, isHeld = false, children }: Dialo
     const element = dialog.current;
     if (element === null) return;
     element.showModal();
-    // Focus the first input, except in a side panel: that would open the keyboard of a phone.
+    // Focus the first input, except in a side panel: the focus would open the keyboard of a phone.
     if (side === undefined) element.querySelector("input")?.focus();
     return () => element.close();
   }, [side]);
@@ -39,14 +39,14 @@ export function Dialog({ title, onClose, side, isHeld = false, children }: Dialo
         if (!isHeld) onClose();
       }}
       onKeyDown={(event) => {
-        // Browsers close at the second Escape, whatever the page does with `cancel`.
+        // Browsers close a dialog at the second Escape even if `cancel` is prevented.
         if (isHeld && event.key === "Escape") event.preventDefault();
       }}
       onPointerDown={(event) => {
         isPressedBeside.current = event.target === event.currentTarget;
       }}
       onClick={(event) => {
-        // Selecting text from inside to outside also counts as a click on the dialog.
+        // A text selection from inside to outside also ends with a click on the dialog.
         if (!isHeld && isPressedBeside.current && event.target === event.currentTarget) onClose();
       }}
     >

@@ -4,7 +4,7 @@ import { cleared, EMPTY_LOG, eventLines, appendFrames, MAX_EVENTS } from "./even
 const frame = (id: string | null, type: string) => ({ id, data: JSON.stringify({ type, session_id: "s" }) });
 
 describe("the event log", () => {
-  it("shows each event under its own id, or none", () => {
+  it("shows each event under its own id, or without one", () => {
     const log = appendFrames(EMPTY_LOG, [frame("a-1", "message_created"), frame(null, "message_delta")], 5);
     expect(log.events).toMatchObject([
       { number: 1, id: "a-1", type: "message_created", group: "messages" },
@@ -12,7 +12,7 @@ describe("the event log", () => {
     ]);
   });
 
-  it("shows the time that an event holds, and the time of arrival of live events alone", () => {
+  it("shows the time in an event, and the time of arrival of live events only", () => {
     const created_at = "2026-01-02T03:04:05.678Z";
     const data = (event: object) => JSON.stringify({ session_id: "s", ...event });
     const frames = [
@@ -26,7 +26,7 @@ describe("the event log", () => {
     expect(times).toEqual([Date.parse(created_at), Date.parse(created_at), null, null, 5]);
   });
 
-  it("continues from the last id, also if it came alone", () => {
+  it("continues from the last id, even if the id came without an event", () => {
     const first = appendFrames(EMPTY_LOG, [frame("a-1", "title_changed")], 0);
     const second = appendFrames(first, [{ id: "a-7", data: null }, frame(null, "message_delta")], 0);
     expect(second.lastId).toBe("a-7");
@@ -34,7 +34,7 @@ describe("the event log", () => {
     expect(appendFrames(first, [{ id: "", data: null }], 0).lastId).toBe("a-1");
   });
 
-  it("keeps the last thousand and counts all", () => {
+  it("keeps the last thousand events and counts all", () => {
     const frames = Array.from({ length: MAX_EVENTS + 5 }, (_, at) => frame(`a-${at}`, "state_changed"));
     const log = appendFrames(EMPTY_LOG, frames, 0);
     expect([log.events.length, log.received, log.events[0]?.id]).toEqual([1_000, 1_005, "a-5"]);

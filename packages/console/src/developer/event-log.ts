@@ -2,20 +2,20 @@
 
 import type { SessionUpdate } from "@colloquy/client";
 
-/** Groups of events for filtering; `other` are those of a service newer than this console. */
+/** Groups of events for filtering; `other` holds types that this console does not know. */
 export const EVENT_GROUPS = ["messages", "tools", "state", "notices", "other"] as const;
 export type EventGroup = (typeof EVENT_GROUPS)[number];
 
 export interface LoggedEvent {
-  /** Position of the frame in the log, from 1. */
+  /** Position of the event in the log, from 1. */
   readonly number: number;
-  /** The event's own id, `null` if it has none: deltas, and notices of the stream itself. */
+  /** The event's id; `null` for deltas and for notices of the stream itself. */
   readonly id: string | null;
   readonly type: string;
   readonly group: EventGroup;
   /**
-   * The event's own time, or that of its arrival if it is only sent live; milliseconds since 1970. `null` for an event that may be
-   * a replay and holds no time.
+   * The time in the event, or the time of arrival of an event that is only sent live, in milliseconds since
+   * 1970; `null` for an event without a time that may be a replay.
    */
   readonly at: number | null;
   /** The JSON as received. */
@@ -53,7 +53,7 @@ interface EventFrame {
   readonly data: string | null;
 }
 
-/** Appends frames that arrived at `receivedAt`; an id that comes alone only moves the position. */
+/** Appends frames that arrived at `receivedAt`. A frame with only an id moves the resume position. */
 export function appendFrames(log: EventLog, frames: readonly EventFrame[], receivedAt: number): EventLog {
   const come: LoggedEvent[] = [];
   let { received, lastId } = log;
@@ -68,7 +68,7 @@ export function appendFrames(log: EventLog, frames: readonly EventFrame[], recei
   return { events, received, lastId };
 }
 
-/** Empties the list; the position stays. */
+/** Empties the list and keeps the resume position. */
 export function cleared(log: EventLog): EventLog {
   return { ...log, events: [] };
 }

@@ -1,4 +1,4 @@
-// The stream against responses that a test writes byte by byte, with a clock that it advances.
+// The event stream against responses that a test writes byte by byte, on a manual clock.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { EventStream } from "./event-stream.ts";
@@ -39,7 +39,7 @@ beforeEach(() => {
           headers: new Headers(init?.headers),
           signal,
           answer: resolve,
-          // A body ends with its request.
+          // The end of a request ends its body.
           answerWith: ({ response, fail }) => {
             signal.addEventListener("abort", () => fail(signal.reason as Error));
             resolve(response);
@@ -86,7 +86,7 @@ const connection = () => stream.getSnapshot().connection;
 const ids = () => stream.getSnapshot().log.events.map(({ id }) => id);
 
 describe("the event stream of the developer panel", () => {
-  it("starts with all stored events, sends the key, and shows ids as they come", async () => {
+  it("starts with all stored events, sends the key, and shows ids as received", async () => {
     expect(asked[0]!.headers.get("Last-Event-ID")).toBe("0");
     expect(asked[0]!.headers.get("SERVICE-APP-KEY")).toBe("the-key");
     const answer = body();
@@ -124,7 +124,7 @@ describe("the event stream of the developer panel", () => {
     await until(() => asked.length === 2);
   });
 
-  it("reports a refusal, and asks again on request", async () => {
+  it("reports a refusal, and retries on request", async () => {
     asked[0]!.answer(Response.json({ detail: "The App key is not known." }, { status: 401 }));
     await until(() => connection() === "over");
     expect(stream.getSnapshot().problem).toBe("The App key is not known.");
@@ -162,7 +162,7 @@ describe("the event stream of the developer panel", () => {
       passTime(2_000);
       await until(() => asked.length === round + 1);
     }
-    // This test's service also listens to the signal of each request.
+    // This test's service listens to the abort signal of each request, too.
     const requests = new Set<unknown>(asked.map(({ signal }) => signal));
     const own = add.mock.contexts.filter((signal) => !requests.has(signal));
     expect([own.length, remove.mock.contexts.length]).toEqual([3, 3]);

@@ -11,10 +11,10 @@ import { JsonTree } from "./json-tree.tsx";
 import { LogItem } from "./log-item.tsx";
 import styles from "./developer.module.css";
 
-/** The stream is open while somebody subscribes, and resumes where it was. */
+/** The stream is open while it has a subscriber, and resumes at its position. */
 const NOBODY = () => () => undefined;
 
-/** Returns whether the browser tab is visible: the stream pauses otherwise. */
+/** Returns true if the browser tab is visible. A hidden tab pauses the stream. */
 function useIsShown(): boolean {
   return useSyncExternalStore(onVisibility, () => document.visibilityState === "visible");
 }
@@ -120,7 +120,7 @@ function StreamNote({
   );
 }
 
-/** Newest last, kept in view unless the reader scrolls up. */
+/** Shows the newest event last, and keeps it in view unless the reader scrolls up. */
 function EventList({
   events,
   isAll,

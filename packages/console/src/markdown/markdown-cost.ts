@@ -1,46 +1,46 @@
 // Detects Markdown whose parsing would block the page. Parsers take quadratic time or worse, and some
-// overflow the stack; a model that repeats one mark, or a tool that quotes a malicious page, must not take
-// the conversation away. Parsing cannot be interrupted and repeats as a text grows, so its cost is estimated
-// from the text first.
+// overflow the stack. A model that repeats one mark, or a tool that quotes a malicious page, must not make
+// the conversation unusable. Parsing cannot be interrupted and repeats as a text grows, so its cost is
+// estimated first.
 
 import { withoutCode } from "./fenced-code.ts";
 
-/** More than people write. */
+/** Maximum length, more than people write. */
 const MAX_CHARACTERS = 100_000;
 /** Nested quotes and lists that start on one line. */
 const MAX_PER_LINE = 16;
 /** Marks beyond two per line, over all lines. */
 const MAX_ON_LINES = 400;
-/** Columns before a list mark: two per enclosing list. */
+/** Maximum indentation before a list mark: two columns per enclosing list. */
 const MAX_COLUMNS = 80;
-/** Emphasis marks in one run. */
+/** Maximum number of emphasis marks in a row. */
 const MAX_MARKS = 100;
-/** CPU microseconds on a slow processor. */
+/** Maximum estimated cost, in CPU microseconds on a slow processor. */
 const MAX_WORK = 600_000;
 
-/** Microseconds, measured with texts that contain only the one construct. */
+/** Cost factors in microseconds, each measured with a text that contains only that construct. */
 const COST = {
-  /** Linear. */
+  /** Linear factor. */
   character: 0.8,
   line: 15,
   block: 40,
   container: 80,
   mark: 8,
-  /** Quadratic: over the whole text … */
+  /** Quadratic factors over the whole text. */
   containers: 0.08,
   underlines: 0.12,
-  /** … and within a block, between two blank lines. */
+  /** Quadratic factors within a block (between two blank lines). */
   lines: 0.04,
   runs: 0.36,
   emphases: 0.027,
   pictures: 1.5,
-  /** Product of both counts, within a block. */
+  /** Per product of both counts, within a block. */
   bracketsAndMarks: 0.025,
   bracketsAndCharacters: 0.01,
   ticksAndCharacters: 0.05,
-  /** Unclosed link starts: the parser looks back for one at each word. */
+  /** Per word and unclosed link start: the parser looks back for a link start at each word. */
   wordsAndMarks: 0.016,
-  /** Within text without spaces. */
+  /** Per product of both counts, within text without spaces. */
   addressesAndCharacters: 0.11,
 };
 
@@ -49,15 +49,18 @@ const MARKS = /^(?:[ \t]*(?:>|[-*+](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$)))+/;
 const MARK = />|[-*+]|\d+[.)]/g;
 /** A thematic break. */
 const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
-/** Items that may interrupt a paragraph; numbered ones only after another item. */
+/** List items that may interrupt a paragraph; a numbered item may do so only after another item. */
 const BULLET = /^[-*+][ \t]+[^ \t]/;
 const NUMBER = /^\d{1,9}[.)][ \t]+[^ \t]/;
 const ITEM = /^(?:[-*+]|\d{1,9}[.)])[ \t]+[^ \t]/;
 const BLANK = /^[ \t]*$/;
-/** Makes the previous line a heading. */
+/** Line that turns the previous line into a heading. */
 const UNDERLINE = /[-=][ \t]*$/;
 const RUN = /\*+|_+|~+/g;
-/** Brackets that are certainly closed; marks within them might open code or a tag. */
+/**
+ * Brackets that are certainly closed. Marks inside them might open code or a tag, so such brackets are
+ * excluded.
+ */
 const BRACKETS = /\[[^[\]`<\\]*\]/g;
 const WORD = /[\w.+-]+/g;
 const ANY_MARK = /[^\p{L}\p{N}\s]/gu;
@@ -105,7 +108,7 @@ function workOf(text: string, lines: readonly string[]): number {
   return work;
 }
 
-/** Splits into blocks, which no link, emphasis or inline code crosses: paragraphs and list items. */
+/** Splits lines into blocks (paragraphs and list items), which no link, emphasis or inline code crosses. */
 function blocksOf(lines: readonly string[]): readonly (readonly string[])[] {
   const blocks: string[][] = [];
   let block: string[] = [];

@@ -5,7 +5,7 @@ const range = (name: string) => RANGES.find((range) => range.name === name)!;
 const iso = (time: number): string => new Date(time).toISOString();
 
 describe("the buckets of a range", () => {
-  it("give neither fewer than three points nor thousands", () => {
+  it("give at least three points, and not thousands", () => {
     const all = ["minute", "hour", "day"] as const;
     expect(bucketsOf(range("1h"), all)).toEqual(["minute"]);
     expect(bucketsOf(range("24h"), all)).toEqual(["minute", "hour"]);
@@ -30,7 +30,7 @@ describe("the buckets of a range", () => {
     ]);
   });
 
-  it("exclude one that starts at the end", () => {
+  it("exclude a bucket that starts at the end", () => {
     expect(bucketStarts(0, 120_000, "minute")).toEqual([0, 60_000]);
     expect(bucketStarts(0, 120_001, "minute")).toEqual([0, 60_000, 120_000]);
   });

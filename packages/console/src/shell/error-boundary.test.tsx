@@ -9,7 +9,7 @@ function shownAfter(props: ConstructorParameters<typeof ErrorBoundary>[0]): unkn
   return boundary.render();
 }
 
-it("replaces a broken part by its fallback, or by an explanation", () => {
+it("shows the fallback of a broken part, or an explanation", () => {
   expect(new ErrorBoundary({ children: "whole", fallback: "as written" }).render()).toBe("whole");
   expect(shownAfter({ children: "whole", fallback: "as written" })).toBe("as written");
   expect(isValidElement(shownAfter({ children: "whole" }))).toBe(true);

@@ -6,8 +6,8 @@ export interface ThreadGroup {
 }
 
 /**
- * Groups threads: the pinned ones, then by the day of their last activity in the reader's calendar. Leaves out
- * empty groups.
+ * Groups threads: pinned threads first, then by the day of their last activity in the reader's time zone.
+ * Omits empty groups.
  */
 export function groupThreads(threads: readonly ThreadEntry[], now: Date): readonly ThreadGroup[] {
   const daysBefore = (days: number): number =>

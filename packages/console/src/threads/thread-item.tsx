@@ -31,7 +31,7 @@ export function ThreadItem({
   const pencil = useRef<HTMLButtonElement>(null);
   const wasRenaming = useRef(false);
   useEffect(() => {
-    // It is mounted again only now.
+    // The pencil is unmounted during a rename, so it can get the focus only now.
     if (wasRenaming.current && !isRenaming) pencil.current?.focus();
     wasRenaming.current = isRenaming;
   }, [isRenaming]);
@@ -68,7 +68,7 @@ function PinButton({ thread, pinning, onPin }: PinButtonProps): ReactNode {
   const { session_id: id, title, pinned } = thread;
   const button = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
-    // Moving to another group mounts the item anew, which loses the focus of its button.
+    // React mounts a new item when a thread moves to another group, so its pin button loses the focus.
     if (pinning.current.has(id) && document.activeElement === document.body) button.current?.focus();
   }, [pinning, id]);
   return (

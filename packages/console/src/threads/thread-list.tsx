@@ -18,7 +18,7 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
   useOlderThreads(isSearched);
   const [leaving, setLeaving] = useState<ThreadEntry | null>(null);
   const found = useMemo(() => matchingThreads(threads, query), [threads, query]);
-  // Groups change at midnight; the next update is early enough.
+  // Groups change at midnight; showing that at the next update suffices.
   const groups = useMemo(() => groupThreads(found, new Date()), [found]);
   return (
     <div className={styles["list"]}>
@@ -82,7 +82,7 @@ function GroupHeading({ name }: Pick<ThreadGroup, "name">): ReactNode {
 
 interface PinFailure {
   readonly title: string;
-  /** Whether the thread is still pinned. */
+  /** True if the thread is still pinned. */
   readonly isPinned: boolean;
   readonly reason: string;
 }
@@ -95,7 +95,7 @@ function FailedPin({ title, isPinned, reason }: PinFailure): ReactNode {
   );
 }
 
-/** Pins and unpins threads, one request per thread at a time, and describes the last failure. */
+/** Pins and unpins threads, one request per thread at a time. Returns the last failure as a sentence. */
 function usePinning() {
   const { pin, unpin } = useThreads();
   const [failure, setFailure] = useState<PinFailure | null>(null);
@@ -116,7 +116,7 @@ function usePinning() {
   return { pinning, failure, togglePin };
 }
 
-/** Loads more pages while searching: a match may be on one that is not loaded. */
+/** Loads more pages while searching, because matches may be on pages that are not loaded. */
 function useOlderThreads(isSearched: boolean): void {
   const threads = useThreads();
   const { isLoading, loadMore } = threads;

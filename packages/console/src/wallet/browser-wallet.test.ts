@@ -17,7 +17,9 @@ interface Wallet extends BrowserWallet {
   readonly sent: unknown[];
 }
 
-/** A wallet with some accounts on a chain, which switches on request unless it is stubborn. */
+/**
+ * Returns a wallet with these accounts on a chain, which switches chains on request unless it is stubborn.
+ */
 function wallet(answers: Record<string, unknown> = {}, accounts: readonly string[] = [ANN]): Wallet {
   let chain = "0x1";
   const calls: string[] = [];
@@ -60,7 +62,7 @@ describe("a transaction", () => {
     ]);
   });
 
-  it("is not sent from another account than the one that the page is connected to", async () => {
+  it("is not sent from another account than the connected one", async () => {
     const other = wallet({}, [BOB]);
     await expect(sendTransaction(other, TRANSACTION, ANN)).rejects.toThrow(`does not offer ${ANN}`);
     expect(other.sent).toEqual([]);

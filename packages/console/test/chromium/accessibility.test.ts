@@ -28,7 +28,7 @@ afterAll(() => service?.stop());
 
 type Views = Readonly<Record<string, (page: Page) => Promise<void>>>;
 
-/** The views, by name, with the way to each: one page per walk, from view to view. */
+/** Views by name, with the actions that open each. One page walks from view to view. */
 const WALKS: Readonly<Record<string, Views>> = {
   "who begins": {
     "a new chat": (page) => openConsole(page),
@@ -135,7 +135,7 @@ const WALKS: Readonly<Record<string, Views>> = {
   },
 };
 
-/** Opens the calls of the idle conversation, or closes them. */
+/** Toggles the tool calls of the idle conversation. */
 async function pressCalls(page: Page): Promise<void> {
   for (const summary of await answers(page).getByText("current_time", { exact: true }).all())
     await summary.click();
@@ -156,7 +156,7 @@ async function openSideBar(page: Page): Promise<void> {
 }
 
 /**
- * Finds what is unreachable beyond the right edge of the page or of a container without scrolling. Runs in
+ * Returns elements beyond the right edge of the page, or of a container, that cannot be scrolled to. Runs in
  * the page.
  */
 function findCutOff(): string[] {
@@ -188,7 +188,7 @@ describe.skipIf(isLeftOut)("the layout of the console", { timeout: 120_000 }, ()
 
   async function open(options: Parameters<typeof openPage>[1]): Promise<Page> {
     const { page, expectTrouble } = await openPage(service.url, { reducedMotion: "reduce", ...options });
-    // Views of failures log this.
+    // Failed requests in these views log this.
     expectTrouble(/^console: Failed to load resource/);
     service.proxy.plan = () => null;
     return page;

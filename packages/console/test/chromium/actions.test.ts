@@ -51,7 +51,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     return { page, calls, expectTrouble };
   }
 
-  /** The same in a page without a wallet. */
+  /** Like `asked`, in a page without a wallet. */
   async function askedWithoutWallet(tool: string, input: object): Promise<{ page: Page }> {
     const { page } = await kept.openPage(kept.service.url);
     await openConsole(page);
@@ -72,13 +72,13 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
   }
 
-  /** Returns the stored outcome of the one call. */
+  /** Returns the stored outcome of the conversation's only call. */
   async function outcome(page: Page) {
     const records = await kept.service.direct.listMessages(await sessionOf(page));
     return records.at(-1)?.tool_results?.[0];
   }
 
-  it("can be approved, and runs exactly as shown", async () => {
+  it("can be approved, and then runs exactly as shown", async () => {
     const { page } = await asked("calculator", { expression: "12 * 7" });
     await expectSeen(card(page).getByText('"12 * 7"'));
     await expectSeen(
@@ -161,7 +161,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { signature: SIGNATURE } });
   });
 
-  it("can be a signature request without a wallet: the card says so, and the person can deny it", async () => {
+  it("can be a signature request without a wallet: the card explains that, and the person can deny it", async () => {
     const { page } = await askedWithoutWallet("wallet_request_signature", { typed_data: TYPED_DATA });
     await expectSeen(
       card(page).getByText("This browser has no wallet. Open this conversation where you have one."),
@@ -173,7 +173,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     expect(await outcome(page)).toMatchObject({ is_error: true });
   });
 
-  it("can be a signature that the person rejects in the wallet and gives later", async () => {
+  it("can be a signature that the person first rejects in the wallet and gives later", async () => {
     let isWilling = false;
     const { page } = await asked("wallet_request_signature", { typed_data: TYPED_DATA }, ({ method }) => {
       if (method === "eth_requestAccounts") return [ACCOUNT];
@@ -335,7 +335,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     const { threads } = await kept.service.direct.listThreads(ACCOUNT);
     expect(threads.map(({ session_id }) => session_id)).toEqual([await sessionOf(page), id]);
     expect(await answers(page).count()).toBe(2);
-    // Another account is first in the wallet by now, not the one shown.
+    // The wallet's first account has changed; the page still shows the other one.
     accounts = [OTHER_ACCOUNT, ACCOUNT];
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     const signature = { typed_data: TYPED_DATA };

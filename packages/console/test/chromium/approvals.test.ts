@@ -1,4 +1,5 @@
-// What people approve is what they saw: nothing is hidden, reordered or left out, and all of it was in view.
+// People approve exactly what they have seen: nothing is hidden, reordered or omitted, and all of it was in
+// view.
 
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -104,7 +105,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     expect(await approve(page).isDisabled()).toBe(true);
     expect(await findViolationsInBothSchemes(page)).toEqual([]);
     await input(page).evaluate((box) => box.scrollTo(0, box.scrollHeight - box.clientHeight - 40));
-    // One frame, after which the page has noticed what is in view.
+    // After one frame the page has noticed what is in view.
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
     expect(await approve(page).isDisabled()).toBe(true);
     await input(page).evaluate((box) => box.scrollTo(0, box.scrollHeight));
@@ -113,7 +114,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     await expectApproved(page);
   });
 
-  it("can be given with the keyboard: the focused input scrolls", async () => {
+  it("can be given with the keyboard, which scrolls the focused input", async () => {
     const page = await asked(LINES);
     await input(page).focus();
     await page.keyboard.press("PageDown");
@@ -123,7 +124,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     await expectApproved(page);
   });
 
-  it("can be given with one button, which ends on the input and focuses it", async () => {
+  it("can be given with one button, which pages through the input and then leaves the focus on it", async () => {
     const page = await asked(LINES.slice(0, 60));
     expect(await approve(page).isDisabled()).toBe(true);
     await readOn(page).focus();
@@ -147,7 +148,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
       box.scrollHeight / parseFloat(getComputedStyle(box).lineHeight),
     ]);
     expect(width).toBeLessThanOrEqual(room);
-    // Spaces are as wide as letters: at a hundred characters per line there are this many lines.
+    // Spaces are as wide as letters, so a hundred characters per line make this many lines.
     expect(lines).toBeGreaterThan(600);
     expect(await approve(page).isDisabled()).toBe(true);
   });

@@ -1,4 +1,4 @@
-// A person with an App key: which App and model the current and the next conversation use.
+// The App and model of the current and the next conversation, for a person with an App key.
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -72,7 +72,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "support");
   });
 
-  it("the default App is used if selected, with a selected model too", async () => {
+  it("the default App is used when selected, also with a selected model", async () => {
     const { page } = await open();
     await enter(page, { key });
     await app(page).selectOption("default");
@@ -97,7 +97,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await enter(page, { key });
     await app(page).focus();
     await app(page).selectOption("default");
-    // Each list request, and the deletion of the session it made.
+    // The list requests, and the deletions of the sessions that they created.
     await expect.poll(() => done.toSorted()).toEqual(["DELETE", "DELETE", "GET", "GET"]);
     expect(await sessions()).toEqual(before);
   });
@@ -134,7 +134,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "support");
   });
 
-  it("settings entered in an open conversation apply to the next one; the open one keeps its App", async () => {
+  it("settings entered in an open conversation apply to the next one only", async () => {
     const { page } = await open();
     await say(page, "count to 3");
     await expectAnswer(page, /1 2 3/);

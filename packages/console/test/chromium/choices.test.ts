@@ -1,4 +1,4 @@
-// Settings and drafts survive a reload.
+// Settings and drafts that survive a reload.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ const ground = (page: Page): Promise<string> =>
 describe.skipIf(isLeftOut)("choices in the console", { timeout: 60_000 }, () => {
   const openPage = useChromium();
 
-  it("keep the theme light or dark, whatever the system's theme, until reset to the system's", async () => {
+  it("keep a light or dark theme whatever the system's theme, until reset to the system's", async () => {
     const { page } = await openPage(service.url, { colorScheme: "light" });
     await openConsole(page);
     const light = await ground(page);
@@ -40,7 +40,7 @@ describe.skipIf(isLeftOut)("choices in the console", { timeout: 60_000 }, () => 
     await expect.poll(() => ground(page)).toBe(dark);
   });
 
-  it("keep unsent drafts, each in its conversation", async () => {
+  it("keep the unsent draft of each conversation", async () => {
     const { page } = await openPage(service.url);
     await openConsole(page);
     await say(page, "Hello");

@@ -1,4 +1,4 @@
-// The service crashes in the middle of an answer and restarts: the open page continues.
+// The service crashes in the middle of an answer and restarts. The open page continues.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "@colloquy/client";
@@ -18,12 +18,12 @@ import {
 } from "./console-page.ts";
 import { prepareConsole } from "./console-service.ts";
 
-/** Console messages while the service is down. */
+/** Message that the browser logs while the service is down. */
 const UNANSWERED = /^console: Failed to load resource: net::ERR_/;
 const isLeftOut = await isWithoutChromium();
 
 let program: Program;
-/** A fixed address, because the program uses another port after each start. */
+/** Gives the page a fixed address, because the service uses another port after each start. */
 let balancer: RoundRobin;
 
 beforeAll(async () => {

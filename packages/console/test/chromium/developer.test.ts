@@ -42,7 +42,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     return page;
   }
 
-  /** Opens another tab of the panel. Returns its region. */
+  /** Opens another tab of the panel and returns its region. */
   async function view(page: Page, name: string): Promise<Locator> {
     await page.getByRole("tab", { name }).click();
     const region = page.getByRole("region", { name });
@@ -52,7 +52,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
 
   const events = (page: Page): Locator => page.getByRole("region", { name: "Events" }).getByRole("listitem");
 
-  /** Returns ids and types of all stored events up to the id `last`, read by another client. */
+  /** Returns the ids and types of all stored events up to the id `last`, as another client reads them. */
   async function servedEvents(last: string): Promise<readonly string[]> {
     const response = await fetch(`${service.url}/api/updates?include=tools,messages,state`, {
       headers: { "X-Session-Id": id, Accept: "text/event-stream", "Last-Event-ID": "0" },
@@ -72,11 +72,11 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
   const shownEvents = async (page: Page): Promise<readonly string[]> =>
     (await events(page).locator("summary").allInnerTexts())
       .map((text) => text.split("\n").filter(Boolean))
-      // An event that holds no time shows none.
+      // An event without a time shows none.
       .map((columns) => `${columns.at(-1)} ${columns[0]}`)
       .filter((text) => !text.endsWith(" message_delta"));
 
-  it("shows every stored event under its id, and new ones as they come", async () => {
+  it("shows every stored event under its id, and new events as they arrive", async () => {
     const page = await openPanel();
     const first = await servedEvents((await service.client.getState(id)).last_event_id);
     expect(first.length).toBeGreaterThan(5);
@@ -95,11 +95,11 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     await service.client.sendMessage(id, "Say something");
     const call = await service.model.next();
     const page = await openPanel();
-    // A new stream starts with the whole streaming message.
+    // A new stream starts with the full text of the streaming message.
     const whole = events(page).filter({ hasText: "message_updated" }).last();
     await expect.poll(() => whole.innerText()).toContain("no id");
     call.say("Slowly");
-    // A title may follow it.
+    // A title event may follow.
     const delta = events(page).filter({ hasText: "message_delta" }).last();
     await expect.poll(() => delta.innerText()).toContain("no id");
     call.finish();
@@ -187,7 +187,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     const chat = requests.getByRole("listitem").filter({ hasText: "/api/chat" });
     await chat.locator("summary").click();
     const command = await chat.locator("pre").innerText();
-    // The same idempotency key: the service answers and stores the message once.
+    // The command has the same idempotency key, so the service returns the stored message.
     const { stdout } = await promisify(execFile)("sh", ["-c", command]);
     const answer = JSON.parse(stdout) as { messages: { content: string }[] };
     expect(answer.messages.map(({ content }) => content)).toContain(said);

@@ -1,4 +1,4 @@
-// A person's way through the console, from the first load on.
+// A person's first hour in the console, from the first load on.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -33,7 +33,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     return page;
   }
 
-  it("loads compressed, with less than 300 KB transferred", async () => {
+  it("transfers less than 300 KB, compressed, on the first load", async () => {
     const { page } = await openPage(service.url);
     const network = await page.context().newCDPSession(page);
     await network.send("Network.enable");
@@ -54,7 +54,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     expect(bytes).toBeLessThan(300_000);
   });
 
-  it("shows an answer as it is written, stops it, and keeps the text", async () => {
+  it("shows an answer as it streams, stops it, and keeps the text", async () => {
     const page = await open();
     await say(page, "Tell me of tea");
     const call = await service.model.next();
@@ -97,7 +97,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     await expectAnswer(page, inOrder);
   });
 
-  it("lists, finds, renames and deletes conversations, and starts new ones", async () => {
+  it("lists, searches, renames and deletes conversations, and starts new ones", async () => {
     const page = await open();
     for (const [text, answer] of [
       ["Green tea", "Good."],

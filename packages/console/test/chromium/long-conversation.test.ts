@@ -1,4 +1,4 @@
-// A conversation too long to render completely.
+// A conversation that is too long to render completely.
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -60,7 +60,7 @@ describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
     await page.keyboard.press("Enter");
     await shown(page, 120);
     await expectGone(earlier(page));
-    // The focus continues at the messages.
+    // The focus moves on to the messages.
     await expect
       .poll(() => page.evaluate(() => document.activeElement?.getAttribute("aria-label")), PATIENCE)
       .toBe("Messages");

@@ -79,9 +79,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
         return value("Turns running").first().innerText();
       })
       .toBe("1");
-    /**
-     * Waits until the page's requests so far are answered, so that advancing the clock does not repeat them.
-     */
+    /** Waits until all requests so far are answered, so that advancing the clock does not repeat them. */
     const settle = async (): Promise<void> => {
       await page.evaluate(() => fetch("/api/control/models").then((answer) => answer.text()));
       await expect.poll(() => asked - answered).toBe(0);
@@ -149,7 +147,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expect(operator.service.client.getSession(id)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("shows sessions page by page, one page per answer, however often the button is pressed", async () => {
+  it("shows one more page of sessions per answer, however often the button is pressed", async () => {
     const create = () => operator.service.client.createSession(randomUUID());
     await Promise.all(Array.from({ length: 101 }, create));
     const page = await open("sessions");
@@ -248,7 +246,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     return key.replaceAll(/\s/g, "");
   }
 
-  /** Expects that the key is refused after five seconds. */
+  /** Expects the service to refuse the key within five seconds. */
   async function expectEnded(key: string): Promise<void> {
     operator.pass(5_000);
     await expect(talk(key)).rejects.toMatchObject({ code: "app_key_invalid" });
@@ -318,14 +316,14 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.getByText(/Last 24 hours: 1 turn; the highest p99 was [\d.]+ m?s/));
     await page.getByLabel("Time", { exact: true }).selectOption("Last hour");
     await expectSeen(page.getByText(/Last hour: 1 turn; the highest p99 was .* in the minute of/));
-    // One turn is one point, not a line: its numbers are in the table.
+    // A single turn is one point and no line; its numbers are in the table.
     await expectSeen(page.getByText("As a table: there is too little for a chart"));
     await expect.poll(() => page.locator("figure tbody tr").count()).toBe(1);
     await page.getByLabel("Show", { exact: true }).selectOption("Waiting for a slot");
     await expectSeen(page.getByRole("heading", { name: /^Waiting for a slot/ }));
   });
 
-  it("says so if a report is empty", async () => {
+  it("says that there is nothing to show if a report is empty", async () => {
     const page = await open("usage");
     await expectSeen(page.getByText("No turn ended in this time.").first());
     await page.getByRole("link", { name: "Latency" }).click();
@@ -334,7 +332,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.getByText("There is no such session."));
   });
 
-  it("keeps the last result when the service is down, and says so", async () => {
+  it("keeps the last result while the service is down, and says so", async () => {
     const { page, expectTrouble } = await operator.openKeyed();
     expectTrouble(/^console: Failed to load resource: net::ERR_/);
     await page.goto("/#/operate/apps");

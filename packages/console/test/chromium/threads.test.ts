@@ -1,4 +1,4 @@
-// The list of conversations: long lists, pins, and that merely loading a page creates no session.
+// The list of conversations: long lists and pins. Loading a page creates no session.
 
 import { createAdminClient } from "@colloquy/client/admin";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";

@@ -20,7 +20,7 @@ const isLeftOut = await isWithoutChromium();
 
 const kept = useSharedConsole();
 
-/** Holds back messages from now on, until they are refused. */
+/** Holds back messages sent from now on, until the test refuses them. */
 async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; refuse(): void }> {
   const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await page.route("**/api/chat*", async (route: Route) => {
@@ -35,7 +35,7 @@ async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; 
   return { held: held.promise, refuse: released.resolve };
 }
 
-/** Drops the next message and lets later ones through. Resolves when it was sent. */
+/** Drops the next message and lets later ones through. Resolves once it was sent. */
 async function loseFirst(page: Page): Promise<{ readonly lost: Promise<void> }> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let isFirst = true;
@@ -53,7 +53,7 @@ async function expectWritten(page: Page, text: string): Promise<void> {
 }
 
 describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
-  it("is reported where its author has gone, and becomes a draft of its conversation", async () => {
+  it("is reported after its author has left the conversation, and becomes its draft", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "A long message that I wrote");
@@ -107,7 +107,7 @@ describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
     await expectGone(said(page).filter({ hasText: "Slowly" }));
   });
 
-  it("that would start a conversation goes into the next new chat, before newer text", async () => {
+  it("moves to the next new chat, before newer text, if it was to start a conversation", async () => {
     const { page, expectTrouble } = await kept.loadAnew();
     expectTrouble(/429/);
     const sending = await holdSending(page);
@@ -179,7 +179,7 @@ describe.skipIf(isLeftOut)(
   "a message without an answer when the page is reloaded",
   { timeout: 60_000 },
   () => {
-    it("is stored once if the service had it", async () => {
+    it("is stored once if the service had received it", async () => {
       const { page } = await kept.loadAnew();
       await begin(page);
       kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
@@ -194,7 +194,7 @@ describe.skipIf(isLeftOut)(
       expect(new Set(keys().slice(1)).size).toBe(1);
     });
 
-    it("is stored once in the conversation it started, which the page then shows", async () => {
+    it("is stored once in the conversation that it started, which the page then shows", async () => {
       const { page } = await kept.loadAnew();
       kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
       await say(page, "Once");

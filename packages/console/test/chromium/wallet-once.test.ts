@@ -1,5 +1,5 @@
-// A transaction is money: it is sent once, even if the page goes away or the service fails while the wallet
-// is asked.
+// A transaction moves money, so it is sent once, even if the page goes away or the service fails while the
+// wallet's prompt is open.
 
 import type { BrowserContext, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -38,7 +38,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     return { ...watched, calls, ...(await ask(watched.page)) };
   }
 
-  /** The same in a separate page. */
+  /** Like `asked`, in a separate page. */
   async function askedInNewPage(prepare: (context: BrowserContext) => Promise<unknown> = async () => {}) {
     const { page, context } = await kept.openPage(kept.service.url);
     await prepare(context);
@@ -79,7 +79,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     await expectSeen(card(page).getByText("Waiting for the wallet."));
   }
 
-  it("is joined by the card that is mounted again while the prompt is open", async () => {
+  it("continues in the card that mounts again while the prompt is open", async () => {
     const prompt = Promise.withResolvers<string>();
     const { page, calls, id } = await asked(wallet(() => prompt.promise));
     await openPrompt(page, calls);
@@ -91,7 +91,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     expect(sendings(calls)).toBe(1);
   });
 
-  it("can be rejected in that prompt, and the new card says so", async () => {
+  it("can be rejected in an open prompt, and the new card says so", async () => {
     const prompt = Promise.withResolvers<object>();
     const { page, calls, id } = await asked(wallet(() => prompt.promise));
     await openPrompt(page, calls);
@@ -103,7 +103,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     expect(await wasAsked(page).count()).toBe(0);
   });
 
-  it("is not sent again after a reload or by another tab: its hash is requested", async () => {
+  it("is not sent again after a reload or by another tab: the page asks for its hash instead", async () => {
     const { page, context, calls, id } = await asked(wallet(() => new Promise(() => undefined)));
     const other = await context.newPage();
     await openConsole(other, id);
@@ -123,7 +123,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is sent again on request, and a rejection then does not change the first outcome", async () => {
+  it("can be sent again on request; rejecting the repetition does not change the first outcome", async () => {
     const answers: unknown[] = [new Promise(() => undefined), DECLINED, HASH];
     const { page, calls } = await asked(wallet(() => answers.shift()));
     await openPrompt(page, calls);
@@ -135,7 +135,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     await expectSent(page);
   });
 
-  it("has an unknown outcome when the wallet fails other than by rejection; the person can deny it", async () => {
+  it("has an unknown outcome when the wallet fails other than by rejection, and can be denied", async () => {
     const { page, calls } = await asked(wallet(() => ({ code: -32_603, message: "Lost the network." })));
     await openPrompt(page, calls);
     await expectSeen(card(page).getByRole("alert").getByText("Lost the network."));
@@ -148,7 +148,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     );
   });
 
-  it("is sent by one tab at a time, from before the wallet knows of it", async () => {
+  it("is sent by one tab at a time, even before the wallet is asked", async () => {
     const account = Promise.withResolvers<readonly string[]>();
     const { page, context, calls, id } = await asked(({ method }) => {
       if (method === "eth_requestAccounts") return account.promise;
@@ -165,7 +165,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is sent also where tabs cannot coordinate", async () => {
+  it("is sent even where tabs cannot coordinate", async () => {
     let calls: readonly WalletCall[] = [];
     const { page } = await askedInNewPage(async (context) => {
       calls = await givePageWallet(
@@ -206,7 +206,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     expect(sendings(calls)).toBe(1);
   });
 
-  it("is reported to the service also where the wallet is gone", async () => {
+  it("is reported to the service even if the wallet is gone", async () => {
     const { page, actionId } = await askedInNewPage();
     await page.evaluate(
       ([entry, value]) => localStorage.setItem(entry!, value!),

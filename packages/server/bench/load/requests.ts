@@ -2,23 +2,23 @@
 
 import { randomFillSync } from "node:crypto";
 
-/** The repeated requests of a connection. */
+/** The requests that a connection repeats. */
 export type RequestPlan =
-  /** The same bytes each time. */
+  /** Sends the same bytes each time. */
   | { readonly kind: "fixed"; readonly request: string }
-  /** A new message each time; a new session after this many. */
+  /** Sends a new message each time, and starts a new session after this many. */
   | {
       readonly kind: "chat";
       readonly messagesPerSession: number;
       readonly prefer: string | null;
       readonly text: string;
     }
-  /** The state of an unused session. */
+  /** Reads the state of a new session each time. */
   | { readonly kind: "random state" };
 
 const HOST = "Host: 127.0.0.1\r\n";
 
-/** Returns a function that gives the next request of one connection. */
+/** Returns a function that returns the next request of a connection. */
 export function requestsOf(plan: RequestPlan): () => string {
   switch (plan.kind) {
     case "fixed":
@@ -39,7 +39,7 @@ export function requestsOf(plan: RequestPlan): () => string {
   }
 }
 
-/** `headers` are whole lines, each with its line end. */
+/** Returns a GET request. `headers` are whole lines, each with its line end. */
 export function getRequest(path: string, sessionId: string, headers = ""): string {
   return `GET ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\n${headers}\r\n`;
 }

@@ -1,4 +1,4 @@
-// Chats accepted and durable on PostgreSQL by one node and by two, with parked turns, against plain multi-row
+// Chats that one node and two nodes accept on PostgreSQL, with parked turns, compared with plain multi-row
 // inserts of the rows that one of them stored.
 
 import type { RowsHandlers, RowsInput } from "../controls/rows.ts";
@@ -9,20 +9,20 @@ import { median } from "../statistics.ts";
 import { formatCount, formatRounds, type Row } from "../table.ts";
 import { BUSES, withServers, type BenchNode, type BenchServers, type BusName } from "./servers.ts";
 
-/** Unlimited: no chat is refused because of queued ones. */
+/** Effectively unlimited, so that no chat is refused because others wait. */
 const LIMITS = { maxWaiting: 10_000_000 } as const;
 const MESSAGES_PER_SESSION = 10;
 const LEAST = 0.25;
-/** Fails a round that takes longer; inserting all its chats takes far less. */
+/** Maximum milliseconds of a round; inserting all its chats takes far less. */
 const TIMEOUT_MS = 60_000;
 
-/** Chats per second. */
+/** Chats per second in one round. */
 interface Round {
   readonly one: number;
   readonly two: number;
-  /** Behind bare node:http, with the same client. */
+  /** Of a bare `node:http` server with the same client. */
   readonly control: number;
-  /** In a loop, without HTTP. */
+  /** Of inserts in a loop, without HTTP. */
   readonly loop: number;
 }
 
@@ -78,7 +78,7 @@ function chatRow(
   };
 }
 
-/** Returns the chats per second that new nodes on an empty database accept together. */
+/** Returns the chats per second that new nodes accept together on an empty database. */
 async function acceptOn(
   context: RowContext,
   servers: BenchServers,
@@ -112,7 +112,7 @@ async function accept(context: RowContext, node: BenchNode, connections: number)
   return result.perSecond;
 }
 
-/** Inserts Colloquy's rows again. The first time is a warm-up. */
+/** Inserts Colloquy's rows again. The first run is a warm-up. */
 async function insertAgain({ client }: RowContext, servers: BenchServers, database: string) {
   const databaseUrl = servers.postgres.url(await servers.postgres.createDatabase(database));
   const role = new RoleProcess<RowsHandlers>("rows", { databaseUrl } satisfies RowsInput);

@@ -1,5 +1,5 @@
-// Cost of rate limits per request: the same server with them, behind a trusted proxy, and without, on a
-// loopback bind.
+// Cost of rate limits per request: compares a server with limits (behind a trusted proxy) with the same
+// server without (on a loopback bind).
 
 import type { ColloquyHandlers } from "../colloquy.ts";
 import { getRequest, randomSessionId, type RequestPlan } from "../load/requests.ts";
@@ -10,12 +10,12 @@ import { checkStatuses, CONNECTIONS, inTurn, startColloquyRole, stopAll, type Ro
 import { makeSmallSession } from "./state.ts";
 
 /**
- * Minimum ratio of the throughput with limits: low enough for noise, high enough to detect a budget that
+ * Minimum ratio of the throughput with limits; tolerates noise, but is high enough to detect a budget that
  * reads a store or copies data.
  */
 const LEAST = 0.9;
 
-/** A new session counts in one more budget, and a message in two. */
+/** Counts in more budgets than other requests: a new session in one more, a message in two more. */
 const CHAT: RequestPlan = { kind: "chat", messagesPerSession: 10, prefer: null, text: "park+this+turn" };
 
 export async function measureRateLimits(context: RowContext): Promise<readonly Row[]> {
@@ -35,7 +35,7 @@ async function compare(
   prepare: (port: number) => Promise<RequestPlan>,
 ): Promise<Row> {
   const measure = async (isLimited: boolean) => {
-    // A fresh server each round, so that none has the sessions of the round before.
+    // Each round has a fresh server, without the sessions of the round before.
     const server = startColloquyRole(context, { maxWaiting: 10_000_000 }, undefined, isLimited);
     try {
       return await measureServer(context, server, prepare);

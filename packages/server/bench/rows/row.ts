@@ -1,4 +1,4 @@
-// Helpers of all rows: directories, durations, and the alternation of Colloquy and its control.
+// Helpers of all benchmark rows: directories, durations, and alternation between Colloquy and its control.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ export type MeasureRow = (context: RowContext) => Promise<readonly Row[]>;
 /** Number of connections in most rows. */
 export const CONNECTIONS = 64;
 
-/** A role that reports its port. */
+/** A process that reports its port. */
 export type Listening = { readonly port: () => number };
 
 /** Starts Colloquy in a new directory. */
@@ -42,7 +42,7 @@ export function startColloquyRole(
   return new RoleProcess<ColloquyHandlers>("colloquy", input, context.nodeArguments);
 }
 
-/** Measures A and B alternately, as often as the context says. */
+/** Measures A and B alternately, for the context's number of rounds. */
 export async function inTurn<Result>(
   rounds: number,
   colloquy: () => Promise<Result>,
@@ -77,7 +77,10 @@ export function directoriesIn(root: string): () => string {
   };
 }
 
-/** Returns the milliseconds of the fastest of 20 runs: other work on the machine only makes a run slower. */
+/**
+ * Returns the milliseconds of the fastest of 20 runs, because other work on the machine only makes runs
+ * slower.
+ */
 export function fastestMs(run: () => unknown): number {
   let least = Number.POSITIVE_INFINITY;
   for (let index = 0; index < 20; index += 1) {

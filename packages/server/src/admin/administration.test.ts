@@ -38,7 +38,7 @@ describe("an operator's interrupt", () => {
   });
 
   it.each([true, false])(
-    "creates nothing when the session is deleted on the way (in memory: %s)",
+    "creates nothing if the session is deleted during the call (in memory: %s)",
     async (isResident) => {
       const deleted = Promise.withResolvers<void>();
       before = (method) => {

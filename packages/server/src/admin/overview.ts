@@ -8,7 +8,7 @@ import type { Readiness } from "../core/ports/driving/services.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { timeText } from "./wire.ts";
 
-/** Counting stops here. */
+/** Counting stops at this number. */
 const COUNTED_TO = 20_000;
 /** Time limit for store and bus in milliseconds, so that the overview reports an outage instead of hanging. */
 const TIMEOUT_MS = 5_000;

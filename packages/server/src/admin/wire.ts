@@ -15,7 +15,7 @@ export function timeOrNull(at: number | null): string | null {
   return at === null ? null : timeText(at);
 }
 
-/** `at` is the current time of the store. */
+/** Converts a session. `at` is the current time of the store. */
 export function toAdminSession(session: SeenSession, at: number, limits: HealthLimits): AdminSession {
   const { turn, updatedAt } = session;
   return {

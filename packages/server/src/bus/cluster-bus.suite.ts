@@ -10,10 +10,10 @@ import { ClusterBus, type ClusterBusOptions } from "./cluster-bus.ts";
 import { delta, eventsNotification, RecordingListener } from "./testing/recording-listener.ts";
 import type { Transport } from "./transport.ts";
 
-/** The transport's server, which a test can halt. */
+/** The server of a transport, which a test can halt. */
 export interface Carrier {
   readonly port: number;
-  /** A number of bytes that exceeds the limit of one text. */
+  /** A number of bytes beyond the limit of one text. */
   readonly tooLong: number;
   /** Returns a transport that connects to this port. */
   transport(options: { readonly port: number; readonly clock: Clock; readonly logger: Logger }): Transport;
@@ -75,7 +75,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await proxy.stop();
     }
 
-    /** Publishes on one node until the other receives it, for when the time of the reconnect is unknown. */
+    /** Publishes on one node until the other receives it, because the time of the reconnect is unknown. */
     async function untilThrough(from: Node, to: Node, step = turn): Promise<void> {
       const isThere = to.received.until(({ notifications }) =>
         notifications.some(({ notification }) => notification.life === "again"),

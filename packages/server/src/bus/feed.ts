@@ -144,7 +144,7 @@ export class Feed implements UpdateService {
 
   /**
    * Replaces the streaming text of a session that was loaded in the middle of an answer that this process
-   * does not work on, for example after a crash. Subscribers receive the text of the snapshot.
+   * does not work on, for example after a crash. Subscribers receive the text that the snapshot shows.
    */
   #recover(session: LoadedSession, streaming: StreamingText): void {
     if (!this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch })) return;

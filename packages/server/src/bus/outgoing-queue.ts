@@ -13,9 +13,7 @@ interface Waiting {
   bytes: number;
 }
 
-/**
- * The kind of loss of a full queue, or `broken`: the connection broke while notifications were being sent.
- */
+/** The notifications that a full queue dropped, or `broken` if the connection broke during a send. */
 export type NotificationLoss = "deltas" | "events" | "all" | "broken";
 
 export interface OutgoingQueueOptions {

@@ -127,7 +127,7 @@ describe("text that another node streams", () => {
     texts.apply(ID, BEGUN);
   });
 
-  it("buffers deltas behind missing text and applies them once that is read", () => {
+  it("buffers deltas behind missing text and applies them once the text is read", () => {
     expect(apply(delta("m1", 0, "one "), delta("m1", 8, "three "), delta("m1", 14, "four"))).toEqual([
       "applied",
       "gap",
@@ -143,7 +143,7 @@ describe("text that another node streams", () => {
     expect(texts.hasGap(ID)).toBe(false);
   });
 
-  it("is kept with the calls of the message read, whose event may have been missed", () => {
+  it("keeps its text and takes the calls of the read message, because their event may have been missed", () => {
     apply(delta("m1", 0, "one two"));
     const call = { id: "c1", name: "calculator", arguments: "{}", status: "complete" } as const;
     const known = readText("m1", "one", 1);
@@ -155,7 +155,7 @@ describe("text that another node streams", () => {
     });
   });
 
-  it("is kept when the text read is behind it", () => {
+  it("is kept when the read text is older", () => {
     apply(delta("m1", 0, "one two"));
     expect(read("one")).toBe(false);
     expect(texts.get(ID, "a")?.text).toBe("one two");
@@ -178,7 +178,7 @@ describe("text that another node streams", () => {
     apply(delta("m1", 0, "hello world"));
     expect(apply(delta("m1", 2, "llo", 2))).toEqual(["gap"]);
     expect(texts.get(ID, "a")).toBeNull();
-    // It was read before the epoch started.
+    // The text was read before the epoch started.
     expect(read("hello world", 1)).toBe(false);
     expect(texts.hasGap(ID)).toBe(true);
     // The older epoch had the same text up to here.
@@ -211,7 +211,7 @@ describe("text that another node streams", () => {
     expect(texts.hasGap(ID)).toBe(false);
   });
 
-  it("is quiet if it has not grown since the last call", () => {
+  it("is quiet if it has not grown since the last call of isQuiet", () => {
     expect([texts.isQuiet(ID), texts.isQuiet(ID)]).toEqual([false, true]);
     apply(delta("m1", 0, "one"));
     expect([texts.isQuiet(ID), texts.isQuiet(ID), texts.isQuiet("other")]).toEqual([false, true, false]);

@@ -30,7 +30,7 @@ interface Streaming extends StreamingText {
 const MAX_EARLY = 1_000;
 
 const RETRY_MS = 250;
-/** After this many tries something else is wrong; the next delta starts over. */
+/** Maximum reads for one gap, which should be closed long before. The next delta starts over. */
 const MAX_TRIES = 20;
 
 /** `gap`: earlier text is missing, or the message is unknown; `old`: the delta belongs to an older epoch. */
@@ -85,10 +85,10 @@ export class StreamingTexts {
   merge(sessionId: string, life: string, read: ReadText): boolean {
     const known = this.#bySession.get(sessionId);
     if (known?.life === life && known.messageId === read.messageId) {
-      // It was read before a newer epoch was announced, and is read again.
+      // The text was read before a newer epoch was announced, so it is read again.
       if (read.epoch < known.epoch) return false;
       if (known.isComplete && read.epoch === known.epoch && known.text.startsWith(read.text)) {
-        // Its calls may have changed by an event that this node missed.
+        // An event that this node missed may have changed its calls.
         known.answer = read.answer;
         return false;
       }

@@ -106,7 +106,7 @@ function asJson({ from, to, outcome, tables }: MoveReport): object {
   };
 }
 
-/** Milliseconds between two lines. */
+/** Milliseconds between two lines of progress. */
 const BETWEEN_LINES_MS = 5000;
 
 interface Progress {

@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
-/** Accesses the store as a server on this directory would. */
+/** Opens the store as a server on this directory would. */
 async function withServer<Result>(name: string, work: (store: Store) => Promise<Result>): Promise<Result> {
   const onFatal = (error: Error): never => {
     throw error;

@@ -1,4 +1,4 @@
-// Says which settings differ between two configurations, by their names in the file.
+// Describes which settings differ between two configurations, by their names in the file.
 
 import type { AppSettings } from "../core/app-settings.ts";
 import { Hidden } from "../core/hidden.ts";
@@ -9,7 +9,10 @@ type Settings = Readonly<Record<string, unknown>>;
 /** Sources of tools whose entries are listed by name. */
 const BY_NAME = ["mcp", "openapi", "effects", "approvals"];
 
-/** Returns a sentence for each App, provider and setting that is new, gone or different. Never contains a value. */
+/**
+ * Returns a sentence for each App, provider and setting that was added, removed or changed. Never contains a
+ * value.
+ */
 export function describeChanges(before: Config, after: Config): readonly string[] {
   const apps = namesOf(before.apps, after.apps).flatMap((name) => {
     const [old, next] = [before.apps[name], after.apps[name]];
@@ -19,12 +22,15 @@ export function describeChanges(before: Config, after: Config): readonly string[
   return [...apps, ...differences("providers", providersOf(before), providersOf(after))];
 }
 
-/** Returns the settings of an App under their names in the file: `models`, `tools.forecast`, `mcp.maps`. */
+/**
+ * Returns the settings of an App under their names in the file, such as `models`, `tools.forecast` and
+ * `mcp.maps`.
+ */
 function flatSettings({ tools: { builtIn, own, ...sources }, ...app }: AppSettings): Settings {
   const flat: Record<string, unknown> = { ...app, tools: builtIn };
   for (const [name, tool] of Object.entries(own)) flat[`tools.${name}`] = tool;
   for (const [source, settings] of Object.entries(sources)) {
-    // Derived, and no setting of the file.
+    // Derived values, not settings of the file.
     if (source === "isUnconfigured") continue;
     if (!BY_NAME.includes(source)) flat[source] = settings;
     else for (const [name, entry] of Object.entries(settings ?? {})) flat[`${source}.${name}`] = entry;
@@ -57,7 +63,10 @@ function namesOf(before: object, after: object): readonly string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])];
 }
 
-/** Only for comparison, because it contains secrets. Functions are compared by their source. */
+/**
+ * Returns a text that changes with the value. For comparison only, because it contains secrets. Functions are
+ * compared by their source.
+ */
 function fingerprint(value: unknown): string | undefined {
   const seen = new Set<unknown>();
   return JSON.stringify(value, function (this: Settings, key, part: unknown) {

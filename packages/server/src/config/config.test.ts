@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type Config, restartWarnings } from "./config.ts";
 import { loadConfig } from "./load-config.ts";
 
-it("warns of each setting that needs a restart, and of none that a reload applies", async () => {
+it("warns of each setting that needs a restart, and of no setting that a reload applies", async () => {
   const loaded = await loadConfig({ environment: {}, workingDirectory: "/nowhere" });
   if (!loaded.ok) throw new Error("The defaults must be right");
   const { config } = loaded;

@@ -1,8 +1,8 @@
-// Which files a configuration was read from, and whether they have changed since.
+// The files that a configuration was read from, and whether they have changed since then.
 
 import { statSync } from "node:fs";
 
-/** By absolute path: what identifies the content that was read; empty if there was no file. */
+/** Fingerprint of the content that was read, by absolute path; empty for a missing file. */
 export type FileStamps = ReadonlyMap<string, string>;
 
 export function stampOf(path: string): string {
@@ -14,7 +14,7 @@ export function stampOf(path: string): string {
   }
 }
 
-/** Returns the files that were written, replaced, made or removed since. */
+/** Returns the files that were written, replaced, created or removed since the stamps were taken. */
 export function changedFiles(stamps: FileStamps): readonly string[] {
   return [...stamps].filter(([path, stamp]) => stampOf(path) !== stamp).map(([path]) => path);
 }

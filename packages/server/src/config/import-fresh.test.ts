@@ -109,7 +109,7 @@ describe("a module in a CommonJS project", () => {
     expect(await instructions(0)).toBe("Hi");
   });
 
-  it.each(["ts", "js"])("is refused with a better name if its name ends in .%s", async (extension) => {
+  it.each(["ts", "js"])("is rejected with a name that works if its name ends in .%s", async (extension) => {
     await write(`colloquy.config.${extension}`, "export default {};");
     await expect(instructions(0)).rejects.toThrow(`Rename the file to colloquy.config.m${extension}`);
   });

@@ -203,7 +203,7 @@ describe("a file", () => {
     expect(await problems()).toEqual(["line 3, column 11: Unexpected token 'o'."]);
   });
 
-  it("is reported with its line if it throws, has no default export or does not parse", async () => {
+  it("is reported with its line if it throws, has no default export or contains a syntax error", async () => {
     await write("package.json", { type: "module" });
     await write("colloquy.config.ts", "const x = 1;\nthrow new Error('no ' + x);");
     expect(await problems()).toEqual(["line 2, column 7: Error: no 1."]);

@@ -26,7 +26,9 @@ export type LoadedConfig =
       /** Name of the configuration file; `null` if there is none. */
       readonly source: string | null;
       readonly warnings: readonly string[];
-      /** All files that were read or looked for, with modules that the file imports by a relative path. */
+      /**
+       * All files that were read or looked for, including modules that the file imports by a relative path.
+       */
       readonly files: FileStamps;
     }
   | {

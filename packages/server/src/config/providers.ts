@@ -149,7 +149,7 @@ function keyProblems(variables: readonly string[], environment: Environment): re
   });
 }
 
-/** Returns the problems with base URLs from the environment, for the providers that use them. */
+/** Returns the problems with base URLs from the environment of the providers that use them. */
 function baseURLProblems(
   providers: ReadonlyMap<string, Provider>,
   environment: Environment,

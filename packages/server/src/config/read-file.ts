@@ -156,7 +156,7 @@ async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
-/** How Node refuses the syntax of modules in a CommonJS file. */
+/** Message of Node about module syntax in a CommonJS file. */
 const MODULE_AS_COMMONJS =
   /^Unexpected token 'export'|^Cannot use (?:import statement outside a module|'import\.meta')/;
 
@@ -242,7 +242,7 @@ async function importFresh(
       if (!ours.has(parentURL) || !/^(?:\.{0,2}\/|file:)/.test(specifier)) {
         return nextResolve(specifier, context);
       }
-      // Before the file is resolved, so that a missing one is known too.
+      // Before the file is resolved, so that the stamps include a missing file.
       const file = fileURLToPath(new URL(specifier, parentURL));
       if (!stamps.has(file)) stamps.set(file, stampOf(file));
       const resolved = nextResolve(specifier, context);

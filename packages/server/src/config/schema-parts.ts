@@ -36,7 +36,7 @@ export function count(least: number, most: number): z.ZodInt {
 
 /** A limit of `rateLimits`. There is no "unlimited"; use a number that is never reached. */
 export const rate = count(1, 1_000_000_000);
-/** Rate limits that an App may have of its own. */
+/** Rate limits that an App can override. */
 export const APP_RATE_LIMITS = {
   chatsPerMinute: rate.describe(
     "Messages a minute per address or App key; behind a trusted proxy per `client_id` of an App key, or else per session. Requests about secrets and repeated requests have the same limit each.",

@@ -1,4 +1,4 @@
-// The validated and complete settings of an App: made by `config/`, used by `apps/` and `tools/`.
+// The validated and complete settings of an App, created by `config/` and used by `apps/` and `tools/`.
 
 import type { SecretSlot } from "@colloquy/protocol";
 import type { OnBusy } from "./commands/chat.ts";
@@ -27,14 +27,14 @@ export interface AppSettings {
   readonly secrets: readonly SecretSlot[];
   /** `all`: every operation on a session of this App needs the App's key, not only those in the specification. */
   readonly requireKey: "chat" | "all";
-  /** Override the general limits. */
+  /** Limits of this App, which override the general ones. */
   readonly rateLimits?: { readonly [Name in keyof AppRateLimits]?: number | undefined };
 }
 
 /** Sources of an App's tools, and rules by tool name. */
 export interface ToolSettings {
   readonly builtIn: readonly string[];
-  /** True for an App without a section of its own: the demo model may try an approval in it. */
+  /** True for an App without its own section, in which the demo model may try an approval. */
   readonly isUnconfigured?: boolean;
   /** Tools written in the configuration file with the AI SDK's `tool()`. */
   readonly own: Readonly<Record<string, OwnTool>>;
@@ -73,7 +73,10 @@ export type McpServerSettings =
       readonly transport: "stdio";
       readonly command: string;
       readonly args: readonly string[];
-      /** The process's environment beside what the platform needs; it never inherits this service's. */
+      /**
+       * The process's environment in addition to what the platform needs. The process never inherits the
+       * environment of this service.
+       */
       readonly env: Hidden<Readonly<Record<string, string>>>;
     };
 

@@ -31,7 +31,7 @@ export class InvalidRequest extends ServiceError {
   }
 }
 
-/** 404 */
+/** 404: the resource does not exist. */
 export class NotFound extends ServiceError {
   constructor(code: string, detail: string, options?: ServiceErrorOptions) {
     super(404, code, detail, options);

@@ -1,8 +1,9 @@
-// One pass over the text of JSON, for what `JSON.parse` does not report: deep nesting, changed numbers, and repeated names in an object.
+// One pass over JSON text that finds what `JSON.parse` does not report: deep nesting, changed numbers, and
+// repeated names in an object.
 
 /** A name that occurs again in an object. Lines and columns start at 1. */
 export interface RepeatedName {
-  /** From the outermost object to the name. */
+  /** Path from the outermost object to the name. */
   readonly path: readonly PropertyKey[];
   readonly first: string;
   readonly again: string;
@@ -16,13 +17,13 @@ export interface ChangedNumber {
 
 export interface JsonScan {
   readonly isTooDeep: boolean;
-  /** The first one in the text. */
+  /** The first changed number in the text. */
   readonly changedNumber: ChangedNumber | null;
   readonly repeatedNames: readonly RepeatedName[];
 }
 
 export interface ScanLimits {
-  /** Nesting of arrays and objects at which the scan stops. */
+  /** Depth of arrays and objects at which the scan stops. */
   readonly depth: number;
   /** Number of repeated names to report. */
   readonly repeatedNames: number;
@@ -38,18 +39,24 @@ const [SPACE, QUOTE, COMMA, COLON, BACKSLASH, MINUS, PLUS, POINT] = [
 ];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** An array or an object that is being read. Reused for the next one of its depth, so that empty ones cost nothing. */
+/**
+ * An array or an object that is being read. Reused for the next value at its depth, so that empty ones cost
+ * nothing.
+ */
 interface Level {
   isObject: boolean;
   /** Index in an array. */
   index: number;
-  /** Number of names read of this object. */
+  /** Number of names read in this object. */
   count: number;
   /** Number of names read before the first repeated one. */
   distinct: number;
-  /** The `distinct` names of the previous object of this depth: names in the same order need no comparison. */
+  /**
+   * How many of the first names equal those of the previous object at this depth: names in the same order
+   * need no comparison.
+   */
   likeBefore: number;
-  /** As written, without quotes. */
+  /** Names as written, without quotes. */
   readonly raw: string[];
   readonly names: string[];
   readonly positions: number[];
@@ -57,7 +64,10 @@ interface Level {
   byName: Map<string, number> | null;
 }
 
-/** Scans valid JSON in linear time, beside the positions of repeated names. The result for other text is meaningless. */
+/**
+ * Scans valid JSON. Takes linear time, apart from the positions of repeated names. The result for invalid
+ * JSON is meaningless.
+ */
 export function scanJson(text: string, limits: ScanLimits): JsonScan {
   const repeatedNames: RepeatedName[] = [];
   const levels: Level[] = [];

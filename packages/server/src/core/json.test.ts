@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { cleanText, isCleanText, isJsonObject, jsonDepth } from "./json.ts";
 
 describe("JSON", () => {
-  it("recognizes its objects", () => {
+  it("recognizes JSON objects", () => {
     expect([{}, { a: 1 }].every(isJsonObject)).toBe(true);
     expect([null, [], "a", 1, true, undefined].some(isJsonObject)).toBe(false);
   });
 
-  it("has a depth: 0 for a plain value, else that of its deepest branch", () => {
+  it("has a depth: 0 for a plain value, or that of its deepest branch", () => {
     expect([null, "a", 1].map(jsonDepth)).toEqual([0, 0, 0]);
     expect([{}, [], [1], { a: 1 }].map(jsonDepth)).toEqual([1, 1, 1, 1]);
     expect(jsonDepth({ a: 1, b: [{ c: [] }], d: {} })).toBe(4);

@@ -8,7 +8,10 @@ import type { ToolEffect, ToolOutcome } from "./ports/driven/tool.ts";
  */
 export type ToolCallPhase = "started" | "asked" | "approved" | "allowed";
 
-/** A stored call. `effect`, `step`, `phase` and `input` are for recovery and replay, and never sent over the wire. */
+/**
+ * A stored call. `effect`, `step`, `phase` and `input` serve recovery and replay, and are never sent over the
+ * wire.
+ */
 export interface ToolCallRecord extends ToolCall {
   /** Absent for a call that starts with its step. */
   readonly phase?: ToolCallPhase;
@@ -27,7 +30,7 @@ export interface StepCall extends ToolCallRecord {
 
 /** A stored result. `told` is never sent over the wire. */
 export interface ToolResultRecord extends ToolResult {
-  /** What the model gets; absent if it equals the output. */
+  /** The output that the model gets; absent if it equals `output`. */
   readonly told?: JsonValue;
 }
 
@@ -59,14 +62,17 @@ export function toWireMessage(message: MessageRecord): Message {
   };
 }
 
-/** UTF-8 bytes of a message as JSON on the wire. */
+/** Returns the UTF-8 bytes of a message as JSON on the wire. */
 export function wireBytesOf(message: MessageRecord): number {
   return Buffer.byteLength(JSON.stringify(toWireMessage(message)));
 }
 
 const UNCHANGED: ToolResult = { call_id: "", name: "", output: null, is_error: false, duration_ms: 0 };
 
-/** UTF-8 bytes that a message grows by on the wire. Results and content that both versions share are large, and not serialized. */
+/**
+ * Returns the UTF-8 bytes by which a message grows on the wire. Does not serialize results and content that
+ * both versions share, because they are large.
+ */
 export function wireGrowth(before: MessageRecord, after: MessageRecord): number {
   const shared = new Set(before.toolResults).intersection(new Set(after.toolResults));
   const bytesOf = (message: MessageRecord): number =>

@@ -19,7 +19,8 @@ export function projectEvent(event: SessionEvent, included: Included): object | 
       return event;
     case "tool_update":
       if (included.has("tools")) return event;
-      // The start of a call is an update without progress; by the specification "a tool reported progress".
+      // The start of a call is an update without progress; the specification defines the event as "a tool
+      // reported progress".
       return event.progress === null ? null : { type: event.type };
     case "tool_complete":
       return included.has("tools") ? event : { type: event.type };

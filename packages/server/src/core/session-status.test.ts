@@ -4,7 +4,7 @@ import { nextStatus, type SessionTrigger } from "./session.ts";
 
 type Row = readonly [SessionStatus, SessionTrigger, SessionStatus | "impossible"];
 
-/** Contract section 3, cell by cell. */
+/** The table of contract section 3, cell by cell. */
 const TABLE: readonly Row[] = [
   ["idle", "chat", "processing"],
   ["idle", "turn_ended_queue_empty", "impossible"],

@@ -56,7 +56,7 @@ describe("a stuck turn", () => {
     expect(why(seen({ ...old, state: "queued" }), NOW - 660_001)).toMatch(/no process has taken it/);
     expect(why(seen(old, { lease: null }), NOW - 660_001)).toMatch(/no process has taken it/);
     expect(why(seen({ ...old, state: "queued" }), NOW - 660_000)).toBeNull();
-    // Its turn resumed just now, after the person's decision.
+    // The turn resumed just now, after the person's decision.
     expect(why(seen(old, { lease: null }), NOW - 5)).toBeNull();
   });
 

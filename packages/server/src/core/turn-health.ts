@@ -4,9 +4,9 @@ import type { AdminSessionStatus } from "@colloquy/protocol";
 import { ranInAttempt } from "./turn.ts";
 import type { SeenSession, SeenTurn } from "./ports/driven/admin-store.ts";
 
-/** Tolerance for expired leases, which are swept every second. */
+/** Tolerance for expired leases in milliseconds; they are swept every second. */
 const SWEPT_MS = 5_000;
-/** Tolerance for other limits. */
+/** Tolerance for other limits in milliseconds. */
 const LATE_MS = 60_000;
 
 export interface HealthLimits {

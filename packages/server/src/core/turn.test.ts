@@ -9,13 +9,13 @@ describe("the running time of a turn under a lease", () => {
     expect(ranUnder(lease, 4_500)).toBe(3_500);
   });
 
-  it("ends with the lease, however late its owner's death is noticed", () => {
+  it("ends with the lease, even if the owner's death is noticed later", () => {
     expect(ranUnder(lease, 60 * 60 * 1000)).toBe(LEASE_MS);
     // The lease was renewed once.
     expect(ranUnder({ ...lease, expiresAt: 21_000 }, 60 * 60 * 1000)).toBe(20_000);
   });
 
-  it("is never negative, whatever happened to the clock", () => {
+  it("is never negative, even if the clock was set back", () => {
     expect(ranUnder(lease, 500)).toBe(0);
   });
 
@@ -33,7 +33,7 @@ describe("the running time of the current attempt", () => {
     expect(ranInAttempt(running, null, 500)).toBe(0);
   });
 
-  it("ends with its lease, however late its owner's death is noticed", () => {
+  it("ends with its lease, even if the owner's death is noticed later", () => {
     expect(ranInAttempt(running, { expiresAt: 11_000 }, 10_000)).toBe(9_000);
     expect(ranInAttempt(running, { expiresAt: 11_000 }, 60 * 60 * 1000)).toBe(10_000);
   });

@@ -3,13 +3,16 @@ import type { ActionRecord } from "./action.ts";
 import type { JsonValue } from "./json.ts";
 import type { MessageRecord, ToolCallRecord } from "./message.ts";
 
-/** Contract section 3: three states of an open turn, three ends. */
+/** State of a turn (contract section 3): three states of an open turn, three of an ended one. */
 export type TurnState = "queued" | "running" | "waiting" | "complete" | "interrupted" | "failed";
 
-/** A turn that crashed its process this often fails (contract section 3, "Crash"). */
+/** Maximum attempts: a turn fails after so many crashes of its process (contract section 3, "Crash"). */
 export const MAX_ATTEMPTS = 3;
 
-/** Maximum calls of a step. Each result announces the whole message again, so the cost grows with the square of their number. */
+/**
+ * Maximum calls of a step. Each result emits the whole message again, so the cost grows with the square of
+ * the calls.
+ */
 export const MAX_CALLS = 128;
 
 /** Duration of a lease from its start or renewal, in milliseconds on the store's clock. */
@@ -37,16 +40,16 @@ export interface TurnRecord {
   readonly steps: number;
   /** Milliseconds of all ended attempts, on the store's clock. */
   readonly ranMs: number;
-  /** Rig of its last start; `null` before the first one, and if a node of an older version started it. */
+  /** Rig of its last start; `null` before the first start, or if a node of an older version started it. */
   readonly model: string | null;
-  /** First and last start in milliseconds since the Unix epoch; `null` as for `model`. */
+  /** First and last start, in milliseconds since the Unix epoch; `null` in the same cases as `model`. */
   readonly startedAt: number | null;
   readonly attemptAt: number | null;
   /** Epoch of its last start; 0 before the first one. */
   readonly epoch: number;
   /**
-   * True if a process may claim it: a queued turn at the head of its session's queue, or a running one without an owner, because that
-   * is gone or because a person has decided.
+   * True if a process may claim the turn: it is queued at the head of its session's queue, or it is running
+   * without an owner because the owner is gone or a person has decided.
    */
   readonly runnable: boolean;
   /** True if it is queued behind a turn that waits for a person; it then does not count towards `limits.maxWaiting`. */
@@ -70,7 +73,7 @@ export interface TurnFailure {
 
 /** The lease under which a session's turn runs. Milliseconds since the Unix epoch, on the store's clock. */
 export interface Lease {
-  /** `null` if a node of the previous version took it. */
+  /** `null` if a node of the previous version took the lease. */
   readonly takenAt: number | null;
   readonly expiresAt: number;
 }
@@ -95,7 +98,7 @@ export interface StepRecord {
   readonly finishReason: string;
 }
 
-/** The identity under which a turn writes. The store rejects writes with another epoch than the session's. */
+/** The identity under which a turn writes. The store rejects writes whose epoch is not the session's. */
 export interface TurnIdentity {
   readonly sessionId: string;
   readonly sessionKey: number;
@@ -114,7 +117,7 @@ export interface StartedTurn extends TurnIdentity {
   readonly ranMs: number;
   readonly userText: string;
   readonly agentMessage: MessageRecord;
-  /** Calls of the last finished step to run before the next one; those that wait for a person are left out. */
+  /** Calls of the last finished step to run before the next step, without those that wait for a person. */
   readonly openCalls: readonly ToolCallRecord[];
   readonly clientId: string | null;
   readonly publicKey: string | null;
@@ -146,15 +149,19 @@ export function providerOf(rig: string): string {
 }
 
 /**
- * Returns the milliseconds that a turn ran under a lease until `at`, on the store's clock, at most until the lease expired: its owner had
- * stopped by then. 0 without a lease, and for a lease of the previous version, which does not record when it was taken.
+ * Returns for how many milliseconds a turn ran under a lease until `at` (on the store's clock), or until the
+ * lease expired, when its owner had stopped. 0 without a lease, and for a lease of the previous version,
+ * which does not record when it was taken.
  */
 export function ranUnder(lease: Lease | null, at: number): number {
   if (lease === null || lease.takenAt === null) return 0;
   return Math.max(0, Math.min(at, lease.expiresAt) - lease.takenAt);
 }
 
-/** Returns the milliseconds of the attempt in progress until `at`, at most until `lease` expires if it is known; 0 without an attempt. */
+/**
+ * Returns the milliseconds of the current attempt until `at`, or until `lease` expires if it is known; 0
+ * without an attempt.
+ */
 export function ranInAttempt(
   { state, runnable, attemptAt }: Pick<TurnRecord, "state" | "runnable" | "attemptAt">,
   lease: Pick<Lease, "expiresAt"> | null,

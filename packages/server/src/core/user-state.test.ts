@@ -86,14 +86,14 @@ describe("the limits of user state", () => {
     expect(userStateFits({ a: "é".repeat(fitting / 2 + 1) })).toBe(false);
   });
 
-  it("are sixteen levels", () => {
+  it("are sixteen levels of nesting", () => {
     expect(userStateFits(nested(16))).toBe(true);
     expect(userStateFits(nested(17))).toBe(false);
   });
 });
 
 describe("a merge that changes nothing", () => {
-  it("returns the old value: an empty patch over null, the same in another order", () => {
+  it("returns the old value, for an empty patch over null or equal values in another order", () => {
     expect(mergeUserState(null, {})).toBeNull();
     const base = { list: [{ a: 1, b: 2 }] };
     expect(mergeUserState(base, { list: [{ b: 2, a: 1 }] })).toBe(base);

@@ -6,8 +6,8 @@ export const USER_STATE_MAX_BYTES = 8 * 1024;
 const USER_STATE_MAX_DEPTH = 16;
 
 /**
- * Merges `patch` into `base`: objects deeply, other values (`null` too) replace (contract section 4).
- * Returns `base` itself if nothing changes, so that nothing is written.
+ * Merges `patch` into `base`: merges objects deeply and replaces other values, including `null` (contract
+ * section 4). Returns `base` itself if nothing changes, so that nothing is written.
  */
 export function mergeUserState(base: JsonObject | null, patch: JsonObject): JsonObject | null {
   if (base === null) return Object.keys(patch).length === 0 ? null : patch;
@@ -24,13 +24,19 @@ export function userStateFits(state: JsonObject): boolean {
 
 type JsonType = "boolean" | "number" | "string";
 
-/** Types of the fields that the specification names, as in the schema `UserState` of the protocol; each may also be null. */
+/**
+ * Types of the fields that the specification names, as in the protocol's schema `UserState`. Each field may
+ * also be null.
+ */
 const FIELD_TYPES: Readonly<Record<string, Readonly<Record<string, readonly JsonType[]>>>> = {
   connection: { is_connected: ["boolean"] },
   evm: { address: ["string"], chain_id: ["number", "string"] },
 };
 
-/** Returns the state without values of a wrong type, which older versions stored; the state itself if it has none. */
+/**
+ * Returns the state without values of a wrong type, which older versions stored. Returns `state` itself if
+ * there are none.
+ */
 export function withoutWrongTypes(state: JsonObject): JsonObject {
   let kept = state;
   for (const [name, fields] of Object.entries(FIELD_TYPES)) {
@@ -66,7 +72,7 @@ function mergeObjects(base: JsonObject, patch: JsonObject): JsonObject {
     const next = isJsonObject(current) && isJsonObject(value) ? mergeObjects(current, value) : value;
     if (current !== undefined && sameJson(current, next)) continue;
     merged ??= { ...base };
-    // defineProperty: a key may be "__proto__"
+    // defineProperty, because a key may be "__proto__".
     Object.defineProperty(merged, key, { value: next, enumerable: true, configurable: true, writable: true });
   }
   return merged ?? base;

@@ -1,4 +1,4 @@
-// Measures a round trip of a notification over the bus, on a channel of its own that no node listens to.
+// Measures a round trip of a notification over the bus, on a separate channel that no node listens to.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ const TEST_CHANNEL = "colloquy_doctor";
 /** Time limit in milliseconds, including connecting. */
 const TIMEOUT_MS = 5000;
 
-/** Without `natsUrl`, the database carries the notifications. The caller must keep the process alive. */
+/** Checks the bus: NATS, or the database without `natsUrl`. The caller must keep the process alive. */
 export async function examineBus(
   databaseUrl: string,
   natsUrl: string | null,

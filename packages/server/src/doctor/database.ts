@@ -111,14 +111,17 @@ function connectionFindings({ connections, maxConnections }: PostgresInspection)
   ];
 }
 
-// Commits a test write: the disk may be full or transactions read-only although reads succeed. The test creates, fills
-// and drops a table in one transaction, so that it is never visible and leaves nothing behind.
+// Commits a test write, because reads may succeed while the disk is full or transactions are read-only. The
+// test creates, fills and drops a table in one transaction, so that the table is never visible and nothing
+// remains.
 
-/** More than fits into the free space of existing files on a full disk. */
+/** Number of rows, more than fit into the free space of existing files on a full disk. */
 const ROWS = 1000;
 const BYTES_PER_ROW = 1000;
 
-/** `disk_full`, `read_only_sql_transaction` (postgresql.org/docs/current/errcodes-appendix.html). */
+/**
+ * SQLSTATEs `disk_full` and `read_only_sql_transaction` (postgresql.org/docs/current/errcodes-appendix.html).
+ */
 const DISK_FULL = "53100";
 const READ_ONLY = "25006";
 

@@ -47,7 +47,7 @@ const onFatal = (error: Error): never => {
 const openServer = () => openSqliteStore({ directory: data(), clock: new ManualClock(), onFatal });
 
 describe("doctor on tool servers", () => {
-  it("warns of a server that does not start, and counts the tools of others", async () => {
+  it("warns of a tool server that does not start, and reports the number of tools of another", async () => {
     const pets = {
       openapi: "3.1.0",
       info: { title: "Pets", version: "1" },
@@ -90,7 +90,7 @@ describe("doctor on SQLite", () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it("reports no problem beside a running server, and that it runs", async () => {
+  it("reports no problem beside a running server, and mentions the server", async () => {
     const server = await openServer();
     const { ok, by } = await examined();
     await server.close();
@@ -154,7 +154,7 @@ describe("doctor on SQLite", () => {
     ]);
   });
 
-  it("reports a missing master key, and one that others can read", async () => {
+  it("reports a missing master key, and one that other users can read", async () => {
     const { openVault } = await import("../wiring/master-keys.ts");
     const settings = { dataDirectory: data(), secretKey: null };
     const administration = await openAdministration(settings);
@@ -201,7 +201,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
   });
 
   it("reports an unreachable PostgreSQL or NATS server without its password", async () => {
-    // Each attempt takes some seconds, so run both concurrently.
+    // Run both at once, because each attempt takes seconds.
     const [database, bus] = await Promise.all([
       examined({ COLLOQUY_DATABASE_URL: "postgres://colloquy:pass-word@127.0.0.1:1/none" }),
       examined({
@@ -223,7 +223,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(bus.text).not.toContain("pass-word");
   });
 
-  it("reports a database that may lose committed data", async () => {
+  it("reports a database with synchronous_commit off", async () => {
     const database = await server.createDatabase();
     await server.query(database, `ALTER DATABASE ${database} SET synchronous_commit = off`);
     const { by } = await examined({ COLLOQUY_DATABASE_URL: server.url(database) });
@@ -270,7 +270,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(text).not.toContain("pass-word");
   });
 
-  it("reports a user without sufficient privileges, as the service does on start", async () => {
+  it("reports missing privileges with the same remedy as the service on start", async () => {
     const database = await server.createDatabase();
     await server.query(database, "CREATE ROLE weak LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
     const weak = server.url(database).replace("colloquy@", "weak@");
@@ -305,7 +305,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     ]);
   });
 
-  it("rates a standby, clock differences and the number of connections", async () => {
+  it("rates a standby, clock differences and the number of open connections", async () => {
     const operations = await readFile(join(import.meta.dirname, "../../../../docs/operations.md"), "utf8");
     const found = {
       version: "15.8",
@@ -333,7 +333,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(operations).toContain(`if [public](#limits): ${needed} in all.`);
   });
 
-  it.skipIf(withoutNats)("sends a notification round trip over NATS", async () => {
+  it.skipIf(withoutNats)("sends a notification to itself over NATS", async () => {
     const nats = await NatsServer.start();
     const { by } = await examined({
       COLLOQUY_DATABASE_URL: await url(),

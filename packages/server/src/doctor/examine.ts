@@ -1,4 +1,5 @@
-// Checks everything that the service needs and says what to fix. Changes nothing; a server may be running.
+// Checks everything that the service needs and says how to fix problems. Changes nothing, and works beside a
+// running server.
 
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -66,7 +67,7 @@ async function examineServices(config: Config): Promise<readonly Finding[]> {
 
 const ABOUT = "data directory";
 const MEBIBYTE = 1024 * 1024;
-/** Free space that a busy hour may use up. */
+/** Free space below which a busy hour may fill the disk. */
 const LOW_BYTES = 1024 * MEBIBYTE;
 const FULL_BYTES = 64 * MEBIBYTE;
 

@@ -11,7 +11,7 @@ import { answerJson, ProviderServer, writeEvents } from "../../test/provider-ser
 const KEY = "a-key-that-must-not-be-shown";
 let directory = "";
 let server: ProviderServer;
-/** Nothing listens here any more. */
+/** Address on which nothing listens any more. */
 let gone = "";
 
 beforeEach(async () => {
@@ -29,7 +29,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Runs the command with these models. The providers are `local` (here), `gone` (nothing listens) and `idle` (not used). */
+/**
+ * Runs the command with these models. The providers are `local` (this test's server), `gone` (nothing
+ * listens) and `idle` (unused).
+ */
 async function doctor(...models: readonly string[]) {
   const compatible = { kind: "openai-compatible", apiKeyEnv: "LOCAL_KEY" };
   const providers = {
@@ -47,7 +50,7 @@ async function doctor(...models: readonly string[]) {
   return { code, output, models: lines.slice(lines.findIndex((line) => / {2}model /.test(line))) };
 }
 
-it("says that a model answers, after a tiny request", async () => {
+it("reports that a model responds to a tiny request", async () => {
   server.answer = (response) => {
     writeEvents(response, [[null, { choices: [{ delta: { content: "OK" }, finish_reason: "stop" }] }]]);
     response.end();
@@ -66,7 +69,7 @@ it("says that a model answers, after a tiny request", async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-it("says the address, errno or status, the answer, and what to check, without keys", async () => {
+it("reports the address, errno or status, the response, and what to check, without keys", async () => {
   const message = `Incorrect API key provided: ${KEY}.`;
   server.answer = answerJson(401, { error: { message, code: "invalid_api_key" } });
   const { code, output, models } = await doctor("local/llama", "gone/llama");

@@ -9,7 +9,7 @@ const ANSWER_MS = 30_000;
 const DEMO = "demo/";
 const REQUEST: LanguageModelV4CallOptions = {
   prompt: [{ role: "user", content: [{ type: "text", text: "Say OK." }] }],
-  // The least that every provider accepts.
+  // The smallest maximum that every provider accepts.
   maxOutputTokens: 16,
 };
 

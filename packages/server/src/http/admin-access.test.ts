@@ -33,7 +33,7 @@ function givenAdmin(changes: EdgeChanges = {}, counters: RateCounters | null = n
 describe("without an admin key", () => {
   const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] as const;
 
-  it.each(methods)("answers %s like an unknown path", async (method) => {
+  it.each(methods)("responds to %s as for an unknown path", async (method) => {
     const { app } = testEdge();
     const answers = await Promise.all(
       ["/api/admin/apps", "/api/admin/keys/x/rotate", "/api/nothing/here"].map(async (url) => {
@@ -55,7 +55,7 @@ describe("without an admin key", () => {
 });
 
 describe("with an admin key", () => {
-  it("answers a request with the key, and forbids caching", async () => {
+  it("responds to a request with the key, and forbids caching", async () => {
     const { get, asked } = givenAdmin();
     const answer = await get(RIGHT);
     expect([answer.statusCode, answer.json(), asked()]).toEqual([200, [], 1]);
@@ -150,7 +150,7 @@ describe("with an admin key", () => {
 describe("wrong keys", () => {
   const wrong = { authorization: "Bearer something-else-that-is-long" };
 
-  it("are limited per minute if rate limits apply, and the limit then blocks the right key too", async () => {
+  it("are limited per minute if rate limits apply; the limit then blocks the right key too", async () => {
     const { get, pass } = givenAdmin({ loopback: false });
     for (let count = 0; count < 10; count += 1) expect((await get(wrong)).statusCode).toBe(401);
     const refused = await get(wrong);
@@ -189,7 +189,7 @@ describe("wrong keys", () => {
     expect(JSON.stringify(lines)).not.toContain("something-else");
   });
 
-  it("are not counted when the key is missing or right", async () => {
+  it("are not counted if the key is missing or right", async () => {
     const { get } = givenAdmin({ loopback: false });
     for (let count = 0; count < 30; count += 1) {
       expect((await get()).statusCode).toBe(401);
@@ -220,7 +220,7 @@ describe("wrong keys", () => {
     expect((await get(RIGHT)).statusCode).toBe(429);
   });
 
-  it("sent concurrently are all counted before one is answered", async () => {
+  it("sent concurrently are all counted before the first response", async () => {
     const { get } = givenAdmin();
     const answers = await Promise.all(
       [...Array.from({ length: 30 }, () => wrong), RIGHT].map((key) => get(key)),
@@ -230,7 +230,7 @@ describe("wrong keys", () => {
   });
 
   describe("on several nodes with a shared count", () => {
-    it("are counted for all nodes, in one row per address", async () => {
+    it("are counted across all nodes, in one row per address", async () => {
       const counters = new GatedCounters();
       const { get } = givenAdmin({}, counters);
       expect((await get(wrong)).statusCode).toBe(401);

@@ -14,7 +14,7 @@ import { addressKeyOf, clientAddress } from "./client-address.ts";
 type Refused = "wrong" | "limited";
 type NoteRefused = (request: FastifyRequest, refused: Refused) => void;
 
-/** Makes guessing visible: counts every guess and logs each one below the limit. */
+/** Makes guesses visible: counts each wrong key, and logs those below the limit. */
 export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
   const counter = new Counter({
     name: "colloquy_admin_keys_refused_total",
@@ -22,7 +22,7 @@ export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
     labelNames: ["reason"],
     registers: [register],
   });
-  // Exported at zero, so that the first guess is visible as a change.
+  // Exported with the value 0, so that the first guess is visible as a change.
   for (const reason of ["wrong", "limited"] satisfies Refused[]) counter.inc({ reason }, 0);
   return (request, reason) => {
     counter.inc({ reason });
@@ -62,11 +62,11 @@ async function refusalOf(
   const spent: Spent[] = [];
   request.spent = spent;
   try {
-    // Count first, so that concurrent guesses are all counted.
+    // Count before the check, so that concurrent guesses are all counted.
     await budgets[isRight ? "check" : "spend"]("admin-keys", address, spent);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    // Count alone while the database is down: operators need this area most then.
+    // Count in memory while the database is down: operators need the admin API most then.
     if (!(error instanceof Unavailable)) {
       note(request, "limited");
       return error;

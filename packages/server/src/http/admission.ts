@@ -13,12 +13,15 @@ import { ConcurrencyLimit, SharedConcurrencyLimit } from "./concurrency-limits.t
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** State of the budgets that counted the request, for its answer; absent if it is not limited or has no route. */
+    /**
+     * State of the budgets that counted the request, for its response; absent if the request is not limited
+     * or has no route.
+     */
     spent?: Spent[] | null;
   }
 }
 
-/** `Retry-After` in seconds while this process stops: by then another one has replaced it. */
+/** `Retry-After` in seconds while this process stops; another process has replaced it by then. */
 const STOPPING_RETRY_SECONDS = 5;
 
 /** Decides whether the service has capacity for a request. */
@@ -29,12 +32,12 @@ export interface Admission {
    */
   hook(method: string, url: string): onRequestHookHandler | null;
   /**
-   * Counts a chat for its caller. Over the limit, a chat that `isRepeat` confirms as a repeat passes; repeats have a budget of the same
-   * size. `isRepeat` is `null` for a chat that cannot be one.
+   * Counts a chat for its caller. Beyond the limit, a repeat (as `isRepeat` confirms) still passes, up to a
+   * budget of the same size. `isRepeat` is `null` for a chat that cannot be a repeat.
    * @throws ServiceError 429 if the budget is used up, 503 while the service stops and no other node is there
    */
   chat(request: FastifyRequest, caller: Caller, isRepeat: IsRepeat | null): Counted;
-  /** Like `chat`, with a budget of its own. */
+  /** Like `chat`, with its own budget. */
   secrets(request: FastifyRequest, caller: Caller): Counted;
   /** Returns the check that services run before they create a session. `clientId`: the client that the request names. */
   newSession(request: FastifyRequest, clientId?: string | null): NewSessionOptions;

@@ -11,7 +11,7 @@ import { expectProblem } from "./testing/expect-problem.ts";
 const PUBLIC = { loopback: false };
 const idOf = (index: number): string => `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}`;
 
-/** Returns what is left of each budget in the header field, by name. */
+/** Returns the remaining requests of each budget in the header field, by name. */
 function leftIn(ratelimit: unknown): Record<string, number> {
   const items = String(ratelimit).matchAll(/"([a-z-]+)";r=(\d+);t=\d+/g);
   return Object.fromEntries([...items].map(([, name = "", left]) => [name, Number(left)]));
@@ -33,7 +33,7 @@ describe("the rate limit key of an address", () => {
 });
 
 describe("reads", () => {
-  it("are not limited for 50 tabs that poll one session twice a second from one address", async () => {
+  it("allow 50 tabs on one address to poll one session twice a second", async () => {
     const edge = testEdge(PUBLIC);
     const url = `/api/state?user_state=${encodeURIComponent('{"evm":{"chain_id":1}}')}`;
     const headers = { "x-session-id": SESSION };
@@ -74,7 +74,7 @@ describe("changes", () => {
     ["create", "POST", "/api/sessions", {}],
     ["user state", "GET", state(2), {}],
     ["delete", "DELETE", `/api/sessions/${SESSION}`, {}],
-  ] as const)("%s is rejected beyond the limit of its session", async (_what, method, url, options) => {
+  ] as const)("are limited per session: %s", async (_what, method, url, options) => {
     const edge = testEdge({ ...PUBLIC, rateLimits });
     expect((await edge.send("GET", state(1))).statusCode).toBe(200);
     expectProblem(
@@ -86,7 +86,7 @@ describe("changes", () => {
     expect((await edge.send(method, url, options)).statusCode).toBe(200);
   });
 
-  it("are rejected beyond the limit of their address, whatever the session", async () => {
+  it("are limited per address, across all sessions", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { writesPerMinute: 1 } });
     expect((await edge.send("POST", "/api/interrupt")).statusCode).toBe(200);
     const other = { headers: { "x-session-id": OTHER_SESSION } };
@@ -96,13 +96,13 @@ describe("changes", () => {
     ).toBe(200);
   });
 
-  it("do not include a user state without effect, which counts as a read", async () => {
+  it("count an unchanged user state as a read", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits });
     for (let poll = 0; poll < 5; poll += 1) expect((await edge.send("GET", state(1))).statusCode).toBe(200);
     expectProblem(await edge.send("GET", state(2)), 429, "rate_limited");
   });
 
-  it("are unlimited, like reads, on a loopback bind without a proxy", async () => {
+  it("are unlimited on a loopback bind without a proxy, like reads", async () => {
     const edge = testEdge({
       rateLimits: { readsPerMinute: 1, sessionReadsPerMinute: 1, writesPerMinute: 1, ...rateLimits },
     });
@@ -128,7 +128,7 @@ describe("messages with an App key behind a trusted proxy", () => {
       headers: { "service-app-key": "one", "x-session-id": idOf(session) },
     });
 
-  it("are counted per session: 70 people with one key are all answered", async () => {
+  it("are counted per session: 70 users of one key all get answers", async () => {
     const edge = givenApp();
     for (let person = 0; person < 70; person += 1) expect((await chat(edge, person)).statusCode).toBe(200);
     for (let count = 1; count < 60; count += 1) expect((await chat(edge, 0)).statusCode).toBe(200);
@@ -136,14 +136,14 @@ describe("messages with an App key behind a trusted proxy", () => {
     expect((await chat(edge, 1)).statusCode).toBe(200);
   });
 
-  it("are counted per client id if given, whatever the session", async () => {
+  it("are counted per client id if given, across all sessions", async () => {
     const edge = givenApp({ rateLimits: { chatsPerMinute: 2 } });
     for (const session of [1, 2]) expect((await chat(edge, session, "&client_id=ada")).statusCode).toBe(200);
     expectProblem(await chat(edge, 3, "&client_id=ada"), 429, "rate_limited");
     expect((await chat(edge, 3, "&client_id=bob")).statusCode).toBe(200);
   });
 
-  it("have a limit per key, and are counted per key only without a trusted proxy", async () => {
+  it("are limited per key as well, and only per key without a trusted proxy", async () => {
     const edge = givenApp({ rateLimits: { chatsPerMinute: 2, keyChatsPerMinute: 3 } });
     for (const session of [1, 2, 3]) expect((await chat(edge, session)).statusCode).toBe(200);
     expectProblem(await chat(edge, 4), 429, "rate_limited");
@@ -188,7 +188,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
         headers: { "x-session-id": idOf(session), "service-app-key": key },
       })
     ).statusCode;
-  /** Status of the answer to a request for an event stream, which stays open. */
+  /** Returns the status of a request for an event stream, and keeps the stream open. */
   async function stream(edge: TestEdge, session: number): Promise<number> {
     if (!edge.app.server.listening) await edge.app.listen({ port: 0, host: "127.0.0.1" });
     const { port } = edge.app.server.address() as AddressInfo;
@@ -198,7 +198,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     return answer.status;
   }
 
-  it("are all accepted when one backend opens 200 sessions and 150 streams", async () => {
+  it("are accepted when one backend opens 200 sessions and 150 streams", async () => {
     const edge = givenKey();
     const statuses = new Set<number>();
     for (let session = 0; session < 200; session += 1) statuses.add(await create(edge, session));
@@ -207,7 +207,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     edge.app.server.closeAllConnections();
   });
 
-  it("have a limit per key", async () => {
+  it("are limited per key", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1, streamsPerAddress: 1 });
     for (let session = 0; session < 100; session += 1) expect(await create(edge, session)).toBe(200);
     expect(await create(edge, 100)).toBe(429);
@@ -218,7 +218,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     edge.app.server.closeAllConnections();
   });
 
-  it("count new sessions per client id of a chat", async () => {
+  it("count a chat's new session against its client id", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1 });
     const chat = async (session: number, client: string) =>
       (
@@ -230,7 +230,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     expect([await chat(1, "ada"), await chat(2, "ada"), await chat(3, "bob")]).toEqual([200, 429, 200]);
   });
 
-  it("count per address with an invalid key, or without a trusted proxy", async () => {
+  it("are counted per address with an invalid key, or without a trusted proxy", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1 });
     expect([await create(edge, 1, "bad"), await create(edge, 2, "bad")]).toEqual([200, 429]);
     const direct = "192.0.2.1";
@@ -239,7 +239,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
 });
 
 describe("RateLimit and RateLimit-Policy", () => {
-  it("report the rest of each budget as structured fields", async () => {
+  it("report the remaining requests of each budget as structured fields", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 2 } });
     await edge.send("POST", "/api/chat?message=hi");
     edge.pass(1_500);
@@ -253,7 +253,7 @@ describe("RateLimit and RateLimit-Policy", () => {
     expect(leftIn(refused.headers["ratelimit"])).toMatchObject({ chats: 0, reads: 29_997 });
   });
 
-  it("are in every answer of every operation under /api, however it ends", async () => {
+  it("are in every response of every operation under /api", async () => {
     const edge = testEdge(PUBLIC);
     const missing = [];
     for (const { operation } of OPERATIONS.filter((each) => each.operation.includes(" /api/"))) {
@@ -268,7 +268,7 @@ describe("RateLimit and RateLimit-Policy", () => {
     expect(missing).toEqual([]);
   });
 
-  it("are in 304, 400 and 401 answers, and readable by pages of other origins", async () => {
+  it("are in 304, 400 and 401 responses, and readable by pages of other origins", async () => {
     const origin = "https://app.example.com";
     const edge = testEdge({ ...PUBLIC, corsOrigins: [origin] });
     const first = await edge.send("GET", "/api/state", { headers: { origin } });
@@ -300,7 +300,7 @@ describe("connections of one address", () => {
     return socket;
   }
 
-  /** Status of the answer to a request, `null` where the connection is closed without one. */
+  /** Returns the status code of the response to a request. */
   async function ask(socket: Socket): Promise<string> {
     socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     const [bytes] = (await once(socket, "data")) as [Buffer];
@@ -317,7 +317,7 @@ describe("connections of one address", () => {
     return held;
   }
 
-  it("beyond the limit get 429 and are closed, and free their slot when one closes", async () => {
+  it("get 429 and are closed beyond the limit, and free their slot when one closes", async () => {
     edge = testEdge({ ...PUBLIC, rateLimits: { connectionsPerAddress: 3 } });
     const [first] = await heldOpen(3);
     const refused = await open();

@@ -1,5 +1,6 @@
-// Renews the leases of running turns, and stops a turn whose lease may have expired: by this process's monotonic clock, before the store's
-// clock can have given it to another owner (docs/adr/0003). A process that is alone lets its turns go on.
+// Renews the leases of running turns. Aborts a turn whose lease may have expired, by this process's monotonic
+// clock, before the store can reassign it (docs/adr/0003). A single process without other nodes keeps its
+// turns.
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
@@ -7,13 +8,16 @@ import type { TurnStore } from "../core/ports/driven/turn-store.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
-/** An owner trusts a lease for this long after requesting it. */
+/** How long an owner relies on a lease after requesting it. */
 export const HOLD_MS = 8_000;
 const RENEW_EVERY_MS = 3_000;
 /** Interval for renewing leases that were locked by another transaction. */
 const RENEW_BUSY_EVERY_MS = 250;
 const SWEEP_EVERY_MS = 1_000;
-/** Maximum delay before a turn with an expired lease stops; two seconds remain until the store reassigns it. */
+/**
+ * Interval for checking leases. A turn stops at most this long after its lease expires here; the store
+ * reassigns it two seconds later.
+ */
 const WATCH_EVERY_MS = 100;
 
 export interface LeasesOptions {
@@ -22,9 +26,9 @@ export interface LeasesOptions {
   readonly clock: Clock;
   readonly owner: string;
   readonly logger: Logger;
-  /** True if the store was opened for a single process: an expired lease then still belongs to it. */
+  /** True if the store was opened for a single process, which then keeps its expired leases. */
   readonly isAlone: boolean;
-  /** Called with the number of turns released from dead owners. */
+  /** Called with the number of turns whose leases were released because their owners are dead. */
   readonly onReleased: (count: number) => void;
 }
 
@@ -32,7 +36,7 @@ export class Leases {
   readonly #options: LeasesOptions;
   #timers: readonly Timer[] = [];
   #renewing = false;
-  /** True if the last renewal found locked leases. */
+  /** True if the last renewal found leases locked by other transactions. */
   #isBusy = false;
   #sweeping = false;
 
@@ -60,8 +64,9 @@ export class Leases {
   }
 
   /**
-   * Renews the leases of running turns only: a turn that stopped without an end is left to expire. A turn whose lease has another owner
-   * stops; one whose lease is locked goes on until it expires. Returns true if all leases of running turns are fresh.
+   * Renews the leases of running turns. Does not renew a turn that stopped without an end, so that its lease
+   * expires. Aborts a turn whose lease has another owner; a turn whose lease is locked continues until the
+   * lease expires. Returns true if every running turn has a fresh lease.
    */
   async renew(): Promise<boolean> {
     const { running, store, clock, owner, logger, isAlone } = this.#options;
@@ -91,7 +96,9 @@ export class Leases {
     }
   }
 
-  /** Renews all leases: renewing only the locked ones would skip a renewal of the others that comes due meanwhile. */
+  /**
+   * Renews all leases, not only the locked ones: a regular renewal that comes due during this one is skipped.
+   */
   async #renewBusy(): Promise<void> {
     if (!this.#isBusy) return;
     this.#isBusy = false;
@@ -99,8 +106,8 @@ export class Leases {
   }
 
   /**
-   * Makes the turns of dead owners runnable. If this process is alone, these are its own turns that stopped without an end; it first renews
-   * running turns, because it may have been paused.
+   * Makes the turns of dead owners runnable. A single process without other nodes first renews its running
+   * turns, because it may have been paused; the rest are its own turns that stopped without an end.
    */
   async sweep(): Promise<void> {
     const { store, logger, onReleased, isAlone } = this.#options;
@@ -128,7 +135,10 @@ export class Leases {
   }
 }
 
-/** Hands stopped turns back, so that another process can continue them at once. Never rejects: if the store fails, the leases expire. */
+/**
+ * Releases the leases of stopped turns, so that another process can continue them at once. Never rejects: if
+ * the store fails, the leases expire.
+ */
 export async function handBack(
   epochs: readonly number[],
   { store, owner, logger }: Pick<LeasesOptions, "store" | "owner" | "logger">,

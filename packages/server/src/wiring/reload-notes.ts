@@ -1,4 +1,5 @@
-// Notes of a running service about its reloads, in a file of its data directory: `colloquy reload` sends SIGHUP and waits for the outcome.
+// A running service records its reloads in a file of its data directory: `colloquy reload` sends SIGHUP and
+// reads the outcome there.
 
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -11,40 +12,43 @@ import { OWNER_ONLY, OWNER_ONLY_FOLDER } from "../store/sqlite/private-files.ts"
 export type ReloadOutcome =
   | {
       readonly ok: true;
-      /** Sentences about settings that are new, gone or different. */
+      /** Sentences about added, removed and changed settings. */
       readonly changes: readonly string[];
       readonly warnings: readonly string[];
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 interface Note {
-  /** Differs between processes with the same id. */
+  /** Random id that distinguishes this process from an earlier one with the same process id. */
   readonly run: string;
-  /** Number of the last reload that began; 0 if none did. */
+  /** Number of the last reload that began, counted from 1; 0 before the first. */
   readonly begun: number;
-  /** Number of the last reload that ended. */
+  /** Number of the last reload that ended; 0 before the first. */
   readonly finished: number;
   readonly outcome: ReloadOutcome | null;
 }
 
 /** The system calls that a reload from another process needs. */
 export interface ReloadHost {
-  /** Sends a signal; 0 only asks whether the process exists. Throws if it does not. */
+  /** Sends a signal; 0 only checks that the process exists. Throws if it does not. */
   kill(pid: number, signal: "SIGHUP" | 0): unknown;
   sleep(ms: number): Promise<unknown>;
 }
 
 const POLL_MS = 50;
-/** Time for a service that is starting to write its first note, in milliseconds. */
+/** Maximum time for a starting service to write its first note, in milliseconds. */
 const START_MS = 10_000;
-/** Time for a reload, whose file may take 15 s, and one before it, in milliseconds. */
+/**
+ * Maximum time for a reload and one before it, in milliseconds. Loading a configuration file takes up to 15
+ * s.
+ */
 const RELOAD_MS = 60_000;
 
 export class ReloadNotes {
   readonly #path: string;
   #note: Note = { run: randomUUID(), begun: 0, finished: 0, outcome: null };
 
-  /** Removes the notes of processes that have ended. */
+  /** Writes the first note, and removes the notes of processes that have ended. */
   constructor(dataDirectory: string, pid: number, host: Pick<ReloadHost, "kill">) {
     this.#path = fileOf(dataDirectory, pid);
     ignoringErrors(() => {
@@ -72,7 +76,7 @@ export class ReloadNotes {
   }
 
   #write(): void {
-    // Without it the service still reloads; only `colloquy reload` cannot say so.
+    // The service reloads without the note; only `colloquy reload` cannot report the outcome.
     ignoringErrors(() => {
       writeFileSync(`${this.#path}.new`, JSON.stringify(this.#note), { mode: OWNER_ONLY });
       renameSync(`${this.#path}.new`, this.#path);
@@ -81,8 +85,9 @@ export class ReloadNotes {
 }
 
 /**
- * Has a running service reload its configuration. Resolves when a reload that began after this call has ended. Rejects with a user-facing
- * message. With `pid` null, the service is the one that owns the SQLite database of the data directory.
+ * Makes a running service reload its configuration. Resolves when a reload that began after this call has
+ * ended. Rejects with a user-facing message. If `pid` is `null`, the service is the one that owns the SQLite
+ * database of the data directory.
  */
 export async function reloadRunning(
   { dataDirectory, pid }: { readonly dataDirectory: string; readonly pid: number | null },
@@ -90,7 +95,7 @@ export async function reloadRunning(
 ): Promise<ReloadOutcome> {
   const id = pid ?? ownerOf(dataDirectory);
   let before = readNote(dataDirectory, id);
-  // Only a service that notes its reloads is sent SIGHUP, which would end another program.
+  // SIGHUP ends programs that do not handle it, so send it only to a service that records its reloads.
   for (let waited = 0; before === null; waited += POLL_MS) {
     if (!isAlive(id, host) || waited >= START_MS || pid !== null)
       throw new Error(notAService(id, dataDirectory));
@@ -112,7 +117,7 @@ export async function reloadRunning(
   );
 }
 
-/** Returns the process that serves the data directory. */
+/** Returns the id of the process that serves the data directory. */
 function ownerOf(dataDirectory: string): number {
   const owner = isServed(dataDirectory) ? readOwner(dataDirectory) : null;
   if (owner !== null) return owner;
@@ -151,6 +156,6 @@ function ignoringErrors(work: () => void): void {
   try {
     work();
   } catch {
-    // The notes are only hints.
+    // The notes are hints only.
   }
 }

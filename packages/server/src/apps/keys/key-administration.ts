@@ -1,5 +1,5 @@
-// Key management for operators: create, list, revoke, rotate. The only code that sees a whole key, at its
-// creation.
+// Key management for operators: create, list, revoke, rotate. No other code sees a whole key, and this code
+// sees it only at its creation.
 
 import { InvalidRequest, NotFound } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";

@@ -41,7 +41,7 @@ describe("the key file", () => {
     expect(await readdir(directory)).toEqual(["secret.key"]);
   });
 
-  it("is replaced atomically, also after a crash that has left a draft", async () => {
+  it("is replaced atomically, even after a crash that left a temporary file", async () => {
     const file = createKeyFile(path());
     const [old, next] = [newMasterKey(), newMasterKey()];
     await file.create(old);

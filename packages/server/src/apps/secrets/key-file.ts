@@ -1,6 +1,6 @@
-// The file `secret.key` in the data directory: the master keys of a service that was given none, one per
-// line, newest first. It is only replaced atomically, so that every reader sees a complete state, also after
-// a crash.
+// The file `secret.key` in the data directory: the master keys of a service without a configured key, one per
+// line, newest first. The file is only replaced atomically, so that every reader sees a complete state, even
+// after a crash.
 
 import { link, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { platform } from "node:os";
@@ -14,15 +14,15 @@ const OTHERS = 0o077;
 export interface KeyFile {
   readonly path: string;
   /**
-   * Returns the keys newest first, none if there is no file. Rejects with a readable error if it is
-   * unreadable.
+   * Returns the keys, newest first; empty if there is no file. Rejects with a user-facing message if the file
+   * is unreadable.
    */
   read(): Promise<readonly Uint8Array[]>;
   /** Returns true if other users of the machine may read or write the file. */
   isExposed(): Promise<boolean>;
   /** Creates the file with this key, unless it exists. */
   create(key: Uint8Array): Promise<void>;
-  /** Replaces the keys; newest first. */
+  /** Replaces the keys, which are ordered newest first. */
   replace(keys: readonly Uint8Array[]): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export function createKeyFile(path: string): KeyFile {
       const draft = `${path}.${randomUUID()}`;
       try {
         await write(draft, [key]);
-        // Unlike rename, link never overwrites a file that another process has created meanwhile.
+        // Unlike rename, link never overwrites a file that another process has just created.
         await link(draft, path);
       } catch (error) {
         if (codeOf(error) !== "EEXIST") throw error;

@@ -171,7 +171,7 @@ describe("rotating the key in a file", () => {
     await expectFilled(vaultInFile());
   });
 
-  it("removes secrets that it cannot open, if told to", async () => {
+  it("removes secrets that it cannot open, on request", async () => {
     await fill(vaultInFile());
     await tamper();
     expect(await rotate({ discardUnreadable: true })).toMatchObject({
@@ -183,7 +183,7 @@ describe("rotating the key in a file", () => {
     expect(await keyIds()).toHaveLength(1);
   });
 
-  it("does nothing while the key of some secrets is missing, unless told to discard them", async () => {
+  it("does nothing while the key of some secrets is missing, unless asked to discard them", async () => {
     await fill(vaultInFile());
     const lost = await readFile(file.path, "utf8");
     await rm(file.path);

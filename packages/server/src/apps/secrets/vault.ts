@@ -17,7 +17,7 @@ const RETRY_SECONDS = 60;
 
 export interface VaultOptions {
   readonly store: SecretStore;
-  /** `null` for a service that needs a given key and has none. */
+  /** `null` if the service requires a configured key and has none. */
   readonly ring: KeyRing | null;
   readonly logger: Logger;
 }
@@ -129,7 +129,8 @@ export class Vault implements SecretVault {
         open.set(secret.name, value);
         continue;
       }
-      // Treated as not set: callers that need the secret ask the user to set it, which repairs it.
+      // An unreadable secret counts as not set. Callers that need it ask the user to set it, which repairs
+      // it.
       const sentence =
         "A sealed secret was changed in the store, or moved there from another place. It counts as not set";
       this.#logger.error({ app: secret.app, slot: secret.name }, sentence);

@@ -64,7 +64,7 @@ async function follow(
   const updates = session.updates({ signal });
   const sent = await session.send(question, { signal, ...(publicKey !== null && { publicKey }) });
   const own = sent.messages.findLast(({ sender }) => sender === "user")?.id;
-  // The message is queued behind a turn that waits for a decision: no answer will come.
+  // The message is queued behind a turn that waits for a decision, so no answer will come.
   if (sent.pending_actions.length > 0) return sent;
   let hasArrived = false;
   for await (const update of updates) {

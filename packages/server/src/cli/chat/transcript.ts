@@ -1,5 +1,5 @@
-// Tracks what was shown of a conversation and computes what to show next by comparing snapshots. That works for missed
-// events and for answers that the service restarted, too.
+// Tracks what was shown of a conversation and computes what to show next by comparing snapshots. This also
+// handles missed events and restarted answers.
 
 import { answeredQuestion, messageParts, visibleJson, type SessionUpdate } from "@colloquy/client";
 import type { Message, PendingAction, Snapshot, SystemEvent, ToolCall, ToolResult } from "@colloquy/protocol";
@@ -61,7 +61,7 @@ export class Transcript {
     return messages.flatMap((message, index) => this.#message(message, index, messages));
   }
 
-  /** Returns what is new in the snapshot. */
+  /** Returns the new parts of the snapshot. */
   showSnapshot(snapshot: Snapshot): readonly Piece[] {
     for (const action of snapshot.pending_actions) this.#actions.set(action.id, action);
     return [
@@ -70,7 +70,7 @@ export class Transcript {
     ];
   }
 
-  /** Returns what an event shows that no snapshot contains. */
+  /** Returns the parts of an event that no snapshot contains. */
   showUpdate(update: SessionUpdate): readonly Piece[] {
     if (update.type === "tool_update" && update.progress !== null) {
       const { progress, name } = update;
@@ -142,7 +142,7 @@ function answerPieces(message: Message, isOver: boolean, shown: ShownMessage): r
   return [...pieces, ...results.flatMap((result) => resultPieces(result, shown))];
 }
 
-/** Says which question an answer is about that does not directly follow it. */
+/** Returns a line with the question of an answer that does not directly follow it. */
 function questionPieces(question: Message | null): readonly Piece[] {
   if (question === null) return [];
   return [line("quiet", `In reply to: ${shortened(harmlessLine(question.content), MAX_QUESTION)}`)];

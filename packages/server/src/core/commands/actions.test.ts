@@ -145,7 +145,7 @@ describe("a turn waiting for a person", () => {
     ["ends by time", (one: DecidedSession) => expect(one.expire(VALID_MS)).toBe(2)],
     ["is interrupted", (one: DecidedSession) => one.interrupt()],
     ["is interrupted by a chat", (one: DecidedSession) => one.chat("stop", { onBusy: "interrupt" })],
-  ])("is over for the turns queued behind it when it %s", (_how, end) => {
+  ])("unmarks the turns queued behind it when it %s", (_how, end) => {
     const { one } = waiting();
     one.chat("two");
     end(one);
@@ -185,7 +185,7 @@ describe("an approval", () => {
     expect(one.claim()?.openCalls).toMatchObject([{ id: "a" }]);
   });
 
-  it("of a call that never started survives a crash or stop, and an interrupt reports the call as not started", () => {
+  it("of a call that never started survives a crash or a stop; an interrupt then reports the call as not started", () => {
     const { one } = waiting();
     one.decide("action-a", "approve");
     for (let crash = 1; crash <= 2; crash += 1) {
@@ -209,7 +209,7 @@ describe("an approval", () => {
 });
 
 describe("a decision", () => {
-  it("gives a denied call a result that says so", () => {
+  it("gives a denied call a result that says it was denied", () => {
     const { one } = waiting();
     one.decide("action-a", "deny");
     expect(resultsOf(one)).toEqual([["a", DENIED, true]]);
@@ -273,7 +273,7 @@ describe("a decision", () => {
 });
 
 describe("an undecided action", () => {
-  it("expires as denied at exactly its time, and the turn resumes", () => {
+  it("expires as denied exactly at its time, and the turn resumes", () => {
     const { one } = waiting();
     const { createdAt } = one.actions[0]!;
     one.at = createdAt;
@@ -286,7 +286,7 @@ describe("an undecided action", () => {
     expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", arrived: 0 });
   });
 
-  it("changes the message once together with the other due actions of its turn, with a result for each call", () => {
+  it("expires together with the other due actions of its turn, in one change of the message with a result per call", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b"), call("c")], [ask("a"), ask("b"), ask("c")]);
@@ -309,7 +309,7 @@ describe("an undecided action", () => {
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
   });
 
-  it("cannot be decided from its expiry on, whether or not the expiry was processed", () => {
+  it("cannot be decided from its expiry on, even if the expiry was not processed yet", () => {
     const { one } = waiting();
     one.at = one.actions[0]!.expiresAt - 1;
     expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", arrived: 1 });

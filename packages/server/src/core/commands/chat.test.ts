@@ -22,7 +22,7 @@ describe("a chat", () => {
     expect(one.turns).toMatchObject([{ state: "running", runnable: false, attempts: 1, epoch: 1 }]);
   });
 
-  it("waits in the store without a free slot, and can be claimed", () => {
+  it("waits in the store if no slot is free, and can be claimed", () => {
     const one = new DecidedSession();
     expect(one.chat("hello", NO_PLACE)).toMatchObject({ kind: "accepted", started: null, runnable: true });
     expect(one.lines).toEqual(["user queued: hello"]);
@@ -196,7 +196,7 @@ describe("an idempotency key", () => {
 });
 
 describe("the parameters of a chat", () => {
-  it("bind the first wallet; another one adds a notice and changes nothing", () => {
+  it("bind the first wallet; another wallet adds a notice and changes nothing", () => {
     const one = new DecidedSession();
     one.start("one", { publicKey: "0xa" });
     expect(one.session.publicKey).toBe("0xa");

@@ -53,7 +53,7 @@ export type ChatOutcome =
   | {
       readonly kind: "accepted";
       readonly turn: number;
-      /** The turn if it starts at once. */
+      /** The started turn, if it starts at once. */
       readonly started: StartedTurn | null;
       /** True if the turn waits for a slot, not behind another turn of its session. */
       readonly runnable: boolean;
@@ -108,7 +108,7 @@ export const chat = define({
   disposition: (outcome) => (outcome.kind === "rejected" ? dispositionOf(outcome.reason) : "commit"),
 });
 
-/** Adds the message and its turn behind `ahead` others. */
+/** Adds the message and its turn behind `ahead` other turns. */
 function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boolean): ChatOutcome {
   const isFirst = draft.session.messageCount === 0;
   const mayStart = ahead === 0 && !input.fullProviders.includes(providerOf(draft.session.model));

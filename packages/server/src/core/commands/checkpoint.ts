@@ -6,7 +6,7 @@ export interface CheckpointInput {
   readonly text: string;
 }
 
-/** Persists streamed text before its step ends. Writes its own row only. */
+/** Persists streamed text before its step ends. Writes no row but its own. */
 export const checkpoint = defineForTurn((draft, { turn }, { offset, text }: CheckpointInput) => {
   draft.checkpoints.push({ turn: turn.turn.number, offset, text });
   return "ok" as const;

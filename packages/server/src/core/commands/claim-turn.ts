@@ -9,7 +9,9 @@ export interface ClaimTurnInput {
   readonly owner: string;
   readonly agentMessageId: string;
   readonly fullProviders: readonly string[];
-  /** Current models of each App, its default first: the session's may have been removed meanwhile. */
+  /**
+   * Current models of each App, its default first. The session's rig may have been removed in the meantime.
+   */
   readonly models: Readonly<Record<string, readonly string[]>>;
 }
 

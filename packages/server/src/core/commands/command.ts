@@ -1,4 +1,4 @@
-// The parts of a command: a target, an input, and a definition that decides on the facts it needs.
+// The parts of a command: a target, an input, and a definition that decides on stored facts.
 
 import type { ActionRecord } from "../action.ts";
 import type { MessageRecord } from "../message.ts";
@@ -15,7 +15,10 @@ export interface SessionTarget {
   readonly load: boolean;
 }
 
-/** A session of one of `apps`, of any App if absent. Otherwise the outcome is `other_app`. */
+/**
+ * A session that belongs to one of `apps`, or to any App if `apps` is absent. Otherwise the outcome is
+ * `other_app`.
+ */
 export interface AccessibleTarget extends SessionTarget {
   readonly apps?: readonly string[] | undefined;
 }
@@ -40,7 +43,7 @@ export interface Targets {
 
 /** The facts that a command reads besides the session's row. */
 export interface Needs {
-  /** Cheaper than loading the turns. */
+  /** Number of turns; cheaper to read than the turns. */
   readonly turnCount?: boolean;
   /** Open turns with their messages and pending actions, and the session's lease. */
   readonly openTurns?: boolean;
@@ -50,15 +53,17 @@ export interface Needs {
   readonly idempotencyKey?: string | null;
   /** Id of an action. */
   readonly action?: string | null;
-  /** Maximum epochs that the decision takes. */
+  /** Maximum number of epochs that the decision takes. */
   readonly epochs?: number;
-  /** True if the command may remove the session: no later command of the session joins its transaction. */
+  /**
+   * True if the command may remove the session. No later command of the session then joins its transaction.
+   */
   readonly removal?: boolean;
 }
 
 export interface TurnCount {
   readonly openTurns: number;
-  /** True if one of them waits for a person. */
+  /** True if one of the turns waits for a person. */
   readonly waits: boolean;
 }
 
@@ -69,7 +74,10 @@ export interface PartialText {
   readonly text: string;
 }
 
-/** Facts of one session as its transaction sees them, after earlier commands of the same batch. Only those in `Needs` may be read. */
+/**
+ * Facts of one session as its transaction sees them, after earlier commands of the same batch. A command may
+ * read only those in its `Needs`.
+ */
 export interface StoredFacts {
   turnCount(): TurnCount;
   /** Oldest first. */
@@ -118,14 +126,14 @@ const DISPOSITIONS = {
   cancelled: "void",
 } as const satisfies Readonly<Record<string, Disposition>>;
 
-/** Returns the disposition of an outcome that is one word. */
+/** Returns the disposition of an outcome that is a plain string. */
 export function dispositionOf(outcome: keyof typeof DISPOSITIONS): Disposition {
   return DISPOSITIONS[outcome];
 }
 
 export interface Definition<TargetKind extends keyof Targets, Input, Named extends Needs, Outcome> {
   readonly target: TargetKind;
-  /** Pure, and called before any read, so that lock and reads share one round trip. */
+  /** Pure. Called before any read, so that lock and reads share one round trip. */
   readonly needs: (input: Input) => Named;
   /** Pure. Changes the draft. */
   readonly decide: (draft: SessionDraft, facts: Facts<TargetKind, Named>, input: Input) => Outcome;
@@ -160,7 +168,7 @@ export function turnThatWrites(
   return lease === null || lease.expiresAt <= at ? null : turnThatRuns(session, openTurns, identity);
 }
 
-/** Like `turnThatWrites`, whatever the lease: for reads. */
+/** Like `turnThatWrites`, but ignores the lease, for reads. */
 export function turnThatRuns(
   session: Pick<SessionRecord, "key" | "epoch">,
   openTurns: readonly OpenTurn[],

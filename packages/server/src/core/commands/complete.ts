@@ -7,7 +7,7 @@ const ANSWER_CUT =
   "The assistant's answer was cut off, because it reached the most text that its model may write at once. Ask it to go on.";
 const ANSWER_EMPTY = "The assistant's model ended its answer without any text. Send your message again.";
 
-/** Completes the turn with its last model step, which calls no tools. */
+/** Completes the turn with its last model step, which has no tool calls. */
 export const complete = defineForTurn(
   (draft, { turn: open, openTurns }, { step }: { readonly step: StepRecord }) => {
     const { agentMessage } = open;

@@ -25,7 +25,7 @@ describe("a draft", () => {
     expect(draft.session).toMatchObject({ head: 44, updatedAt: AT });
   });
 
-  it("stores a notice as a system event with the id of its event", () => {
+  it("stores a notice as a system event whose id contains its event number", () => {
     const draft = newDraft();
     draft.notify("warning", "model_gone", "Text.");
     const payload = { code: "model_gone", level: "warning", message: "Text." };
@@ -39,7 +39,7 @@ describe("a draft", () => {
     expect(draft.systemEvents[1]?.item.type).toBe("error");
   });
 
-  it("emits a status only when it changes", () => {
+  it("emits a status only if it changes", () => {
     const draft = newDraft();
     draft.moveStatus("interrupt");
     expect(draft.events).toEqual([]);
@@ -56,7 +56,7 @@ describe("a draft", () => {
     expect(draft.events).toHaveLength(1);
   });
 
-  it("numbers messages and turns, and writes each new one once, in its final form", () => {
+  it("numbers messages and turns, and writes each new one once, in its final state", () => {
     const draft = newDraft();
     const added = draft.addMessage(MESSAGE);
     expect(added).toMatchObject({ position: 1, createdAt: AT });
@@ -74,7 +74,7 @@ describe("a draft", () => {
     expect(draft.session.messageCount).toBe(1);
   });
 
-  it("counts the growth of changed messages, and serializes results that only the event contains", () => {
+  it("counts the bytes that a change adds to a message, and serializes only added results to count them", () => {
     const draft = newDraft();
     let serialized = 0;
     const output = { toJSON: () => ((serialized += 1), "large") } as unknown as string;
@@ -87,7 +87,7 @@ describe("a draft", () => {
       toolResults: [...first.toolResults, result("é")],
     } as const;
     draft.changeMessage(first, changed, "message_updated");
-    // Both results for the event, and the new one again to count its bytes.
+    // Both results for the event, and the added one again to count its bytes.
     expect(serialized).toBe(1 + 2 + 1);
     expect(draft.session.messageBytes).toBe(wireBytesOf(changed));
     const completed = { ...changed, content: "ü", toolResults: [] };

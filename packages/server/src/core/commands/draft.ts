@@ -9,7 +9,7 @@ import { appOf, nextStatus, type SessionRecord, type SessionTrigger } from "../s
 import type { StepRecord, TurnRecord } from "../turn.ts";
 import { mergeUserState, userStateFits } from "../user-state.ts";
 
-/** Change of the session's lease; `null` leaves it as it is. */
+/** Change of the session's lease; `null` for none. */
 export type LeaseChange =
   | { readonly kind: "taken"; readonly owner: string; readonly epoch: number }
   | { readonly kind: "released" }
@@ -37,7 +37,7 @@ export class SessionDraft {
   readonly addedActions: ActionRecord[] = [];
   readonly changedActions = new Map<string, ActionRecord>();
   readonly addedSteps: { readonly turn: number; readonly step: StepRecord }[] = [];
-  /** `text` replaces what was checkpointed of the turn from `offset` on. */
+  /** Checkpointed text of turns; `text` replaces the stored text from `offset` on. */
   readonly checkpoints: { readonly turn: number; readonly offset: number; readonly text: string }[] = [];
   readonly usedKeys: (UsedKey & { readonly key: string })[] = [];
   lease: LeaseChange = null;
@@ -63,7 +63,7 @@ export class SessionDraft {
     return this.#session;
   }
 
-  /** True if the session's row is written, even if only for its last use. A checkpoint writes its own row only. */
+  /** True if the session's row is written, even if only for its last use. A checkpoint does not write it. */
   get writesSession(): boolean {
     return this.#session !== this.#before || this.checkpoints.length === 0;
   }
@@ -160,7 +160,10 @@ export class SessionDraft {
     return message;
   }
 
-  /** Replaces fields of a message that only recovery needs, without an event. Its wire form must not change. */
+  /**
+   * Replaces fields of a message that only recovery needs. Emits no event, so the message's wire form must
+   * not change.
+   */
   keepMessage(message: MessageRecord): MessageRecord {
     const added = this.addedMessages.findIndex((other) => other.position === message.position);
     if (added >= 0) this.addedMessages[added] = message;
@@ -205,7 +208,10 @@ export class SessionDraft {
     this.usedKeys.push({ key, digest, turn, at: this.at });
   }
 
-  /** Emits a message and counts its bytes, or the difference to `before`, which it replaces. Uncounted sessions stay uncounted. */
+  /**
+   * Emits a message, and counts its bytes or, if it replaces `before`, the difference. Uncounted sessions
+   * stay uncounted.
+   */
   #emitMessage(
     type: "message_created" | "message_updated" | "message_completed",
     record: MessageRecord,

@@ -5,7 +5,7 @@ import type { SessionDraft } from "./draft.ts";
 import { recordResults } from "./tool-calls.ts";
 
 export interface Expired {
-  /** Number of turns that no longer wait for a person: the turn of the action, and those behind it. */
+  /** Number of turns that no longer wait for a person: the action's turn and those queued behind it. */
   readonly arrived: number;
 }
 

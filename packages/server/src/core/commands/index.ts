@@ -32,7 +32,7 @@ import { toolResult } from "./tool-result.ts";
 import { wait } from "./wait.ts";
 
 const DEFINITIONS = {
-  // By people and clients.
+  // Commands of people and clients.
   open,
   chat,
   interrupt,
@@ -41,7 +41,7 @@ const DEFINITIONS = {
   setModel,
   resolveAction,
   delete: deleteSession,
-  // By a running turn, fenced by its lease and epoch.
+  // Commands of a running turn, fenced by its lease and epoch.
   checkpoint,
   stepWithCalls,
   startCalls,
@@ -50,10 +50,10 @@ const DEFINITIONS = {
   wait,
   complete,
   fail,
-  // By the service.
+  // Commands of the service.
   noteUse,
   finishTitle,
-  // Each for one session of a selection (`executeEach`).
+  // Commands for each session of a selection (`executeEach`).
   claimTurn,
   expireActions,
 } as const;
@@ -81,7 +81,7 @@ export type OutcomeOf<K extends CommandKind> =
   | PartsOf<Definitions[K]>["outcome"]
   | (PartsOf<Definitions[K]>["target"] extends "accessible session" ? "other_app" : never);
 
-/** The types of a definition are checked above, by the command's kind. */
+/** Returns the definition of a command. Callers know its types by the command's kind. */
 function definitionOf(kind: CommandKind): Definition<keyof Targets, unknown, Needs, unknown> {
   return DEFINITIONS[kind] as unknown as Definition<keyof Targets, unknown, Needs, unknown>;
 }
@@ -103,8 +103,9 @@ export function needsOf({ kind, target, input }: SessionCommand): Needs {
 }
 
 /**
- * Decides a command on a draft, for both stores. Returns `null` if its turn may no longer write or its incarnation has ended. A lease
- * must expire after `leasesAt`, in milliseconds on the store's clock.
+ * Decides a command on a draft, for both stores. Returns `null` if its turn may no longer write or its
+ * incarnation has ended. A lease that expires at or before `leasesAt` (milliseconds on the store's clock) no
+ * longer permits writes.
  */
 export function decideCommand(
   { kind, target, input }: SessionCommand,

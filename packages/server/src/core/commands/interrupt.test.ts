@@ -42,7 +42,7 @@ describe("an interrupt", () => {
     expect(one.session).toBe(before);
   });
 
-  it("keeps the text of the process that runs the turn, else the checkpoint, else the finished steps", () => {
+  it("keeps the text of the process that runs the turn, or else the checkpoint, or else the finished steps", () => {
     const texts = (own: number, checkpointed: number) => {
       const one = new DecidedSession();
       const turn = one.start("one");

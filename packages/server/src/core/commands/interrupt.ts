@@ -20,8 +20,8 @@ export const interrupt = define({
 });
 
 /**
- * Ends every open turn, and raises the epoch so that the turn's process can no longer write. The running turn keeps the first of `texts`
- * that belongs to it, else its finished steps.
+ * Ends every open turn, and raises the epoch so that the turn's process can no longer write. The running turn
+ * gets the first of `texts` that belongs to it, or else the text of its finished steps.
  */
 export function interruptOpenTurns(
   draft: SessionDraft,

@@ -3,7 +3,7 @@ import { define, dispositionOf } from "./command.ts";
 
 export interface OpenInput {
   readonly userState: JsonObject | null;
-  /** Bound if the session has no wallet. */
+  /** Wallet to bind if the session has none. */
   readonly publicKey: string | null;
 }
 

@@ -1,6 +1,6 @@
 import { define, dispositionOf } from "./command.ts";
 
-/** Sets a title for the user. A generated one never replaces it. */
+/** Sets a title chosen by the user, which a generated one never replaces. */
 export const rename = define({
   target: "accessible session",
   needs: (_input: { readonly title: string }) => ({}),

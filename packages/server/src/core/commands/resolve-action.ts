@@ -12,7 +12,7 @@ import { recordResults } from "./tool-calls.ts";
 /** A person's decision. */
 export interface ActionAnswer {
   readonly decision: "approve" | "deny";
-  /** `null` for none; its shape depends on the kind of the action. */
+  /** Result of the decision, `null` for none; its shape depends on the kind of action. */
   readonly result: JsonValue;
 }
 
@@ -72,7 +72,7 @@ function expectedOf({ asked }: ActionRecord, { decision }: ActionAnswer): string
   return decision === "deny" ? "absent: a denial carries nothing" : EXPECTED[asked.kind];
 }
 
-/** Applies a resolved action to its call, which may start now or has its result. */
+/** Applies a resolved action to its call: the call may start now, or gets its result. */
 function applyDecision(draft: SessionDraft, turn: WritingTurn, action: ActionRecord): WritingTurn {
   const actions = turn.actions.filter(({ id }) => id !== action.id);
   const agentMessage =

@@ -1,4 +1,4 @@
-// Commands for sessions that the store selects, one for each.
+// Commands that run once for each session that the store selects.
 
 import type { StartedTurn } from "../turn.ts";
 import type { ClaimTurnInput } from "./claim-turn.ts";
@@ -6,15 +6,16 @@ import type { Expired } from "./expire-actions.ts";
 import type { SessionCommand } from "./index.ts";
 
 /**
- * Starts up to `agentMessageIds.length` runnable turns, the longest waiting first, except those on a full provider. Fewer results than ids
- * mean that no other turn was runnable, or that its session was locked. After a turn that failed (`null`), the next one is runnable.
+ * Starts up to `agentMessageIds.length` runnable turns, except those of a full provider. Turns that have
+ * waited longest come first. Fewer results than ids mean that no other turn was runnable, or that its session
+ * was locked. After a turn that failed (`null`), the next one is runnable.
  */
 export interface ClaimTurns extends Pick<ClaimTurnInput, "owner" | "fullProviders" | "models"> {
   readonly kind: "claimTurns";
   readonly agentMessageIds: readonly string[];
 }
 
-/** Expires all due actions of up to `limit` sessions, the longest due first. */
+/** Expires all due actions of up to `limit` sessions. Actions that have been due longest come first. */
 export interface ExpireActions {
   readonly kind: "expireActions";
   readonly limit: number;

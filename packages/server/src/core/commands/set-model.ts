@@ -3,7 +3,7 @@ import { define, dispositionOf } from "./command.ts";
 export interface ModelChoice {
   readonly app: string;
   readonly rig: string;
-  /** `null` leaves the utility model as it is. */
+  /** `null` leaves the utility model unchanged. */
   readonly utilityModel: string | null;
 }
 

@@ -4,7 +4,7 @@ import { DecidedSession } from "./testing/decided-session.ts";
 const NOTHING = { userState: null, publicKey: null };
 
 describe("opening a session", () => {
-  it("changes nothing if nothing is new", () => {
+  it("changes nothing without new input", () => {
     const one = new DecidedSession();
     const before = one.session;
     expect(one.run("open", NOTHING)).toBe("ok");

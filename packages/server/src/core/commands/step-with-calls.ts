@@ -21,9 +21,10 @@ export interface StepWithCallsInput {
 export const TOO_MANY_CALLS = `This call was not made: one step may make ${MAX_CALLS} calls at most. Make the others in the next step.`;
 
 /**
- * Stores a model step with its calls before any of them runs. This is the intent of all calls except `allowed` ones, which start later
- * (`startCalls`), and those that wait for a person. Refused calls and those beyond `MAX_CALLS` get their result with the step and never
- * run. Does nothing if the step is already stored: the caller repeats a write whose result was lost.
+ * Stores a model step with its calls before any of them runs. This is the intent of all calls except
+ * `allowed` ones, which start later (`startCalls`), and those that wait for a person. Refused calls and those
+ * beyond `MAX_CALLS` get their result with the step and never run. Does nothing if the step is already
+ * stored, because the caller repeats a write whose outcome is unknown.
  */
 export const stepWithCalls = defineForTurn((draft, { turn: open }, input: StepWithCallsInput) => {
   const { step, calls, asked } = input;

@@ -4,7 +4,7 @@ import { recordResults, type ToolOutcomeInput } from "./tool-calls.ts";
 
 export interface ToolResultInput {
   readonly outcome: ToolOutcomeInput;
-  /** Calls that take its slot. */
+  /** Calls that start in the freed slot. */
   readonly starts: readonly string[];
 }
 

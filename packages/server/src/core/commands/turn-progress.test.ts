@@ -60,7 +60,7 @@ describe("a running turn", () => {
     ]);
   });
 
-  it("stores calls beyond the step's limit with a result that says so, and adds the message once", () => {
+  it("stores calls beyond the step's limit with a result that names the limit, and adds the message once", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     const calls = Array.from({ length: MAX_CALLS + 2 }, (_, n) => call(`c${n}`));
@@ -123,7 +123,7 @@ describe("a running turn", () => {
     expect(one.complete(turn, "again")).toBe(false);
   });
 
-  it("reports an answer cut by the token limit and one without text; both are complete", () => {
+  it("reports an answer cut by the token limit and an answer without text, and completes both", () => {
     const one = new DecidedSession();
     for (const [text, finishReason, notices] of [
       ["Up to h", "length", ["answer_cut"]],
@@ -162,7 +162,9 @@ describe("a running turn", () => {
 describe("the start of calls", () => {
   const APPROVAL = { kind: "approval", request: { tool: "tool_c", input: {} } } as const;
 
-  /** Unsafe calls: `now` starts with the step, `later` and `last` wait for a slot, `asked` for a person. */
+  /**
+   * Unsafe calls: `now` starts with the step, `later` and `last` wait for a slot, `asked` waits for a person.
+   */
   function step() {
     const one = new DecidedSession();
     const turn = one.start("one");
@@ -184,7 +186,7 @@ describe("the start of calls", () => {
     expect(one.foldedMessages()).toEqual(shown);
   });
 
-  it("decides how an interrupt, and a claim after a crash, treat them", () => {
+  it("decides how an interrupt, or a claim after a crash, treats the calls", () => {
     const { one, turn } = step();
     one.startCalls(turn, ["later"]);
     one.loseOwner();
@@ -200,7 +202,7 @@ describe("the start of calls", () => {
     expect(one.startCalls(again, ["last"])).toBe(false);
   });
 
-  it("is stored together with the result of the call whose slot they take", () => {
+  it("is stored together with the result of the call that freed the slot", () => {
     const { one, turn, phases } = step();
     one.result(turn, outcome("now"), ["later"]);
     expect(one.types).toEqual(["tool_complete", "message_updated"]);

@@ -145,7 +145,7 @@ export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: P
   draft.obsoleteCheckpoints.add(turn.number);
 }
 
-/** Makes the next turn runnable after one has ended by itself, or the session idle. */
+/** Makes the next turn runnable after one has ended by itself, or makes the session idle. */
 export function advanceQueue(draft: SessionDraft, ended: TurnRecord, openTurns: readonly OpenTurn[]): void {
   draft.lease = { kind: "released" };
   const next = openTurns.find((open) => open.turn.number !== ended.number);
@@ -165,7 +165,10 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
   });
 }
 
-/** Announces the message of the last finished step, because subscribers may have seen more, and closes started unsafe calls. */
+/**
+ * Emits the message as of the last finished step, because subscribers may have seen more, and closes started
+ * unsafe calls.
+ */
 function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.obsoleteCheckpoints.add(message.turn);
   return draft.changeMessage(message, closeCalls(message, isUncertain), "message_updated");

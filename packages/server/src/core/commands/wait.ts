@@ -3,8 +3,8 @@ import { defineForTurn } from "./command.ts";
 import { ranUnder } from "../turn.ts";
 
 /**
- * Suspends the turn until its actions are resolved; if they are already, it is runnable at once. Resets its attempts, because it did not
- * crash, but not its time.
+ * Suspends the turn until its actions are resolved; if they already are, the turn is runnable at once. Resets
+ * its attempts, because it did not crash, but not its running time.
  */
 export const wait = defineForTurn(
   (draft, { turn: open, openTurns, lease }, _input: null): "waits" | "runnable" => {

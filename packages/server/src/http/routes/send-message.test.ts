@@ -83,7 +83,7 @@ describe("POST /api/chat", () => {
     expect(expectProblem(twice, 400, "parameter_repeated")).toContain('"message"');
   });
 
-  it("keeps every key of user state, including __proto__", async () => {
+  it("accepts every key of user state, including __proto__", async () => {
     const edge = testEdge();
     const payload = '{"message":"hi","user_state":{"__proto__":{"a":1},"x":[null]}}';
     await edge.send("POST", "/api/chat", { headers: { "content-type": "application/json" }, payload });
@@ -137,7 +137,7 @@ describe("POST /api/chat", () => {
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it.each(["query", "body"])("passes on a message unchanged, in the %s", async (where) => {
+  it.each(["query", "body"])("passes on an unchanged message from the %s", async (where) => {
     const edge = testEdge();
     const message = "  indented\n\tcode \u00a0\n";
     const query = `?${new URLSearchParams({ message }).toString()}`;
@@ -238,7 +238,7 @@ describe("POST /api/chat", () => {
     );
   });
 
-  it("passes on an Idempotency-Key of 1 to 255 printable characters, sent once", async () => {
+  it("passes on an Idempotency-Key of 1 to 255 printable characters, and rejects others", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/chat?message=hi", { headers: { "idempotency-key": "a, b" } });
     expect(edge.services.conversations.last.chat?.idempotencyKey).toBe("a, b");
@@ -248,14 +248,14 @@ describe("POST /api/chat", () => {
     }
   });
 
-  it("passes on the maximum wait, and confirms it", async () => {
+  it("passes on the maximum wait time, and confirms it in Preference-Applied", async () => {
     const edge = testEdge();
     const answer = await edge.send("POST", "/api/chat?message=hi", { headers: { prefer: "wait=7" } });
     expect(edge.services.conversations.last.chat?.waitMs).toBe(7000);
     expect(answer.headers["preference-applied"]).toBe("wait=7");
   });
 
-  it("is limited to 60 a minute per address beyond a loopback bind", async () => {
+  it("limits chats to 60 a minute per address beyond a loopback bind", async () => {
     const edge = testEdge({ loopback: false });
     const chat = (remoteAddress: string) => edge.send("POST", "/api/chat?message=hi", { remoteAddress });
     for (let index = 0; index < 60; index += 1) expect((await chat("2001:db8::1")).statusCode).toBe(200);
@@ -266,7 +266,7 @@ describe("POST /api/chat", () => {
     expect((await chat("2001:db8:1::1")).statusCode).toBe(200);
   });
 
-  it("is answered beyond the limit if it was accepted before, as often as others are accepted", async () => {
+  it("accepts repeats of a chat beyond the rate limit, up to a limit of their own", async () => {
     const rateLimits = { chatsPerMinute: 2, newSessionsPerMinute: 9, streamsPerAddress: 9 };
     const edge = testEdge({ loopback: false, rateLimits });
     const chat = (message: string, key: string) =>
@@ -276,13 +276,13 @@ describe("POST /api/chat", () => {
     expectProblem(await chat("three", "c"), 429, "rate_limited");
     const repeated = await chat("two", "b");
     expect([repeated.statusCode, repeated.body]).toEqual([200, second.body]);
-    // A guessed key has used up its budget too, so the store is not queried any more.
+    // Repeats have their own budget, so that guessed keys do not query the store without limit.
     edge.services.conversations.isRepeat = () => Promise.reject(new Error("The store was asked"));
     expectProblem(await chat("two", "b"), 429, "rate_limited");
     expectProblem(await edge.send("POST", "/api/chat?message=two"), 429, "rate_limited");
   });
 
-  it("gives 503 while the only process stops, and the connection ends", async () => {
+  it("gives 503 and closes the connection while the only process stops", async () => {
     const edge = testEdge();
     Object.assign(edge.services.readiness, { stopping: true, refusesWork: true });
     const answer = await edge.send("POST", "/api/chat?message=hi");
@@ -292,7 +292,7 @@ describe("POST /api/chat", () => {
     expect((await edge.send("GET", "/api/state")).headers["connection"]).toBe("close");
   });
 
-  it("is accepted while one of several processes stops, and the connection ends", async () => {
+  it("accepts a chat and closes the connection while one of several processes stops", async () => {
     const edge = testEdge();
     edge.services.readiness.stopping = true;
     const answer = await edge.send("POST", "/api/chat?message=hi");

@@ -51,7 +51,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       ]);
     });
 
-    it("changes nothing the second time", async () => {
+    it("changes nothing when repeated", async () => {
       const id = randomUUID();
       await startTurn(given.store, id, "one");
       await interrupt(id);
@@ -79,7 +79,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       expect(committed?.loaded).toEqual(await load(given.store, id));
     });
 
-    it("keeps the text of the process that streams it", async () => {
+    it("stores the text that the streaming process passes, which is newer than the checkpoint", async () => {
       const id = randomUUID();
       const { turn, epoch, ...rest } = await startTurn(given.store, id, "one");
       await given.store.execute({
@@ -91,7 +91,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       expect((await load(given.store, id)).messages[1]).toMatchObject({ content: "some more" });
     });
 
-    it("keeps the checkpointed text if nobody has more", async () => {
+    it("stores the checkpointed text if no process passes newer text", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "one");
       const call = { id: "c", name: "t", arguments: {}, status: "running", effect: "read", step: 1 } as const;
@@ -119,7 +119,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       expect((await load(given.store, id)).session.status).toBe("idle");
     });
 
-    it("leaves its turn unclaimable, and its lease neither renewable nor releasable", async () => {
+    it("makes its turn unclaimable, and its lease neither renewable nor releasable", async () => {
       const id = randomUUID();
       const { epoch } = await startTurn(given.store, id, "one");
       const waiting = randomUUID();
@@ -143,7 +143,7 @@ export function describeInterrupt(openStore: OpenStore): void {
     });
 
     it.each(["interrupt", "remove", "complete", "fail", "claim by another owner"])(
-      "and every other end of a turn reject later writes of it: %s",
+      "rejects later writes of its turn, like every other end of a turn: %s",
       async (end) => {
         const id = randomUUID();
         const started = await startTurn(given.store, id, "one");
@@ -194,7 +194,7 @@ export function describeInterrupt(openStore: OpenStore): void {
   });
 }
 
-/** Expects `null` from every method that takes an identity. */
+/** Expects `null` from every command and method that takes a turn identity. */
 async function expectRefused(store: Store, identity: TurnIdentity): Promise<void> {
   const outcome = { callId: "c", output: 1, isError: false, durationMs: 1 };
   const failure = { code: "model_error", message: "m" } as const;

@@ -10,7 +10,7 @@ export function describeJobs(openStore: OpenStore): void {
     const given = givenStore(openStore, "all, without sessions");
     const claim = (limit = 10) => given.store.jobs.claimTitles(limit, 5000);
 
-    it("belong to the process of the chat at first, then to one claimant at a time", async () => {
+    it("are reserved for the chat's process until its lease expires, then claimed by one caller at a time", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "what is it?");
       await given.clock.advance(TITLE_LEASE_MS - 1);
@@ -47,7 +47,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await claim()).toMatchObject([{ app: "defi", utilityModel: "a/small", text: "first" }]);
     });
 
-    it("set and announce the title, and are then deleted", async () => {
+    it("set the title, emit an event, and are then deleted", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "hello");
       const finished = await given.store.execute({
@@ -73,7 +73,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect((await record(given.store, id)).title).toBe("A greeting");
     });
 
-    it("are overridden by a title that the user sets, before or after", async () => {
+    it("do not replace a title that the user sets before or after", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "hello");
       await given.store.execute({

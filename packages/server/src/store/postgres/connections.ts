@@ -3,7 +3,7 @@
 
 import { Pool, types } from "pg";
 import { commit, readBack, type TransactionName } from "./commit.ts";
-import { concernsAll, connectionLost } from "./failures.ts";
+import { breaksConnection, connectionLost } from "./failures.ts";
 import { send, together, type Connection } from "./statement.ts";
 
 export type { Connection } from "./statement.ts";
@@ -100,7 +100,7 @@ export class Connections {
       const begun = send(connection, "BEGIN ISOLATION LEVEL READ COMMITTED");
       const [written] = await together([work(connection), begun]).catch(async (error: unknown) => {
         // Release the locks before repeating: the server is late to notice a closed connection.
-        if (!concernsAll(error)) await send(connection, "ROLLBACK").catch(() => undefined);
+        if (!breaksConnection(error)) await send(connection, "ROLLBACK").catch(() => undefined);
         throw error;
       });
       const lost = await (written.ended ?? commit(connection));

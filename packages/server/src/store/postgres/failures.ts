@@ -7,12 +7,18 @@ import { storeFull, storeUnavailable } from "../unavailable.ts";
 
 const DISK_FULL = "53100";
 
-/** Not defects: broken connections (08), no resources (53), interventions and restarts (57), the operating system (58). */
+/**
+ * Classes of errors that are not defects: broken connections (08), insufficient resources (53), operator
+ * intervention and restarts (57), system errors (58).
+ */
 const ENVIRONMENT_CLASSES: ReadonlySet<string> = new Set(["08", "53", "57", "58"]);
 
 const LOCK_NOT_AVAILABLE = "55P03";
 
-/** `read_only_sql_transaction` is a standby that was not promoted yet; the others are credentials and locks. */
+/**
+ * Single errors that are not defects: a standby that is not promoted yet (`read_only_sql_transaction`),
+ * credentials and locks.
+ */
 const ENVIRONMENT_STATES: ReadonlySet<string> = new Set([
   LOCK_NOT_AVAILABLE,
   "25006",
@@ -22,10 +28,10 @@ const ENVIRONMENT_STATES: ReadonlySet<string> = new Set([
 ]);
 
 const UNIQUE_VIOLATION = "23505";
-/** Deadlocks, serialization failures. */
+/** Deadlocks and serialization failures. */
 const ROLLBACKS: ReadonlySet<string> = new Set(["40P01", "40001"]);
 
-/** The server did not answer: no connection, a broken one, or a timeout. */
+/** The server did not respond: the connection failed or broke, or the request timed out. */
 class ConnectionLost extends Error {
   constructor(cause: unknown) {
     super(
@@ -38,28 +44,25 @@ class ConnectionLost extends Error {
   }
 }
 
-/** Turns an error that is not from the server into `ConnectionLost`. */
+/** Wraps an error that is not from the server in `ConnectionLost`. */
 export function connectionLost(error: unknown): Error {
   return error instanceof DatabaseError ? error : new ConnectionLost(error);
 }
 
-/**
- * Returns true if the error is the server's answer, so that nothing sent behind it in the transaction has an
- * effect.
- */
+/** Returns true if the server sent this error, so that the rest of the transaction has no effect. */
 export function isAnswer(error: unknown): boolean {
   return error instanceof DatabaseError;
 }
 
-/** Returns true if the server rejected one statement and keeps the connection. */
+/** Returns true if the server rejected one statement and keeps the connection open. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError && error.severity === "ERROR";
 }
 
-/** Returns true if the same transaction may succeed if repeated at once. */
+/** Returns true if the transaction may succeed when it is repeated at once. */
 export function isWorthRepeating(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
-  // Another node created a session with the same id at the same moment.
+  // Another node created a session with the same id at the same time.
   if (error.code === UNIQUE_VIOLATION) return error.constraint === "sessions_id";
   return ROLLBACKS.has(error.code ?? "");
 }
@@ -68,14 +71,14 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;
 }
 
-/** Returns true if every other transaction would fail in the same way now. */
-export function concernsAll(error: unknown): boolean {
-  // After an unknown outcome nothing may be repeated.
+/** Returns true if the connection is unusable, so that the other changes of a group would fail on it too. */
+export function breaksConnection(error: unknown): boolean {
+  // Nothing may be repeated after an unknown outcome.
   if (error instanceof ConnectionLost || error instanceof OutcomeUnknown) return true;
   return error instanceof DatabaseError && !isRefusal(error);
 }
 
-/** The error for the caller. */
+/** Returns the error that the caller gets. */
 export function answerOf(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
   if (error instanceof ConnectionLost) return storeUnavailable(error);

@@ -7,7 +7,7 @@ import { PASSED_OVER } from "./calls.ts";
 import { commit } from "./commit.ts";
 import type { Connections } from "./connections.ts";
 import { writeOf } from "./draft-writer.ts";
-import { concernsAll, isLockTimeout, isWorthRepeating } from "./failures.ts";
+import { breaksConnection, isLockTimeout, isWorthRepeating } from "./failures.ts";
 import type { Patience } from "./session-locks.ts";
 import { Transaction } from "./transaction.ts";
 
@@ -39,7 +39,7 @@ export async function commitChanges(
     try {
       return await commitTogether(connections, changes, "passes over", onWritten);
     } catch (error) {
-      if (concernsAll(error)) return changes.map(() => ({ error }));
+      if (breaksConnection(error)) return changes.map(() => ({ error }));
     }
   }
   return await commitOneByOne(connections, changes, onWritten);
@@ -53,7 +53,7 @@ export async function commitPatiently(
   try {
     return await commitTogether(connections, changes, "waits");
   } catch (error) {
-    if (concernsAll(error) || isLockTimeout(error)) return changes.map(() => ({ error }));
+    if (breaksConnection(error) || isLockTimeout(error)) return changes.map(() => ({ error }));
     return await commitOneByOne(connections, changes);
   }
 }

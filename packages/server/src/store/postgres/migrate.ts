@@ -6,28 +6,37 @@ import { DatabaseError, type QueryConfig } from "pg";
 import { refuseNewerSchema, type Migration } from "../migrations.ts";
 import type { Connection, Connections } from "./connections.ts";
 
-/** Advisory lock of the migrating process. Any number that is unused in the database. */
+/**
+ * Key of the advisory lock that a migrating process holds; any number that nothing else locks in the
+ * database.
+ */
 const LOCK = 7_236_501_914;
 
-/** Milliseconds for a statement of a migration, for the wait for its tables, and for the wait of other processes. */
-const PATIENCE_MS = 60 * 60 * 1000;
-
-/** Lock timeout of a migration in milliseconds: shorter than `deadlock_timeout`, so that the migration gives way. */
-const WAIT_MS = 500;
-/** Milliseconds between two attempts, and between two checks whether another process still migrates. */
-const PAUSE_MS = 1000;
-const LOOK_MS = 100;
-
-/** `lock_not_available`, `deadlock_detected`. */
-const TAKEN: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
+/**
+ * Maximum milliseconds for a statement of a migration, for its table locks, and for other migrating
+ * processes.
+ */
+const TIMEOUT_MS = 60 * 60 * 1000;
 
 /**
- * Runs the missing migrations, each in a transaction of its own, and then builds its concurrent indexes; one process at a time. A later call
- * resumes after a crash. Rejects, with a message for the person who started the process, if the schema is more than one version newer than
- * the newest migration here.
+ * Lock timeout of a migration in milliseconds: shorter than `deadlock_timeout`, so that a deadlock aborts the
+ * migration and not a query.
+ */
+const LOCK_TIMEOUT_MS = 500;
+/** Milliseconds before a migration is attempted again. */
+const RETRY_AFTER_MS = 1000;
+const POLL_MS = 100;
+
+/** SQLSTATEs of lock contention: `lock_not_available`, `deadlock_detected`. */
+const LOCK_CONTENTION: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
+
+/**
+ * Runs the missing migrations, each in its own transaction, and then builds the concurrent indexes of each.
+ * One process migrates at a time, and a later call resumes after a crash. Rejects with a user-facing message
+ * if the schema is more than one version newer than the newest migration here.
  */
 export async function migrate(connections: Connections, migrations: readonly Migration[]): Promise<void> {
-  await inTurn(connections, async (connection) => {
+  await withMigrationLock(connections, async (connection) => {
     await connection.query(
       `CREATE TABLE IF NOT EXISTS schema_migrations
          (version integer PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)`,
@@ -38,36 +47,37 @@ export async function migrate(connections: Connections, migrations: readonly Mig
 }
 
 /**
- * A migration that waits for a table that is being read, by a backup for example, blocks all later statements on it. So it gives up soon and
- * retries after a pause.
+ * Applies a migration with a short lock timeout and retries. A migration that waits for a table lock, during
+ * a backup for example, would block all later statements on the table.
  */
 async function applyWhenFree(connections: Connections, migration: Migration): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   for (;;) {
     try {
-      return await inTurn(connections, (connection) => apply(connection, migration));
+      return await withMigrationLock(connections, (connection) => apply(connection, migration));
     } catch (error) {
-      const isTaken = error instanceof DatabaseError && TAKEN.has(error.code);
-      if (!isTaken || performance.now() > deadline) throw error;
-      await sleep(PAUSE_MS);
+      const isContended = error instanceof DatabaseError && LOCK_CONTENTION.has(error.code);
+      if (!isContended || performance.now() > deadline) throw error;
+      await sleep(RETRY_AFTER_MS);
     }
   }
 }
 
 /**
- * The lock belongs to the connection: the server may still build an index for a dead process, and no other process may begin meanwhile. It is
- * polled, because CREATE INDEX CONCURRENTLY waits for every earlier statement, also for one that waits for this lock.
+ * Runs `work` with the migration lock. The connection owns the lock: the server may still build an index for
+ * a dead process, and no other process may start before it ends. The lock is polled, because CREATE INDEX
+ * CONCURRENTLY waits for every earlier statement, even one that waits for this lock.
  */
-async function inTurn(
+async function withMigrationLock(
   connections: Connections,
   work: (connection: Connection) => Promise<void>,
 ): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   await connections.use(async (connection) => {
     while (!(await takeLock(connection))) {
       if (performance.now() > deadline)
         throw new Error("Another process has been migrating the database for an hour");
-      await sleep(LOOK_MS);
+      await sleep(POLL_MS);
     }
     await connection.query("SET lock_timeout = 0; SET statement_timeout = 0");
     await work(connection);
@@ -82,7 +92,9 @@ async function takeLock(connection: Connection): Promise<boolean> {
   return rows[0]?.taken === true;
 }
 
-/** A migration begins after the indexes of the previous one are built, so older indexes need no check. */
+/**
+ * Applies a migration. The indexes of the previous one are complete by then, so older indexes need no check.
+ */
 async function apply(connection: Connection, migration: Migration): Promise<void> {
   const current = await currentVersion(connection);
   if (current > migration.version) return;
@@ -96,8 +108,8 @@ async function applyTransaction(
   { version, name }: Migration,
   sql: string,
 ): Promise<void> {
-  await connection.query(`BEGIN; SET LOCAL lock_timeout = ${WAIT_MS}`);
-  await patiently(connection, sql);
+  await connection.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  await queryWithTimeout(connection, sql);
   await connection.query(
     `INSERT INTO schema_migrations (version, name, applied_at)
      VALUES ($1, $2, floor(extract(epoch FROM now()) * 1000)::bigint)`,
@@ -114,12 +126,12 @@ async function build(connection: Connection, { name, sql }: ConcurrentIndex): Pr
   const [index] = rows;
   if (index?.valid === true) return;
   // An interrupted build leaves an invalid index, which costs writes and serves no reads.
-  if (index !== undefined) await patiently(connection, `DROP INDEX CONCURRENTLY ${name}`);
-  await patiently(connection, sql);
+  if (index !== undefined) await queryWithTimeout(connection, `DROP INDEX CONCURRENTLY ${name}`);
+  await queryWithTimeout(connection, sql);
 }
 
-async function patiently(connection: Connection, text: string): Promise<void> {
-  const query: QueryConfig & { readonly query_timeout: number } = { text, query_timeout: PATIENCE_MS };
+async function queryWithTimeout(connection: Connection, text: string): Promise<void> {
+  const query: QueryConfig & { readonly query_timeout: number } = { text, query_timeout: TIMEOUT_MS };
   await connection.query(query);
 }
 
@@ -136,8 +148,8 @@ interface ConcurrentIndex {
 }
 
 /**
- * A migration in two parts: one transaction, and the indexes that are built after it while the table stays in use. Each of these is a
- * statement outside of a transaction, because PostgreSQL builds it in several of its own.
+ * A migration in two parts: one transaction, and the indexes that are built after it while the table stays in
+ * use. Each index is a statement outside a transaction, because PostgreSQL builds it in several of its own.
  */
 interface SplitMigration {
   readonly transaction: string;
@@ -146,7 +158,10 @@ interface SplitMigration {
 
 const CONCURRENTLY = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) [^;]+;/gm;
 
-/** The statement of a concurrent index must begin a line and contain no semicolon; otherwise it fails in the transaction. */
+/**
+ * Splits a migration. The statement of a concurrent index must start a line and contain no semicolon;
+ * otherwise it fails inside the transaction.
+ */
 export function splitMigration(sql: string): SplitMigration {
   const indexes = Array.from(sql.matchAll(CONCURRENTLY), ([statement, name = ""]) => ({
     name,

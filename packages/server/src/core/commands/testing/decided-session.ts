@@ -1,4 +1,4 @@
-// One session in memory, for tests of commands: does what a store does around a command, without a database.
+// One session in memory for tests of commands. Does what a store does around a command, without a database.
 
 import { randomUUID } from "node:crypto";
 import type { ActionRecord, AskedAction } from "../../action.ts";

@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { ChatInput } from "../chat.ts";
 
-/** Input of a chat with only a text, which does not claim its turn. `models` are those of its App. */
+/**
+ * Returns the input of a chat with only a text, which does not claim its turn. `models` are the models of its
+ * App.
+ */
 export function plainChat(text: string, models: readonly string[]): ChatInput {
   return {
     app: "default",

@@ -4,9 +4,9 @@ import type { Lease, TurnRecord } from "../../turn.ts";
 
 export interface SeenTurn {
   readonly turn: TurnRecord;
-  /** The lease under which it runs, or `null`. */
+  /** The lease under which the turn runs, or `null`. */
   readonly lease: (Lease & { readonly owner: string }) | null;
-  /** Latest expiry of its pending actions; `null` without any. */
+  /** Latest expiry of the turn's pending actions; `null` without any. */
   readonly decideBy: number | null;
 }
 
@@ -25,7 +25,7 @@ export interface SeenSession {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly usedAt: number;
-  /** The first open turn, else the last one; `null` if there is none. */
+  /** The first open turn, or else the last turn; `null` if there is none. */
   readonly turn: SeenTurn | null;
 }
 
@@ -36,7 +36,7 @@ export interface UsePlace {
 }
 
 export interface StoredCounts {
-  /** Sessions with pending actions. */
+  /** Number of sessions with pending actions. */
   readonly asking: number;
   readonly pendingActions: number;
   /** Owners of valid leases. */
@@ -50,7 +50,7 @@ export interface EndedTurn {
   readonly app: string;
   readonly state: TurnRecord["state"];
   readonly model: string | null;
-  /** True if an answer was begun. */
+  /** True if the model had begun an answer. */
   readonly hasAnswer: boolean;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -64,7 +64,7 @@ export interface EndedTurn {
 export type EndPlace = Pick<EndedTurn, "endedAt" | "sessionKey" | "number">;
 
 export interface AdminStore {
-  /** Returns the store's time; the smallest possible read. */
+  /** Returns the store's time, by the cheapest possible read. */
   now(): Promise<number>;
   /** Each count except owners stops at `limit`. */
   counts(limit: number): Promise<StoredCounts>;
@@ -99,7 +99,7 @@ export function byUse(left: UsePlace, right: UsePlace): number {
 /** Current measurements of this process. */
 export interface ProcessGauges {
   liveSessions(): number;
-  /** Bytes. */
+  /** Bytes of all snapshots in memory. */
   snapshotBytes(): number;
   openStreams(): number;
   runningTurns(): number;

@@ -11,7 +11,7 @@ export interface AppDefinition extends AppSettings {
 }
 
 export interface AppCatalog {
-  /** `default` first, the others in the order of the configuration. */
+  /** Returns the names of all Apps: `default` first, the others in the order of the configuration. */
   names(): readonly string[];
   /** Returns the App, the same object until the configuration is replaced; `null` if there is none of that name. */
   get(name: string): AppDefinition | null;

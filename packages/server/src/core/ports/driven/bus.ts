@@ -7,11 +7,11 @@ export type SessionNotification =
   | {
       readonly kind: "events";
       readonly life: string;
-      /** The session's epoch after the commit; turns of older ones must stop. */
+      /** The session's epoch after the commit. Turns with an older epoch must stop. */
       readonly epoch: number;
       readonly events: readonly NumberedEvent[];
     }
-  /** Events were committed that do not fit into a notification; `head` is the number of the last. */
+  /** Events were committed that do not fit into a notification; `head` is the number of the last one. */
   | { readonly kind: "moved"; readonly life: string; readonly epoch: number; readonly head: number }
   | {
       readonly kind: "delta";
@@ -30,15 +30,15 @@ export type Origin = "here" | "elsewhere";
 
 export interface BusListener {
   onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void;
-  /** Another process has turns for which no slot is free there. */
+  /** Called when another process has turns for which it has no free slot. */
   onWork?(): void;
-  /** Notifications may have been lost until now: read followed sessions from the store. */
+  /** Called when notifications may have been lost. Followed sessions must be read from the store. */
   onResumed?(): void;
 }
 
 /** Subscription to notifications of other processes about a session. */
 export interface Following {
-  /** Resolves when it is active, or if the bus is down. */
+  /** Resolves when the subscription is active, or if the bus is down. */
   readonly ready: Promise<void>;
   stop(): void;
 }

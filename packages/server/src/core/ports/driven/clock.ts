@@ -4,7 +4,7 @@
 export interface Clock {
   /** Wall-clock time in milliseconds since the Unix epoch. */
   now(): number;
-  /** Milliseconds on a clock that never goes back; only differences mean anything. */
+  /** Milliseconds on a clock that never goes back; only differences between values are meaningful. */
   monotonic(): number;
   /** Calls `callback` once after `ms` milliseconds. The timer keeps no process alive. */
   after(ms: number, callback: () => void): Timer;

@@ -1,18 +1,18 @@
 import type { NumberedEvent } from "../../session-event.ts";
 
-/** Maximum characters of JSON of a page, as of a subscriber's buffer. */
+/** Maximum JSON characters of a page, the same as of a subscriber's buffer. */
 export const EVENT_PAGE_CHARACTERS = 256 * 1024;
 
 /** Maximum UTF-8 bytes of a session's log as JSON, regardless of its retention by count and age. */
 export const EVENT_LOG_MAX_BYTES = 8 * 1024 * 1024;
-/** Bytes left after a log exceeded the maximum, so that it is cut once per 2 MiB of new events. */
+/** Size to which a log is cut when it exceeds the maximum, in bytes: one cut per 2 MiB of new events. */
 export const EVENT_LOG_CUT_BYTES = 6 * 1024 * 1024;
 
 /** A page of a session's log. */
 export interface EventPage {
   readonly life: string;
   readonly head: number;
-  /** Events up to and including this number were removed. */
+  /** Number of the last removed event; 0 if none was removed. */
   readonly floor: number;
   /** The events after the requested number, without gaps. */
   readonly events: readonly NumberedEvent[];

@@ -1,7 +1,7 @@
 // App keys in the store, which holds only a digest of each secret.
 
 export interface AppKeyRecord {
-  /** Public part of the key; names it in lists and commands. */
+  /** Public part of the key, which names it in lists and commands. */
   readonly id: string;
   readonly name: string | null;
   /** Apps that the key opens. */
@@ -20,7 +20,7 @@ export interface KeyStore {
   find(id: string): Promise<AppKeyRecord | null>;
   /** Oldest first. */
   list(): Promise<readonly AppKeyRecord[]>;
-  /** Revokes a key now; an earlier revocation stays. Returns the key, `null` if there is none. */
+  /** Revokes a key now, unless it is already revoked. Returns the key; `null` if there is none. */
   revoke(id: string): Promise<AppKeyRecord | null>;
   /** Adds `next` and ends `id` after `overlapMs`, unless it ends earlier. Returns `null`, changing nothing, if `id` is unknown or ended. */
   rotate(id: string, next: AppKeyRecord, overlapMs: number): Promise<AppKeyRecord | null>;

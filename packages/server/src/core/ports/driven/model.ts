@@ -12,11 +12,13 @@ export interface ModelCatalog {
   contextWindow(rig: string): number;
   /** Classifies anything that `resolve` or a model threw. */
   describeFailure(error: unknown): ModelFailure;
-  /** Returns what an operator needs to know about the same error, without keys and texts of conversations. */
+  /**
+   * Returns the facts that an operator needs about the same error, without keys and texts of conversations.
+   */
   failureFacts(error: unknown): FailureFacts;
 }
 
-/** Facts about a failed call to a provider, as far as they are known. */
+/** The known facts about a failed call to a provider. */
 export interface FailureFacts {
   /** Name of the error. */
   readonly error?: string;

@@ -13,13 +13,13 @@ export interface SealedSecret {
 
 export interface SecretStore {
   /**
-   * Sets or replaces all secrets if the active key sealed them, else none. Returns the id of the active key, `null` if there is none;
-   * they were written exactly if it is theirs.
+   * Sets or replaces all secrets if the active key sealed them, and none otherwise. Returns the id of the
+   * active key, `null` if there is none. The secrets were written if it is the id of their key.
    */
   put(secrets: readonly SealedSecret[]): Promise<string | null>;
   /** Sorted by name. */
   of(app: string, clientId: string): Promise<readonly SealedSecret[]>;
-  /** Removes one slot, or all with `name: null`; returns how many there were. */
+  /** Removes one slot, or all slots if `name` is `null`. Returns how many were set. */
   remove(app: string, clientId: string, name: string | null): Promise<number>;
   /** Returns the number of secrets per master key id. */
   countByKey(): Promise<Readonly<Record<string, number>>>;
@@ -42,12 +42,15 @@ export interface SecretStore {
 export type OpenSecrets = ReadonlyMap<string, string>;
 
 export interface SecretVault {
-  /** True if there is a master key; else every method rejects with `Unavailable` (503, `secrets_unavailable`). */
+  /**
+   * True if there is a master key; otherwise every method rejects with `Unavailable` (503,
+   * `secrets_unavailable`).
+   */
   readonly isOpen: boolean;
   /** Names of the slots that are set, in alphabetical order. */
   names(app: string, clientId: string): Promise<readonly string[]>;
   set(app: string, clientId: string, values: Readonly<Record<string, string>>): Promise<void>;
-  /** Empties a slot, or all with `null`; returns how many were set. */
+  /** Empties a slot, or all slots if `name` is `null`. Returns how many were set. */
   remove(app: string, clientId: string, name: string | null): Promise<number>;
   open(app: string, clientId: string): Promise<OpenSecrets>;
 }

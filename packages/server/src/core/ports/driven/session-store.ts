@@ -9,7 +9,7 @@ import type { SessionRecord } from "../../session.ts";
 /** A session with everything in its snapshot. */
 export interface StoredSession {
   readonly session: SessionRecord;
-  /** In the order of arrival. A streaming agent message has the text of its finished steps. */
+  /** Messages in the order of arrival. A streaming agent message has the text of its finished steps. */
   readonly messages: readonly MessageRecord[];
   /** The last 100, oldest first. */
   readonly systemEvents: readonly SystemEventRecord[];
@@ -39,7 +39,7 @@ export interface ThreadQuery {
   readonly after: Pick<SessionRecord, "pinned" | "updatedAt" | "key"> | null;
 }
 
-/** Tells whether a session in memory is up to date. */
+/** A session's version in the store, to check whether a copy in memory is up to date. */
 export interface SessionVersion {
   readonly id: string;
   readonly life: string;
@@ -88,7 +88,10 @@ export interface SessionStore {
   list(query: ThreadQuery): Promise<readonly SessionRecord[]>;
   /** Returns the keys of all sessions that `list` would return without a limit, in its order, in one read. */
   listKeys(query: Omit<ThreadQuery, "limit">): Promise<readonly number[]>;
-  /** Returns the sessions with these keys that still exist and belong to one of `apps`, in the order of the keys. */
+  /**
+   * Returns the sessions with these keys, in the order of the keys. Omits sessions that no longer exist or
+   * belong to none of `apps`.
+   */
   byKeys(keys: readonly number[], apps: readonly string[]): Promise<readonly SessionRecord[]>;
   /**
    * Returns the end of the page after message `after` (`null` for the first page): after `limit` messages, or with the one that reaches
@@ -111,8 +114,9 @@ export interface SessionStore {
     apps?: readonly string[],
   ): Promise<readonly MessageRecord[] | "other_app" | null>;
   /**
-   * Removes up to `limit` sessions without open turns by their last use: empty ones before `emptyBefore`, ones without a wallet before
-   * `unboundBefore`, those of an App in `byApp` before its times. Returns the ended incarnations.
+   * Removes up to `limit` unused sessions without open turns: empty sessions last used before `emptyBefore`,
+   * sessions without a wallet before `unboundBefore`, and sessions of an App in `byApp` before its times.
+   * Returns the ended incarnations.
    */
   expire(input: {
     readonly emptyBefore: number;
@@ -122,6 +126,9 @@ export interface SessionStore {
     >;
     readonly limit: number;
   }): Promise<readonly { readonly id: string; readonly life: string }[]>;
-  /** Counts `messageBytes` and `eventBytes` of up to `limit` sessions of older versions, which lack them. Returns how many it counted. */
+  /**
+   * Counts `messageBytes` and `eventBytes` of up to `limit` sessions that an older version stored without
+   * them. Returns how many it counted.
+   */
   countSizes(limit: number): Promise<number>;
 }

@@ -11,8 +11,9 @@ import type { TurnStore } from "./turn-store.ts";
 /** The only way to change one session. */
 export interface CommandStore {
   /**
-   * Runs a command in one transaction: locks the session, reads the facts, decides, and writes the draft. The result is on disk; a rejected
-   * command has changed nothing. Returns `null` if the target no longer exists, or must exist and does not.
+   * Runs a command in one transaction: locks the session, reads the facts, decides, and writes the draft. The
+   * result is on disk; a rejected command has changed nothing. Returns `null` if the target does not exist
+   * and must not be created.
    */
   execute<C extends SessionCommand>(command: C): Promise<Committed<OutcomeOf<C["kind"]>> | null>;
   /** Selects unlocked sessions and decides a command for each, in one transaction. Returns the changed ones. */
@@ -36,7 +37,10 @@ export interface TitleJob {
   readonly text: string;
 }
 
-/** Pending work that survives a crash: title jobs, expiry of idempotency keys, and duties that one node does for all. */
+/**
+ * Pending work that survives a crash: title jobs, expiry of idempotency keys, and duties that one node
+ * performs for all.
+ */
 export interface JobStore {
   /** Returns up to `limit` due title jobs and leases them for `leaseMs`. A chat leases the job that it creates to its own process. */
   claimTitles(limit: number, leaseMs: number): Promise<readonly TitleJob[]>;

@@ -4,7 +4,10 @@ import type { ActionRequest } from "../../action.ts";
 import type { JsonObject, JsonValue } from "../../json.ts";
 import type { Clock } from "./clock.ts";
 
-/** Effect of repeating a call: none, the same again under one idempotency key, or a new one. */
+/**
+ * Effect of repeating a call: `read` has none, `idempotent` has the same effect again under one idempotency
+ * key, `unsafe` has a new effect.
+ */
 export type ToolEffect = "read" | "idempotent" | "unsafe";
 
 /** The turn that calls a tool. */
@@ -87,26 +90,26 @@ export interface ToolOutcome {
   readonly output: JsonValue;
   /** If true, `output` is a sentence that describes the problem. */
   readonly isError: boolean;
-  /** What readers of the session get instead of `output`, which then only the model sees. */
+  /** Output for readers of the session, if it differs from `output`; then only the model sees `output`. */
   readonly shown?: string;
   /** An empty secret slot that the call needs; reported to the user in a notice. */
   readonly missingSecret?: string;
 }
 
 /**
- * The decision on a call before it runs. Stored with its step, and final even if the tools change later. `input` is the input after the
- * tool's schema, if it differs from the arguments.
+ * The decision on a call before it runs. Stored with its step, and final even if the tools change later.
+ * `input` is the input as parsed by the tool's schema, if it differs from the arguments.
  */
 export type PolicyDecision =
   | { readonly kind: "allow"; readonly input?: JsonValue }
-  /** A person must decide first. */
+  /** A person must decide before the call runs. */
   | { readonly kind: "ask"; readonly request: ActionRequest; readonly input?: JsonValue }
   /** The call never runs; the outcome says why. */
   | ({ readonly kind: "deny" } & ToolOutcome);
 
 /** The tools of one turn. */
 export interface TurnTools {
-  /** Always the same array. */
+  /** The same array at each access. */
   readonly definitions: readonly ToolDefinition[];
   /**
    * Makes the policy decision on a call before its step is stored. Never rejects: if a rule fails, a person is asked. Denies calls of
@@ -124,7 +127,10 @@ export interface TurnTools {
 
 /** The tools of all Apps. */
 export interface Toolset {
-  /** Returns the tools of a turn, none for an unknown App. Never rejects. Omits those of servers that do not answer within seconds. */
+  /**
+   * Returns the tools of a turn; none for an unknown App. Never rejects. Omits the tools of servers that do
+   * not respond within seconds.
+   */
   open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools>;
 }
 

@@ -1,4 +1,4 @@
-// Leases of turns, and the turns' history. One method is one transaction. Turns are changed by commands.
+// Leases of turns, and their history. One method is one transaction. Commands change turns.
 
 import type { MessageRecord } from "../../message.ts";
 import type { StepRecord, TurnIdentity, TurnState } from "../../turn.ts";
@@ -13,10 +13,10 @@ export interface PastTurn {
   readonly steps: readonly StepRecord[];
 }
 
-/** The epochs of renewed leases. The owner has lost those in neither list. */
+/** Outcome of a renewal, by epoch. The owner has lost the leases that are in neither list. */
 export interface Renewal {
   readonly renewed: readonly number[];
-  /** Locked by another transaction: unchanged, to be renewed again soon. */
+  /** Leases locked by another transaction: unchanged, to be renewed again soon. */
   readonly busy: readonly number[];
 }
 
@@ -26,11 +26,14 @@ export interface TurnStore {
   /** Extends an owner's leases of these epochs by `leaseMs`, without waiting for locks. */
   renew(owner: string, epochs: readonly number[], leaseMs: number): Promise<Renewal>;
   /**
-   * Makes turns with an expired lease runnable; returns how many. Their time counts until the lease expired. With `everyOther`, also turns
-   * of all owners but this one: for a process that is alone.
+   * Makes turns with an expired lease runnable; returns how many. A turn's running time ends with its lease.
+   * With `everyOther`, also releases the turns of all owners but this one, for a process that is alone.
    */
   releaseDeadLeases(everyOther: string | null): Promise<number>;
-  /** Makes an owner's stopped turns of these epochs runnable at once; returns how many. Their time counts, this attempt does not. */
+  /**
+   * Makes an owner's stopped turns of these epochs runnable at once; returns how many. Their running time
+   * counts, this attempt does not.
+   */
   handBack(owner: string, epochs: readonly number[]): Promise<number>;
   /** Returns the last turns ending with this one, oldest first: as many as fit into `maxCharacters`, at least one. Ignores the lease. */
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;

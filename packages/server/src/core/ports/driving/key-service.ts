@@ -21,7 +21,7 @@ export interface KeyService {
     readonly name: string | null;
     readonly expiresInMs: number | null;
   }): Promise<IssuedKey>;
-  /** Returns all keys ever made, oldest first. */
+  /** Returns all keys ever created, oldest first. */
   list(): Promise<readonly ListedKey[]>;
   /** Revokes the key everywhere within five seconds. @throws NotFound */
   revoke(id: string): Promise<ListedKey>;
@@ -36,7 +36,10 @@ export interface KeyService {
 export interface KeyGrant {
   readonly keyId: string;
   readonly apps: ReadonlySet<string>;
-  /** When the store was queried, on the monotonic clock in milliseconds; its answer held then or later. */
+  /**
+   * When the store was queried, in milliseconds on the monotonic clock. The grant was valid at that time or
+   * later.
+   */
   readonly askedAt: number;
 }
 

@@ -1,4 +1,5 @@
-// Services behind the routes. Requests arrive validated (ids in lower case, text clean); failures are thrown as ServiceError.
+// Driving ports: the services that routes call. Requests arrive validated (ids in lower case, no control
+// characters); a failed request throws `ServiceError`.
 
 import type { Action, IncludeGroup, PersistedMessage, SetModelResult, Thread } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../commands/resolve-action.ts";
@@ -7,9 +8,9 @@ import type { AppCatalog } from "../driven/apps.ts";
 import type { SessionVersion } from "../driven/session-store.ts";
 import type { AppKeys } from "./key-service.ts";
 
-/** A snapshot as it goes over the wire. */
+/** A snapshot in the bytes that are sent. */
 export interface SnapshotView {
-  /** UTF-8 JSON, to be written in order; `length` is in bytes. */
+  /** UTF-8 JSON in parts, to be written in order; `length` is their total in bytes. */
   readonly parts: readonly Uint8Array[];
   readonly length: number;
   /** Strong entity tag of the bytes, quotes included (RFC 9110 section 8.8.3). */
@@ -35,22 +36,27 @@ export interface StateRequest {
   readonly userState: JsonObject | null;
   readonly waitMs: number;
   readonly signal: AbortSignal;
-  /** Called before `userState` is stored, unless it is known to change nothing. */
+  /** Called before `userState` is stored, unless it would change nothing. */
   readonly admitChange?: AdmitChange;
-  /** The session's version in the store if this request's access check has read it. */
+  /** The session's stored version, if the access check of this request has read it. */
   readonly seen?: SessionVersion | null;
 }
 
-/** A session's App, and its version in the store if it was read. */
+/** A session's App, and the session's stored version if it was read. */
 interface SessionApp {
   readonly app: string;
   readonly seen: SessionVersion | null;
 }
 
-/** A request about the models of an App: the session's, else the named one, else the one that the key opens, else `default`. */
+/**
+ * A model request. Its App is the session's, or else the named one, the one that the key opens, or `default`.
+ */
 export interface WantedApp {
   readonly app: string | null;
-  /** The only App beside `default` that the client's key opens; `null` without a key, and if it opens none or several. */
+  /**
+   * The only App beside `default` that the client's key opens; `null` without a key, or if the key opens none
+   * or several.
+   */
   readonly keyApp: string | null;
   /** Called with the App before anything is created or changed; throws to deny access. */
   readonly authorize: (app: string) => void;
@@ -59,7 +65,7 @@ export interface WantedApp {
 export interface SetModelRequest extends WantedApp {
   readonly sessionId: string;
   readonly rig: string;
-  /** `null` leaves the utility model as it is. */
+  /** `null` leaves the utility model unchanged. */
   readonly utilityModel: string | null;
 }
 
@@ -75,25 +81,29 @@ export interface ThreadPage {
 
 /** A page of persisted records, read at the pace of its client. */
 export interface RecordPage {
-  /** Returns the next records after the one with this id, none at the end of the page. Rejects if the session is gone. */
+  /**
+   * Returns the next records after the one with this id; empty at the end of the page. Rejects if the session
+   * is gone.
+   */
   read(after: string | null): Promise<readonly PersistedMessage[]>;
-  /** Id of the last record if more pages follow, else `null`. */
+  /** Id of the last record if more pages follow, or `null`. */
   readonly next: string | null;
 }
 
-/** How to create a session that does not exist; `null`: with the id in lower case and no limits. */
+/** How to create a missing session. `null` creates it with the id in lower case and without limits. */
 export type NewSessionOptions = {
   /** The id as the client spelled it. */
   readonly spelling: string;
   /**
-   * Called before the session is created; throws or rejects to forbid it (rate limits). If the session turns out to exist, the caller has
-   * lost one count. `null` without limits, which saves a read.
+   * Called before the session is created; throws or rejects to forbid it (rate limits). If the session turns
+   * out to exist, the caller has still used one request of its budget. `null` applies no limits, which saves
+   * a read.
    */
   readonly admit: Admit | null;
 } | null;
 export type Admit = () => void | Promise<void>;
 
-/** Called before a session is changed; throws or rejects to forbid it. `null` without limits. */
+/** Called before a session is changed; throws or rejects to forbid it. `null` applies no limits. */
 export type AdmitChange = Admit | null;
 
 /** One conversation. Methods with `apps` throw `OtherApp` and change nothing if the session belongs to none of these Apps. */
@@ -101,7 +111,7 @@ export interface ConversationService {
   chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView>;
   /** Returns true if a chat was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
   isRepeat(sessionId: string, key: string): Promise<boolean>;
-  /** Synchronous if the session is in memory and there is nothing to write or wait for. */
+  /** Returns synchronously if the session is in memory and there is nothing to write or wait for. */
   state(request: StateRequest, creation: NewSessionOptions): SnapshotView | Promise<SnapshotView>;
   interrupt(sessionId: string, creation: NewSessionOptions, apps?: readonly string[]): Promise<SnapshotView>;
   /** Interrupts a session of any App; does nothing if it does not exist. */
@@ -109,8 +119,8 @@ export interface ConversationService {
   /** Creates the session if it does not exist. */
   ensure(sessionId: string, creation: NewSessionOptions): Promise<void>;
   /**
-   * Returns a session's App: `default` until it belongs to one, and if it does not exist. Synchronous if the
-   * session is in memory and current. Creates nothing and records no use.
+   * Returns a session's App: `default` if the session has no App yet or does not exist. Synchronous if the
+   * session is in memory and current. Creates nothing and does not count as use.
    */
   appOf(sessionId: string): string | Promise<SessionApp>;
 }
@@ -120,7 +130,7 @@ export interface ModelService {
   listModels(request: ListModelsRequest, creation: NewSessionOptions): Promise<readonly string[]>;
 }
 
-/** Conversations and their records; `apps` as in `ConversationService`. */
+/** Thread lists and records of sessions; `apps` as in `ConversationService`. */
 export interface ThreadService {
   create(
     sessionId: string,
@@ -137,7 +147,7 @@ export interface ThreadService {
     readonly limit: number;
     readonly cursor: string | null;
   }): Promise<ThreadPage>;
-  /** Like `list`, for all pages from `cursor` on, read while the caller iterates. */
+  /** Like `list`, but returns all pages from `cursor` on, each read as the caller iterates. */
   listAll(query: {
     readonly publicKey: string;
     readonly opened: readonly string[];
@@ -157,7 +167,7 @@ export interface ThreadService {
 }
 
 export interface ActionService {
-  /** Returns the pending actions and the last decided ones, oldest first. Creates the session. */
+  /** Returns the pending actions and the most recently decided ones, oldest first. Creates the session. */
   list(sessionId: string, creation: NewSessionOptions): Promise<readonly Action[]>;
   /** Decides an action. Creates nothing; `apps` as in `ConversationService`. */
   decide(
@@ -172,9 +182,9 @@ export interface ActionService {
 export interface SecretService {
   /** Returns the names of the slots that are set, in alphabetical order. */
   names(app: string, clientId: string): Promise<readonly string[]>;
-  /** Sets all of the values or none. Returns the names of the slots that are set then. */
+  /** Sets all of the values or none. Returns the names of all slots that are now set. */
   set(app: string, clientId: string, values: JsonObject): Promise<readonly string[]>;
-  /** Empties a slot, or all with `null`; returns how many were set. */
+  /** Empties one slot, or all slots if `name` is `null`. Returns how many were set. */
   remove(app: string, clientId: string, name: string | null): Promise<number>;
 }
 
@@ -188,22 +198,28 @@ export interface StreamSink {
   end(how: "finish" | "abort"): void;
 }
 
-/** The access of an open stream. */
+/** Access check of an open stream, by its App key. */
 export interface StreamAccess {
-  /** Returns true if the stream may show a session of this App, by the last check of its key. */
+  /** Returns true if the last check of the key permits sessions of this App. */
   opens(app: string): boolean;
   /** Checks the key again; `null` for a stream without a key. Rejects if the store fails. */
   readonly refresh: (() => Promise<void>) | null;
-  /** Returns when the key was last checked, in milliseconds on the monotonic clock; `null` if this App needs no key. */
+  /**
+   * Returns the time of the key's last check, in milliseconds on the monotonic clock; `null` if this App
+   * needs no key.
+   */
   askedAt(app: string): number | null;
 }
 
 export interface StreamRequest {
   readonly sessionId: string;
-  /** Checked when the session's App changes and every two seconds. A stream ends if it is denied or was not checked for five seconds. */
+  /**
+   * Checked when the session's App changes, and every two seconds. The stream ends if access is denied, or if
+   * no check has succeeded for five seconds.
+   */
   readonly access: StreamAccess;
   readonly include: ReadonlySet<IncludeGroup>;
-  /** As sent by the client; `null` for new events only. */
+  /** The client's `Last-Event-ID`; `null` sends new events only. */
   readonly lastEventId: string | null;
 }
 
@@ -213,16 +229,19 @@ export interface OpenStream {
 
 /** The event channel (contract section 5). */
 export interface UpdateService {
-  /** Opens a stream, and creates the session. Throws a 429 if the session has too many streams. */
+  /**
+   * Opens a stream, and creates the session. Throws a `ServiceError` with status 429 if the session has too
+   * many streams.
+   */
   open(request: StreamRequest, sink: StreamSink, creation: NewSessionOptions): Promise<OpenStream>;
 }
 
-/** Whether the service can take traffic. */
+/** Readiness of the service for traffic. */
 export interface Readiness {
-  /** Returns a sentence per problem; none if ready. */
+  /** Returns one sentence per problem; empty if the service is ready. */
   problems(): Promise<readonly string[]>;
   readonly stopping: boolean;
-  /** True while stopping without other nodes, which would run the turns of new chats. */
+  /** True while the service stops and no other node could run the turns of new chats. */
   readonly refusesWork: boolean;
 }
 
