@@ -27,6 +27,7 @@ import { StreamingTexts, TextRepair } from "./streaming-texts.ts";
 import {
   advanceHead,
   hasGapBefore,
+  isKnown,
   incarnationsOf,
   publishDelta,
   publishEvents,
@@ -147,9 +148,11 @@ export class Feed implements UpdateService {
    * does not work on, for example after a crash. Subscribers receive the text that the snapshot shows.
    */
   #recover(session: LoadedSession, streaming: StreamingText): void {
-    if (!this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch })) return;
     const channel = this.#channels.get(session.id);
-    if (channel === undefined || (channel.life === session.life && session.head < channel.head)) return;
+    // The load is older than the notifications since.
+    if (channel?.life === session.life && session.head < channel.head) return this.#repair.begin(session.id);
+    const isNew = this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch });
+    if (!isNew || channel === undefined) return;
     // Subscribers may not have all loaded events yet. Send those first: the text of a message follows its
     // first event.
     advanceHead(channel, session);
@@ -192,15 +195,17 @@ export class Feed implements UpdateService {
 
   /** Updates the streaming text, then writes to the session's subscribers. */
   #onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void {
-    const outcome = this.#texts.apply(sessionId, notification);
     const channel = this.#channels.get(sessionId);
+    // A node that was paused announces events that this node has read from the store since.
+    if (channel !== undefined && isKnown(channel, notification)) return;
+    const outcome = this.#texts.apply(sessionId, notification);
     if (channel === undefined) return;
     if (notification.kind === "events") {
       const hasGap = hasGapBefore(channel, notification);
+      // Subscribers get the text once it has been read again: missed events may have changed it.
+      if (hasGap) this.#texts.doubt(sessionId);
       publishEvents(channel, notification.life, notification.events);
-      if (!hasGap) return;
-      this.#texts.doubt(sessionId);
-      this.#repair.begin(sessionId);
+      if (hasGap) this.#repair.begin(sessionId);
     } else if (notification.kind === "delta") {
       if (outcome === "applied" || origin === "here") publishDelta(channel, notification);
       if (outcome === "gap") this.#repair.begin(sessionId);

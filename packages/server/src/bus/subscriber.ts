@@ -257,6 +257,15 @@ export function hasGapBefore(
   return life !== notification.life || (notification.events[0]?.number ?? 0) > head + 1;
 }
 
+/** Returns true if the notification holds no event after the head. */
+export function isKnown({ life, head }: Channel, notification: SessionNotification): boolean {
+  return (
+    notification.kind === "events" &&
+    notification.life === life &&
+    (notification.events.at(-1)?.number ?? 0) <= head
+  );
+}
+
 /** Sends streaming text to the subscribers of its incarnation. */
 export function publishDelta(
   channel: Channel,

@@ -43,7 +43,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
     hub,
     events: log,
     clock,
-    positions: { ensurePosition: () => position.answer(), position: () => where() },
+    positions: { ensurePosition: () => position.answer(), position: () => position.answer() },
     cache: { has: () => true },
     store: { execute: noteUse as unknown as CommandStore["execute"] },
     maxStreamsPerSession: options.max ?? null,
