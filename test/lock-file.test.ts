@@ -58,7 +58,7 @@ it("locks the Node version", () => {
   expect(versions).toEqual(Array(4).fill("26.10.0"));
 });
 
-it.each(globSync("{.,test/*}/package-lock.json", { cwd: ROOT }))(
+it.each(globSync("{.,site,test/*}/package-lock.json", { cwd: ROOT }))(
   "%s has a hash for every package and names no registry",
   (file) => {
     const installed = installedBy(read(file));

@@ -18,7 +18,6 @@ import { addSecretsCommand } from "./secrets.ts";
 import { addDevCommand, addReloadCommand, addServeCommand } from "./serve.ts";
 import { addSessionsCommand } from "./sessions/sessions-command.ts";
 
-/** Adds a command to the program. The command passes an exit code of its own to `finish`. */
 type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCode) => void) => void;
 
 const COMMANDS: readonly AddCommand[] = [
@@ -57,14 +56,20 @@ const HINTS: Readonly<Record<string, string>> = {
 /** Runs the command in the arguments, or prints help if there are none. Returns the exit code. Never rejects. */
 export async function runCommandLine(parameters: readonly string[], parts: CommandParts): Promise<ExitCode> {
   let exitCode: ExitCode = 0;
-  const program = createProgram(parts);
-  for (const add of COMMANDS) add(program, parts, (code) => (exitCode = code));
+  const program = commandLine(parts, (code) => (exitCode = code));
   try {
     await program.parseAsync(parameters.length === 0 ? ["--help"] : [...parameters], { from: "user" });
     return exitCode;
   } catch (error) {
     return explain(error, parts);
   }
+}
+
+/** Returns the program with all its commands. A command passes an exit code of its own to `finish`. */
+export function commandLine(parts: CommandParts, finish: (code: ExitCode) => void = () => {}): Command {
+  const program = createProgram(parts);
+  for (const add of COMMANDS) add(program, parts, finish);
+  return program;
 }
 
 function createProgram({ version, output, errors, columns }: CommandParts): Command {

@@ -1,0 +1,60 @@
+// The pages of the site and their order. Pages of docs/ that are missing here are for contributors; the site links to the repository instead.
+
+export interface Page {
+  /** Path below docs/; generated pages are below `reference/`. */
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface Group {
+  readonly text: string;
+  readonly pages: readonly Page[];
+}
+
+const page = (file: string, text: string): Page => ({ file, text });
+
+export const TREE: readonly Group[] = [
+  {
+    text: "Start",
+    pages: [page("index.md", "What Colloquy is"), page("guides/first-app.md", "Your first App")],
+  },
+  {
+    text: "Guides",
+    pages: [
+      page("guides/application.md", "In your application"),
+      page("react.md", "React"),
+      page("client.md", "JavaScript client"),
+      page("guides/wallet.md", "Wallet tools"),
+      page("console.md", "Console"),
+      page("guides/operating.md", "Run it for others"),
+      page("operations.md", "Operations"),
+      page("moving.md", "Moving data"),
+    ],
+  },
+  {
+    text: "Reference",
+    pages: [
+      page("api.md", "HTTP interface"),
+      page("reference/http.md", "HTTP operations"),
+      page("configuration.md", "Configuration"),
+      page("command-line.md", "Command line"),
+      page("reference/command-line.md", "Commands"),
+      page("reference/client.md", "Types of the client"),
+      page("reference/react.md", "Types for React"),
+    ],
+  },
+  {
+    text: "Explanation",
+    pages: [
+      page("architecture.md", "Architecture"),
+      page("security.md", "Security"),
+      page("performance.md", "Performance"),
+      page("scaling.md", "Scaling"),
+      page("comparison.md", "Comparison"),
+      page("known-limits.md", "Known limits"),
+    ],
+  },
+];
+
+/** Pages of docs/ that stay in the repository: decisions, the contract, the specification and lists of work. */
+export const NOT_ON_THE_SITE: readonly RegExp[] = [/^adr\//, /^spec\//, /^contract\.md$/, /-work\.md$/];
