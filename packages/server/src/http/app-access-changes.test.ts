@@ -5,28 +5,15 @@ import { Readable } from "node:stream";
 import type { InjectOptions } from "fastify";
 import { describe, expect, it } from "vitest";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
-import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
+import { SESSION, type TestEdge } from "./testing/edge.ts";
+import { bodyOf, edgeWithApps, givenSession, key as sending } from "./testing/edge-with-apps.ts";
 import { ACTION } from "./testing/in-memory-actions.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
 
 type Method = NonNullable<InjectOptions["method"]>;
 
-/**
- * Creates an edge with the App `vault`, which requires its key (`to-vault`) for everything; `to-defi` opens
- * another App.
- */
-function edgeWithVault(): TestEdge {
-  const edge = testEdge();
-  edge.services.apps.requireKey.set("defi", "chat").set("vault", "all");
-  edge.services.keys.grants.set("to-defi", ["defi"]).set("to-vault", ["vault"]);
-  return edge;
-}
-
 /** Moves SESSION to `vault`. */
-async function comesToVault({ services: { conversations } }: TestEdge): Promise<void> {
-  await conversations.ensure(SESSION, null);
-  conversations.sessions.get(SESSION)!.app = "vault";
-}
+const comesToVault = (edge: TestEdge) => givenSession(edge, "vault");
 
 /** A body that is sent on request, and reports when the server waits for it. */
 function slowBody(value: unknown) {
@@ -86,7 +73,7 @@ const FOR_APP: readonly (readonly [Method, string, unknown])[] = [
 describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
   it("is rejected if the session joins an App meanwhile that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
-      const edge = edgeWithVault();
+      const edge = edgeWithApps();
       const answer = await sendSlowly(edge, { method, url, body }, key, () => comesToVault(edge));
       expectProblem(answer, status, code);
       expect(edge.services.conversations.sessions.get(SESSION)?.thread.title).toBe("New Chat");
@@ -94,7 +81,7 @@ describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
   });
 
   it("is rejected if its key is revoked meanwhile", async () => {
-    const edge = edgeWithVault();
+    const edge = edgeWithApps();
     await comesToVault(edge);
     const revoke = () => edge.services.keys.grants.delete("to-vault");
     expectProblem(await sendSlowly(edge, { method, url, body }, "to-vault", revoke), 401, "app_key_invalid");
@@ -102,7 +89,7 @@ describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
   });
 
   it("succeeds if nothing has changed", async () => {
-    const edge = edgeWithVault();
+    const edge = edgeWithApps();
     await comesToVault(edge);
     const answer = await sendSlowly(edge, { method, url, body }, "to-vault", () => undefined);
     expect(answer.statusCode).toBe(200);
@@ -111,7 +98,7 @@ describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
 
 describe.each(FOR_APP)("%s %s with a slow body", (method, url, body) => {
   it("is rejected if its key is revoked meanwhile", async () => {
-    const edge = edgeWithVault();
+    const edge = edgeWithApps();
     const revoke = () => edge.services.keys.grants.delete("to-vault");
     expectProblem(await sendSlowly(edge, { method, url, body }, "to-vault", revoke), 401, "app_key_invalid");
     expect(edge.services.conversations.sessions.size).toBe(0);
@@ -144,13 +131,13 @@ describe.each([
 
   it("is rejected if the session joins an App meanwhile that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
-      const edge = edgeWithVault();
+      const edge = edgeWithApps();
       expectProblem(await wait(edge, url, key, () => comesToVault(edge)), status, code);
     }
   });
 
   it("is rejected if the key is revoked meanwhile", async () => {
-    const edge = edgeWithVault();
+    const edge = edgeWithApps();
     await comesToVault(edge);
     const path = method === "POST" ? `${url}&app=vault` : url;
     const revoke = () => edge.services.keys.grants.delete("to-vault");
@@ -158,7 +145,7 @@ describe.each([
   });
 
   it("is answered if nothing has changed", async () => {
-    const edge = edgeWithVault();
+    const edge = edgeWithApps();
     await comesToVault(edge);
     const path = method === "POST" ? `${url}&app=vault` : url;
     const answer = await wait(edge, path, "to-vault", () => undefined);
@@ -169,9 +156,54 @@ describe.each([
 describe("a chat with a slow body that names the App", () => {
   it("is accepted with its key, and rejected if the key was revoked before the body arrived", async () => {
     const request = { method: "POST", url: "/api/chat", body: { message: "hello", app: "vault" } } as const;
-    const edge = edgeWithVault();
+    const edge = edgeWithApps();
     expect((await sendSlowly(edge, request, "to-vault", () => undefined)).statusCode).toBe(200);
     const revoke = () => edge.services.keys.grants.delete("to-vault");
     expectProblem(await sendSlowly(edge, request, "to-vault", revoke), 401, "app_key_invalid");
+  });
+});
+
+describe.each([
+  ["GET", `/api/sessions/${SESSION}`],
+  ["GET", `/api/sessions/${SESSION}/messages`],
+  ["PATCH", `/api/sessions/${SESSION}`],
+  ["DELETE", `/api/sessions/${SESSION}`],
+] as const)("%s %s on a session that joins an App during the request", (method, url) => {
+  const send = async (apps: readonly (string | null)[], sent: string | null) => {
+    const edge = edgeWithApps();
+    const left = [...apps];
+    edge.services.conversations.beforeWork = async () => {
+      const app = left.shift();
+      if (app !== undefined) await givenSession(edge, app);
+    };
+    const headers = sent === null ? {} : sending(sent).headers;
+    const payload = bodyOf(method, url);
+    const answer = await edge.send(method, url, { headers, ...(payload && { payload }) });
+    return { answer, kept: edge.services.conversations.sessions.get(SESSION)?.thread.title };
+  };
+
+  it("is rejected without that App's key, and does nothing", async () => {
+    for (const [sent, refused] of [
+      [null, 401],
+      ["nonsense", 401],
+      ["to-defi", 403],
+    ] as const) {
+      const { answer, kept } = await send(["vault"], sent);
+      expect(answer.statusCode).toBe(refused);
+      expect(kept).toBe("New Chat");
+    }
+  });
+
+  it("succeeds with its key, and if the App requires none", async () => {
+    expect((await send(["vault"], "to-vault")).answer.statusCode).toBe(200);
+    expect((await send(["defi"], null)).answer.statusCode).toBe(200);
+    expect((await send([null], "nonsense")).answer.statusCode).toBe(200);
+  });
+
+  it("is rejected if the App is a different one at each attempt", async () => {
+    const { answer, kept } = await send(["defi", "vault"], "to-both");
+    expectProblem(answer, 503, "app_changed");
+    expect(answer.headers["retry-after"]).toBe("1");
+    expect(kept).toBe("New Chat");
   });
 });

@@ -4,17 +4,17 @@ import type { EndedTurn, SeenSession, UsePlace } from "../../core/ports/driven/a
 import { LEASE_MS, NO_USAGE } from "../../core/turn.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
-  askOf,
-  callOf,
-  chat,
-  claimOf,
-  complete,
-  identityOf,
   MODEL,
-  NOTHING,
-  startTurn,
-  step,
   target,
+  open,
+  claimOf,
+  chat,
+  startTurn,
+  identityOf,
+  step,
+  callOf,
+  askOf,
+  complete,
 } from "./testing/scenario.ts";
 
 const ids = (sessions: readonly SeenSession[]): string[] => sessions.map(({ id }) => id);
@@ -43,11 +43,9 @@ function describeSessionsByUse(openStore: OpenStore): void {
         opened.push(id);
       };
       const { store } = given;
-      await next((id) => store.execute({ kind: "open", target: target(id), input: NOTHING }));
+      await next((id) => open(store, target(id)));
       await next((id) => chat(store, id, "hello"));
-      await next((id) =>
-        store.execute({ kind: "open", target: target(id), input: { userState: null, publicKey: "0xaa" } }),
-      );
+      await next((id) => open(store, target(id), { userState: null, publicKey: "0xaa" }));
       await next((id) => chat(store, id, "hello", { app: "defi" }));
       await next((id) => chat(store, id, "hello", { app: "games", publicKey: "0xbb" }));
       await next((id) => chat(store, id, "hello", { app: "defi", publicKey: "0xaa" }));

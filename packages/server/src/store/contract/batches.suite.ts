@@ -2,18 +2,21 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
-  NOTHING,
-  allEvents,
-  chat,
+  target,
+  existing,
+  open,
+  rename,
+  remove,
   chatInput,
+  chat,
   chatWith,
+  startTurn,
+  identityOf,
+  step,
   complete,
   messagesOf,
+  allEvents,
   everything,
-  identityOf,
-  startTurn,
-  step,
-  target,
 } from "./testing/scenario.ts";
 
 export function describeBatches(openStore: OpenStore): void {
@@ -37,19 +40,11 @@ export function describeBatches(openStore: OpenStore): void {
     it("see the changes of earlier ones", async () => {
       const id = randomUUID();
       const [opened, found, renamed, page, removed, gone] = await Promise.all([
-        given.store.execute({ kind: "open", target: target(id), input: NOTHING }),
+        open(given.store, target(id)),
         given.store.sessions.find(id),
-        given.store.execute({
-          kind: "rename",
-          target: { session: id, birth: null, load: false },
-          input: { title: "Mine" },
-        }),
+        rename(given.store, existing(id), "Mine"),
         given.store.events.after(id, 0, 10),
-        given.store.execute({
-          kind: "delete",
-          target: { session: id, birth: null, load: false },
-          input: null,
-        }),
+        remove(given.store, existing(id)),
         given.store.sessions.find(id),
       ]);
       expect(found).toMatchObject(opened!.session);
@@ -80,11 +75,7 @@ export function describeBatches(openStore: OpenStore): void {
 
     it("create a session once", async () => {
       const id = randomUUID();
-      const opened = await Promise.all(
-        Array.from({ length: 10 }, () =>
-          given.store.execute({ kind: "open", target: target(id), input: NOTHING }),
-        ),
-      );
+      const opened = await Promise.all(Array.from({ length: 10 }, () => open(given.store, target(id))));
       expect(opened.map((committed) => committed?.created)).toEqual([true, ...Array(9).fill(false)]);
       expect(new Set(opened.map((committed) => committed?.session.life)).size).toBe(1);
     });
@@ -145,11 +136,7 @@ export function describeBatches(openStore: OpenStore): void {
       const { session } = await chatWith(given.store, target(id), chatInput("hello"));
       expect(session.createdAt).toBe(given.clock.now());
       await given.clock.advance(1000);
-      const renamed = await given.store.execute({
-        kind: "rename",
-        target: { session: id, birth: null, load: false },
-        input: { title: "Mine" },
-      });
+      const renamed = await rename(given.store, existing(id), "Mine");
       expect(renamed?.session).toMatchObject({
         createdAt: given.clock.now() - 1000,
         updatedAt: given.clock.now(),

@@ -5,16 +5,19 @@ import { toWireMessage } from "../../core/message.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   MODEL,
-  allEvents,
-  chat,
-  chatInput,
-  chatWith,
-  claimOf,
-  complete,
-  everything,
-  load,
-  startTurn,
   target,
+  existing,
+  open,
+  rename,
+  claimOf,
+  chatInput,
+  chat,
+  chatWith,
+  startTurn,
+  complete,
+  load,
+  allEvents,
+  everything,
   types,
 } from "./testing/scenario.ts";
 
@@ -94,11 +97,7 @@ export function describeChat(openStore: OpenStore): void {
       const id = randomUUID();
       const first = await chat(given.store, id, "one", { claim: claimOf() });
       const second = await chat(given.store, id, "two");
-      const renamed = await given.store.execute({
-        kind: "rename",
-        target: { session: id, birth: null, load: false },
-        input: { title: "Mine" },
-      });
+      const renamed = await rename(given.store, existing(id), "Mine");
       const announced = [...first.events, ...second.events, ...(renamed?.events ?? [])];
       expect(announced.map(({ number }) => number)).toEqual(announced.map((_event, index) => index + 1));
       expect(await allEvents(given.store, id)).toEqual(announced);
@@ -236,11 +235,7 @@ export function describeChat(openStore: OpenStore): void {
 
     it("keeps the last 100 system events, oldest first", async () => {
       const id = randomUUID();
-      await given.store.execute({
-        kind: "open",
-        target: target(id),
-        input: { userState: null, publicKey: "0xa" },
-      });
+      await open(given.store, target(id), { userState: null, publicKey: "0xa" });
       for (let index = 0; index < 103; index += 1) {
         await chat(given.store, id, `message ${index}`, { publicKey: "0xb", maxQueued: 1000 });
       }

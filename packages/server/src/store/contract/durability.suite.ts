@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { NOTHING, allEvents, chat, complete, everything, startTurn, target } from "./testing/scenario.ts";
+import { target, open, chat, startTurn, complete, allEvents, everything } from "./testing/scenario.ts";
 
 export function describeDurability(openStore: OpenStore): void {
   describe("a closed store", () => {
@@ -42,11 +42,7 @@ export function describeDurability(openStore: OpenStore): void {
       ).toMatchObject({ outcome: "ok" });
       const next = await startTurn(given.store, randomUUID(), "hello");
       expect(next.epoch).toBeGreaterThan(turn.epoch);
-      const opened = await given.store.execute({
-        kind: "open",
-        target: target(randomUUID()),
-        input: NOTHING,
-      });
+      const opened = await open(given.store, target(randomUUID()));
       expect(opened?.session.key).toBeGreaterThan(turn.sessionKey);
       expect((await allEvents(given.store, idle)).length).toBe(before[0]?.events.length);
     });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { NOTHING, allEvents, chat, record, target } from "./testing/scenario.ts";
+import { target, existing, open, rename, chat, record, allEvents } from "./testing/scenario.ts";
 
 export function describeEvents(openStore: OpenStore): void {
   describe("the event log", () => {
@@ -11,13 +11,9 @@ export function describeEvents(openStore: OpenStore): void {
     /** Creates a session whose title changed `count` times, a second apart. */
     async function renamedSession(count: number): Promise<string> {
       const id = randomUUID();
-      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      await open(given.store, target(id));
       for (let index = 1; index <= count; index += 1) {
-        await given.store.execute({
-          kind: "rename",
-          target: { session: id, birth: null, load: false },
-          input: { title: `title ${index}` },
-        });
+        await rename(given.store, existing(id), `title ${index}`);
         await given.clock.advance(1000);
       }
       return id;
@@ -66,14 +62,9 @@ export function describeEvents(openStore: OpenStore): void {
     it("is trimmed in batches of sessions, skipping those with nothing to trim", async () => {
       const young = randomUUID();
       const ids = [await renamedSession(4), await renamedSession(4)];
-      await given.store.execute({ kind: "open", target: target(young), input: NOTHING });
+      await open(given.store, target(young));
       const keepAfter = given.clock.now();
-      for (const title of ["a", "b", "c", "d"])
-        await given.store.execute({
-          kind: "rename",
-          target: { session: young, birth: null, load: false },
-          input: { title },
-        });
+      for (const title of ["a", "b", "c", "d"]) await rename(given.store, existing(young), title);
       expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(1);
       expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(1);
       expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(0);
@@ -83,17 +74,9 @@ export function describeEvents(openStore: OpenStore): void {
 
     it("is trimmed the same way when it is long", async () => {
       const id = randomUUID();
-      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      await open(given.store, target(id));
       const titles = Array.from({ length: 1005 }, (_empty, index) => `title ${index}`);
-      await Promise.all(
-        titles.map((title) =>
-          given.store.execute({
-            kind: "rename",
-            target: { session: id, birth: null, load: false },
-            input: { title },
-          }),
-        ),
-      );
+      await Promise.all(titles.map((title) => rename(given.store, existing(id), title)));
       await given.clock.advance(1000);
       expect(await trim({ keepCount: 1004 })).toBe(1);
       expect(await trim({ keepCount: 1000 })).toBe(1);
@@ -108,11 +91,7 @@ export function describeEvents(openStore: OpenStore): void {
 
     it("counts its bytes, less the trimmed ones", async () => {
       const id = await renamedSession(5);
-      await given.store.execute({
-        kind: "rename",
-        target: { session: id, birth: null, load: false },
-        input: { title: "größer" },
-      });
+      await rename(given.store, existing(id), "größer");
       expect((await record(given.store, id)).eventBytes).toBe(await bytesKept(id));
       await trim({ keepCount: 2 });
       expect(await numbers(id)).toHaveLength(2);
@@ -121,16 +100,16 @@ export function describeEvents(openStore: OpenStore): void {
 
     it("drops the oldest events beyond 8 MiB, however few and young they are", async () => {
       const [id, other] = [randomUUID(), await renamedSession(2)];
-      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
-      const open = async (count: number) => {
+      await open(given.store, target(id));
+      const startTurns = async (count: number) => {
         for (let index = 0; index < count; index += 1) {
           await chat(given.store, id, "水".repeat(32_768), { maxQueued: 1000, onBusy: "enqueue" });
         }
       };
-      await open(80);
+      await startTurns(80);
       expect(await given.store.events.after(id, 0, 1)).toMatchObject({ floor: 0 });
       expect(await bytesKept(id)).toBeGreaterThan(7 * 1024 * 1024);
-      await open(8);
+      await startTurns(8);
       const { head, eventBytes } = await record(given.store, id);
       const { floor, events } = (await given.store.events.after(id, 0, 1))!;
       expect(floor).toBeGreaterThan(0);
@@ -147,11 +126,7 @@ export function describeEvents(openStore: OpenStore): void {
       const id = await renamedSession(3);
       await trim({ keepCount: 0 });
       expect(await numbers(id)).toEqual([]);
-      const renamed = await given.store.execute({
-        kind: "rename",
-        target: { session: id, birth: null, load: false },
-        input: { title: "next" },
-      });
+      const renamed = await rename(given.store, existing(id), "next");
       expect(renamed?.events.map(({ number }) => number)).toEqual([4]);
       expect(await numbers(id)).toEqual([4]);
     });

@@ -2,16 +2,18 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type Given, type OpenStore } from "./testing/given-store.ts";
 import {
-  NOTHING,
-  bindTo,
-  chat,
+  target,
+  existing,
+  open,
+  rename,
+  touch,
   chatInput,
+  chat,
   chatWith,
+  bindTo,
+  startTurn,
   complete,
   record,
-  startTurn,
-  target,
-  touch,
 } from "./testing/scenario.ts";
 
 const HOUR = 60 * 60 * 1000;
@@ -34,7 +36,7 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("removes empty sessions that were not used since, and returns the ended incarnations", async () => {
       const id = randomUUID();
-      const opened = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      const opened = await open(given.store, target(id));
       expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
       const ended = await given.store.sessions.expire({
         emptyBefore: given.clock.now() + 1,
@@ -47,15 +49,7 @@ export function describeExpiry(openStore: OpenStore): void {
     });
 
     it.each<[string, (given: Given, id: string) => Promise<unknown>]>([
-      [
-        "a title",
-        ({ store }, id) =>
-          store.execute({
-            kind: "rename",
-            target: { session: id, birth: null, load: false },
-            input: { title: "Mine" },
-          }),
-      ],
+      ["a title", ({ store }, id) => rename(store, existing(id), "Mine")],
       [
         "a model",
         ({ store }, id) =>
@@ -68,7 +62,7 @@ export function describeExpiry(openStore: OpenStore): void {
       ["a message", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
     ])("removes a session with %s only after a long time without use", async (_what, fill) => {
       const id = randomUUID();
-      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      await open(given.store, target(id));
       await fill(given, id);
       const later = given.clock.now() + 1;
       expect(await expire({ emptyBefore: later })).toEqual([]);
@@ -77,7 +71,7 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("removes an empty session also after a long time without use", async () => {
       const id = randomUUID();
-      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      await open(given.store, target(id));
       expect(await expire({ unboundBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
@@ -102,22 +96,14 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("removes an empty session that is bound to a wallet like other empty ones", async () => {
       const id = randomUUID();
-      await given.store.execute({
-        kind: "open",
-        target: target(id),
-        input: { userState: null, publicKey: "0xa" },
-      });
+      await open(given.store, target(id), { userState: null, publicKey: "0xa" });
       expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
       expect(await expire({ emptyBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
     it("never removes a session with a message that is bound to a wallet", async () => {
       const id = randomUUID();
-      await given.store.execute({
-        kind: "open",
-        target: target(id),
-        input: { userState: null, publicKey: "0xa" },
-      });
+      await open(given.store, target(id), { userState: null, publicKey: "0xa" });
       await complete(given.store, await startTurn(given.store, id, "hello"), "hi");
       const later = given.clock.now() + 1;
       expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
@@ -134,7 +120,7 @@ export function describeExpiry(openStore: OpenStore): void {
       const ids: string[] = [];
       for (let index = 0; index < 5; index += 1) {
         ids.push(randomUUID());
-        await given.store.execute({ kind: "open", target: target(ids[index]!), input: NOTHING });
+        await open(given.store, target(ids[index]!));
         await given.clock.advance(1);
       }
       const later = given.clock.now();
@@ -143,15 +129,10 @@ export function describeExpiry(openStore: OpenStore): void {
     });
 
     it.each<[string, (given: Given, id: string) => Promise<unknown>]>([
-      ["opened", ({ store }, id) => store.execute({ kind: "open", target: target(id), input: NOTHING })],
+      ["opened", ({ store }, id) => open(store, target(id))],
       [
         "opened for its state",
-        ({ store }, id) =>
-          store.execute({
-            kind: "open",
-            target: target(id, true),
-            input: { userState: { a: 1 }, publicKey: null },
-          }),
+        ({ store }, id) => open(store, target(id, true), { userState: { a: 1 }, publicKey: null }),
       ],
       [
         "told a model",
@@ -171,7 +152,7 @@ export function describeExpiry(openStore: OpenStore): void {
       ["touched", async ({ store }, id) => touch(store, [{ id, life: (await record(store, id)).life }])],
     ])("does not remove a session that was %s meanwhile", async (_how, use) => {
       const id = randomUUID();
-      await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      await open(given.store, target(id));
       await given.clock.advance(HOUR);
       const now = given.clock.now();
       await use(given, id);
@@ -190,9 +171,9 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("allows a new incarnation of the id", async () => {
       const id = randomUUID();
-      const first = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      const first = await open(given.store, target(id));
       await expire({ emptyBefore: given.clock.now() + 1 });
-      const second = await given.store.execute({ kind: "open", target: target(id), input: NOTHING });
+      const second = await open(given.store, target(id));
       expect(second?.created).toBe(true);
       expect(second?.session.key).not.toBe(first?.session.key);
     });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { chat, complete, existing, identityOf, startTurn, step } from "./testing/scenario.ts";
+import { existing, chat, startTurn, identityOf, step, complete } from "./testing/scenario.ts";
 
 export function describeHistory(openStore: OpenStore): void {
   describe("the history of a turn", () => {

@@ -5,16 +5,18 @@ import type { Store } from "../../core/ports/driven/store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
-  NOTHING,
-  chat,
-  complete,
-  everything,
-  existing,
-  identityOf,
-  load,
-  startTurn,
-  step,
   target,
+  existing,
+  open,
+  remove,
+  chat,
+  startTurn,
+  identityOf,
+  step,
+  complete,
+  claimTurns,
+  load,
+  everything,
   types,
 } from "./testing/scenario.ts";
 
@@ -123,19 +125,11 @@ export function describeInterrupt(openStore: OpenStore): void {
       const id = randomUUID();
       const { epoch } = await startTurn(given.store, id, "one");
       const waiting = randomUUID();
-      await given.store.execute({ kind: "open", target: target(waiting), input: NOTHING });
+      await open(given.store, target(waiting));
       await chat(given.store, waiting, "waits");
       await interrupt(id);
       await interrupt(waiting);
-      expect(
-        await given.store.executeEach({
-          kind: "claimTurns",
-          owner: "other",
-          agentMessageIds: [randomUUID(), randomUUID()],
-          fullProviders: [],
-          models: {},
-        }),
-      ).toEqual([]);
+      expect(await claimTurns(given.store, { owner: "other", count: 2 })).toEqual([]);
       expect(await given.store.turns.renew("owner", [epoch], 1000)).toEqual({ renewed: [], busy: [] });
       await given.clock.advance(60_000);
       expect(await given.store.turns.releaseDeadLeases("other")).toBe(0);
@@ -149,8 +143,7 @@ export function describeInterrupt(openStore: OpenStore): void {
         const started = await startTurn(given.store, id, "one");
         const turn = identityOf(started);
         if (end === "interrupt") await interrupt(id);
-        if (end === "remove")
-          await given.store.execute({ kind: "delete", target: existing(id), input: null });
+        if (end === "remove") await remove(given.store, existing(id));
         if (end === "complete") await complete(given.store, turn, "answer");
         if (end === "fail")
           await given.store.execute({
@@ -160,13 +153,7 @@ export function describeInterrupt(openStore: OpenStore): void {
           });
         if (end === "claim by another owner") {
           await given.store.turns.releaseDeadLeases("other");
-          await given.store.executeEach({
-            kind: "claimTurns",
-            owner: "other",
-            agentMessageIds: [randomUUID()],
-            fullProviders: [],
-            models: {},
-          });
+          await claimTurns(given.store, { owner: "other" });
         }
         if (end === "remove") await startTurn(given.store, id, "of the next life");
         const before = await everything(given.store, id);

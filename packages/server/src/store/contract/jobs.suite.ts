@@ -3,7 +3,18 @@ import { describe, expect, it } from "vitest";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { allEvents, chat, record, startTurn, target, complete } from "./testing/scenario.ts";
+import {
+  target,
+  existing,
+  open,
+  rename,
+  remove,
+  chat,
+  startTurn,
+  complete,
+  record,
+  allEvents,
+} from "./testing/scenario.ts";
 
 export function describeJobs(openStore: OpenStore): void {
   describe("title jobs", () => {
@@ -76,11 +87,7 @@ export function describeJobs(openStore: OpenStore): void {
     it("do not replace a title that the user sets before or after", async () => {
       const id = randomUUID();
       const { life } = await startTurn(given.store, id, "hello");
-      await given.store.execute({
-        kind: "rename",
-        target: { session: id, birth: null, load: false },
-        input: { title: "Mine" },
-      });
+      await rename(given.store, existing(id), "Mine");
       await given.clock.advance(TITLE_LEASE_MS);
       expect(await claim()).toEqual([]);
       const late = await given.store.execute({
@@ -96,26 +103,14 @@ export function describeJobs(openStore: OpenStore): void {
         target: { session: other, incarnation: turn.life },
         input: { title: "Generated" },
       });
-      await given.store.execute({
-        kind: "rename",
-        target: { session: other, birth: null, load: false },
-        input: { title: "Mine" },
-      });
+      await rename(given.store, existing(other), "Mine");
       expect((await record(given.store, other)).title).toBe("Mine");
     });
 
     it("are not created for a session that was renamed before its first message", async () => {
       const id = randomUUID();
-      await given.store.execute({
-        kind: "open",
-        target: target(id),
-        input: { userState: null, publicKey: null },
-      });
-      await given.store.execute({
-        kind: "rename",
-        target: { session: id, birth: null, load: false },
-        input: { title: "Mine" },
-      });
+      await open(given.store, target(id), { userState: null, publicKey: null });
+      await rename(given.store, existing(id), "Mine");
       expect((await chat(given.store, id, "hello")).outcome).toMatchObject({ wantsTitle: false });
       await given.clock.advance(TITLE_LEASE_MS);
       expect(await claim()).toEqual([]);
@@ -124,11 +119,7 @@ export function describeJobs(openStore: OpenStore): void {
     it("do not affect another incarnation of the session", async () => {
       const id = randomUUID();
       const old = await startTurn(given.store, id, "hello");
-      await given.store.execute({
-        kind: "delete",
-        target: { session: id, birth: null, load: false },
-        input: null,
-      });
+      await remove(given.store, existing(id));
       expect(
         await given.store.execute({
           kind: "finishTitle",
@@ -151,11 +142,7 @@ export function describeJobs(openStore: OpenStore): void {
     it("are deleted with their session", async () => {
       const id = randomUUID();
       await complete(given.store, await startTurn(given.store, id, "hello"), "hi");
-      await given.store.execute({
-        kind: "delete",
-        target: { session: id, birth: null, load: false },
-        input: null,
-      });
+      await remove(given.store, existing(id));
       await given.clock.advance(TITLE_LEASE_MS);
       expect(await claim()).toEqual([]);
     });

@@ -5,16 +5,17 @@ import { describe, expect, it } from "vitest";
 import { LEASE_MS } from "../../core/turn.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
-  allEvents,
-  callOf,
-  chat,
   claimOf,
-  complete,
-  everything,
-  identityOf,
-  load,
+  chat,
   startTurn,
+  identityOf,
   step,
+  callOf,
+  complete,
+  claimTurns,
+  load,
+  allEvents,
+  everything,
   types,
 } from "./testing/scenario.ts";
 
@@ -22,14 +23,7 @@ export function describeLeases(openStore: OpenStore): void {
   describe("leases", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    const claim = (owner = "other") =>
-      given.store.executeEach({
-        kind: "claimTurns",
-        owner,
-        agentMessageIds: [randomUUID()],
-        fullProviders: [],
-        models: {},
-      });
+    const claim = (owner = "other") => claimTurns(given.store, { owner });
     const release = (everyOther: string | null = null) => given.store.turns.releaseDeadLeases(everyOther);
 
     it("expire ten seconds after a chat started the turn, and not before", async () => {
@@ -169,13 +163,7 @@ export function describeLeases(openStore: OpenStore): void {
         claim: { owner: "crashed", agentMessageId: randomUUID() },
       });
       expect(await release("owner")).toBe(1);
-      const claimed = await given.store.executeEach({
-        kind: "claimTurns",
-        owner: "owner",
-        agentMessageIds: [randomUUID(), randomUUID()],
-        fullProviders: [],
-        models: {},
-      });
+      const claimed = await claimTurns(given.store, { count: 2 });
       expect(claimed.map(({ session }) => session.id)).toEqual([theirs]);
       await complete(given.store, mine, "answer");
     });
@@ -193,13 +181,7 @@ export function describeLeases(openStore: OpenStore): void {
         renewed: [kept.epoch],
         busy: [],
       });
-      const claimed = await given.store.executeEach({
-        kind: "claimTurns",
-        owner: "next",
-        agentMessageIds: [randomUUID(), randomUUID()],
-        fullProviders: [],
-        models: {},
-      });
+      const claimed = await claimTurns(given.store, { owner: "next", count: 2 });
       expect(claimed.map(({ outcome }) => outcome?.sessionKey)).toEqual([returned.sessionKey]);
       expect(
         await given.store.execute({
@@ -216,13 +198,7 @@ export function describeLeases(openStore: OpenStore): void {
 
     async function crashAndClaim() {
       await given.store.turns.releaseDeadLeases("alone");
-      const claimed = await given.store.executeEach({
-        kind: "claimTurns",
-        owner: "crashing",
-        agentMessageIds: [randomUUID()],
-        fullProviders: [],
-        models: {},
-      });
+      const claimed = await claimTurns(given.store, { owner: "crashing" });
       expect(claimed).toHaveLength(1);
       return claimed[0]!;
     }
@@ -270,13 +246,7 @@ export function describeLeases(openStore: OpenStore): void {
       });
       for (let n = 0; n < 5; n += 1) {
         await given.store.turns.handBack("owner", [turn.epoch]);
-        const [again] = await given.store.executeEach({
-          kind: "claimTurns",
-          owner: "owner",
-          agentMessageIds: [randomUUID()],
-          fullProviders: [],
-          models: {},
-        });
+        const [again] = await claimTurns(given.store);
         expect(again?.outcome).toMatchObject({
           attempt: 1,
           stepsDone: 1,
@@ -307,15 +277,7 @@ export function describeLeases(openStore: OpenStore): void {
       const { messages, systemEvents } = await load(given.store, id);
       expect(messages[1]?.status).toBe("failed");
       expect(systemEvents.map(({ item }) => item.type)).toEqual(["error"]);
-      expect(
-        await given.store.executeEach({
-          kind: "claimTurns",
-          owner: "next",
-          agentMessageIds: [randomUUID()],
-          fullProviders: [],
-          models: {},
-        }),
-      ).toEqual([]);
+      expect(await claimTurns(given.store, { owner: "next" })).toEqual([]);
       expect(await given.store.turns.countWaiting(10)).toBe(0);
     });
 
@@ -327,13 +289,7 @@ export function describeLeases(openStore: OpenStore): void {
       await crashAndClaim();
       const failed = await crashAndClaim();
       expect(failed).toMatchObject({ outcome: null, session: { status: "processing" } });
-      const [next] = await given.store.executeEach({
-        kind: "claimTurns",
-        owner: "next",
-        agentMessageIds: [randomUUID()],
-        fullProviders: [],
-        models: {},
-      });
+      const [next] = await claimTurns(given.store, { owner: "next" });
       expect(next?.outcome).toMatchObject({ turn: 2, userText: "two", attempt: 1 });
       await complete(given.store, next!.outcome!, "answer");
       expect((await everything(given.store, id)).session.status).toBe("idle");

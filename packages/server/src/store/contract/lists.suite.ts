@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { ThreadQuery } from "../../core/ports/driven/session-store.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { chat, existing, record, target } from "./testing/scenario.ts";
+import { target, existing, open, remove, chat, record } from "./testing/scenario.ts";
 
 export function describeLists(openStore: OpenStore): void {
   describe("lists of a wallet's sessions", () => {
@@ -15,11 +15,7 @@ export function describeLists(openStore: OpenStore): void {
       for (let index = 0; index < count; index += 1) {
         const id = randomUUID();
         await given.clock.advance(1);
-        await given.store.execute({
-          kind: "open",
-          target: target(id),
-          input: { userState: null, publicKey },
-        });
+        await open(given.store, target(id), { userState: null, publicKey });
         ids.push(id);
       }
       return ids;
@@ -65,7 +61,7 @@ export function describeLists(openStore: OpenStore): void {
       const last = await record(given.store, opened[2]!);
       expect(await sessions.listKeys({ ...query, after: last })).toEqual(keys.slice(2));
       expect(await sessions.listKeys({ ...query, apps: ["default", "defi"] })).toHaveLength(5);
-      await given.store.execute({ kind: "delete", target: existing(opened[1]!), input: null });
+      await remove(given.store, existing(opened[1]!));
       await chat(given.store, opened[0]!, "comes to another App", { app: "defi" });
       expect(await read(["default"])).toEqual([opened[3], opened[2]]);
       expect(await read(["defi"])).toEqual([opened[0]]);
@@ -119,11 +115,7 @@ export function describeLists(openStore: OpenStore): void {
       const opened = await Promise.all(
         Array.from({ length: 4 }, async () => {
           const id = randomUUID();
-          await given.store.execute({
-            kind: "open",
-            target: target(id),
-            input: { userState: null, publicKey: wallet },
-          });
+          await open(given.store, target(id), { userState: null, publicKey: wallet });
           return await record(given.store, id);
         }),
       );

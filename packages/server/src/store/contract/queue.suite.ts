@@ -2,14 +2,15 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
-  allEvents,
+  target,
+  remove,
   chat,
-  complete,
+  startTurn,
   identityOf,
+  complete,
   load,
   record,
-  startTurn,
-  target,
+  allEvents,
   types,
 } from "./testing/scenario.ts";
 
@@ -152,11 +153,7 @@ export function describeQueue(openStore: OpenStore): void {
 
     it("drops the turns of a deleted session", async () => {
       const [id] = await waitingSessions(1);
-      await given.store.execute({
-        kind: "delete",
-        target: { session: id!, birth: null, load: false },
-        input: null,
-      });
+      await remove(given.store, { session: id!, birth: null, load: false });
       expect(await given.store.turns.countWaiting(10)).toBe(0);
       expect(await claim(1)).toEqual([]);
     });

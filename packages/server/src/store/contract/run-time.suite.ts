@@ -2,7 +2,17 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { LEASE_MS, type StartedTurn } from "../../core/turn.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { askOf, callOf, chat, identityOf, startTurn, step } from "./testing/scenario.ts";
+import {
+  existing,
+  decide,
+  chat,
+  startTurn,
+  identityOf,
+  step,
+  callOf,
+  askOf,
+  claimTurns,
+} from "./testing/scenario.ts";
 
 const MINUTE = 60_000;
 
@@ -11,13 +21,7 @@ export function describeRunTime(openStore: OpenStore): void {
     const given = givenStore(openStore, "all, without sessions");
 
     async function claim(): Promise<StartedTurn> {
-      const [claimed] = await given.store.executeEach({
-        kind: "claimTurns",
-        owner: "next",
-        agentMessageIds: [randomUUID()],
-        fullProviders: [],
-        models: {},
-      });
+      const [claimed] = await claimTurns(given.store, { owner: "next" });
       return claimed!.outcome!;
     }
 
@@ -63,11 +67,7 @@ export function describeRunTime(openStore: OpenStore): void {
         await given.store.execute({ kind: "wait", target: { turn: identityOf(turn) }, input: null }),
       ).toMatchObject({ outcome: "waits" });
       await given.clock.advance(5 * MINUTE);
-      await given.store.execute({
-        kind: "resolveAction",
-        target: { session: id, birth: null, load: false },
-        input: { action: asked.id, decision: "approve", result: null },
-      });
+      await decide(given.store, existing(id), asked.id, { decision: "approve", result: null });
       await given.clock.advance(MINUTE);
       const again = await claim();
       expect(again).toMatchObject({ ranMs: 3_000, attempt: 1 });

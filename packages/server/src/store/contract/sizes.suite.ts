@@ -5,15 +5,16 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { wireBytesOf } from "../../core/message.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import {
-  NOTHING,
-  allEvents,
-  chat,
-  complete,
-  existing,
-  messagesOf,
-  record,
-  startTurn,
   target,
+  existing,
+  open,
+  rename,
+  chat,
+  startTurn,
+  complete,
+  record,
+  messagesOf,
+  allEvents,
 } from "./testing/scenario.ts";
 
 export interface OpenedDatabase {
@@ -23,13 +24,13 @@ export interface OpenedDatabase {
 }
 
 /** Opens an empty store, which is closed after the test. */
-export function describeSizes(open: () => Promise<OpenedDatabase>): void {
+export function describeSizes(openDatabase: () => Promise<OpenedDatabase>): void {
   describe("sizes of sessions", () => {
     let store: Store;
     let execute: OpenedDatabase["execute"];
     let id: string;
     beforeEach(async () => {
-      ({ store, execute } = await open());
+      ({ store, execute } = await openDatabase());
       id = randomUUID();
       await complete(store, await startTurn(store, id, "größer"), "hi");
     });
@@ -43,8 +44,7 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
     };
 
     it("are counted once, in batches", async () => {
-      for (let n = 0; n < 2; n += 1)
-        await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
+      for (let n = 0; n < 2; n += 1) await open(store, target(randomUUID()));
       await uncount();
       expect(await store.sessions.countSizes(2)).toBe(2);
       expect(await store.sessions.countSizes(2)).toBe(1);
@@ -58,18 +58,14 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
     });
 
     it("are counted from 0 in a new session", async () => {
-      const { session } = (await store.execute({
-        kind: "open",
-        target: target(randomUUID()),
-        input: NOTHING,
-      }))!;
+      const { session } = (await open(store, target(randomUUID())))!;
       expect(await record(store, session.id)).toMatchObject({ messageBytes: 0, eventBytes: 0 });
     });
 
     it("stay uncounted until then, whatever happens to the session", async () => {
       await uncount();
       expect((await chat(store, id, "more", { maxMessageBytes: 1 })).outcome.kind).toBe("accepted");
-      await store.execute({ kind: "rename", target: existing(id), input: { title: "Mine" } });
+      await rename(store, existing(id), "Mine");
       expect(await store.events.trim({ keepCount: 1, keepAfter: Number.MAX_SAFE_INTEGER, limit: 10 })).toBe(
         1,
       );
@@ -80,11 +76,7 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
 
     it("are counted together with the expiry: an empty session with a wallet is removed soon", async () => {
       const empty = randomUUID();
-      await store.execute({
-        kind: "open",
-        target: target(empty),
-        input: { userState: null, publicKey: "0xa" },
-      });
+      await open(store, target(empty), { userState: null, publicKey: "0xa" });
       await uncount();
       const expired = () =>
         store.sessions.expire({ emptyBefore: Number.MAX_SAFE_INTEGER, unboundBefore: 0, limit: 10 });
@@ -95,9 +87,9 @@ export function describeSizes(open: () => Promise<OpenedDatabase>): void {
 
     it("are corrected by a trim of a log below its count, and only after it has grown", async () => {
       await execute("UPDATE sessions SET event_bytes = 9000000");
-      await store.execute({ kind: "open", target: existing(id), input: NOTHING });
+      await open(store, existing(id));
       expect((await record(store, id)).eventBytes).toBe(9_000_000);
-      await store.execute({ kind: "rename", target: existing(id), input: { title: "Mine" } });
+      await rename(store, existing(id), "Mine");
       expect((await record(store, id)).eventBytes).toBe(await eventBytes());
       expect(await store.events.after(id, 0, 1)).toMatchObject({ floor: 0 });
     });

@@ -5,6 +5,11 @@ import { describeActions } from "./actions.suite.ts";
 import { describeAdmin } from "./admin.suite.ts";
 import { describeBatches } from "./batches.suite.ts";
 import { describeChat } from "./chat.suite.ts";
+import { describeDeletion } from "./deletion.suite.ts";
+import { describeUserState } from "./user-state.suite.ts";
+import { describeAppScope } from "./app-scope.suite.ts";
+import { describeMessagePages } from "./message-pages.suite.ts";
+import { describeWaitingTurns } from "./waiting-turns.suite.ts";
 import { describeDurability } from "./durability.suite.ts";
 import { describeEvents } from "./events.suite.ts";
 import { describeExpiry } from "./expiry.suite.ts";
@@ -26,6 +31,10 @@ import { describeVersions } from "./versions.suite.ts";
 export function describeStoreContract(name: string, openStore: OpenStore): void {
   describe(`the store's contract, ${name}`, () => {
     describeSessions(openStore);
+    describeDeletion(openStore);
+    describeUserState(openStore);
+    describeAppScope(openStore);
+    describeMessagePages(openStore);
     describeVersions(openStore);
     describeLists(openStore);
     describeExpiry(openStore);
@@ -36,6 +45,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeRunTime(openStore);
     describeTurnProgress(openStore);
     describeActions(openStore);
+    describeWaitingTurns(openStore);
     describeHistory(openStore);
     describeEvents(openStore);
     describeJobs(openStore);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { chat, complete, identityOf, record, startTurn } from "./testing/scenario.ts";
+import { existing, rename, chat, startTurn, identityOf, complete, record } from "./testing/scenario.ts";
 
 export function describeVersions(openStore: OpenStore): void {
   describe("session versions", () => {
@@ -30,11 +30,7 @@ export function describeVersions(openStore: OpenStore): void {
       const id = newId();
       const turn = await startTurn(given.store, id, "hello");
       const seen = [await versionOf(id)];
-      await given.store.execute({
-        kind: "rename",
-        target: { session: id, birth: null, load: false },
-        input: { title: "other" },
-      });
+      await rename(given.store, existing(id), "other");
       seen.push(await versionOf(id));
       await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "so " } });
       seen.push(await versionOf(id));

@@ -4,7 +4,9 @@ import { randomUUID } from "node:crypto";
 import type { AskedAction } from "../../../core/action.ts";
 import type { ChatInput } from "../../../core/commands/chat.ts";
 import { plainChat } from "../../../core/commands/testing/plain-chat.ts";
-import type { SessionTarget } from "../../../core/commands/command.ts";
+import type { AccessibleTarget, SessionTarget } from "../../../core/commands/command.ts";
+import type { OpenInput } from "../../../core/commands/open.ts";
+import type { ActionAnswer } from "../../../core/commands/resolve-action.ts";
 import type { TurnClaim } from "../../../core/commands/turns.ts";
 import type { MessageRecord, ToolCallRecord } from "../../../core/message.ts";
 import type { StoredSession } from "../../../core/ports/driven/session-store.ts";
@@ -29,6 +31,29 @@ export function existing(id: string, load = false) {
   return { session: id, birth: null, load };
 }
 
+export const NOTHING = { userState: null, publicKey: null };
+
+/** Opens a session, as a page that loads does; by default without user state and wallet. */
+export function open(store: Store, to: AccessibleTarget, input: OpenInput = NOTHING) {
+  return store.execute({ kind: "open", target: to, input });
+}
+
+export function rename(store: Store, to: AccessibleTarget, title: string) {
+  return store.execute({ kind: "rename", target: to, input: { title } });
+}
+
+export function remove(store: Store, to: AccessibleTarget) {
+  return store.execute({ kind: "delete", target: to, input: null });
+}
+
+export const APPROVE = { decision: "approve", result: null } as const;
+export const DENY = { decision: "deny", result: null } as const;
+
+/** Decides the action of a session. */
+export function decide(store: Store, to: AccessibleTarget, action: string, decided: ActionAnswer) {
+  return store.execute({ kind: "resolveAction", target: to, input: { action, ...decided } });
+}
+
 /** Records the use of incarnations. Returns the ids of those that have ended. */
 export async function touch(
   store: Store,
@@ -41,8 +66,6 @@ export async function touch(
   );
   return used.flatMap(({ id }, index) => (noted[index] === null ? [id] : []));
 }
-
-export const NOTHING = { userState: null, publicKey: null };
 
 export function claimOf(owner = "owner"): TurnClaim {
   return { owner, agentMessageId: randomUUID() };
@@ -122,6 +145,34 @@ export async function complete(store: Store, turn: TurnIdentity, text: string) {
       input: { step: step(1, text) },
     }),
   );
+}
+
+/** Starts the oldest waiting turns, one at most per id of a message. */
+export function claimTurns(store: Store, { owner = "owner", count = 1 } = {}) {
+  return store.executeEach({
+    kind: "claimTurns",
+    owner,
+    agentMessageIds: Array.from({ length: count }, () => randomUUID()),
+    fullProviders: [],
+    models: {},
+  });
+}
+
+/** Creates a session whose turn waits for the actions of these unsafe calls. */
+export async function waitFor(
+  store: Store,
+  ...asked: readonly AskedAction[]
+): Promise<{ readonly id: string; readonly turn: StartedTurn }> {
+  const id = randomUUID();
+  const turn = await startTurn(store, id, "go");
+  const calls = asked.map(({ callId }) => callOf(callId, { effect: "unsafe" }));
+  await store.execute({
+    kind: "stepWithCalls",
+    target: { turn: identityOf(turn) },
+    input: { step: step(1, "Let me ask."), calls, asked },
+  });
+  await store.execute({ kind: "wait", target: { turn: identityOf(turn) }, input: null });
+  return { id, turn };
 }
 
 /** Returns the stored session; fails the test if it does not exist. */

@@ -1,0 +1,84 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import {
+  MODEL,
+  target,
+  existing,
+  open,
+  remove,
+  touch,
+  startTurn,
+  complete,
+  load,
+  record,
+  allEvents,
+} from "./testing/scenario.ts";
+
+export function describeDeletion(openStore: OpenStore): void {
+  describe("a deleted session", () => {
+    const given = givenStore(openStore, "all");
+
+    it("leaves nothing behind, and returns its incarnation once", async () => {
+      const id = randomUUID();
+      const turn = await startTurn(given.store, id, "hello");
+      expect(await remove(given.store, existing(id))).toMatchObject({ session: { life: turn.life } });
+      expect(await remove(given.store, existing(id))).toBeNull();
+      expect(await given.store.sessions.find(id)).toBeNull();
+      expect(await given.store.sessions.messages(id, null, 10)).toBeNull();
+      expect(await given.store.events.after(id, 0, 10)).toBeNull();
+    });
+
+    it("leaves nothing to the next incarnation of its id", async () => {
+      const id = randomUUID();
+      const idempotency = { key: "k", digest: "d" };
+      const old = await startTurn(given.store, id, "old", { idempotency });
+      await given.store.execute({
+        kind: "checkpoint",
+        target: { turn: old },
+        input: { offset: 0, text: "old text" },
+      });
+      await remove(given.store, existing(id));
+      const opened = await open(given.store, target(id, true));
+      expect(opened).toMatchObject({ created: true, session: { head: 0, model: MODEL } });
+      expect(opened?.session.key).not.toBe(old.sessionKey);
+      expect(opened?.session.life).not.toBe(old.life);
+      expect(opened?.loaded).toMatchObject({ messages: [], systemEvents: [], checkpointed: "" });
+      const turn = await startTurn(given.store, id, "new", { idempotency });
+      expect(turn).toMatchObject({ turn: 1, attempt: 1, stepsDone: 0 });
+      expect((await allEvents(given.store, id)).map(({ number }) => number)).toEqual([1, 2, 3]);
+      await complete(given.store, turn, "new answer");
+      expect((await load(given.store, id)).messages.map(({ content }) => content)).toEqual([
+        "new",
+        "new answer",
+      ]);
+    });
+
+    it("never gives its key to another session", async () => {
+      const keys = new Set<number>();
+      for (let life = 0; life < 5; life += 1) {
+        const id = randomUUID();
+        const opened = await open(given.store, target(id));
+        keys.add(opened?.session.key ?? 0);
+        await remove(given.store, existing(id));
+      }
+      expect(keys.size).toBe(5);
+    });
+
+    it("is reported to those that record the use of an incarnation which has ended", async () => {
+      const [id, removed, never] = [randomUUID(), randomUUID(), randomUUID()];
+      await open(given.store, target(id));
+      await open(given.store, target(removed));
+      const { life } = await record(given.store, id);
+      const old = await record(given.store, removed);
+      await remove(given.store, existing(removed));
+      await open(given.store, target(removed));
+      const gone = await touch(given.store, [
+        { id, life },
+        { id: removed, life: old.life },
+        { id: never, life: "none" },
+      ]);
+      expect(gone).toEqual([removed, never]);
+    });
+  });
+}
