@@ -1,4 +1,4 @@
-// `colloquy dev`: the process as a developer sees it, who edits files beside it.
+// `colloquy dev` as a process, for a developer who edits files beside it.
 
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ const write = (name: string, text: string): Promise<void> => writeFile(join(dire
 const CONFIG = `import { instructions } from "./parts/text.ts";
   export default { apps: { default: { instructions } } };`;
 
-/** Edits a file, and resolves with what is printed after it, up to the pattern. */
+/** Edits a file. Resolves with the output after the edit, up to the pattern. */
 async function edit(name: string, text: string, pattern: RegExp): Promise<string> {
   const before = service.output().length;
   await write(name, text);
@@ -33,7 +33,7 @@ async function edit(name: string, text: string, pattern: RegExp): Promise<string
 }
 
 describe("colloquy dev", () => {
-  it("prints the address, a curl line and readable lines, and reloads on a change of an imported file", async () => {
+  it("prints the address, a curl command and readable lines, and reloads on a change of an imported file", async () => {
     await write("colloquy.config.ts", CONFIG);
     await write("parts/text.ts", 'export const instructions: string = "one";');
     service = startIn(directory, {}, "dev", "--data-dir", "elsewhere");
@@ -74,7 +74,7 @@ describe("colloquy dev", () => {
     expect(taken).toContain("The new configuration is in force.");
   });
 
-  it("ends with a sentence about an option that is wrong", async () => {
+  it("ends with a sentence about an invalid option", async () => {
     service = startIn(directory, {}, "dev", "--port", "99999");
     expect(await service.exited()).toEqual({ code: 2, signal: null });
     expect(service.errors()).toContain("  - --port: must be a number from 0 to 65535");

@@ -31,7 +31,7 @@ function useListening(file: string, text: string, environment: (path: string) =>
     place: () => place,
     write: (content: string) => writeFile(join(place, file), content),
     remove: () => rm(join(place, file)),
-    /** Sends SIGHUP. Returns a function that searches the output from now on. */
+    /** Sends SIGHUP. Returns a function that searches the output after it. */
     hangUp() {
       const before = service.output().length;
       service.child.kill("SIGHUP");
@@ -100,7 +100,7 @@ describe("SIGHUP", () => {
     expect(seen).toContain("hello");
   });
 
-  it("keeps the old configuration if the new one is wrong, and logs every problem", async () => {
+  it("keeps the old configuration if the new one is invalid, and logs every problem", async () => {
     await takenOver({ default: { instructions: "one" } });
     await write(text({ default: { models: ["gone/x"], colour: "blue" } }));
     const find = hangUp();
@@ -145,7 +145,7 @@ describe("colloquy reload", () => {
     expect((await fetch(`${running().address}/healthz`)).status).toBe(200);
   });
 
-  it("names what to do if no service runs there, and sends no signal to another program", async () => {
+  it("says what to do if no service runs there, and sends no signal to another program", async () => {
     expect(await reload("--data-dir", "elsewhere")).toMatchObject({
       code: 1,
       errors: expect.stringMatching(
@@ -174,7 +174,7 @@ describe("SIGHUP during the start", () => {
     await rm(place, { recursive: true });
   });
 
-  it("ends nothing, and the reload follows the start", async () => {
+  it("does not end the process; the reload follows the start", async () => {
     await started.find(/is read/);
     await writeFile(
       join(place, "colloquy.config.mjs"),
@@ -188,7 +188,7 @@ describe("SIGHUP during the start", () => {
 });
 
 describe("SIGHUP with a file that cannot be read", () => {
-  // While the file contains `late`, the time limit of a read expires at once.
+  // The time limit of a read expires at once while the file contains `late`.
   const plant = (file: string): string => `import { readFileSync } from "node:fs";
     const isOver = (ms) => ms === 15_000 && readFileSync(${JSON.stringify(file)}, "utf8").includes("late");
     const wait = setTimeout;
@@ -224,7 +224,7 @@ describe("SIGHUP with a file that cannot be read", () => {
   });
 });
 
-describe("SIGHUP with a file that never comes", () => {
+describe("SIGHUP with a file that never loads", () => {
   const { running, write, hangUp } = useListening("colloquy.config.mjs", "export default {};", (path) => ({
     COLLOQUY_CONFIG: path,
   }));

@@ -42,7 +42,7 @@ function startListening(environment?: Readonly<Record<string, string>>) {
   return listening(start(environment));
 }
 
-/** A file with a timer, which must not keep a command alive. */
+/** Writes a configuration with a timer, which must not keep a command alive. */
 function configureWithTimer(config: object): Promise<void> {
   const text = `setInterval(() => {}, 1_000); export default ${JSON.stringify(config)};`;
   return writeFile(join(directory, "colloquy.config.js"), text);
@@ -171,7 +171,7 @@ describe("starting", () => {
     await expectRefusal("file/data", command, told);
   });
 
-  it("says what is wrong with each unusable data directory, and what to do", async () => {
+  it("names the problem and the remedy for each unusable data directory", async () => {
     await writeFile(join(directory, "file"), "");
     await mkdir(join(directory, "damaged"));
     await writeFile(join(directory, "damaged", "colloquy.db"), "This is no database.".repeat(100));
@@ -229,7 +229,7 @@ describe("a configuration that holds a timer", () => {
   it.each([
     [{}, "check", 0],
     [{ colour: 1 }, "check --json", 2],
-  ])("keeps no process that has nothing to serve: %j %s", async (config, parameters, code) => {
+  ])("does not delay the exit of a process without work: %j %s", async (config, parameters, code) => {
     await configureWithTimer(config);
     const { exited, output, errors } = start({}, ...parameters.split(" "));
     expect(await exited()).toEqual({ code, signal: null });
@@ -253,7 +253,7 @@ describe("a defect", () => {
   it.each([
     ["thrown", 'throw new Error("planted")'],
     ["rejected", 'void Promise.reject(new Error("planted"))'],
-  ])("as %s ends the process with code 1 and a line with the reason", async (_how, defect) => {
+  ])("ends the process with code 1 and a line with the reason if an error is %s", async (_how, defect) => {
     const plant = `data:text/javascript,${encodeURIComponent(`process.on("SIGUSR2", () => { ${defect}; });`)}`;
     const { child, exited, find } = await startListening({ NODE_OPTIONS: `--import=${plant}` });
     child.kill("SIGUSR2");
@@ -264,9 +264,9 @@ describe("a defect", () => {
 });
 
 describe("stopping", () => {
-  it("ends in order on two signals at once, as under npm", async () => {
+  it("ends in order on two signals at once, as npm sends them", async () => {
     const { child, exited, find } = await startListening();
-    // Of two that are the same, the system may deliver one.
+    // The system may deliver only one of two equal signals.
     child.kill("SIGINT");
     child.kill("SIGTERM");
     expect(await exited()).toEqual({ code: 0, signal: null });

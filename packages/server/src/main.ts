@@ -18,18 +18,21 @@ import type { Reloads } from "./wiring/reloads.ts";
 import type { buildServer, ColloquyServer } from "./wiring/server.ts";
 import { codeOf, explainLeftOut, explainStartFailure, isDefect, welcome } from "./wiring/start-messages.ts";
 
-// Before any other import: halves the start time. Code that only some commands need is imported by them.
+// Must precede every other import: halves the start time. Commands import code that only they need.
 enableCompileCache();
 const parameters = process.argv.slice(2);
 const reloadable = Promise.withResolvers<Reloads>();
-// A SIGHUP during the start must not end the process: the reload follows the start.
+// A SIGHUP during the start must not end the process; the reload follows the start.
 const isService = ["serve", "dev", undefined].includes(parameters[0]);
 if (isService) reloadOnHangUp(reloadable.promise);
 const { default: packageFile } = await import("../package.json", { with: { type: "json" } });
 
 /** Grace period for running turns in milliseconds (contract section 7). */
 const GRACE_MS = 20_000;
-/** npm forwards a signal that the terminal sent to both processes; only a later one counts as the second. */
+/**
+ * npm forwards a signal that the terminal has sent to both processes. Only a signal after this time counts as
+ * the second one.
+ */
 const SAME_SIGNAL_MS = 100;
 const LAST_LINE_MS = 1_000;
 /** Fields `env_start` and `env_end` of /proc/self/stat (proc(5)), counted from 0 after the program name. */
@@ -40,7 +43,7 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 const systemCalls: ReloadHost = { kill: (pid, signal) => process.kill(pid, signal), sleep };
 type Starting = Promise<{ readonly server: ColloquyServer }>;
 
-/** Number of times that the configuration was read. */
+/** Number of reads of the configuration. */
 let readings = 0;
 
 const isBlockCleared = clearEnvironmentBlock();
@@ -93,7 +96,7 @@ function reportExitDuringRead(): void {
   );
 }
 
-/** Reads no configuration file, so that a key can be revoked whatever is wrong with the file. */
+/** Reads no configuration file, so that a key can be revoked even if the file is invalid. */
 async function openAdministration(need: DatabaseNeed): Promise<Administration> {
   const { openAdministration: open } = await import("./wiring/administration.ts");
   return open(await readSettings(process.env), need);
@@ -110,7 +113,7 @@ async function readSettings(environment: Environment): Promise<AdministrationSet
   return { ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null };
 }
 
-/** Resolves when the service accepts requests; it then runs until a signal. */
+/** Resolves when the service accepts requests. The service then runs until a signal. */
 async function serve(overrides: Overrides, mode: "serve" | "dev" = "serve"): Promise<ExitCode> {
   const environment = { ...process.env, ...overrides };
   const isDev = mode === "dev";
@@ -170,7 +173,7 @@ function clearEnvironmentBlock(): boolean {
     if (end > start) overwriteMemory(start, end - start);
     return /^\0*$/.test(readFileSync("/proc/self/environ", "latin1"));
   } catch {
-    // Not Linux, or /proc/self/mem is protected.
+    // The system is not Linux, or /proc/self/mem is protected.
     return false;
   }
 }
@@ -194,7 +197,10 @@ function hasTerminal(): boolean {
   }
 }
 
-/** Reads the configuration, again after each change until its files are valid. Problems of the environment are returned. */
+/**
+ * Reads the configuration, and reads it again after each change until its files are valid. Returns problems
+ * of the environment.
+ */
 async function readValidConfig(environment: Environment): Promise<LoadedConfig> {
   const [{ formatProblems }, { filesAfter, nextChange }] = await Promise.all([
     import("./config/problem.ts"),
@@ -226,7 +232,7 @@ async function watch(files: FileStamps, reloads: Reloads): Promise<void> {
 /** Reads .env in the working directory; variables that are set take precedence. */
 function readEnvironmentFile(): void {
   try {
-    // Gives a better error than loadEnvFile.
+    // Gives a better error than loadEnvFile does.
     readFileSync(".env");
     process.loadEnvFile();
   } catch (error) {
@@ -313,7 +319,7 @@ function logReload({ logger }: Log, outcome: ReloadOutcome): void {
   logger.info({ changes: outcome.changes }, "the configuration was taken over");
 }
 
-/** Reads no configuration file, because the running service does. */
+/** Reads no configuration file, because the running service reads it. */
 async function reload({ pid, overrides }: Parameters<CommandParts["reload"]>[0]): Promise<ReloadOutcome> {
   const { dataDirectory, databaseUrl } = await readSettings({ ...process.env, ...overrides });
   if (databaseUrl !== null && pid === null) {
@@ -329,19 +335,22 @@ async function reload({ pid, overrides }: Parameters<CommandParts["reload"]>[0])
 
 function end(log: Log, code: number): never {
   process.off("exit", reportExitDuringRead);
-  // A log write that hangs (a stopped terminal) would block the exit for ever.
+  // A log write that hangs (a stopped terminal) would block the exit forever.
   if (!log.flush()) process.kill(process.pid, "SIGKILL");
   process.exit(code);
 }
 
-/** EPIPE is fine: the reader has read enough (colloquy export … | head). Anything else is a failure. */
+/** Ignores EPIPE: the reader has read enough (colloquy export … | head). Anything else is a failure. */
 function endWithOutput({ code, message }: NodeJS.ErrnoException): never {
   if (code === "EPIPE") process.exit(0);
   console.error(`Colloquy: The output cannot be written: ${message}`);
   return process.exit(1);
 }
 
-/** Ends the process even if the configuration file left a timer or a connection open. */
+/**
+ * Ends the process when its output is written, even if the configuration file left a timer or a connection
+ * open.
+ */
 async function endWhenWritten(): Promise<never> {
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise((resolve) => stream.write("", resolve));

@@ -50,19 +50,20 @@ export interface Admission {
   stream(request: FastifyRequest, sessionId: string): Promise<(() => void) | null>;
 }
 
-/** Identifies the caller of a request, beside its App key and address. */
+/** Caller of a request, in addition to its App key and address. */
 interface Caller {
   readonly app: string;
   readonly clientId: string | null;
-  /** `null` if the request names none. */
+  /** `null` if the request names no session. */
   readonly sessionId: string | null;
 }
 
-/** Returns true if a chat would only be answered as an earlier one was. */
+/** Returns true if the chat repeats an accepted one. */
 type IsRepeat = () => Promise<boolean>;
 
 /**
- * The limit of an App key that a trusted proxy sends, as a multiple of an address's: the key's holder chooses the names of its clients.
+ * Limit of an App key that a trusted proxy sends, as a multiple of an address's limit. The whole key needs
+ * one, because its holder chooses the names of its clients.
  */
 const OF_KEY = 100;
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
@@ -118,10 +119,10 @@ export function createAdmission(parts: AdmissionParts): Admission {
   };
 }
 
-/** A count of one: the budget, the key, and the limit if not the budget's own. */
+/** One count: the budget, the key, and the limit if it is not the budget's own. */
 type Entry = readonly [budget: BudgetName, key: string, limit?: number];
 
-/** Administration has a limit of its own, for wrong keys. */
+/** Admin requests have their own limit, which counts wrong keys. */
 function isLimited(url: string): boolean {
   return url.startsWith("/api/") && !url.startsWith("/api/admin/");
 }
@@ -163,7 +164,7 @@ function spendAll(budgets: Budgets, entries: readonly Entry[], spent: Spent[]): 
       const counted = budgets.spend(budget, key, spent, limit);
       if (counted !== undefined) waiting.push(counted);
     } catch (refusal) {
-      // Promises that are under way must not reject unhandled.
+      // Pending promises must not reject unhandled.
       if (waiting.length === 0) throw refusal;
       waiting.push(Promise.reject(refusal));
     }
@@ -171,7 +172,7 @@ function spendAll(budgets: Budgets, entries: readonly Entry[], spent: Spent[]): 
   if (waiting.length > 0) return Promise.all(waiting).then(() => undefined);
 }
 
-/** A function of its own, so that a closure that outlives the request does not keep it. */
+/** A separate function, so that a closure that outlives the request does not keep the request in memory. */
 function countLater(budgets: Budgets, entries: readonly Entry[], spent: Spent[]): () => Counted {
   return () => spendAll(budgets, entries, spent);
 }
@@ -182,8 +183,9 @@ function spentOf(request: FastifyRequest): Spent[] {
 }
 
 /**
- * Counts for the caller of a request: its address, or its App key. If a trusted proxy sends the key, many people may be behind it:
- * then each client or session counts, and in `ofKey` the whole key, because its holder chooses their names.
+ * Returns the counter for the caller of a request: its address, or its App key. A key that a trusted proxy
+ * sends may serve many people, so each client or session counts, and the whole key counts in `ofKey`, because
+ * its holder chooses their names.
  */
 function callerCounter(
   { services, budgets }: AdmissionParts,
@@ -207,7 +209,10 @@ function callerCounter(
   };
 }
 
-/** Counts a new session for an App key, which is checked only now; an invalid one counts for the address. */
+/**
+ * Counts a new session against an App key, which is checked only now, or against the address if the key is
+ * invalid.
+ */
 function countForKey(
   { services: { keys }, budgets }: AdmissionParts,
   key: string,
@@ -224,7 +229,7 @@ function countForKey(
   };
 }
 
-/** Repeats have a budget of their own, because each costs a read of the store. */
+/** Repeats have their own budget, because each costs a read of the store. */
 async function countUnlessRepeat(
   count: () => Counted,
   countRepeat: () => Counted,
@@ -239,7 +244,7 @@ async function countUnlessRepeat(
   }
 }
 
-/** Limits streams per session, and per App key if a trusted proxy sends it, else per address. */
+/** Limits streams per session, and per App key (if a trusted proxy sends it) or per address. */
 function streamLimits(
   { config, counters }: AdmissionParts,
   isProxied: (request: FastifyRequest) => boolean,
@@ -251,7 +256,7 @@ function streamLimits(
     address: limitOf("streams", streamsPerAddress),
     "App key": limitOf("streams of key", OF_KEY * streamsPerAddress),
   };
-  // A single process counts the streams of a session in its feed, which has all of them.
+  // A single process has all streams of a session, so its feed counts them.
   const ofSession =
     counters && new SharedConcurrencyLimit(counters, "streams of", streamsPerSession, tooManyStreams);
   return async (request, sessionId) => {
@@ -272,7 +277,7 @@ function streamLimits(
   };
 }
 
-/** Returns the session id as the client sent it, which was checked before. */
+/** Returns the session id as the client sent it. It was validated before. */
 function spellingOf({ raw }: FastifyRequest): string {
   return String(raw.headers[SESSION_HEADER]);
 }

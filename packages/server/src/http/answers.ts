@@ -1,4 +1,4 @@
-// Writes answers directly to the socket. Snapshots are bytes; the framework's reply would cost more than finding the session.
+// Writes responses directly to the socket. The framework's reply would cost more than finding the session.
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -8,16 +8,16 @@ import { asEventStream } from "./event-stream.ts";
 import { textHeader } from "./request.ts";
 
 /**
- * Snapshots up to this many bytes are sent as a string: Node writes head and body at once through a stack buffer (16 KiB), which
- * takes a seventh less time.
+ * Maximum size of a snapshot that is sent as a string. Node writes head and body at once through a stack
+ * buffer (16 KiB), which takes a seventh less time.
  */
 const SHORT_BYTES = 15 * 1024;
 
-/** The request to answer. */
+/** The request to respond to. */
 export interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  /** Pattern of the path. */
+  /** Pattern of the request's path. */
   readonly route: string;
   /** `Prefer: wait` in milliseconds, 0 for none. */
   readonly waitMs: number;
@@ -39,7 +39,7 @@ export function createAnswers(edge: Edge, log: RequestLog) {
     if (view.length > SHORT_BYTES) return null;
     let text = texts.get(view);
     if (text === undefined) {
-      // One character per byte: head and body are one write without encoding.
+      // One character per byte, so that head and body are one write without encoding.
       text = Buffer.concat(view.parts).toString("latin1");
       texts.set(view, text);
     }

@@ -12,7 +12,7 @@ import { expectProblem } from "./testing/expect-problem.ts";
 
 type Method = NonNullable<InjectOptions["method"]>;
 
-/** Moves SESSION to `vault`. */
+/** Binds SESSION to the App `vault`. */
 const comesToVault = (edge: TestEdge) => givenSession(edge, "vault");
 
 /** A body that is sent on request, and reports when the server waits for it. */
@@ -71,7 +71,7 @@ const FOR_APP: readonly (readonly [Method, string, unknown])[] = [
 ];
 
 describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
-  it("is rejected if the session joins an App meanwhile that the caller may not use", async () => {
+  it("is rejected if the session is bound meanwhile to an App that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
       const edge = edgeWithApps();
       const answer = await sendSlowly(edge, { method, url, body }, key, () => comesToVault(edge));
@@ -80,7 +80,7 @@ describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
     }
   });
 
-  it("is rejected if its key is revoked meanwhile", async () => {
+  it("is rejected if its key is revoked in the meantime", async () => {
     const edge = edgeWithApps();
     await comesToVault(edge);
     const revoke = () => edge.services.keys.grants.delete("to-vault");
@@ -88,7 +88,7 @@ describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
     expect(edge.services.conversations.sessions.get(SESSION)?.thread.title).toBe("New Chat");
   });
 
-  it("succeeds if nothing has changed", async () => {
+  it("succeeds if key and session stay the same", async () => {
     const edge = edgeWithApps();
     await comesToVault(edge);
     const answer = await sendSlowly(edge, { method, url, body }, "to-vault", () => undefined);
@@ -97,7 +97,7 @@ describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
 });
 
 describe.each(FOR_APP)("%s %s with a slow body", (method, url, body) => {
-  it("is rejected if its key is revoked meanwhile", async () => {
+  it("is rejected if its key is revoked in the meantime", async () => {
     const edge = edgeWithApps();
     const revoke = () => edge.services.keys.grants.delete("to-vault");
     expectProblem(await sendSlowly(edge, { method, url, body }, "to-vault", revoke), 401, "app_key_invalid");
@@ -129,14 +129,14 @@ describe.each([
     return await answer;
   }
 
-  it("is rejected if the session joins an App meanwhile that the caller may not use", async () => {
+  it("is rejected if the session is bound meanwhile to an App that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
       const edge = edgeWithApps();
       expectProblem(await wait(edge, url, key, () => comesToVault(edge)), status, code);
     }
   });
 
-  it("is rejected if the key is revoked meanwhile", async () => {
+  it("is rejected if the key is revoked in the meantime", async () => {
     const edge = edgeWithApps();
     await comesToVault(edge);
     const path = method === "POST" ? `${url}&app=vault` : url;
@@ -144,7 +144,7 @@ describe.each([
     expectProblem(await wait(edge, path, "to-vault", revoke), 401, "app_key_invalid");
   });
 
-  it("is answered if nothing has changed", async () => {
+  it("succeeds if key and session stay the same", async () => {
     const edge = edgeWithApps();
     await comesToVault(edge);
     const path = method === "POST" ? `${url}&app=vault` : url;

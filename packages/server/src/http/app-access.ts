@@ -1,6 +1,7 @@
-// Decides which App a request may use (interface specification, "Authentication"; contract section 4), in two steps, because 401
-// precedes validation and 403 follows it (contract section 6): a hook checks the key before the body is read, and the route checks
-// access once the request is valid. Both repeat after a slow body or a delayed answer: keys end, and sessions are bound to Apps.
+// Decides which App a request may use (interface specification, "Authentication"; contract section 4), in two
+// steps, because 401 precedes validation and 403 follows it (contract section 6): a hook checks the key
+// before the body is read, and the route checks access once the request is valid. Both repeat after a slow
+// body or a delayed response, because keys end and sessions are bound to Apps.
 
 import type { FastifyError, FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
@@ -15,17 +16,17 @@ import { appKey, type Query, SESSION_HEADER } from "./request.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Apps that the request's key opens; `null` before the check, and for a missing or bad key. */
+    /** Apps that the request's key opens; `null` before the check, and for a missing or invalid key. */
     keyGrant: KeyGrant | null;
-    /** The App of the request's session if it matters, else `default`. */
+    /** The App of the request's session if access depends on it, or else `default`. */
     sessionApp: string;
     /** The session as found in the store; `null` if it was not looked up. */
     sessionSeen: SessionVersion | null;
-    /** Id of a session whose App the command's transaction will check; `null` for none, and after that. */
+    /** Id of a session whose App is still to be checked by the command's transaction; `null` for none. */
     unseenSession: string | null;
   }
   interface FastifyContextConfig {
-    /** True if a session of a non-default App needs that App's key whatever `requireKey` says. */
+    /** True if a session of a non-default App needs that App's key regardless of `requireKey`. */
     needsAppKey?: true;
   }
 }
@@ -76,26 +77,31 @@ export class AppAccess {
   });
 
   /**
-   * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's App, which saves a read for
-   * requests without a key. Only validation errors wait for that read, because 401 precedes them.
+   * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's
+   * App, which saves a read for requests without a key. A validation error still costs that read, because 401
+   * precedes it.
    */
   readonly sessionCommandHooks = this.#commandHooks(sessionOfHeader);
   /** Like `sessionCommandHooks`, for the session in the path. */
   readonly pathCommandHooks = this.#commandHooks(sessionOfPath);
-  /** Like `sessionCommandHooks`, for decisions: they need the key of the session's App whatever `requireKey` says. */
+  /**
+   * Like `sessionCommandHooks`, for decisions, which need the key of the session's App regardless of
+   * `requireKey`.
+   */
   readonly decisionHooks = { ...this.sessionCommandHooks, config: { needsAppKey: true } } as const;
 
   /**
-   * Hooks of operations on an App's models: the App in the query, else the session's, else the only App of
-   * the key. `changes` is true if the operation always needs the App's key.
+   * Hooks of operations on an App's models: the App in the query, or else the session's, or else the only App
+   * of the key. `changes` is true if the operation always needs the App's key.
    */
   modelHooks({ changes }: { readonly changes: boolean }) {
     return hooks((request) => this.#requireForModels(request, changes));
   }
 
   /**
-   * Checks the request's key for an operation on a session: a sent key is checked unless the session is the default App's, and one is
-   * required if the App says so. Returns without a promise if nothing needs checking.
+   * Checks the request's key for an operation on a session. A key that was sent is checked, unless the
+   * session belongs to the default App; a key is required if the App says so. Returns without a promise if
+   * nothing needs checking.
    * @throws ServiceError 401
    */
   requireKeyForSession(request: FastifyRequest, sessionId: string | null): Promise<void> | undefined {
@@ -133,14 +139,15 @@ export class AppAccess {
     if (app !== DEFAULT_APP && this.#dependsOnKey(request, app)) this.authorizeApp(request, app);
   }
 
-  /** `authorizeSession` for the session that the hook read. */
+  /** Like `authorizeSession`, for the session that the hook read. */
   authorizeFoundSession(request: FastifyRequest): void {
     this.authorizeSession(request, request.sessionApp);
   }
 
   /**
-   * Runs `work` under the Apps that the request may use: the one that a hook found, else all that require no key. If the session
-   * belongs to another App (`work` rejects with `OtherApp`, changing nothing), checks access to that one.
+   * Runs `work` with the Apps that the request may use: the one that a hook found, or else all that require
+   * no key. If the session belongs to another App (`work` then rejects with `OtherApp` and changes nothing),
+   * checks access to that App.
    * @throws ServiceError 401 or 403
    */
   async runAuthorized<Answer>(
@@ -163,13 +170,13 @@ export class AppAccess {
   }
 
   /**
-   * Repeats all checks for a delayed answer (`Prefer: wait`): the session may be another incarnation, and the key may have ended.
-   * `app` is the App that the request named, if any.
+   * Repeats all checks for a delayed response (`Prefer: wait`): the session may be another incarnation, and
+   * the key may have ended. `app` is the App that the request named, if any.
    * @throws ServiceError 401 or 403
    */
   async authorizeAgain(request: FastifyRequest, sessionId: string, app: string = DEFAULT_APP): Promise<void> {
     clearAccess(request);
-    // Read the session first: during the key check it could change from the one that the answer shows.
+    // Read the session first: during the key check it could become another than the one in the response.
     await this.requireKeyForSession(request, sessionId);
     await this.#requireKeyFor(request, app);
     this.authorizeApp(request, app);
@@ -189,7 +196,7 @@ export class AppAccess {
       request.unseenSession = hasKey ? null : sessionOf(request);
       return hasKey ? this.requireKeyForSession(request, sessionOf(request)) : undefined;
     };
-    /** Rethrows a refusal unless the session's App requires a key, whose 401 precedes it. */
+    /** Rethrows a refusal, unless the session's App requires a key: 401 precedes the refusal. */
     const errorHandler = async (error: FastifyError, request: FastifyRequest): Promise<never> => {
       await this.requireKeyForSession(request, request.unseenSession);
       throw error;
@@ -245,7 +252,7 @@ export class AppAccess {
     return needsAppKey || appKey(request.raw) !== null || this.#requiresKey(app);
   }
 
-  /** Sessions of an App that left the configuration are closed: its `requireKey` is unknown. */
+  /** Sessions of a removed App are closed, because the App's `requireKey` is unknown. */
   #requiresKey(app: string): boolean {
     if (app === DEFAULT_APP) return false;
     const settings = this.#apps.get(app);
@@ -282,7 +289,7 @@ function clearAccess(request: FastifyRequest): void {
   Object.assign(request, NO_ACCESS);
 }
 
-/** Validation reports errors later; only a string names an App. */
+/** Returns the App only if it is a string; validation reports other values later. */
 function appOfQuery(request: FastifyRequest): string | undefined {
   const named = (request.query as Query)["app"];
   return typeof named === "string" && named !== "" ? named : undefined;
@@ -304,7 +311,7 @@ export function sessionOfPath(request: FastifyRequest): string | null {
   return typeof id === "string" ? parseSessionId(id) : null;
 }
 
-/** The same error whether or not the App exists. */
+/** Returns the same error whether or not the App exists. */
 function unknownKey(): ServiceError {
   return new ServiceError(
     401,
@@ -323,7 +330,7 @@ function appForbidden(): ServiceError {
   );
 }
 
-/** The key of an open event stream, checked repeatedly. */
+/** Access of an event stream with a key, which is checked repeatedly. */
 export class KeyedStream implements StreamAccess {
   readonly #keys: AppKeys;
   readonly #key: string;

@@ -25,7 +25,7 @@ describe("a request without an operation", () => {
     expect(answer.statusCode).toBe(405);
   });
 
-  it("OPTIONS without a preflight returns the allowed methods", async () => {
+  it("responds to OPTIONS that is no preflight with the allowed methods", async () => {
     const answer = await testEdge().app.inject({ method: "OPTIONS", url: "/api/chat" });
     expect(answer.statusCode).toBe(204);
     expect(answer.headers["allow"]).toBe("POST, OPTIONS");
@@ -143,7 +143,7 @@ describe("the log", () => {
     ]);
   });
 
-  it("has a line at debug level for one request of a thousand", async () => {
+  it("has a line at debug level for one request in a thousand", async () => {
     const edge = testEdge();
     for (let index = 0; index < 1000; index += 1) await edge.send("GET", "/api/state");
     expect(edge.lines).toMatchObject([{ level: "debug", fields: { route: "/api/state" } }]);

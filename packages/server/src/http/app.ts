@@ -42,12 +42,15 @@ import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
 
-/** Milliseconds that a client may take to send the head of a request, and all of it. Answers may take any time. */
+/**
+ * Maximum milliseconds for a client to send the head of a request, and the whole request. Responses may take
+ * any time.
+ */
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Interval in milliseconds at which Node looks for requests that took longer. */
+/** Interval in milliseconds at which Node checks for requests beyond these limits. */
 const TIMEOUT_CHECK_MS = 5000;
-/** Header fields of all answers but snapshots and event streams. */
+/** Header fields of all responses except snapshots and event streams. */
 const EVERYWHERE = { vary: "Origin", "x-content-type-options": "nosniff" };
 
 export interface HttpParts {
@@ -59,7 +62,7 @@ export interface HttpParts {
   readonly clock: Stopwatch;
   /** Rate-limit counts of all nodes; `null` for a single process. */
   readonly rateCounters?: RateCounters | null;
-  /** `null` without administration. */
+  /** `null` disables the admin API. */
   readonly admin?: { readonly key: Hidden<string>; readonly service: AdminService } | null;
   /** Output of the console's build; absent if no console is served. */
   readonly consoleDirectory?: string;
@@ -77,11 +80,11 @@ export function buildHttp(parts: HttpParts): HttpApp {
     genReqId: nextId,
     bodyLimit: BODY_MAX_BYTES,
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
-    // While the server closes, requests are answered as before, each on its last connection.
+    // While the server closes, each connection still gets the response to its last request.
     return503OnClosing: false,
     routerOptions: {
       maxParamLength: HEAD_MAX_BYTES,
-      // `edge.ts` parses the query, so that an invalid one gets a problem document.
+      // `edge.ts` parses the query, so that an invalid query gets a problem document.
       querystringParser: () => ({}),
     },
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -90,7 +93,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       maxHeaderSize: HEAD_MAX_BYTES,
-      // Node would answer with an empty 400 of its own; the edge says what is missing.
+      // Node would respond with an empty 400; the edge responds with a problem document.
       requireHostHeader: false,
     },
     frameworkErrors: (error, request, reply) => {
@@ -139,7 +142,7 @@ function adminParts({ admin = null, register, logger }: HttpParts, budgets: Budg
   return { service: admin.service, requireKey: requireAdminKey(admin.key, budgets, note) };
 }
 
-/** Changes how Node's server treats connections and the rarer parts of the protocol. */
+/** Changes how Node's server handles connections and rare parts of the protocol. */
 function onEveryConnection(
   { server }: HttpApp,
   { config, register }: HttpParts,
@@ -152,7 +155,10 @@ function onEveryConnection(
   refuseProtocolExtras(server, nextId);
 }
 
-/** Returns true if the framework would read a body for a route that takes none; it reads none of GET and HEAD. */
+/**
+ * Returns true if the framework would read a body for a route that takes none. It never reads one for GET and
+ * HEAD.
+ */
 function takesNone({ method, schema }: RouteOptions): boolean {
   return schema?.body === undefined && !["GET", "HEAD"].includes([method].flat().join());
 }
@@ -198,13 +204,14 @@ function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): vo
   app.setErrorHandler((thrown, request, reply) => {
     const error = toServiceError(thrown);
     if (error.status >= 500) log.failed(request, routeOf(request), error);
-    // The framework closes the connection of a body that is too long: a client that still sends would lose the answer.
+    // The framework closes the connection of an oversized body, and a client that is still sending would lose
+    // the response.
     if (error.status === 413) reply.removeHeader("connection");
     return sendProblem(request, reply, error);
   });
   app.setNotFoundHandler((request, reply) => {
     const known = methods.at(request.raw.url ?? "");
-    // A route may have called this handler itself, for a name under it that does not exist.
+    // A route may already have called this handler, for an unknown name below its path.
     if (known.length === 0 || known.includes(request.method)) {
       const detail = "Nothing is here. /openapi.json lists what this server answers.";
       return sendProblem(request, reply, new NotFound("route_not_found", detail));
@@ -225,7 +232,7 @@ function sendProblem(request: FastifyRequest, reply: FastifyReply, error: Servic
     .send(problemBytes(error, request.id));
 }
 
-/** A path that cannot be decoded finds no route and passes no hook. */
+/** Refuses a path that cannot be decoded. Such a path matches no route and passes no hook. */
 function refuseBeforeRouting(
   edge: Edge,
   request: FastifyRequest,
@@ -243,7 +250,7 @@ function refuseBeforeRouting(
   response.end(body);
 }
 
-/** The pattern of the route, so that no id and no query gets into a metric or a log. */
+/** Returns the pattern of the route, so that metrics and logs contain no id and no query. */
 function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? NO_ROUTE;
 }
@@ -271,7 +278,10 @@ class MethodTable {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Returns request ids: a valid `X-Request-Id` of the client, else this process's random prefix and a count (contract section 6). */
+/**
+ * Returns a function that returns request ids: a valid `X-Request-Id` of the client, or else this process's
+ * random prefix and a count (contract section 6).
+ */
 function requestIds(): (message: IncomingMessage | null) => string {
   const prefix = randomBytes(6).toString("hex");
   let count = 0;

@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000;
 const REMEMBERED = 100_000;
 
 interface Budget {
-  /** Description in a refusal. */
+  /** Name of the limited requests in a refusal. */
   readonly what: string;
   readonly limit: keyof RateLimits | number;
   /** True if each node counts by itself. */
@@ -31,14 +31,14 @@ const BUDGETS = {
   secrets: { what: "requests about secrets", limit: "chatsPerMinute" },
   "key-secrets": { what: "requests about secrets of one App key", limit: "keyChatsPerMinute" },
   "new-sessions": { what: "new sessions", limit: "newSessionsPerMinute" },
-  // The limit comes with each count.
+  // The limit is passed with each count.
   "key-new-sessions": { what: "new sessions of one App key", limit: "newSessionsPerMinute" },
   "admin-keys": { what: "wrong admin keys", limit: 10, isGuarded: true },
 } as const satisfies Readonly<Record<string, Budget>>;
 
 export type BudgetName = keyof typeof BUDGETS;
 
-/** A promise only if several processes count together; a single process returns or throws synchronously. */
+/** A promise only if several processes count together. A single process returns or throws synchronously. */
 export type Counted = void | Promise<void>;
 
 /** State of a budget after counting a request. */
@@ -60,7 +60,7 @@ interface BudgetOptions {
 export class Budgets {
   readonly #options: BudgetOptions;
   readonly #here = new Map<BudgetName, Windows>();
-  /** Used-up shared budgets. */
+  /** Shared budgets that are used up. */
   readonly #full: Windows;
 
   constructor(options: BudgetOptions) {
@@ -100,7 +100,7 @@ export class Budgets {
       if (here.count > most) return settle(here);
     }
     const shared = `${name} ${key}`;
-    // Refuse from memory: repeated requests over the limit cost the others nothing.
+    // Refuse from memory, so that repeated requests beyond the limit cost the other nodes nothing.
     const full = this.#full.peek(shared);
     if (full.count > 0) return settle(full);
     return counters[how](shared, WINDOW_MS).then((counted) => {
@@ -119,10 +119,12 @@ export class Budgets {
   }
 }
 
-/** Counts in memory, synchronously, so that callers commit in the same turn of the event loop. */
+/**
+ * Counts in memory, synchronously, so that all counts of a request happen in the same turn of the event loop.
+ */
 class Windows {
   readonly #now: () => number;
-  /** In insertion order, by which they are evicted. */
+  /** Windows in insertion order, in which they are evicted. */
   readonly #windows = new Map<string, { readonly endsAt: number; count: number }>();
 
   constructor(now: () => number) {
@@ -146,7 +148,7 @@ class Windows {
     return { count, endsInMs: endsAt - now };
   }
 
-  /** Makes the key's count infinite for some milliseconds. */
+  /** Makes the key's count infinite for `ms` milliseconds. */
   fill(key: string, ms: number): void {
     const now = this.#now();
     this.#add(key, { endsAt: now + ms, count: Infinity }, now);
@@ -167,15 +169,18 @@ class Windows {
   }
 }
 
-/** `waitMs` is the time until the next request is accepted, in milliseconds. */
+/**
+ * Returns the error for a request beyond a limit. `waitMs` is the time until the next request is accepted, in
+ * milliseconds.
+ */
 function tooOften(limit: number, what: string, waitMs: number): ServiceError {
   const detail = `At most ${limit} ${what} a minute are allowed. Wait as long as Retry-After says.`;
   return new ServiceError(429, "rate_limited", detail, { headers: { "retry-after": secondsOf(waitMs) } });
 }
 
 /**
- * Returns the header fields `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10): each budget's quota and
- * window, and what is left for how many seconds.
+ * Returns the header fields `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10):
+ * quota and window of each budget, and its remaining requests and seconds.
  */
 export function rateLimitFields(spent: readonly Spent[]): Record<"ratelimit-policy" | "ratelimit", string> {
   let policy = "";

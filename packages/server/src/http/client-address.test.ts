@@ -5,8 +5,8 @@ const limits = { chatsPerMinute: 1000, newSessionsPerMinute: 1, streamsPerAddres
 
 describe("a forwarded address", () => {
   /**
-   * Creates a session and returns the status: 429 if the client counts as one that has created a session
-   * before.
+   * Returns a function that creates a session and returns the status: 429 if the client's address has created
+   * one before.
    */
   function beginner() {
     const edge = testEdge({
@@ -32,13 +32,13 @@ describe("a forwarded address", () => {
   });
 
   it.each(["unknown", "_hidden", "192.0.2.1:4711", "x'y", "1.2.3", "[2001:db8::1]"])(
-    "is ignored if it is %s: the proxy's address counts, and nothing further left",
+    "is ignored if it is %s: the proxy's address counts, and no address left of it",
     async (text) => {
       const begin = beginner();
       expect(await begin(text, 1)).toBe(200);
       expect(await begin(`${text}0`, 2)).toBe(429);
       expect(await begin(`192.0.2.9, ${text}`, 3)).toBe(429);
-      // The header was set by a proxy behind the first one, so the first one counts.
+      // A proxy behind the first one set the header, so the first proxy's address counts.
       expect(await begin(`192.0.2.9, ${text}, 10.0.0.5`, 4)).toBe(200);
       expect(await begin(`192.0.2.8, ${text}, 10.0.0.5`, 5)).toBe(429);
     },

@@ -7,7 +7,7 @@ import { OpenConnections } from "./connections.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
 
-/** More than the buffers of both sockets hold before the client reads. */
+/** More bytes than both socket buffers hold before the client reads. */
 const ANSWER_BYTES = 8 * 1024 * 1024;
 const BODY = Buffer.from(`{"a":"${"x".repeat(300_000)}"}`);
 
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 /**
- * Sends bytes and reads nothing. Resolves when the server has begun to answer and its socket buffers are
+ * Sends bytes and reads nothing. Resolves when the server has begun to respond and its socket buffers are
  * full.
  */
 async function sendUnread(bytes: Buffer): Promise<Socket> {
@@ -81,7 +81,7 @@ describe("an answer whose request body was ignored", () => {
 });
 
 describe("a client that half-closes", () => {
-  it("gets the rest of an answer that has begun", async () => {
+  it("gets the rest of a response that has begun", async () => {
     const gate = Promise.withResolvers<void>();
     async function* pieces() {
       yield "begun, ";
@@ -106,7 +106,7 @@ describe("a client that half-closes", () => {
 });
 
 describe("a malformed request behind others", () => {
-  it("is answered after them, even if their answers have not begun", async () => {
+  it("is answered after them, even if their responses have not begun", async () => {
     const gate = Promise.withResolvers<void>();
     const { conversations } = edge.services;
     const view = await conversations.state({ sessionId: SESSION } as never, null);

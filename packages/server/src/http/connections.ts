@@ -1,5 +1,5 @@
-// Closes connections so that their clients can read the last answer. A socket that is closed with unread
-// bytes of a request resets the connection, and a reset discards what the client has not read yet (RFC 9112
+// Closes connections so that clients can read the last response. A socket that is closed while it has unread
+// bytes resets the connection, and a reset discards everything that the client has not read yet (RFC 9112
 // section 9.6).
 
 import type { Server, ServerResponse } from "node:http";
@@ -16,7 +16,8 @@ const IDLE_MS = 2000;
 const TOTAL_MS = 30_000;
 
 /**
- * Keeps connections open for a while that Node would close at once after an answer with `Connection: close`.
+ * Keeps connections open for a while after a response with `Connection: close`; Node would close them at
+ * once.
  */
 export function lingerAfterLastAnswer(server: Server): void {
   server.on("connection", (socket: Socket) => {
@@ -26,11 +27,11 @@ export function lingerAfterLastAnswer(server: Server): void {
 }
 
 /**
- * Finishes an answer in progress when its client half-closes; Node would cut it off. As in Node, a client
- * counts as disconnected if its answer has not begun, or if it follows an event stream.
+ * Finishes a response in progress when its client half-closes; Node would cut it off. As in Node, a client
+ * counts as disconnected if its response has not begun or is an event stream.
  */
 export function finishAfterHalfClose(server: Server): void {
-  // Not in Node's documentation and types: the answer in progress becomes the last one of its connection.
+  // Undocumented in Node: makes the response in progress the last one of its connection.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on("connection", (socket: Socket) => {
     socket.on("end", () => {
@@ -40,7 +41,7 @@ export function finishAfterHalfClose(server: Server): void {
   });
 }
 
-/** Ends our side, and discards what the client sends until it ends its side or its time is up. */
+/** Ends the server's side, and discards input until the client ends its side or its time is up. */
 export function closeAndLinger(socket: Duplex): void {
   if (socket.writableEnded) return;
   const destroy = () => socket.destroy();
@@ -55,7 +56,9 @@ export function closeAndLinger(socket: Duplex): void {
   discardInput(socket).on("data", () => idle.refresh());
 }
 
-/** Takes the connection from the HTTP parser, so that no further request is read, and discards what the client sends. */
+/**
+ * Takes the connection from the HTTP parser, so that no further request is read, and discards further input.
+ */
 export function discardInput(socket: Duplex): Duplex {
   return socket
     .removeAllListeners("data")
@@ -64,14 +67,14 @@ export function discardInput(socket: Duplex): Duplex {
 }
 
 const CHECK_MS = 5000;
-/** Checks without progress after the first one: 30 seconds. */
+/** Maximum number of checks without progress (30 seconds) after the first one. */
 const STALLED_CHECKS = 6;
 
 /** Node's internal state of a socket, which its own time-outs read too. */
 interface Handle {
-  /** Bytes given to the handle. */
+  /** Bytes passed to the handle. */
   readonly bytesWritten: number;
-  /** Bytes of them that the operating system has not taken yet. */
+  /** Bytes passed to the handle that the operating system has not accepted yet. */
   readonly writeQueueSize: number;
 }
 
@@ -81,13 +84,15 @@ interface Stall {
 }
 
 /**
- * The connections of a server. Closes those whose client has read nothing of a response for 30 seconds, because unread bytes take memory;
- * counts checks instead of time, so that connections survive a pause of this process. When the server closes, waits for responses that
- * clients are still reading, which Node's own closing of idle connections cuts off.
+ * The connections of a server. Closes a connection whose client has read nothing of a response for 30
+ * seconds, because unread bytes take memory. Counts checks instead of time, so that connections survive a
+ * pause of this process. When the server closes, waits for responses that clients are still reading, which
+ * Node's own closing of idle connections cuts off.
  */
 export class OpenConnections {
   readonly #server: Server;
-  // Sockets, not responses: keeping each response after its end cost a fifth of the polls in garbage collection.
+  // Stores sockets, not responses: keeping each response after its end cost a fifth of the polls in garbage
+  // collection.
   readonly #sockets = new Set<Socket>();
   /** Connections with bytes that their client has not read. */
   readonly #stalls = new WeakMap<Socket, Stall>();
@@ -127,12 +132,15 @@ export class OpenConnections {
       return;
     }
     before.checks += 1;
-    // A reset, because a plain close leaves what is unread in the operating system's memory.
+    // A reset, because a normal close leaves the unread bytes in the operating system's memory.
     if (before.checks >= STALLED_CHECKS) socket.resetAndDestroy();
   }
 }
 
-/** Responses of a connection end in order; the next one takes the place of the one that ended. */
+/**
+ * Closes the connection after its response. The responses of a connection end in order, and the next one
+ * takes the place of the one that ended.
+ */
 function closeWhenIdle(socket: Socket): void {
   const response = answering(socket);
   if (response === null) closeAndLinger(socket);
@@ -145,8 +153,8 @@ export function answering(socket: Duplex): ServerResponse | null {
 }
 
 /**
- * Returns the bytes that the operating system has accepted: it grows while the client reads, also during one
- * large write.
+ * Returns the number of bytes that the operating system has accepted. It grows while the client reads, even
+ * during one large write.
  */
 function takenOf(socket: Socket): number {
   const { _handle: handle } = socket as { readonly _handle?: Handle | null };

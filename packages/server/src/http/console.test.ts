@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("GET /", () => {
-  it("is the page, revalidated each time", async () => {
+  it("returns the page, which is revalidated each time", async () => {
     const answer = await edge.app.inject("/");
     expect([answer.statusCode, answer.body]).toEqual([200, PAGE]);
     expect(answer.headers).toMatchObject({
@@ -45,7 +45,7 @@ describe("GET /", () => {
     expect(answer.headers).not.toHaveProperty("last-modified");
   });
 
-  it("allows the page to load files from this server and call it, and nothing else", async () => {
+  it("allows the page to load files from this server and to call this server, and nothing else", async () => {
     const policy = String((await edge.app.inject("/")).headers["content-security-policy"]);
     const directives = Object.fromEntries(
       policy.split("; ").map((directive) => [directive.split(" ", 1)[0], directive.replace(/^\S+ /, "")]),
@@ -89,7 +89,7 @@ describe("GET /", () => {
 });
 
 describe("GET /assets/…", () => {
-  it("is cached forever, with the page's security headers", async () => {
+  it("returns files that are cached forever, with the page's security headers", async () => {
     const answer = await edge.app.inject("/assets/index-abc.js");
     expect([answer.statusCode, answer.body]).toEqual([200, SCRIPT]);
     expect(answer.headers).toMatchObject({
@@ -101,7 +101,7 @@ describe("GET /assets/…", () => {
     });
   });
 
-  it("is compressed if the client accepts it", async () => {
+  it("compresses files if the client accepts it", async () => {
     const headers = { "accept-encoding": "gzip" };
     const answer = await edge.app.inject({ url: "/assets/index-abc.js", headers });
     expect(answer.headers).toMatchObject({
@@ -153,7 +153,7 @@ describe("GET /assets/…", () => {
     "/assets//etc/passwd",
     "/assets/%2fetc%2fpasswd",
     "/assets/x%00.js",
-  ])("%s cannot leave the directory", async (url) => {
+  ])("%s stays inside the directory", async (url) => {
     const answer = await edge.send("GET", url);
     expect(answer.statusCode).toBeGreaterThanOrEqual(400);
     expect(answer.statusCode).toBeLessThan(500);
@@ -162,7 +162,7 @@ describe("GET /assets/…", () => {
   });
 });
 
-it("shadows no other route", async () => {
+it("hides no other route", async () => {
   const services = [];
   for (const url of ["/healthz", "/readyz", "/openapi.json", "/docs", "/api/state", "/metrics"]) {
     services.push((await edge.send("GET", url)).statusCode);

@@ -51,7 +51,7 @@ describe("a page of an allowed origin", () => {
     expect(answer.headers["access-control-allow-credentials"]).toBeUndefined();
   });
 
-  it("may read problems and snapshots too", async () => {
+  it("may read problems and snapshots as well", async () => {
     const edge = testEdge({ corsOrigins: [LISTED] });
     for (const url of ["/nowhere", "/%zz", "/api/state", "/api/state?user_state=x"]) {
       const answer = await edge.send("GET", url, { headers: { origin: LISTED } });
@@ -153,7 +153,7 @@ describe("on a loopback bind", () => {
     expect((await ask("other.example.test", { allowedHosts: ["chat.example.test"] })).statusCode).toBe(403);
   });
 
-  it("rejects a foreign name after a good one was cached", async () => {
+  it("rejects a foreign name after a valid one was cached", async () => {
     const edge = testEdge();
     for (const [host, status] of [
       ["localhost", 200],
@@ -192,7 +192,7 @@ describe("on any other bind", () => {
 
 describe("the paths of probes and scrapers", () => {
   it.each(["/healthz", "/readyz", "/metrics", "/healthz?from=probe", "http://10.0.0.7:8080/healthz"])(
-    "answer %s for any host",
+    "accept any host: %s",
     async (url) => {
       for (const changes of [{}, { loopback: false, allowedHosts: ["chat.example.com"] }]) {
         const edge = testEdge(changes);
@@ -202,7 +202,7 @@ describe("the paths of probes and scrapers", () => {
     },
   );
 
-  it("open nothing else to that host", async () => {
+  it("accept such a host for no other path", async () => {
     const edge = testEdge();
     const status = async (url: string) =>
       (await edge.send("GET", url, { headers: { host: "10.0.0.7:8080" } })).statusCode;

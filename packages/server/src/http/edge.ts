@@ -1,6 +1,6 @@
 // Common handling of all requests: checks of host, URL and origin, header fields of the answer, and the log
-// line. CORS (WHATWG Fetch, "CORS protocol"; contract section 6) is without credentials: keys travel in
-// headers that a page sets itself.
+// line. CORS (WHATWG Fetch, "CORS protocol"; contract section 6) works without credentials, because pages
+// send keys in headers.
 
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -16,7 +16,7 @@ import { readTarget, SESSION_HEADER, timesSent } from "./request.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Start on the monotonic clock; `UNTIMED` for requests answered at once. */
+    /** Start on the monotonic clock; `UNTIMED` for requests that get an immediate response. */
     startedAt: number;
   }
 }
@@ -40,7 +40,7 @@ export interface HttpConfig {
 
 export type Edge = ReturnType<typeof createEdge>;
 
-/** `methodsFor` names the methods of the routes at a request target. */
+/** Creates the edge. `methodsFor` returns the methods of the routes at a request target. */
 export function createEdge(
   config: HttpConfig,
   readiness: Readiness,
@@ -49,7 +49,10 @@ export function createEdge(
   const checkHost = hostCheck(config);
   const isAllowed = originCheck(config);
   return {
-    /** Returns the problem of a request independent of its route, or `null`. Stores the parsed query on the request. */
+    /**
+     * Returns the problem of a request that is independent of its route, or `null`. Stores the parsed query
+     * on the request.
+     */
     refuse(request: FastifyRequest): ServiceError | null {
       try {
         checkHost(request.raw);
@@ -60,7 +63,7 @@ export function createEdge(
         throw thrown;
       }
     },
-    /** Answers a preflight (WHATWG Fetch section 3.3.2); returns false if the request is none. */
+    /** Responds to a preflight (WHATWG Fetch section 3.3.2). Returns false for any other request. */
     answerPreflight({ raw }: FastifyRequest, reply: FastifyReply): boolean {
       const { origin, "access-control-request-method": method } = raw.headers;
       if (raw.method !== "OPTIONS" || origin === undefined || method === undefined) return false;
@@ -84,10 +87,13 @@ export function createEdge(
         .send();
       return true;
     },
-    /** Returns the header fields of every answer, in a new object. Each costs one percent of a snapshot from memory. */
+    /**
+     * Returns the header fields of every response, in a new object. Each field costs one percent of a
+     * snapshot from memory.
+     */
     fields({ raw: message, id, spent }: FastifyRequest): Record<string, string> {
       const fields: Record<string, string> = { "x-request-id": id, "cache-control": "no-store" };
-      // Undefined for a request that the framework refuses before it is routed.
+      // `undefined` for a request that the framework refuses before routing.
       if (spent !== undefined && spent !== null && spent.length > 0) {
         Object.assign(fields, rateLimitFields(spent));
       }
@@ -133,8 +139,8 @@ function originNotAllowed(): ServiceError {
 }
 
 /**
- * Returns true if the origin is the server's own. Its host must be checked, because DNS rebinding makes both fields equal. Behind
- * a proxy that terminates TLS the scheme is unknown, so both count.
+ * Returns true if the origin is the server's own. Its host must be checked, because DNS rebinding makes both
+ * fields equal. Both schemes count, because the scheme is unknown behind a proxy that terminates TLS.
  */
 function isOwnOrigin(
   origin: string,
@@ -157,22 +163,23 @@ function isLoopbackOrigin(origin: string): boolean {
 const FOR_ANY_HOST: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /**
- * Returns a check that throws for requests to foreign hosts, on a loopback bind and wherever allowed hosts are configured, against
- * DNS rebinding (contract section 6).
+ * Returns a check that throws for requests to foreign hosts (contract section 6). It applies on a loopback
+ * bind and wherever allowed hosts are configured, against DNS rebinding.
  */
 function hostCheck(config: HttpConfig): (message: IncomingMessage) => void {
   const closed = config.loopback || config.allowedHosts.length > 0;
   const isOwn = ownHosts(config);
-  // The last host that passed: nearly all clients send the same one.
+  // The last host that passed, because nearly all clients send the same one.
   let known: string | undefined;
   return (message) => {
-    // A proxy may have used the other one (RFC 9112 section 3.2).
+    // The other field may come from a proxy (RFC 9112 section 3.2).
     if (timesSent(message, "host") > 1) {
       throw new InvalidRequest("http_invalid", "Send the header Host once: this request has several.");
     }
     const host = requestHost(message);
     if (host === undefined) {
-      // HTTP/1.1 requires it (RFC 9112 section 3.2), and browsers, the only rebinding victims, always send it.
+      // HTTP/1.1 requires the header (RFC 9112 section 3.2), and browsers, the only victims of rebinding,
+      // always send it.
       if (message.httpVersion === "1.0" && (!closed || isForAnyHost(message))) return;
       throw new InvalidRequest("host_missing", "Send the header Host with the name of this server.");
     }
@@ -182,7 +189,7 @@ function hostCheck(config: HttpConfig): (message: IncomingMessage) => void {
   };
 }
 
-/** Returns a test for loopback and allowed hosts, with or without a port. */
+/** Returns a check for loopback and allowed hosts, with or without a port. */
 function ownHosts({ allowedHosts }: HttpConfig): (host: string) => boolean {
   const allowed = new Set(allowedHosts.map((name) => name.toLowerCase()));
   return (host) => {
@@ -193,7 +200,7 @@ function ownHosts({ allowedHosts }: HttpConfig): (host: string) => boolean {
   };
 }
 
-/** Returns the requested host; an absolute request target wins (RFC 9112 section 3.2.2). */
+/** Returns the requested host. An absolute request target takes precedence (RFC 9112 section 3.2.2). */
 function requestHost(message: IncomingMessage): string | undefined {
   const target = message.url ?? "";
   if (!target.startsWith("/") && target.includes("://")) {
@@ -217,17 +224,19 @@ function foreignHost(): ServiceError {
 /** The part of the clock that the HTTP layer uses. */
 export type Stopwatch = Pick<Clock, "monotonic">;
 
-/** `startedAt` before the clock was read. Reading it costs one percent of an answer from memory. */
+/** Value of `startedAt` before the clock was read. Reading it costs one percent of a response from memory. */
 export const UNTIMED = -1;
 
-/** Answers slower than this many milliseconds are logged, unless the client asked to wait. */
+/** Responses that take longer than this many milliseconds are logged, unless the client asked to wait. */
 const SLOW_MS = 1000;
-/** One in this many answers is logged at debug level. Logging each would double the cost of a request. */
+/**
+ * One response in this many is logged at debug level. Logging each one would double the cost of a request.
+ */
 const SAMPLE = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
-/** Counts answers and logs the few that matter, without text, query, keys and whole session ids. */
+/** Counts responses and logs the few that matter, without text, query, keys and complete session ids. */
 export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: Stopwatch) {
   let count = 0;
   return {

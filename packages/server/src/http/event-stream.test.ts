@@ -10,7 +10,7 @@ afterEach(() => {
   for (const server of servers) server.close();
 });
 
-/** Returns a response of a real server, and the answer as its client receives it. */
+/** Returns a response of a real server, and the same response as its client receives it. */
 async function exchange(): Promise<{
   response: ServerResponse;
   answer: Promise<IncomingMessage>;
@@ -67,7 +67,7 @@ describe("an event stream", () => {
     expect(Buffer.concat(await (await answer).toArray()).toString()).toBe("a");
   });
 
-  it("reports how much the client has not read, and when it has read everything", async () => {
+  it("reports how many bytes the client has not read, and when it has read everything", async () => {
     const { response, answer } = await exchange();
     const { stream } = streamOn(response);
     const message = await answer;
@@ -84,7 +84,7 @@ describe("an event stream", () => {
     await stream.drained();
   });
 
-  it("notifies its subscriber once when the client disconnects, and releases every waiter", async () => {
+  it("notifies its subscriber once when the client disconnects, and resolves every wait", async () => {
     const { response, answer, leave } = await exchange();
     const { stream, closed, ended } = streamOn(response);
     await answer;
@@ -124,7 +124,7 @@ describe("an event stream", () => {
     expect(closed()).toBe(1);
   });
 
-  it("ignores writes after it was finished", async () => {
+  it("ignores writes after its end", async () => {
     const { response, answer } = await exchange();
     const { stream } = streamOn(response);
     stream.write(Buffer.from("a"));

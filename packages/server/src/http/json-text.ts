@@ -5,7 +5,7 @@ import { scanJson } from "../core/json-scan.ts";
 /** Maximum nesting of a client's JSON (contract section 6). */
 export const JSON_MAX_DEPTH = 32;
 
-/** An escaped NUL or half of a surrogate pair. Faster than a look at each escape. */
+/** An escaped NUL or half of a surrogate pair. Faster than checking each escape. */
 const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i;
 const [BACKSLASH, LETTER_U] = [0x5c, 0x75];
 
@@ -34,7 +34,7 @@ export function parseJsonBytes(bytes: Buffer): ParsedJson {
   return parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
 }
 
-/** @param text is well-formed, except for what it escapes. */
+/** @param text is well-formed, except possibly for its escapes. */
 function parse(text: string): ParsedJson {
   const { isTooDeep, changedNumber, repeatedNames } = scanJson(text, {
     depth: JSON_MAX_DEPTH,
@@ -87,7 +87,7 @@ function escapedUnit(text: string, at: number): number | null {
   let unit = 0;
   for (let index = at + 2; index < at + 6; index += 1) {
     const digit = text.charCodeAt(index);
-    // The last four bits of a letter, in either case, are its value less 9.
+    // The low four bits of a letter, in either case, are its value minus 9.
     unit = unit * 16 + (digit & 15) + (digit > 0x39 ? 9 : 0);
   }
   return unit;

@@ -8,9 +8,9 @@ import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
 import { SESSION, testEdge } from "./testing/edge.ts";
 
-/** Series of an operation: four classes of status, seven buckets, a sum and a count. */
+/** Number of series of an operation: four classes of status, seven buckets, a sum and a count. */
 const SERIES_EACH = 4 + 7 + 2;
-/** Maximum size of the page when every operation was answered with every class of status. */
+/** Maximum size of the page after every operation returned every class of status. */
 const BYTES_MOST = 64 * 1024;
 
 const STATUSES = Array.from({ length: 400 }, (_, index) => 200 + index);
@@ -42,7 +42,7 @@ describe("the metrics of requests", () => {
     for (const status of STATUSES.filter((one) => one >= 400)) {
       edge.services.conversations.interrupt = () =>
         Promise.reject(new ServiceError(status, `code_${status}`, "It cannot be done."));
-      // Not with `send`, which checks answers against the document.
+      // `send` would check the responses against the document.
       await edge.app.inject({ method: "POST", url: "/api/interrupt", headers: { "x-session-id": SESSION } });
     }
     const { body } = await edge.app.inject("/metrics");

@@ -1,6 +1,6 @@
-// Counts requests by operation and status class. Requests add to plain numbers that become samples when scraped, because
-// prom-client's bookkeeping costs a tenth of an answer from memory. Labels are bounded by the routes, never by client input
-// (metrics.test.ts).
+// Counts requests by operation and status class. Requests add to plain numbers, which become samples when
+// scraped: prom-client's bookkeeping would cost a tenth of a response from memory. Labels are bounded by the
+// routes, never by client input (metrics.test.ts).
 
 import {
   Counter,
@@ -23,9 +23,9 @@ type OperationLabel = "method" | "route";
 /** Counts of one operation. */
 interface Cell {
   readonly labels: Readonly<Record<OperationLabel, string>>;
-  /** Answers by the first digit of their status. */
+  /** Number of responses by the first digit of their status. */
   readonly families: number[];
-  /** Answers by bucket; the last one is above every bound. */
+  /** Number of responses by bucket; the last bucket is above every bound. */
   readonly buckets: number[];
   seconds: number;
 }
@@ -50,7 +50,7 @@ export function createHttpMetrics(register: Registry) {
   return {
     /** Counts an answer. `route` is the pattern, never the path; `milliseconds` its duration. */
     answered(method: string, route: string, status: number, milliseconds: number): void {
-      // HEAD counts as GET. Without a route the client may invent the method.
+      // HEAD counts as GET. Without a route, the method may be any text of the client.
       const counted = route === NO_ROUTE ? "any" : method === "HEAD" ? "GET" : method;
       const cell = cells.get(route)?.get(counted) ?? addCell(counted, route);
       const family = Math.trunc(status / 100);

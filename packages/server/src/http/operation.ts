@@ -120,7 +120,7 @@ interface RefusalSchema {
   readonly content: Readonly<Record<typeof PROBLEM_TYPE, { readonly schema: typeof Problem }>>;
 }
 
-/** Refusals of any request; 403 is for foreign hosts and origins. */
+/** Refusals of every operation; 403 is for foreign hosts and origins. */
 const ANYWHERE = [400, 403, 408, 417, 431, 500] as const;
 type Anywhere = (typeof ANYWHERE)[number];
 
@@ -135,7 +135,7 @@ export function refusals<Status extends Refusal>(
   return Object.fromEntries(entries) as Record<Status | Anywhere, RefusalSchema>;
 }
 
-/** Request headers, for the document; `request.ts` reads them. */
+/** Request headers for the document only; `request.ts` reads them. */
 export const HEADERS = {
   session: {
     "X-Session-Id": SessionId.meta({

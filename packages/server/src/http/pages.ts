@@ -1,4 +1,5 @@
-// Serves the pages for people: the console, and the reference of the API. They may only load files of this server and call it.
+// Serves the pages for people: the console, and the API reference. They may only load files from this server
+// and call this server.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -38,12 +39,15 @@ const PROTECTED = {
 
 /** File names of the build, without subfolders. Others are not looked up. */
 const BUILT_NAME = /^\w[\w-]*(?:\.[\w-]+)+$/;
-/** A year in milliseconds: file names change with their content. */
+/** A year in milliseconds, because file names change with their content. */
 const FOR_GOOD = { maxAge: 31_536_000_000, immutable: true, acceptRanges: false };
-/** The page keeps its name, and size and time do not identify its content, so it is sent whole each time. */
+/**
+ * The page keeps its name, and its size and time do not identify its content, so it is sent in full each
+ * time.
+ */
 const EACH_TIME = { cacheControl: false, etag: false, lastModified: false, acceptRanges: false };
 
-/** `directory` is the build's output; it may appear while the service runs. */
+/** Serves the console from `directory`, the build's output, which may appear while the service runs. */
 export function consoleRoutes(app: HttpApp, directory: string): void {
   const root = join(directory, FILES);
   void app.register(fastifyStatic, {
@@ -63,7 +67,10 @@ export function consoleRoutes(app: HttpApp, directory: string): void {
   });
 }
 
-/** Serves the OpenAPI document and its page, built at the first request: they take 100 ms and megabytes to load. */
+/**
+ * Serves the OpenAPI document and its page. Both are built at the first request, because loading them takes
+ * 100 ms and megabytes.
+ */
 export function referenceRoutes(app: HttpApp, parts: RouteParts, register: Registry): void {
   const reference = loadOnce(async () =>
     (await import("./openapi-document.ts")).buildReference(parts, register),

@@ -91,7 +91,7 @@ describe("a request whose head is too large", () => {
     expectProblem(await exchange(bytes), 431, "head_too_large");
   });
 
-  it("is answered although its client keeps sending", async () => {
+  it("gets a response although its client keeps sending", async () => {
     const head = `GET /api/state HTTP/1.1\r\n${HOST}X-A: `;
     expectProblem(await exchange(head, Buffer.alloc(3 * 1024 * 1024, "a")), 431, "head_too_large");
   });
@@ -104,7 +104,7 @@ describe("a request whose head is too large", () => {
 });
 
 describe("an answer in progress", () => {
-  it("is not corrupted by an invalid request behind it: the connection ends", async () => {
+  it("is not corrupted by an invalid request behind it, which ends the connection", async () => {
     const stream = `GET /api/updates HTTP/1.1\r\n${HOST}Accept: text/event-stream\r\nX-Session-Id: ${SESSION}\r\n\r\n`;
     const socket = connect(port, "127.0.0.1");
     let received = "";
@@ -174,7 +174,7 @@ describe("HTTP that the protocol allows and this server does not", () => {
   it.each([
     ["refused at once", "?message=%ed%a0%80", ["400"]],
     ["answered after its body", "", ["100", "200"]],
-  ])("answers a pipelined 100-continue that is %s in order", async (_name, query, statuses) => {
+  ])("sends the response to a pipelined 100-continue that is %s in order", async (_name, query, statuses) => {
     const gate = Promise.withResolvers<void>();
     const { conversations } = edge.services;
     const view = await conversations.state({ sessionId: SESSION } as never, null);
@@ -223,7 +223,7 @@ describe("a body that is too long", () => {
   const head = `POST /api/chat HTTP/1.1\r\n${HOST}X-Session-Id: ${SESSION}\r\nContent-Type: application/json\r\n`;
   const next = `GET /nowhere HTTP/1.1\r\n${HOST}${CLOSE}\r\n`;
 
-  it("gives a 413 that its client can read, and the connection stays usable", async () => {
+  it("gives a readable 413 and keeps the connection usable", async () => {
     const size = 2 * 1024 * 1024;
     const text = await exchange(`${head}Content-Length: ${size}\r\n\r\n`, Buffer.alloc(size, "a"), next);
     const [first = "", second = ""] = text.split(/(?=HTTP\/1\.1 404)/);
@@ -240,7 +240,7 @@ describe("a body that is too long", () => {
 });
 
 describe("a client that disconnects", () => {
-  it("during its body leaves nothing behind", async () => {
+  it("leaves nothing behind if it disconnects during its body", async () => {
     const socket = connect(port, "127.0.0.1");
     const asked = once(edge.app.server, "request");
     socket.write(
@@ -253,7 +253,7 @@ describe("a client that disconnects", () => {
     expect(edge.lines).toEqual([]);
   });
 
-  it("during a wait ends the wait", async () => {
+  it("ends the wait if it disconnects during one", async () => {
     const waiting = Promise.withResolvers<AbortSignal>();
     edge.services.conversations.state = (request) => {
       waiting.resolve(request.signal);
@@ -269,7 +269,7 @@ describe("a client that disconnects", () => {
 });
 
 describe("the time limit for a client", () => {
-  it("applies to the head and body of a request, not to its answer", () => {
+  it("applies to the head and body of a request, not to its response", () => {
     const { server } = edge.app;
     expect(server.headersTimeout).toBe(15_000);
     expect(server.requestTimeout).toBe(30_000);

@@ -1,5 +1,5 @@
-// Answers requests that Node's HTTP parser, its time-outs and its protocol hooks refuse: a problem document
-// (contract section 6), written to the bare socket.
+// Responds to requests that Node's HTTP parser, its time-outs or its protocol hooks refuse: a problem
+// document (contract section 6), written to the bare socket.
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse, type Server } from "node:http";
 import type { Duplex } from "node:stream";
@@ -8,12 +8,15 @@ import { answering, closeAndLinger, discardInput } from "./connections.ts";
 import { isEventStream } from "./event-stream.ts";
 import { bodyTooLarge, problemBytes, PROBLEM_TYPE } from "./problem.ts";
 
-/** URL and headers of a request, in bytes: the longest message fits in a URL, at 9 bytes a character (contract section 6). */
+/**
+ * Maximum bytes of a request's URL and headers. The longest message fits into a URL, at 9 bytes a character
+ * (contract section 6).
+ */
 export const HEAD_MAX_BYTES = 320 * 1024;
 
 /**
- * Answers a request that the parser refused, after the answers to the requests before it. Ends an event
- * stream, which would never end.
+ * Responds to a request that the parser refused, after the responses to the requests before it. Ends an event
+ * stream, which would never end by itself.
  */
 export function refuseConnection(
   error: Error & { code?: string },
@@ -21,7 +24,7 @@ export function refuseConnection(
   nextId: () => string,
 ): void {
   if (socket.writableEnded) return;
-  // The parser would report an error for each packet that follows.
+  // The parser would report an error for each further packet.
   discardInput(socket);
   if (error.code === "ECONNRESET") socket.destroy();
   else refuseInTurn(error, socket, nextId);
@@ -33,27 +36,28 @@ function refuseInTurn(error: Error & { code?: string }, socket: Duplex, nextId: 
   if (!socket.writable || (current !== null && isEventStream(current))) {
     socket.destroy();
   } else if (current !== null && (current.headersSent || current.req.complete)) {
-    // This answer belongs to an earlier request, or has begun. The next one takes its place before it closes.
+    // This response belongs to an earlier request, or has begun. The refusal follows it before the connection
+    // closes.
     current.once("close", () => refuseInTurn(error, socket, nextId));
   } else {
     endWith(socket, rawProblem(fromParser(error), nextId()));
   }
 }
 
-/** Answers a connection before its first request, and closes it without waiting for its client. */
+/** Responds on a connection before its first request, and closes it without waiting for the client. */
 export function refuseAtOnce(error: ServiceError, socket: Duplex, id: string): void {
   discardInput(socket).end(rawProblem(error, id), () => socket.destroy());
 }
 
-/** Writes the last answer on a connection and closes it. */
+/** Writes the last response on a connection and closes it. */
 function endWith(socket: Duplex, answer: Buffer): void {
   socket.write(answer);
   closeAndLinger(socket);
 }
 
 /**
- * Sends `100 Continue` after the answers to earlier requests of the connection. Node writes it at once,
- * possibly between the head and the body of an answer in progress.
+ * Sends `100 Continue` after the responses to earlier requests of the connection. Node would write it at
+ * once, possibly between the head and the body of a response in progress.
  */
 export function continueInTurn(server: Server): void {
   server.on("checkContinue", (message: IncomingMessage, response: ServerResponse) => {
@@ -63,7 +67,7 @@ export function continueInTurn(server: Server): void {
   });
 }
 
-/** Answers `CONNECT` and unknown expectations, which the framework does not handle. */
+/** Responds to `CONNECT` and unknown expectations, which the framework does not handle. */
 export function refuseProtocolExtras(server: Server, nextId: (message: IncomingMessage) => string): void {
   server.on("connect", (message: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());

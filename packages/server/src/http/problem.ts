@@ -15,7 +15,8 @@ const INTERNAL_DETAIL =
   "Something went wrong on our side. Send the request again; if it keeps failing, report it with the request_id.";
 
 /**
- * Returns the public form of a failure. Anything but a ServiceError or a refusal of the framework is a 500 without its cause.
+ * Returns the public form of a failure. Any error except a `ServiceError` or a refusal of the framework
+ * becomes a 500 without its cause.
  */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
@@ -52,14 +53,17 @@ function refusedByFramework(error: FastifyError): ServiceError | null {
         "The path contains a percent-encoding that is not two hexadecimal digits or not UTF-8.",
       );
     default:
-      // Aborted body, wrong length, and similar.
+      // An aborted body, a wrong length, and similar failures.
       return error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
         ? new InvalidRequest("request_invalid", `The request could not be read: ${error.message}`)
         : null;
   }
 }
 
-/** 413: Fastify decides by `Content-Length` or while reading; such a body is never parsed. */
+/**
+ * 413: the body is too large. Fastify decides by `Content-Length` or while reading, and never parses such a
+ * body.
+ */
 export function bodyTooLarge(): ServiceError {
   const [most, chat] = [BODY_MAX_BYTES / 1024, CHAT_BODY_MAX_BYTES / 1024];
   return new ServiceError(

@@ -104,13 +104,13 @@ describe("GET /openapi.json", () => {
       Object.values(methods).flatMap((one) => one.tags ?? []),
     );
     expect([...new Set(used)].toSorted()).toEqual(tags.map(({ name }) => name).toSorted());
-    // It resolves references in place, so call it last.
+    // `validate` resolves references in place, so call it last.
     await expect(validate(given as never)).resolves.toMatchObject({ openapi: given.openapi });
   });
 });
 
 describe("GET /docs", () => {
-  it("is a page that loads from and calls this server only", async () => {
+  it("is a page that loads files from this server and calls this server only", async () => {
     const { app } = testEdge();
     const page = await app.inject("/docs");
     expect(page.statusCode).toBe(200);
@@ -125,7 +125,7 @@ describe("GET /docs", () => {
     expect(script.body).toContain("createApiReference");
   });
 
-  it("may run its own script and no other", async () => {
+  it("may run its own script only", async () => {
     const page = await testEdge().app.inject("/docs");
     const policy = String(page.headers["content-security-policy"]);
     const [, inline = ""] = /<script type="text\/javascript">([\s\S]*?)<\/script>/.exec(page.body) ?? [];
@@ -136,11 +136,11 @@ describe("GET /docs", () => {
   });
 });
 
-it("retries to build the reference after a failure", async () => {
+it("builds the reference again after a failure", async () => {
   const { app, services } = testEdge();
   const { conversations } = services;
   let isFailing = true;
-  // Read when the routes are described; the serving routes have read it before.
+  // Read when the routes are described; the served routes have read it before.
   Object.defineProperty(services, "conversations", {
     get: () => {
       if (isFailing) throw new Error("EMFILE: too many open files");

@@ -44,7 +44,7 @@ async function allRoutes(): Promise<readonly Route[]> {
   );
 }
 
-/** Returns the status of the route and its problem code, for a request that is valid except for its body. */
+/** Returns the status and the problem code of a request that is valid except for its body. */
 async function statusOf({ method, path }: Route, type: string | null, payload: string): Promise<string> {
   const edge = givenEdge();
   await edge.send("POST", "/api/sessions");

@@ -9,7 +9,7 @@ import { isCleanText } from "../core/json.ts";
 import { parseJsonBytes } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
 
-/** Values by name. A repeated name has all its values, so that its reader can refuse. */
+/** Values by name. A repeated name has all its values, so that the route can refuse it. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
 
 /** Shared by all requests without a query. */
@@ -17,7 +17,8 @@ const EMPTY_QUERY: Query = Object.freeze(Object.create(null) as Query);
 
 /**
  * Parses the query of a request target and checks its path.
- * @throws InvalidRequest if an escape is broken, the text is not clean, or there is a fragment (RFC 9112 section 3.2)
+ * @throws InvalidRequest if an escape is invalid, the text is not clean, or there is a fragment (RFC 9112
+ * section 3.2)
  */
 export function readTarget(target: string): Query {
   if (target.includes("#")) {
@@ -29,8 +30,8 @@ export function readTarget(target: string): Query {
 }
 
 /**
- * Parses `application/x-www-form-urlencoded` text (WHATWG URL standard section 5.1). Other parsers keep broken escapes, take the
- * last of several values, and turn `a[b]` into objects.
+ * Parses `application/x-www-form-urlencoded` text (WHATWG URL standard section 5.1). Other parsers keep
+ * invalid escapes, take the last of several values, and turn `a[b]` into objects.
  */
 function parseQuery(text: string): Query {
   const query = Object.create(null) as Record<string, string | string[]>;
@@ -145,14 +146,14 @@ export function timesSent({ rawHeaders }: IncomingMessage, name: string): number
 /** Maximum of `Prefer: wait` in seconds (contract section 2). */
 const WAIT_MAX_SECONDS = 60;
 
-/** `wait=10` or `wait="10"`, with its parameters; a name is a token, in any case. */
+/** Pattern of `wait=10` or `wait="10"` with its parameters; a name is a token, in any case. */
 const PREFERENCE = /^[\t ]*wait[\t ]*=[\t ]*(?:(\d+)|"(\d+)")[\t ]*(?:;.*)?$/i;
 const ANY_WAIT = /^[\t ]*wait[\t ]*(?:[=;]|$)/i;
 const OUTSIDE_QUOTES = /(?:"(?:[^"\\]|\\.)*"?|[^,"])+/g;
 
 /**
- * Returns the milliseconds of `Prefer: wait=N`, at most 60 s; 0 without one. The first of several counts, and a malformed one is
- * ignored (RFC 7240 section 2).
+ * Returns the milliseconds of `Prefer: wait=N`, at most 60 s; 0 if absent. The first of several preferences
+ * counts, and a malformed one is ignored (RFC 7240 section 2).
  */
 export function preferredWait(header: string | null): number {
   const first = header?.match(OUTSIDE_QUOTES)?.find((preference) => ANY_WAIT.test(preference)) ?? "";
@@ -197,8 +198,9 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
 };
 
 /**
- * Returns true if the route takes a body of this type. Pages of other origins may send `text/plain` or no type without a preflight,
- * so only routes that require `X-Session-Id`, which forces one, take these.
+ * Returns true if the route accepts a body of this type. Pages of other origins may send `text/plain` or no
+ * type without a preflight. So only routes that require `X-Session-Id`, which forces a preflight, accept
+ * these.
  */
 function isTaken(type: string | undefined, request: FastifyRequest): boolean {
   if (type !== undefined && isUtf8Of(/^application\/(?:[a-z0-9.!#$&^_-]+\+)?json$/, type)) return true;
@@ -228,7 +230,10 @@ const PLACES: Readonly<Record<string, string>> = {
 
 type Validated = { readonly value: unknown } | { readonly error: InvalidRequest };
 
-/** Validates the query, path and body of a request. Schemas of headers only document: the functions above read them. */
+/**
+ * Validates the query, path and body of a request. Header schemas serve the document only; the functions
+ * above read headers.
+ */
 export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart = "" }) => {
   const place = PLACES[httpPart];
   if (place === undefined) return () => true;
@@ -241,7 +246,7 @@ export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, htt
   return (sent: unknown) => (sent === EMPTY_QUERY ? (ofNone ??= validate(EMPTY_QUERY)) : validate(sent));
 };
 
-/** Response schemas only document; answers are not changed. */
+/** Response schemas serve the document only, and responses are not changed. */
 export function compileSerializer(): (value: unknown) => string {
   return JSON.stringify;
 }
@@ -267,7 +272,10 @@ function refusal(place: string, sent: unknown, error: z.ZodError): InvalidReques
   return new InvalidRequest("parameter_invalid", `${subject} ${expectation(issue)}.`);
 }
 
-/** Schemas phrase their messages as "must …"; zod's own are the fallback. */
+/**
+ * Returns what the schema expects. The project's schemas phrase messages as "must …"; zod's own messages are
+ * the fallback.
+ */
 function expectation(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith("must ")) return issue.message;
   return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is not right: ${issue.message}`;

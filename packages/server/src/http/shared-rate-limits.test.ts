@@ -33,7 +33,7 @@ describe("rate limits shared by several processes", () => {
     expect((await answering).statusCode).toBe(200);
   });
 
-  it("reject until the time that the counters return, without another request to them", async () => {
+  it("reject until the time that the counters returned, without asking the counters again", async () => {
     counters.waitMs = 20_500;
     expect(expectProblem(await chat(), 429, "rate_limited")).toContain("At most 60 messages a minute");
     edge.pass(20_000);
@@ -55,7 +55,7 @@ describe("rate limits shared by several processes", () => {
     expect((await chat()).statusCode).toBe(200);
   });
 
-  it("hold a slot for each stream, and free it when that ends", async () => {
+  it("hold a slot for each stream, and free it when the stream ends", async () => {
     const port = await listen();
     const stream = await answerOf(send(port));
     expect(stream.statusCode).toBe(200);
@@ -78,7 +78,7 @@ describe("rate limits shared by several processes", () => {
     ]);
   });
 
-  it("free the slot of a client that disconnected while it was taken", async () => {
+  it("free the slot of a client that disconnected while the slot was being taken", async () => {
     const gate = Promise.withResolvers<void>();
     counters.gate = gate.promise;
     const answers: ServerResponse[] = [];

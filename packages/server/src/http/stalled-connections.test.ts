@@ -69,7 +69,7 @@ describe("a connection", () => {
     expect(isOpen(response)).toBe(true);
   });
 
-  it("stays open while nothing is left to read: when idle, and on a stream without events", async () => {
+  it("stays open if there is nothing to read: when idle, or on a stream without events", async () => {
     const response = await ask();
     response.write("event");
     await until(() => response.socket?.writableLength === 0);

@@ -40,7 +40,7 @@ describe("message that names a tool", () => {
   });
 
   it.each(["I call lookup_order {}", "call lookup_order and then me", "call"])(
-    "is quoted if it asks for no call: %s",
+    "is quoted if it requests no call: %s",
     (message) => {
       expect(readToolRequest(message)).toBeNull();
     },
@@ -75,13 +75,13 @@ describe("question about tools", () => {
     });
   });
 
-  it("says so if there are none", () => {
+  it("reports that there are none", () => {
     expect(answerOf("what tools do you have?", new Set())).toMatchObject({
       text: expect.stringContaining("no tools here"),
     });
   });
 
-  it.each(["I like tools", "what is a tool?"])("is not seen in %s", (message) => {
+  it.each(["I like tools", "what is a tool?"])("is not recognized in %s", (message) => {
     expect(readIntent(message).kind).toBe("other");
   });
 });
@@ -100,7 +100,7 @@ describe("order of tea", () => {
     });
   });
 
-  it("names the way to approvals if the tool is not offered", () => {
+  it("says how to get approvals if the tool is not offered", () => {
     expect(answerOf("order tea")).toMatchObject({ text: expect.stringContaining("approvals") });
   });
 });
@@ -108,7 +108,7 @@ describe("order of tea", () => {
 describe("counting in steps", () => {
   const counting = new Set(["continue_counting"]);
 
-  /** Returns the steps' numbers, as a turn would run them. */
+  /** Returns the steps' numbers, as a turn would run the steps. */
   function stepsOf(to: number, maxSteps: number): readonly number[][] {
     const steps: number[][] = [];
     let results: Parameters<typeof answerTo>[0]["results"] = [];
@@ -145,7 +145,7 @@ describe("counting in steps", () => {
     expect(steps.at(-1)?.length).toBeLessThanOrEqual(sizes[0] ?? to);
   });
 
-  it("continues with the number that the last finished step gave, although the limit has changed", () => {
+  it("continues after the last finished step, even if the limit has changed", () => {
     const output = { type: "json" as const, value: { next: 150 } };
     const results = [
       { type: "tool-result" as const, toolCallId: "c", toolName: "continue_counting", output },
@@ -158,7 +158,7 @@ describe("counting in steps", () => {
     });
   });
 
-  it("counts in one step where the call is not offered", () => {
+  it("counts in one step if the call is not offered", () => {
     expect(answerOf("count to 200")).toEqual({ kind: "count", from: 1, to: 200, call: null });
   });
 

@@ -14,9 +14,9 @@ interface DemoCall {
   readonly input: JsonObject;
 }
 
-/** Over eight minutes at twenty per second, within a turn's limit of ten. */
+/** Maximum number to count to: over eight minutes at twenty per second, within a turn's limit of ten. */
 const maximumCount = 10_000;
-/** Steps of one count; a step has at least a second's numbers. */
+/** Maximum steps of one count. A step has at least the numbers of a second. */
 const maximumCountSteps = 15;
 const minimumStepNumbers = 20;
 const countTool = "continue_counting";
@@ -81,7 +81,7 @@ function say(text: string): DemoAnswer {
   return { kind: "text", text };
 }
 
-/** Returns the step that begins with `from`; all steps but the last are of one size. */
+/** Returns the step that begins with `from`. All steps but the last have one size. */
 function countTo(written: string, from: number, tools: ReadonlySet<string>, maxSteps: number): DemoAnswer {
   const to = Number(written.replace(/[,_]/g, ""));
   if (Number.isInteger(to) && to >= 1 && to <= maximumCount) {
@@ -94,7 +94,7 @@ function countTo(written: string, from: number, tools: ReadonlySet<string>, maxS
   return say(`I count from 1, by whole numbers, and to at most ${maximumCount}: not to ${written}.`);
 }
 
-/** Returns the number that a finished step of a count leads on to, `null` for other results. */
+/** Returns the number after a finished step of a count; `null` for other results. */
 function nextNumber(results: DemoConversation["results"]): number | null {
   const [result] = results;
   if (result?.toolName !== countTool || result.output.type !== "json") return null;
@@ -132,7 +132,10 @@ interface ToolRequest {
 const requestPattern =
   /^(?:please\s+)?(?:call|use|run)\s+(?:the\s+tool\s+)?([a-zA-Z0-9_-]{1,64})(?:\s+with)?(?:\s+(\{.*\}))?[\s.!]*$/is;
 
-/** Returns `null` unless the message asks for a tool, offered or not; other messages are quoted. */
+/**
+ * Returns the requested tool and input; `null` if the message requests no tool. Whether the tool is offered
+ * does not matter.
+ */
 export function readToolRequest(message: string): ToolRequest | null {
   const [, tool, written] = requestPattern.exec(message.trim()) ?? [];
   if (tool === undefined) return null;

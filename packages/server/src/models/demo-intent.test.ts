@@ -134,7 +134,8 @@ describe("readIntent", () => {
       "equals ",
     ];
     const rows = atoms.flatMap((first) => atoms.map((second) => (first + second).repeat(500)));
-    // The work is quadratic at worst, well under a second in total; a backtracking pattern took hours.
+    // The work is quadratic at worst and takes well under a second in total; a backtracking pattern took
+    // hours.
     for (const row of rows) {
       for (const opening of ["", "what is ", "what time is it in ", "hello "]) {
         const message = `${opening}${row}`.slice(0, 990);

@@ -1,4 +1,4 @@
-// Reads what a person asks of the demo model.
+// Recognizes what a person asks of the demo model.
 
 /** What a message asks the demo model to do (contract section 4). */
 export type DemoIntent =
@@ -7,13 +7,15 @@ export type DemoIntent =
   /** `to` is the number as written. */
   | { readonly kind: "count"; readonly to: string }
   | { readonly kind: "tools" }
-  /** Asks for the tool that needs approval. */
+  /** A request for the tool that needs approval. */
   | { readonly kind: "approval"; readonly cups: number }
   | { readonly kind: "time"; readonly place: string | null }
   | { readonly kind: "arithmetic"; readonly expression: string }
   | { readonly kind: "other" };
 
-/** Longer messages are treated as prose and quoted. It is also the calculator's limit. */
+/**
+ * Maximum length of a question, and the calculator's limit. Longer messages count as prose and are quoted.
+ */
 const maximumQuestionLength = 1_000;
 const maximumPlaceLength = 120;
 
@@ -88,9 +90,8 @@ const spokenOperators: ReadonlyArray<readonly [RegExp, string]> = [
 ];
 
 /**
- * The tokens of an expression: numbers, function names, pi and e, operators. They are removed one by one:
- * matching all of them with one pattern of repeated alternatives would backtrack exponentially on other
- * messages.
+ * The tokens of an expression: numbers, function names, pi and e, operators. Tokens are removed one by one,
+ * because one pattern of repeated alternatives would backtrack exponentially on other messages.
  */
 const pieces = /\d[\d.]*(?:e[+-]?\d+)?|\b[a-z_]\w*\b(?=\s*\()|\b(?:pi|e)\b|[\s.,+\-*/%^()×÷·−]/gi;
 const operandPattern = /\d|\b(?:pi|e)\b/i;

@@ -115,13 +115,16 @@ interface Delta {
 
 /** Twenty numbers per second (contract section 4). */
 const countIntervalMs = 50;
-/** Text streams word by word, but a long quotation in not many more deltas than a real model sends. */
+/**
+ * Maximum deltas of a text. Text streams word by word, but a long quotation in not many more deltas than a
+ * real model sends.
+ */
 const maximumTextDeltas = 64;
 
 /** Yields the answer's text in deltas; nothing for a tool call. */
 function* deltasOf(answer: DemoAnswer): Generator<Delta> {
   if (answer.kind === "count") {
-    // The pause before a later step is that between two numbers.
+    // Before a later step, the pause between two numbers.
     yield { text: String(answer.from), waitMs: answer.from === 1 ? 0 : countIntervalMs };
     for (let number = answer.from + 1; number <= answer.to; number += 1)
       yield { text: ` ${number}`, waitMs: countIntervalMs };

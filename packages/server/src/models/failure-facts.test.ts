@@ -1,4 +1,4 @@
-// What the log and `colloquy doctor --models` say about a failed call.
+// Facts about a failed call in the log and in `colloquy doctor --models`.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createProviderCatalog, type Rig, rigs, secretKey } from "../../test/provider-calls.ts";
@@ -9,7 +9,7 @@ const server = new ProviderServer();
 beforeAll(() => server.start());
 afterAll(() => server.stop());
 
-/** Returns the facts about a call that fails. */
+/** Returns the facts about a failing call. */
 async function factsOf(rig: Rig, baseURL = server.url) {
   const catalog = createProviderCatalog(baseURL);
   const model = await catalog.resolve(rig);
@@ -25,7 +25,7 @@ async function factsOf(rig: Rig, baseURL = server.url) {
 }
 
 describe.each(rigs)("facts about a failed call of %s", (rig) => {
-  it("have the address and the status, and the answer without keys", async () => {
+  it("contain the address, the status, and the response without keys", async () => {
     const message = `Incorrect key ${secretKey}, and sk-other***key of org-acme42, and Bearer abcdef.`;
     server.answer = answerJson(401, { error: { message, type: "authentication_error" } });
     const facts = await factsOf(rig);
@@ -43,7 +43,7 @@ describe.each(rigs)("facts about a failed call of %s", (rig) => {
     expect((await factsOf(rig)).body).toBe("[repeats the request], invalid_request_error");
   });
 
-  it("have the code of a refused connection", async () => {
+  it("contain the code of a refused connection", async () => {
     const gone = new ProviderServer();
     await gone.start();
     const { url } = gone;
@@ -55,7 +55,7 @@ describe.each(rigs)("facts about a failed call of %s", (rig) => {
   });
 });
 
-it("shows the text of a proxy's page", async () => {
+it("contain the text of a proxy's page", async () => {
   server.answer = answerJson(502, "<html><style>p {}</style><h1>502 Bad Gateway</h1>\n<hr>nginx</html>");
   expect((await factsOf("local/llama3.2")).body).toBe("502 Bad Gateway nginx");
 });

@@ -1,4 +1,5 @@
-// Facts about failed model calls for operators: in the log, and in `colloquy doctor --models`. They contain no key, and no text of the request.
+// Facts about failed model calls for operators, for the log and for `colloquy doctor --models`. They contain
+// no key and no text of the request.
 
 import { APICallError } from "@ai-sdk/provider";
 import { isJsonObject } from "../core/json.ts";
@@ -6,7 +7,9 @@ import type { FailureFacts } from "../core/ports/driven/model.ts";
 import { causesOf, nameOf, unwrapRetry } from "./provider-errors.ts";
 
 const BODY_CHARACTERS = 300;
-/** A run of this many characters that is in the request too counts as a quotation of the conversation. */
+/**
+ * A run of this many characters that also occurs in the request counts as a quotation of the conversation.
+ */
 const QUOTED_CHARACTERS = 12;
 const KEYS = /\b(?:sk|clq|pk|rk|xai|gsk|org|proj)[-_][^\s"'`,;)}\]]{4,}|\bAIza[\w-]{8,}|\bBearer\s+\S+/g;
 
@@ -33,7 +36,9 @@ export function failureFacts(error: unknown, secrets: readonly string[]): Failur
   };
 }
 
-/** An error event inside a stream. Its message is left out, because the request is not known here. */
+/**
+ * Facts about an error event inside a stream. Its message is omitted, because the request is not known here.
+ */
 function streamedFacts(error: object): FailureFacts {
   const { statusCode, type, code } = error as Readonly<Record<string, unknown>>;
   const words = [type, code].filter((word) => typeof word === "string" && /^[\w.-]{1,64}$/.test(word));
@@ -71,7 +76,7 @@ function readBody(body: string): { readonly message: string; readonly words: rea
   }
 }
 
-/** Returns all texts of a request but the name of its model. */
+/** Returns all texts of a request except the name of its model. */
 function requestText(value: unknown): string {
   const texts: string[] = [];
   JSON.stringify(value, (key, part: unknown) => {

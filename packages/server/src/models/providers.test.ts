@@ -54,7 +54,7 @@ beforeAll(async () => {
   mock.onMessage("weather", { toolCalls: [{ id: "call_1", name: "weather", arguments: '{"city":"Oslo"}' }] });
   mock.onMessage("hello", { content: "Hello, I am a mock of a model.", usage }, { chunkSize: 5 });
   mock.onMessage("think", { content: "Done.", reasoning: "Let me see.", reasoningSignature: "signed" });
-  // Slower than any test's timeout: only an abort ends it in time.
+  // Slower than any test's timeout, so that only an abort ends it in time.
   mock.onMessage("long story", { content: "word ".repeat(10_000) }, { chunkSize: 5, latency: 40 });
   await mock.start();
 });

@@ -19,15 +19,15 @@ import { JSON_COLUMNS, type Kind, KINDS } from "./session-format.ts";
 export interface ImportedSession {
   /** `null` if the line with the id is invalid. */
   readonly id: string | null;
-  /** Number of its first line, or of the invalid line; counts from 1. */
+  /** Number of the session's first line, or of the invalid line; counts from 1. */
   readonly line: number;
   readonly outcome: "imported" | "replaced" | "refused";
-  /** Why it was refused. */
+  /** Why the session was refused. */
   readonly problem: string | null;
 }
 
 export interface ImportOptions {
-  /** Replaces existing sessions; without it they are refused. */
+  /** Replaces existing sessions; otherwise they are refused. */
   readonly replace: boolean;
   /** The current time in milliseconds since the Unix epoch. */
   readonly at: number;

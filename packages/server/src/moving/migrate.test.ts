@@ -105,7 +105,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       const textOf = (address: DatabaseAddress) =>
         address.kind === "sqlite" ? `sqlite:${address.directory}` : address.url;
       for (let kills = 0; kills < 5; kills += 1) {
-        // Each run gets nine steps further than the one before; the last ones are killed during the
+        // Each run gets nine steps further than the previous one; the last ones are killed during the
         // comparison.
         const child = promisify(execFile)(process.execPath, [PROCESS, textOf(from), textOf(goal), "9"]);
         await expect(child).rejects.toMatchObject({ signal: "SIGKILL", stderr: "" });
@@ -202,7 +202,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await withStore(killed, (store) => fillStore(store));
     // The node was killed: its connection is closed, but its lease has not expired.
     await tamperThere(killed, "UPDATE leases SET expires_at = 9999999999999");
-    // PostgreSQL may need seconds to notice that a node is gone; each of these waits for it.
+    // PostgreSQL may need seconds to notice that a node is gone, and each of these calls waits for it.
     const refused = (one: DatabaseAddress, another: DatabaseAddress) =>
       expect(run(one, another)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
     await withStore(source, (reading) =>

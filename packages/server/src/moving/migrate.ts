@@ -17,7 +17,7 @@ import { keyOf, movedTables, convertRow, PAGE, readRows } from "./moved-tables.t
 export interface MoveStep {
   readonly phase: "copy" | "verify";
   readonly table: string;
-  /** Rows of all tables: processed in this phase, and in total. */
+  /** Rows processed in this phase, of all tables. */
   readonly done: number;
   readonly total: number;
 }
@@ -25,7 +25,7 @@ export interface MoveStep {
 export interface MoveOptions {
   readonly from: DatabaseAddress;
   readonly to: DatabaseAddress;
-  /** Clears what an unfinished move left in the target and starts over. */
+  /** Clears the data of an unfinished move in the target and starts over. */
   readonly restart: boolean;
   /** The current time in milliseconds since the Unix epoch. */
   readonly at: number;
@@ -126,7 +126,10 @@ async function begin(
   return { progress, outcome: "moved" };
 }
 
-/** Checks again for a server that started between the first check and the mark, which it has not seen. */
+/**
+ * Checks again for a server on the target: one that started between the first check and the mark has not seen
+ * the mark.
+ */
 async function refuseServedNow(target: TableStore, progress: MoveProgress): Promise<void> {
   try {
     await target.refuseServed();

@@ -1,4 +1,4 @@
-// Which tables are moved and how rows are converted. Tables that are not named here are copied unchanged.
+// The tables to move, and the conversion of rows. Tables that are not named here are copied unchanged.
 
 import type {
   Cell,

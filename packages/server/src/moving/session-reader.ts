@@ -19,7 +19,7 @@ interface Collected {
 
 type Parsed = { readonly value: Readonly<Record<string, unknown>> } | { readonly problem: string };
 
-/** Throws a message for the user if the first line is not that of an export that this version can read. */
+/** Throws a user-facing message if the first line is not that of an export that this version can read. */
 export async function* readSessions(lines: AsyncIterable<string>): AsyncGenerator<ReadSession, undefined> {
   let number = 0;
   let current: Collected | null = null;
@@ -89,7 +89,8 @@ function take(
   if (!isKind(kind)) return refused(`has the unknown kind "${kind}"`);
   const checked = KINDS[kind].line.safeParse(value);
   if (!checked.success) return refused(explain(checked.error));
-  // Keeps the input itself, because JSON columns keep the order of their names; `data` adds columns that older exports lack.
+  // Keeps the original input, because JSON columns keep the order of their names; `data` adds columns that
+  // older exports lack.
   const row = { ...checked.data, ...value };
   if (current === null) {
     const session = row as LineOf<"session">;
@@ -170,7 +171,7 @@ export function openTurns(bundle: SessionBundle): readonly LineOf<"turn">[] {
     .toSorted((left, right) => left.number - right.number);
 }
 
-/** Returns what is wrong with the session as a whole; `null` if it is valid. */
+/** Returns the problem of the session as a whole; `null` if it is valid. */
 function problemOf(bundle: SessionBundle): string | null {
   return (
     doubleProblem(bundle) ??
@@ -272,7 +273,7 @@ function referenceProblem(bundle: SessionBundle): string | null {
   return lost === undefined ? null : `the action ${lost.id} is pending, but its turn has ended`;
 }
 
-/** Returns true if these are the numbers from 1 to `count`, each once. */
+/** Returns true if `numbers` are the numbers from 1 to `count`, each once. */
 function counts(numbers: readonly number[], count: number): boolean {
   const found = new Set(numbers);
   return numbers.length === count && found.size === count && numbers.every((number) => number <= count);

@@ -153,7 +153,7 @@ describe("an import", () => {
     });
   });
 
-  it("keeps the spelling of a session id, also where its session replaces another one", async () => {
+  it("keeps the spelling of a session id, even if its session replaces another one", async () => {
     const id = randomUUID();
     const spelling = id.toUpperCase();
     const born = { ...target(id), birth: { ...target(id).birth, spelling } };

@@ -7,7 +7,7 @@ let service: TestService;
 let calls: string[];
 /** Number of expiry transactions that fail. */
 let failures = 0;
-/** True if they fail after the commit. */
+/** True if these transactions fail after the commit. */
 let isLost = false;
 let warnings: string[];
 
@@ -55,7 +55,7 @@ async function waiting(count: number): Promise<string[]> {
 }
 
 describe("ActionExpiry", () => {
-  it("expires all due actions in batches, and their turns go on", async () => {
+  it("expires all due actions in batches, and their turns continue", async () => {
     const ids = await waiting(150);
     await service.pass(5_000);
     await until(() => calls.filter((method) => method === "expireActions").length === 3);

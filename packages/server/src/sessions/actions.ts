@@ -49,7 +49,7 @@ export class Actions implements ActionService {
       target: { session: sessionId, birth: null, load: false, apps },
       input: { action: actionId, ...answer },
     });
-    // It may have been stored: then its turn may be claimable.
+    // The decision may have been stored, and its turn may then be claimable.
     decision.catch(() => dispatcher.workArrived());
     const { outcome } = (await decision) ?? { outcome: { kind: "unknown" } as const };
     if (outcome === "other_app") throw registry.otherApp(sessionId, apps);
@@ -65,7 +65,10 @@ export interface ActionExpiryOptions extends ActionsOptions {
   readonly logger: Logger;
 }
 
-/** Denies actions that expired without a decision, so that their turns go on. Checks by the store's clock, and writes only if an action is due. */
+/**
+ * Denies actions that expired without a decision, so that their turns continue. Checks on the store's clock,
+ * and writes only if an action is due.
+ */
 export class ActionExpiry {
   readonly #options: ActionExpiryOptions;
   #timer: Timer | null = null;
@@ -103,11 +106,11 @@ export class ActionExpiry {
       while (more && !this.#stopped) more = (await this.#expireSome()) === PORTION;
       if (!this.#isFailing) return;
       this.#isFailing = false;
-      // A failed transaction may have been stored: then memory lacks it, and its turns are not yet announced.
+      // A failed transaction may have been stored: memory then lacks it, and its turns are not announced yet.
       this.#options.registry.invalidateWaiting();
       this.#options.dispatcher.workArrived();
     } catch (error) {
-      // Logged once: it is retried every second.
+      // Logged once, because it is retried every second.
       if (!this.#isFailing) logger.warn({ err: error }, "could not expire actions; retrying");
       this.#isFailing = true;
     }

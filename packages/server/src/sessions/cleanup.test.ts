@@ -31,7 +31,7 @@ beforeEach(async () => {
       retention: { events: 10, eventMs: 24 * HOUR },
     }),
   });
-  // Their many timers would slow down the clock.
+  // The many timers of other parts would slow down the clock.
   service.leases.stop();
   id = newId();
 });
@@ -136,7 +136,7 @@ describe("expiry", () => {
     expect(service.registry.inMemory(id)).toBeNull();
   });
 
-  it("never removes a session in use, although use is recorded late", async () => {
+  it("never removes a session in use, although use is recorded with a delay", async () => {
     await service.snapshot(id);
     const noted = service.clock.now();
     await service.clock.advance(5 * MINUTE - 1);
@@ -241,7 +241,7 @@ describe("Cleanup", () => {
     expect(count("sessions.expire")).toBe(1);
   });
 
-  it("runs in one of several processes, and in another one when that is gone", async () => {
+  it("runs in one of several processes, and in another one if that one is gone", async () => {
     const { store, registry, dispatcher, clock, apps } = service;
     const events = { keepCount: 10, keepMs: HOUR };
     const other = new Cleanup({ store, registry, dispatcher, clock, logger: SILENT, apps, events });
@@ -272,7 +272,7 @@ describe("Cleanup", () => {
     await ahead.stop();
   });
 
-  it("is retried later when the store fails, and fails no request", async () => {
+  it("retries later when the store fails, and fails no request", async () => {
     await service.snapshot(id);
     before = (method) =>
       method === "sessions.expire"

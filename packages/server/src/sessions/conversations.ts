@@ -131,7 +131,7 @@ export class Conversations implements ConversationService {
     return positionOf(await this.#options.registry.get(sessionId, creation));
   }
 
-  /** Returns the position of the session's event log, or `null` if the session does not exist. */
+  /** Returns the position of the session's event log; `null` if the session does not exist. */
   async position(sessionId: string): Promise<StreamPosition | null> {
     const session = await this.#options.registry.find(sessionId);
     return session === null ? null : positionOf(session);
@@ -146,7 +146,7 @@ export class Conversations implements ConversationService {
     return store.sessions.find(sessionId).then((record) => ({ app: record?.app ?? DEFAULT_APP, seen: null }));
   }
 
-  /** Ends all waits of requests; the service is stopping. */
+  /** Ends all waits of requests when the service stops. */
   stopWaiting(): void {
     this.#stopped.abort();
   }
@@ -154,7 +154,7 @@ export class Conversations implements ConversationService {
   async #state(request: StateRequest, creation: NewSessionOptions): Promise<SnapshotView> {
     const { sessionId, userState, waitMs, seen = null } = request;
     const { registry, store } = this.#options;
-    // Repeating the user state of a session in memory changes nothing, so it is only a read.
+    // Repeating the user state of a session in memory changes nothing, so it counts as a read.
     const isRead = userState === null || registry.inMemory(sessionId) !== null;
     const session = isRead ? await registry.get(sessionId, creation, seen) : null;
     if (session !== null && (userState === null || session.has(userState))) {
@@ -200,7 +200,7 @@ export class Conversations implements ConversationService {
       }
       return applied;
     } catch (error) {
-      // The turn may have been stored: then it may be claimable.
+      // The turn may have been stored, and may then be claimable.
       if (outcome === null) this.#options.dispatcher.workArrived();
       throw error;
     } finally {
@@ -208,7 +208,7 @@ export class Conversations implements ConversationService {
     }
   }
 
-  /** Returns the text that this process has of the session's running turn, committed or not. */
+  /** Returns the text of the session's running turn in this process, committed or not. */
   #streamed(sessionId: string): PartialText | null {
     const session = this.#options.registry.inMemory(sessionId);
     const running = session === null ? null : this.#options.running.ofSession(session.key);
@@ -216,14 +216,14 @@ export class Conversations implements ConversationService {
     return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
   }
 
-  /** Like `#snapshot`, after a commit: its errors must not say that nothing was changed. */
+  /** Like `#snapshot`, after a commit: its errors must not claim that nothing was changed. */
   async #afterCommit({ session, record }: Applied<unknown>, request: SnapshotRequest): Promise<SnapshotView> {
     return await this.#snapshot(session, record.head, request).catch(throwAfterCommit);
   }
 
   /**
-   * Returns the snapshot when the session stops processing, when it asks a person by an event after `head`, or after `waitMs`. `live` is
-   * the session if the caller has it.
+   * Returns the snapshot when the session stops processing, when it asks a person by an event after `head`,
+   * or after `waitMs`. `live` is the session, if the caller has it.
    */
   async #snapshot(
     live: Session | null,
@@ -286,7 +286,7 @@ function chatRejection(reason: ChatRejection): ServiceError {
   return new ServiceError(status, reason, detail, status === 429 ? { headers: { "retry-after": "5" } } : {});
 }
 
-/** Copies the position: the session changes while the stream is opened. */
+/** Copies the position, because the session changes while the stream is opened. */
 function positionOf({
   spelling,
   life,
@@ -299,7 +299,7 @@ function positionOf({
   return { spelling, life, head, app, epoch, streaming, pendingActions };
 }
 
-/** Returns the part of a chat's input that its request, its App and the limits determine. */
+/** Returns the part of a chat's input that its request, App and limits determine. */
 function chatInputOf(
   { idempotencyKey: key, message, publicKey, userState, clientId }: ChatRequest,
   app: AppDefinition,

@@ -1,4 +1,4 @@
-// Commits with an unknown outcome: the service must show what is stored.
+// Commits with an unknown outcome, after which the service must show the stored state.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { losingAnswerOf, type BeforeCall } from "../../test/intercepted-store.ts";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** A session with an answered message, without a title job. */
+/** Creates a session with an answered message and without a title job. */
 async function talk(): Promise<void> {
   await service.say(id, "hello");
   (await service.model.next()).say("hi").finish();
@@ -76,7 +76,7 @@ describe("a session in memory, when the result of a commit is lost", () => {
     expect((await service.snapshot(id)).title).toBe("hello");
   });
 
-  it("stays in memory if nothing was changed", async () => {
+  it("stays in memory if the store was not changed", async () => {
     await talk();
     before = () => Promise.reject(new Unavailable(503, "store_unavailable", "Nothing was changed.", 1));
     await expect(service.threads.rename(id, "Mine")).rejects.toMatchObject({ status: 503 });
@@ -91,7 +91,7 @@ describe("a turn, when the result of one of its commits is lost", () => {
   });
   afterEach(() => one.close());
 
-  it("shows the stored state, and its text goes on streaming", async () => {
+  it("shows the stored state, and its text continues to stream", async () => {
     await one.journal.stepWithCalls(step(1, "first"), [call("a")], []);
     one.before = losingAnswerOf("toolResult", one.service.store);
     const result = one.journal.toolResult({ callId: "a", output: 1, isError: false, durationMs: 1 });
@@ -116,7 +116,7 @@ describe("a turn, when the result of one of its commits is lost", () => {
     expect(await one.journal.complete(step(2, "second"))).toBe(true);
   });
 
-  it("triggers the next turn if its end was stored", async () => {
+  it("triggers the next turn if the store has its end", async () => {
     await one.service.say(one.id, "next");
     one.before = losingAnswerOf("complete", one.service.store);
     const ended = one.journal.complete(step(1, "done"));

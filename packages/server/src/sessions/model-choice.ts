@@ -58,7 +58,7 @@ export class ModelChoices implements ModelService {
   #allowed(name: string, { authorize }: WantedApp): AppDefinition {
     authorize(name);
     const app = this.#apps.get(name);
-    // It may have been removed from the configuration. No other App replaces it.
+    // The App may have been removed from the configuration. No other App replaces it.
     if (app === null) throw new AppGone();
     return app;
   }

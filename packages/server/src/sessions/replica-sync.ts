@@ -10,12 +10,15 @@ import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Session } from "./session.ts";
 
-/** Events of one read, and reads of one catch-up. Beyond that, loading the session again is cheaper. */
+/**
+ * Maximum events of one read, and maximum reads of one catch-up. Beyond them, loading the session again is
+ * cheaper.
+ */
 const PAGE = 200;
 const MAX_PAGES = 5;
-/** How often a session that changes while its text is read is checked again before it is loaded again. */
+/** Maximum checks of a session that changes while its text is read, before it is loaded again. */
 const MAX_CHECKS = 3;
-/** Sessions of one version read. */
+/** Maximum sessions of one version read. */
 const VERSIONS_AT_ONCE = 500;
 
 export interface ReplicaSyncOptions {
@@ -72,13 +75,13 @@ export class ReplicaSync {
       const page = await this.#options.events.after(session.id, before, PAGE);
       if (page === null || page.life !== session.life) return false;
       if (!session.apply(page.events)) return false;
-      // Also after the log was trimmed: the remaining events do not follow.
+      // This also happens after the log was trimmed: the remaining events do not follow the known ones.
       if (session.head === before) return false;
     }
     return true;
   }
 
-  /** Reads the streaming text unless it is known. Returns false if the session changed meanwhile. */
+  /** Reads the streaming text unless it is known. Returns false if the session changed in the meantime. */
   async #readText(session: Session, version: SessionVersion): Promise<boolean> {
     const { sessions, running } = this.#options;
     // A turn that runs here has the newest text.
@@ -98,8 +101,8 @@ function markOf({ epoch, streamed }: Pick<SessionVersion, "epoch" | "streamed">)
 }
 
 /**
- * Reads versions of sessions. Requests that come during a read share the next one, so that many polls cost one statement at a time; no
- * request gets the result of a read that began before it.
+ * Reads versions of sessions. Requests that arrive during a read share the next one, so that many polls cost
+ * one statement at a time. No request gets the result of a read that began before it.
  */
 export class VersionReads {
   readonly #store: Pick<SessionStore, "versions">;
@@ -153,7 +156,9 @@ export interface OtherNodesParts {
   readonly dispatcher: Pick<Dispatcher, "abandon" | "claimAnnounced">;
 }
 
-/** Applies notifications of other nodes for as long as the hub is open, and stops turns that lost their right to run. */
+/**
+ * Applies notifications of other nodes while the hub is open, and stops turns that lost their right to run.
+ */
 export function followOtherNodes({ hub, registry, running, dispatcher }: OtherNodesParts): void {
   const take = (sessionId: string, notification: RemoteChange): void => {
     if (notification.kind === "deleted") {

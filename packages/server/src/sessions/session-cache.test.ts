@@ -109,7 +109,7 @@ describe("SessionCache", () => {
     expect(cache.size).toBeLessThan(2_100);
   });
 
-  it("drops idle sessions only", () => {
+  it("evicts idle sessions only", () => {
     const cache = cacheOf(1_000_000);
     now = 0;
     cache.put(session("old", "hello"));
@@ -121,7 +121,7 @@ describe("SessionCache", () => {
     expect(cache.get("new")).toBeDefined();
   });
 
-  it("reports evicted sessions, not deleted or updated ones", () => {
+  it("reports evicted sessions, but not deleted or updated ones", () => {
     left.length = 0;
     const cache = cacheOf(50_000);
     for (const id of ["a", "a", "b", "c", "d"]) cache.put(session(id, "x".repeat(5_000)));
@@ -136,7 +136,7 @@ describe("SessionCache", () => {
 const ID = "one";
 const admits = async () => undefined;
 
-/** A loaded session, of which only the identity matters. */
+/** Returns a loaded session, of which only the identity matters. */
 function loadedSession(name: string): Session {
   return { id: name } as Session;
 }
@@ -147,7 +147,7 @@ interface Work {
   readonly fail: (error: Error) => void;
 }
 
-/** Loads that the test completes. `live` is the current session in memory. */
+/** Returns loads that the test completes. `live` is the session in memory. */
 function given() {
   const loads: Work[] = [];
   const memory = { live: null as Session | null, isThere: false };
@@ -176,7 +176,7 @@ async function drainMicrotasks(): Promise<void> {
 }
 
 describe("SessionLoads", () => {
-  it("reads a session deleted meanwhile at most twice for any number of callers", async () => {
+  it("reads a session deleted during the load at most twice, for any number of callers", async () => {
     const { subject, begun, kinds } = given();
     const refused = async () => {
       throw new Error("may not create");
@@ -190,7 +190,7 @@ describe("SessionLoads", () => {
     expect((await ends).map(({ status }) => status)).toEqual(Array(50).fill("rejected"));
   });
 
-  it("never answers from a load that began before the call", async () => {
+  it("never returns a load that began before the call", async () => {
     const { subject, memory, begun, kinds } = given();
     const first = subject.load(ID, admits, true);
     const second = subject.load(ID, admits, true);
@@ -208,7 +208,7 @@ describe("SessionLoads", () => {
     expect(kinds()).toEqual(["find", "find", "find"]);
   });
 
-  it("takes a session from memory after the previous load put it there", async () => {
+  it("returns a session from memory if the previous load put it there", async () => {
     const { subject, memory, begun, kinds } = given();
     const all = Array.from({ length: 5 }, () => subject.load(ID, admits, true));
     memory.live = loadedSession("loaded");
@@ -217,7 +217,7 @@ describe("SessionLoads", () => {
     expect(kinds()).toEqual(["find"]);
   });
 
-  it("creates the session for a permitted caller that joined a load finding nothing", async () => {
+  it("creates the session for a permitted caller that joined a load without a result", async () => {
     const { subject, begun, kinds } = given();
     const finders = Array.from({ length: 3 }, () => subject.load(ID, admits, true));
     const opener = subject.load(ID, null, false);
@@ -235,7 +235,7 @@ describe("SessionLoads", () => {
     expect(kinds()).toEqual(["find", "open", "open"]);
   });
 
-  it("creates the session for a caller that comes while the second load finds nothing", async () => {
+  it("creates the session for a caller that arrives while the second load finds nothing", async () => {
     const { subject, begun, kinds } = given();
     const forbid = () => Promise.reject(new Error("may not create"));
     const finders = Promise.allSettled([1, 2, 3].map(() => subject.load(ID, forbid, true)));
@@ -283,7 +283,7 @@ describe("SessionCreations", () => {
     asked.push(who);
     throw new Error(`${who} may not`);
   };
-  /** A store in which `make` creates the session. */
+  /** Returns a store in which `make` creates the session. */
   function store() {
     const made: string[] = [];
     const looks: string[] = [];
@@ -295,7 +295,7 @@ describe("SessionCreations", () => {
     return { make, isThere, made, looks };
   }
 
-  it("asks once for any number of concurrent callers", async () => {
+  it("asks once for admission, for any number of concurrent callers", async () => {
     asked.length = 0;
     const { make, isThere, made, looks } = store();
     const creations = new SessionCreations(isThere);
@@ -307,7 +307,7 @@ describe("SessionCreations", () => {
     expect(made.toSorted()).toEqual(["one", "one", "one", "other"]);
   });
 
-  it("asks the next caller after a refusal, and refuses no caller for another", async () => {
+  it("asks for admission of the next caller after a refusal", async () => {
     asked.length = 0;
     const { make, isThere } = store();
     const creations = new SessionCreations(isThere);

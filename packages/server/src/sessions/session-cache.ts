@@ -11,7 +11,7 @@ import type { Session } from "./session.ts";
 
 /** Approximate memory of a session beside its snapshot's bytes. */
 const OVERHEAD_BYTES = 4096;
-/** Empty sessions have this budget of their own, so that a flood of requests with random ids evicts no conversation. */
+/** Separate budget of empty sessions, so that a flood of requests with random ids evicts no conversation. */
 const MAX_EMPTY = 2048;
 
 export interface SessionCacheOptions {
@@ -34,10 +34,13 @@ interface Entry {
 
 export class SessionCache {
   readonly #options: SessionCacheOptions;
-  /** Both in the order of use, the least recently used first. */
+  /** Sessions in the order of use, least recently used first. */
   readonly #filled = new Map<string, Entry>();
   readonly #empty = new Map<string, Entry>();
-  /** The most recently used entry need not move: a Map copies itself every few moves, which would slow down polling. */
+  /**
+   * The most recently used entry, which need not move in its Map: a Map copies itself every few moves, which
+   * would slow down polling.
+   */
   #newest: Entry | null = null;
   #weight = 0;
 
@@ -169,8 +172,9 @@ export class SessionCache {
   }
 
   /**
-   * Text that streams in this process is nowhere else, and requests wait on the session object. If no turn of the session runs here (it
-   * waits for a person, or another process runs it), the store has all of its text.
+   * Returns true if the session may be evicted. Text that streams in this process is nowhere else, and
+   * requests wait on the session object. If no turn of the session runs here (it waits for a person, or
+   * another process runs it), the store has all of its text.
    */
   #isEvictable(session: Session): boolean {
     const isStreamingHere = session.isStreaming && this.#options.running.isRunning(session.key);
@@ -186,7 +190,7 @@ export function assertCreated<Created>(created: Created | null): Created {
 
 export interface SessionLoadsOptions {
   readonly creations: Pick<SessionCreations, "run">;
-  /** Returns the session in memory if it is current. */
+  /** Returns the session in memory if it is current; `null` otherwise. */
   readonly current: (id: string) => Promise<Session | null>;
   /** Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. */
   readonly load: (id: string, spelling: string | null) => Promise<Session | null>;
@@ -194,7 +198,7 @@ export interface SessionLoadsOptions {
 
 /** The callers that share one load. */
 interface Waiting {
-  /** Spelling of the id by the first caller who may create the session; `null` if none may. */
+  /** Spelling of the id by the first caller that may create the session; `null` if none may. */
   spelling: string | null;
   readonly result: PromiseWithResolvers<Session | null>;
 }
@@ -205,7 +209,7 @@ interface Waiting {
  */
 export class SessionLoads {
   readonly #options: SessionLoadsOptions;
-  /** By the id of each session that is being loaded: the callers of its next load. */
+  /** Callers of the next load, by the id of each session that is being loaded. */
   readonly #underWay = new Map<string, Waiting | null>();
 
   constructor(options: SessionLoadsOptions) {
@@ -213,8 +217,8 @@ export class SessionLoads {
   }
 
   /**
-   * Loads the session, or creates it after `admit` allowed that. `existed`: the caller has just seen the session, so the check whether it
-   * exists is skipped unless it was deleted since.
+   * Loads the session, or creates it if `admit` allows that. `existed` is true if the caller has just seen
+   * the session: its existence is then not checked again, unless it was deleted since.
    */
   async load(id: string, admit: Admit | null, existed: boolean, spelling: string = id): Promise<Session> {
     const open = async () => assertCreated(await this.#join(id, spelling));
@@ -253,12 +257,12 @@ export class SessionLoads {
       result.resolve(await loading);
     } catch (error) {
       result.reject(error);
-      // If the store is down, callers that came meanwhile need not wait for another time-out.
+      // If the store is down, callers that arrived in the meantime need not wait for another time-out.
       this.#next(id)?.result.reject(error);
     }
   }
 
-  /** Takes the callers of the next load; later callers wait for the one after it. */
+  /** Returns the callers of the next load. Later callers wait for the load after it. */
   #next(id: string): Waiting | null {
     const next = this.#underWay.get(id) ?? null;
     this.#underWay.set(id, null);
@@ -279,14 +283,15 @@ export class SessionCreations {
   }
 
   /**
-   * Runs `create` if the session exists or `admit` allows its creation. Concurrent callers wait: if the first one creates the session, the
-   * others are not asked; if it is refused, the next one is asked.
+   * Runs `create` if the session exists or `admit` allows its creation. Concurrent callers wait: if the first
+   * one creates the session, `admit` is not called for the others; if the first one is refused, it is called
+   * for the next.
    */
   async run<Created>(id: string, admit: Admit, create: () => Promise<Created>): Promise<Created> {
     for (let other = this.#underWay.get(id); other !== undefined; other = this.#underWay.get(id)) {
       const end = await other;
       if (end === "created") return await create();
-      // If the store is down, callers fail together instead of one time-out after the other.
+      // If the store is down, callers fail together instead of waiting for one time-out each.
       if (end === "failed") return await this.#runAdmitted(id, admit, create);
     }
     return await this.#runFirst(id, admit, create);

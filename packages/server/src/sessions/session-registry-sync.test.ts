@@ -96,7 +96,7 @@ describe("a session in memory that other processes changed", () => {
   });
 
   it.each(["find", "moved", "events"] as const)(
-    "counts in the memory budget with what it learned (%s)",
+    "adds the size of applied events to the memory budget (%s)",
     async (way) => {
       const { registry, cache, session, during } = given("current");
       const before = cache.weight;

@@ -46,7 +46,7 @@ afterEach(() => service.close());
 
 const count = (method: string): number => calls.filter((call) => call === method).length;
 
-/** Creates a service that shares its store, whose clock is ahead by this time. */
+/** Starts a service that shares its store with others, on a clock that is ahead by this time. */
 function ofSeveral(aheadMs: number): Promise<TestService> {
   return startService({
     shared: async (clock) => ({
@@ -73,7 +73,7 @@ function ofSeveral(aheadMs: number): Promise<TestService> {
   });
 }
 
-/** A session with an answered message. */
+/** Creates a session with an answered message. */
 async function talk(): Promise<void> {
   await service.say(id, "hello");
   (await service.model.next()).say("hi").finish();
@@ -161,7 +161,7 @@ describe("recorded use", () => {
     expect(count("noteUse")).toBe(1);
   });
 
-  it("counts from the request to the store, not from its answer", async () => {
+  it("counts from the request to the store, not from its response", async () => {
     await service.snapshot(id);
     await service.clock.advance(5 * MINUTE);
     const gate = Promise.withResolvers<void>();
@@ -219,7 +219,7 @@ describe("a store that other processes change", () => {
     service = await ofSeveral(0);
   });
 
-  it("is read for existence only if the session is not in memory", async () => {
+  it("is queried for existence only if the session is not in memory", async () => {
     await talk();
     calls = [];
     await service.conversations.chat(chatOf(id), NOBODY);
@@ -318,7 +318,7 @@ describe("a deleted incarnation", () => {
       sink,
       null,
     );
-    // Another process deletes it without a notification.
+    // Another process deletes the session without a notification.
     await service.store.execute({
       kind: "delete",
       target: { session: id, birth: null, load: false },

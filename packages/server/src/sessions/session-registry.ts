@@ -1,5 +1,5 @@
-// Finds the session of an id: in memory, else in the store, else created. Every commit passes through here: it is applied to memory, then
-// published, in the order of the commits.
+// Finds the session of an id: in memory, or else in the store, or else by creating it. Every commit passes
+// through here: it is applied to memory and then published, in the order of the commits.
 
 import { randomUUID } from "node:crypto";
 import type { SessionTarget } from "../core/commands/command.ts";
@@ -35,11 +35,11 @@ export interface SessionRegistryOptions {
   /** `null` if no other process changes the store: memory is always current then. */
   readonly sync: Pick<ReplicaSync, "toNow" | "toHead"> | null;
   readonly running: Pick<RunningTurns, "isRunning" | "supersede">;
-  /** The default App's first model is that of a new session. */
+  /** The first model of the default App is the model of a new session. */
   readonly apps: Pick<AppCatalog, "get">;
 }
 
-/** A commit that was applied, with the session after it; `null` if it is not in memory. */
+/** A commit that was applied, with the session after it; `null` if the session is not in memory. */
 export interface Applied<Outcome> {
   readonly outcome: Outcome;
   readonly record: SessionRecord;
@@ -71,7 +71,7 @@ export class SessionRegistry {
   }
 
   /**
-   * Returns the session if it is in memory and certainly current, and its use need not be recorded now. Counts
+   * Returns the session if it is in memory, certainly current, and its use need not be recorded now. Counts
    * as use.
    */
   getSync(id: string): Session | null {
@@ -102,8 +102,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Returns the session, created if it does not exist; its use is durable when this resolves. `seen` is its version if the caller has read
-   * it for the same request.
+   * Returns the session, and creates it if it does not exist. Its use is durable when this resolves. `seen`
+   * is its version if the caller has read it for the same request.
    */
   async get(id: string, creation: NewSessionOptions, seen: SessionVersion | null = null): Promise<Session> {
     const { admit = null, spelling = id } = creation ?? {};
@@ -114,7 +114,7 @@ export class SessionRegistry {
     return await this.#loads.load(id, admit, false, spelling);
   }
 
-  /** Records the use of a session that was read from the store, unless that was done lately. */
+  /** Records the use of a session that was read from the store, unless it was recorded lately. */
   async noteUse({ id, life, unusedMs }: SessionUse): Promise<void> {
     if (unusedMs >= USE_NOTED_MS) await this.#touch({ id, life });
   }
@@ -137,7 +137,7 @@ export class SessionRegistry {
     const create = async () => assertCreated(await this.#commit(id, this.#birth(spelling), transaction));
     if (admit === null || this.peekCurrent(id) !== null) return await create();
     if (this.inMemory(id) !== null) {
-      // Another process may have deleted it: creating it again requires admission.
+      // Another process may have deleted the session, and creating it again requires admission.
       const done = await this.#commit(id, null, transaction);
       if (done !== null) return done;
     }
@@ -152,12 +152,15 @@ export class SessionRegistry {
     const committed = await this.#invalidateOnUnknownOutcome(id, this.#options.store.execute(command));
     if (committed === null) return null;
     const applied = this.apply(committed, askedAt);
-    // Before any commit of the next incarnation is applied.
+    // This must precede any commit of the next incarnation.
     if (command.kind === "delete" && committed.outcome === "ok") this.remove(id, committed.session.life);
     return applied;
   }
 
-  /** Returns the error for a session of another App. Invalidates the session if memory says otherwise, so that a retry sees its App. */
+  /**
+   * Returns the error for a session of another App. Invalidates the session if memory disagrees, so that a
+   * retry sees the stored App.
+   */
   otherApp(id: string, apps: readonly string[] | undefined): OtherApp {
     const session = this.peekCurrent(id);
     if (session !== null && belongsToAny(session, apps)) this.invalidate(id);
@@ -188,7 +191,7 @@ export class SessionRegistry {
     // Text that streams elsewhere is read on demand, by its subscribers.
     if (session !== null && answer !== null && (this.#isMemoryCurrent || running.isRunning(session.key)))
       hub.answerLoaded(session, answer);
-    // Last, because it may be evicted at once, and its published text with it.
+    // Last, because the session may be evicted at once, and its published text with it.
     if (session !== null) cache.put(session);
     running.supersede(record.key, epoch);
     if (session !== null) this.#catchUpLater(session, record.head);
@@ -206,7 +209,10 @@ export class SessionRegistry {
     this.#options.cache.end(id, life);
   }
 
-  /** Applies a notification of another process. Events that come too early wait; gaps are read from the store. */
+  /**
+   * Applies a notification of another process. Events that arrive too early are buffered, and gaps are read
+   * from the store.
+   */
   applyRemote(id: string, notification: Extract<SessionNotification, { kind: "events" | "moved" }>): void {
     const session = this.ofIncarnation(id, notification.life);
     if (session === null) return;
@@ -258,7 +264,7 @@ export class SessionRegistry {
     return null;
   }
 
-  /** Records the use of an incarnation. Returns false, and drops it, if it was deleted. */
+  /** Records the use of an incarnation. Returns false if the incarnation was deleted, and drops it. */
   async #touch({ id, life }: { readonly id: string; readonly life: string }): Promise<boolean> {
     const askedAt = momentOf(this.#options.clock);
     const target = { session: id, incarnation: life };
@@ -268,7 +274,7 @@ export class SessionRegistry {
     return noted !== null;
   }
 
-  /** Returns the same promise, so that nothing runs between it and `apply`. */
+  /** Returns the same promise, so that nothing runs between the promise and `apply`. */
   #invalidateOnUnknownOutcome<Answer>(id: string, change: Promise<Answer>): Promise<Answer> {
     change.catch((error: unknown) => {
       if (error instanceof OutcomeUnknown) this.invalidate(id);
@@ -290,7 +296,7 @@ export class SessionRegistry {
   }
 
   /**
-   * Reads earlier events that other processes committed. Callers who answer from the session check it
+   * Reads earlier events that other processes committed. Callers that respond from the session check it
    * themselves.
    */
   #catchUpLater(session: Session, head: number): void {
@@ -298,7 +304,7 @@ export class SessionRegistry {
   }
 
   /**
-   * Returns the session with everything up to its commit, or `null` if it cannot be shown now. Never rejects,
+   * Returns the session with everything up to its commit; `null` if it cannot be shown now. Never rejects,
    * because the change is committed.
    */
   async #upTo({ session, record }: Applied<unknown>): Promise<Session | null> {
@@ -307,8 +313,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Reads the events up to `head` that other processes committed. Returns false, and drops the session, if it
-   * cannot catch up.
+   * Reads the events up to `head` that other processes committed. Returns false if the session cannot catch
+   * up, and drops it.
    */
   async #catchUp(session: Session, head: number): Promise<boolean> {
     const { cache, sync } = this.#options;
@@ -322,7 +328,7 @@ export class SessionRegistry {
   #birth(spelling: string): SessionBirth {
     const app = this.#options.apps.get(DEFAULT_APP);
     if (app === null) throw new Error("The default App is missing from the catalog");
-    // 48 random bits: only the incarnations of one id must differ.
+    // 48 random bits suffice, because only the incarnations of one id must differ.
     const random = randomUUID();
     return { life: random.slice(0, 8) + random.slice(9, 13), model: app.models[0], spelling };
   }

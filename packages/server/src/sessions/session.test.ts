@@ -54,7 +54,7 @@ describe("Session", () => {
     expect(shown(session).messages).toHaveLength(1);
   });
 
-  it("buffers an early event until the ones before it arrive", () => {
+  it("buffers an early event until the events before it arrive", () => {
     const session = new Session(stored());
     expect(session.apply([titled(3)])).toBe(true);
     expect(shown(session)).toMatchObject({ title: "New Chat", last_event_id: "abc-0" });
@@ -130,7 +130,7 @@ describe("Session", () => {
       ["all of it", "so far"],
     ])("continues with its turn's text if the store has %s", (_what, checkpointed) => {
       const session = loaded("done", checkpointed);
-      // Subscribers may have received any part, so they get the whole step.
+      // Subscribers may have received any part of the step, so they get all of it.
       expect(session.grow("m1", "so far", " so")).toEqual({
         messageId: "m1",
         offset: 4,
@@ -189,7 +189,7 @@ describe("waiting for a session", () => {
     ["is deleted", (session) => session.end()],
     ["is replaced", (session) => session.replace()],
     ["asks a person", (session) => session.apply([asked(1)])],
-  ])("is over when it %s", async (_how, end) => {
+  ])("ends when the session %s", async (_how, end) => {
     const session = new Session(stored({ status: "processing" }));
     const waiters = [waiting(session), waiting(session)];
     session.apply([]);

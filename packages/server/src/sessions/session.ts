@@ -16,14 +16,14 @@ import { Snapshot } from "./snapshot.ts";
 const MAX_EARLY = 1000;
 
 /**
- * Use is recorded before the response if it was last recorded longer ago than this. Cleanup adds the same to every expiry, so it never
- * removes a session that was used meanwhile.
+ * Maximum age of the recorded use: older use is recorded again before the response. Cleanup adds this time to
+ * every expiry, so it never removes a session that was used in the meantime.
  */
 export const USE_NOTED_MS = 5 * 60_000;
 
 /**
- * A time on both clocks of this process: the wall clock may be set back, the monotonic clock stands still while the machine is suspended.
- * The store's clock is another machine's.
+ * A time on both clocks of this process: the wall clock may be set back, and the monotonic clock stands still
+ * while the machine is suspended. The store's clock is on another machine.
  */
 export interface Moment {
   readonly wall: number;
@@ -56,7 +56,7 @@ export class Session {
   /** Events that arrived before earlier ones, by number. */
   readonly #early = new Map<number, NumberedEvent>();
   readonly #waiters = new Set<() => void>();
-  /** Number of the event of the newest known request for a person; 0 for none. */
+  /** Number of the newest event that asked a person for a decision; 0 for none. */
   #lastRequest = 0;
   #ended = false;
   #replaced = false;
@@ -133,7 +133,7 @@ export class Session {
     return clock.now() - noted.wall < USE_NOTED_MS;
   }
 
-  /** `askedAt` is a time before the request to record the use. */
+  /** Records the use. `askedAt` is a time before the request to the store. */
   noteUse(askedAt: Moment): void {
     if (this.#useNotedAt === null || askedAt.monotonic > this.#useNotedAt.monotonic)
       this.#useNotedAt = askedAt;
@@ -223,8 +223,9 @@ export class Session {
   }
 
   /**
-   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers: the whole text of the step if the
-   * session was loaded in the middle of it. Returns `null` if the message does not stream, or while events before the text are missing.
+   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers,
+   * which is the whole text of the step if the session was loaded in the middle of it. Returns `null` if the
+   * message does not stream, or while events before the text are missing.
    */
   grow(messageId: string, before: string, delta: string): Growth | null {
     if (this.isBehind) {
@@ -310,7 +311,7 @@ export class Session {
     }
   }
 
-  /** Notes the committed text of a streaming answer. */
+  /** Stores the committed text of a streaming answer. */
   #finishStep({ status, content }: Message): void {
     if (status !== "streaming") return;
     this.#finished = content;

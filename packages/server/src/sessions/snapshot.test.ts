@@ -21,7 +21,7 @@ function message(n: number, status: Message["status"], content = `message ${n} â
 }
 
 describe("snapshot bytes", () => {
-  it("are the same JSON whether messages were added one by one or loaded at once", () => {
+  it("are the same whether messages were added one by one or loaded at once", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom("add", "finish", "view"), { maxLength: 300 }), (steps) => {
         const grown = new Snapshot(FIELDS);
@@ -49,11 +49,11 @@ describe("snapshot bytes", () => {
     );
   });
 
-  it.each([1, 100])("hold no other memory (%i messages)", (count) => {
+  it.each([1, 100])("share no memory with other objects (%i messages)", (count) => {
     const snapshot = new Snapshot(FIELDS);
     for (let n = 0; n < count; n += 1) snapshot.addMessage(message(n, "complete", "x".repeat(200)));
     const { parts } = snapshot.view();
-    // The first part of several is the opening, which all snapshots share.
+    // The first of several parts is the opening, which all snapshots share.
     for (const part of count === 1 ? parts : parts.slice(1)) {
       expect(part.buffer.byteLength).toBe(part.byteLength);
     }
@@ -118,7 +118,7 @@ describe("snapshot bytes", () => {
     expect(snapshot.replaceMessage(message(0, "complete", "other"))).toBe(false);
   });
 
-  it("are weighed close to their real size, with tools, in chunks or not", () => {
+  it("have a weight close to their real size, with tools, in chunks or not", () => {
     const output = "x".repeat(50_000);
     const calls = [{ id: "c", name: "n", arguments: { input: output }, status: "complete" as const }];
     const results = [{ call_id: "c", name: "n", output, is_error: false, duration_ms: 1 }];

@@ -1,5 +1,5 @@
-// The snapshot of a session in memory, as bytes that are ready to send. Messages that can no longer change are joined into chunks, so that
-// a poll copies only what changed.
+// The snapshot of a session in memory, as bytes that are ready to send. Messages that can no longer change
+// are joined into chunks, so that a poll copies only the changed messages.
 
 import { createHash, type Hash } from "node:crypto";
 import type { Message, PendingAction, SessionStatus, SystemEvent } from "@colloquy/protocol";
@@ -11,7 +11,7 @@ import type { SnapshotView } from "../core/ports/driving/services.ts";
 /** Number of final messages in a chunk. */
 const CHUNK_MESSAGES = 32;
 const LOOSE_OVERHEAD = 512;
-/** Shorter snapshots are joined: copying costs less than several writes. */
+/** Maximum size of a snapshot in one part: copying costs less than several writes. */
 const SHORT_BYTES = 16_384;
 const OPENING = Buffer.from('{"messages":[');
 
@@ -85,7 +85,7 @@ export class Snapshot {
   replaceMessage(message: Message): boolean {
     const loose = this.#findLoose(message.id);
     if (loose === undefined) return false;
-    // Streaming text does not change the tool calls, so their size need not be computed again.
+    // Streaming text does not change the tool calls, so their size is not computed again.
     if (
       message.tool_calls !== loose.message.tool_calls ||
       message.tool_results !== loose.message.tool_results
@@ -140,7 +140,7 @@ export class Snapshot {
     this.#fillChunks();
     const text = this.#tailText();
     const digest = this.#digest?.copy() ?? null;
-    // Copies, because the view outlives later chunks.
+    // Copies, because the view outlives the current chunks.
     if (this.#chunkBytes + Buffer.byteLength(text) < SHORT_BYTES) {
       const joined = keptBytes(text, this.#chunks);
       return new TaggedView([joined], joined.length, digest, joined.subarray(this.#chunkBytes));
@@ -154,7 +154,8 @@ export class Snapshot {
       const changeable = this.#loose.findIndex(({ message }) => !isFinal(message));
       const final = changeable < 0 ? this.#loose.length : changeable;
       const shown = this.#loose.filter(({ message }) => !isHidden(message)).length;
-      // The last visible message stays outside: a chunk ends each message with a comma, and the list may end here.
+      // The last visible message stays outside: a chunk ends each message with a comma, which must not follow
+      // the last message.
       if (Math.min(final, shown - 1) < CHUNK_MESSAGES) return;
       const chunk = this.#loose.splice(0, CHUNK_MESSAGES).map((loose) => `${messageJson(loose)},`);
       const bytes = keptBytes(chunk.join(""));

@@ -25,7 +25,7 @@ afterEach(() => service.close());
 
 const WALLET = "0xa";
 
-/** Sessions of the wallet, the oldest first. */
+/** Creates sessions of the wallet, the oldest first. */
 async function threadsOf(count: number, wallet = WALLET): Promise<string[]> {
   const ids = Array.from({ length: count }, newId);
   for (const one of ids) {
@@ -153,7 +153,7 @@ describe("a thread", () => {
 });
 
 describe("a page of records", () => {
-  /** Unanswered messages of 98,304 bytes each. */
+  /** Stores unanswered messages of 98,304 bytes each. */
   const fill = async (count: number): Promise<void> => {
     const birth = { life: "life", model: "demo/assistant" };
     for (let index = 0; index < count; index += 1) {
@@ -269,23 +269,26 @@ describe("a request with the App that access was decided for", () => {
     ["an interrupt", "interrupt", () => service.conversations.interrupt(id, null, ["default"])],
   ];
 
-  it.each(CASES)("is rejected if the session joins another App before it: %s", async (_what, method, ask) => {
-    let isFirst = true;
-    before = (called) => {
-      if (called !== method || !isFirst) return undefined;
-      isFirst = false;
-      return bindTo(service.store, id, "defi");
-    };
-    await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
-    expect(isFirst).toBe(false);
-    expect(await service.threads.get(id, ["defi"])).toMatchObject({
-      title: "New Chat",
-      app: "defi",
-      pinned: false,
-    });
-  });
+  it.each(CASES)(
+    "is rejected if the session is bound to another App before it: %s",
+    async (_what, method, ask) => {
+      let isFirst = true;
+      before = (called) => {
+        if (called !== method || !isFirst) return undefined;
+        isFirst = false;
+        return bindTo(service.store, id, "defi");
+      };
+      await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
+      expect(isFirst).toBe(false);
+      expect(await service.threads.get(id, ["defi"])).toMatchObject({
+        title: "New Chat",
+        app: "defi",
+        pinned: false,
+      });
+    },
+  );
 
-  it.each(CASES)("invalidates memory that was behind: %s", async (_what, _method, ask) => {
+  it.each(CASES)("invalidates memory if it was outdated: %s", async (_what, _method, ask) => {
     await service.snapshot(id);
     // Another process binds it to the App without a notification.
     await bindTo(service.store, id, "defi");
@@ -294,7 +297,7 @@ describe("a request with the App that access was decided for", () => {
     expect(await service.conversations.appOf(id)).toMatchObject({ app: "defi" });
   });
 
-  it("succeeds if the App is the same, or none was named", async () => {
+  it("succeeds if the App is the same or no App was named", async () => {
     await bindTo(service.store, id, "defi");
     expect(await recordsOf(service, id, null, 10, ["defi"])).toHaveLength(1);
     expect(await service.threads.rename(id, "Mine", ["defi"])).toMatchObject({ title: "Mine" });

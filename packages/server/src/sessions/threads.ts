@@ -1,4 +1,5 @@
-// The use cases of the list of conversations: create, get, list, rename, delete, and the records of one.
+// The use cases of the list of conversations: create, get, list, rename and delete, and the records of a
+// conversation.
 
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
 import type { AccessibleTarget } from "../core/commands/command.ts";
@@ -17,11 +18,11 @@ import { appOf, belongsToAny, DEFAULT_APP, type SessionRecord } from "../core/se
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** Bytes of stored text that end a page of messages. */
+/** Bytes of stored text after which a page of messages ends. */
 const PAGE_BYTES = 1024 * 1024;
 /** Maximum messages of one read. */
 const PORTION_LIMIT = 100;
-/** Threads of one read. */
+/** Maximum threads of one read. */
 const THREAD_PORTION = 100;
 
 interface ThreadSearch {
@@ -74,7 +75,7 @@ export class Threads implements ThreadService {
 
   async list(query: ThreadSearch & { readonly limit: number }): Promise<ThreadPage> {
     const { limit } = query;
-    // One more than requested shows whether there is a next page.
+    // One more than requested, to find out whether there is a next page.
     const records = await this.#options.store.sessions.list({ ...this.#query(query), limit: limit + 1 });
     const shown = records.slice(0, limit);
     const last = shown.at(-1);
@@ -160,7 +161,7 @@ export class Threads implements ThreadService {
     };
   }
 
-  /** Returns some records after the one with id `after`, none beyond the one with id `last`. */
+  /** Returns some records after the one with id `after`, up to the one with id `last`. */
   async #recordsUpTo(
     { id, spelling }: { readonly id: string; readonly spelling: string },
     after: string | null,

@@ -11,11 +11,11 @@ describe("a plain title", () => {
     expect(plainTitle("\u0001\u0002\n \r\nHello")).toBe("Hello");
   });
 
-  it("is the placeholder without a visible line", () => {
+  it("is the placeholder if no line is visible", () => {
     expect(plainTitle("\u0001\n\u0002")).toBe("New Chat");
   });
 
-  it("is kept up to 60 characters, and cut at a word beyond", () => {
+  it("is kept up to 60 characters, and otherwise cut at a word", () => {
     expect(plainTitle("x".repeat(60))).toBe("x".repeat(60));
     const words = "word ".repeat(20).trim();
     expect(plainTitle(words)).toBe(`${"word ".repeat(12).trim()}…`);
@@ -59,11 +59,11 @@ describe("a generated title", () => {
     ["Brid\0ging \ud83d", "Bridging \ufffd"],
   ])("%j is %j", (answer, title) => expect(cleanTitle(answer)).toBe(title));
 
-  it("is null when nothing is left", () => {
+  it("is null if no text is left", () => {
     for (const answer of ["", "  \n ", '""', "...", "\u0001"]) expect(cleanTitle(answer)).toBeNull();
   });
 
-  it("is cut like a plain one", () => {
+  it("is cut like a plain title", () => {
     expect(cleanTitle("word ".repeat(20))).toHaveLength(60);
   });
 });

@@ -19,7 +19,7 @@ let before: BeforeCall;
 let logged: string[];
 const clock = new ManualClock();
 
-/** The chat model also generates titles. */
+/** Makes the chat model also generate titles. */
 const adjust = (config: Config): Config => ({
   ...config,
   apps: { default: { ...config.apps["default"]!, utilityModel: MODEL } },
@@ -90,7 +90,7 @@ describe("a title", () => {
     }
   });
 
-  it("set by the user meanwhile wins", async () => {
+  it("does not replace a title that the user sets in the meantime", async () => {
     await service.say(id, "hello");
     const { titling } = await calls();
     await service.threads.rename(id, "Mine");
@@ -125,7 +125,7 @@ describe("a title", () => {
     await until(async () => (await title()) === "Found");
   });
 
-  it("in progress is cancelled by a stop, and its job stays in the store", async () => {
+  it("is cancelled by a stop, and its job stays in the store", async () => {
     await service.say(id, "How do I bridge USDC?");
     const { titling, turn } = await calls();
     turn.finish();
@@ -142,7 +142,7 @@ describe("a title", () => {
     await until(async () => (await title()) === "Bridging USDC");
   });
 
-  it("that could not be stored is generated again", async () => {
+  it("is generated again if it could not be stored", async () => {
     await service.say(id, "hello");
     const { titling } = await calls();
     before = (method) => (method === "finishTitle" ? Promise.reject(full()) : undefined);
@@ -188,7 +188,7 @@ describe("many titles at once", () => {
     return { titles, asked };
   }
 
-  it("are generated eight at a time; a thousand wait, and the rest stays in the store until due", async () => {
+  it("are generated eight at a time; a thousand jobs wait, and the rest stays in the store until due", async () => {
     const { titles, asked } = waitingTitles();
     for (const job of jobsOf(1_100)) titles.start(job);
     expect(asked).toHaveLength(8);
@@ -203,7 +203,7 @@ describe("many titles at once", () => {
     titles.stop();
   });
 
-  it("are all taken from the message 15 seconds after their chats if the model never answers", async () => {
+  it("are all taken from the messages 15 seconds after their chats if the model never responds", async () => {
     const stored: unknown[] = [];
     before = (method, parameters) => void (method === "finishTitle" && stored.push(titleIn(parameters)));
     const { titles, asked } = waitingTitles();
@@ -223,7 +223,7 @@ describe("many titles at once", () => {
     titles.stop();
   });
 
-  it("get the slot of a slow model, with the rest of their 15 seconds", async () => {
+  it("get the slot of a slow model for the rest of their 15 seconds", async () => {
     const stored: unknown[] = [];
     before = (method, parameters) => void (method === "finishTitle" && stored.push(titleIn(parameters)));
     const { titles, asked } = waitingTitles();
@@ -241,7 +241,7 @@ describe("many titles at once", () => {
     titles.stop();
   });
 
-  it("without a model do not wait for one", async () => {
+  it("do not wait if the App has no model for titles", async () => {
     const stored: unknown[] = [];
     before = (method, parameters) => void (method === "finishTitle" && stored.push(titleIn(parameters)));
     const { titles } = waitingTitles();
@@ -252,7 +252,7 @@ describe("many titles at once", () => {
     titles.stop();
   });
 
-  it("of a removed App are taken from the message, which goes to no model", async () => {
+  it("are taken from the message if the App was removed, without a model call", async () => {
     const stored: unknown[] = [];
     before = (method, parameters) => void (method === "finishTitle" && stored.push(titleIn(parameters)));
     const { titles, asked } = waitingTitles();

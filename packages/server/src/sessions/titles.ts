@@ -11,15 +11,15 @@ import { cleanText } from "../core/json.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /**
- * Time from the chat, or from the claim of a job, until the plain fallback becomes the title, even if no model was free. The rest of the
- * job's lease is for storing the title.
+ * Time from the chat, or from the claim of a job, until the title is taken from the message, even if no model
+ * was free. The rest of the job's lease is for storing the title.
  */
 const MODEL_MS = 15_000;
 const LOOK_EVERY_MS = 10_000;
 /** Maximum concurrent model calls, and maximum concurrent writes of plain titles. */
 const MAX_AT_ONCE = 8;
 const CLAIM_AT_ONCE = 100;
-/** Further jobs stay in the store until they are due again. */
+/** Maximum jobs in memory; further jobs stay in the store until they are due again. */
 const MAX_PENDING = 1_000;
 /** Maximum UTF-16 units of a plain title, without the ellipsis. */
 const MAX_TITLE = 60;
@@ -43,7 +43,7 @@ export interface TitlesOptions {
 /** A title that this process generates. */
 interface Owed {
   readonly job: TitleJob;
-  /** Aborted when the model's time has passed. */
+  /** Aborted when the model's time is over. */
   readonly enough: AbortController;
   readonly timer: Timer;
 }
@@ -55,7 +55,10 @@ export class Titles {
   /** Jobs that get the plain title. */
   readonly #plain: TitleJob[] = [];
   #storing = 0;
-  /** Incarnations with a title in progress here, so that a job that becomes due meanwhile is not done twice. */
+  /**
+   * Incarnations with a title in progress in this process, so that a job that becomes due in the meantime is
+   * not done twice.
+   */
   readonly #lives = new Set<string>();
   readonly #timer: Timer;
   /** Jobs with a model call in progress. */
@@ -155,7 +158,7 @@ export class Titles {
 
   async #generate({ job, enough }: Owed): Promise<void> {
     const title = await this.#ask(job, enough.signal);
-    // The fallback is for a model that fails, not for one that was cancelled by the stop.
+    // The fallback is for failed models, not for titles cancelled by the stop.
     if (!this.#stopped) await this.#finish(job, title ?? plainTitle(job.text));
   }
 

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => one.close());
 
-/** Gate of the first checkpoint. */
+/** Returns a gate for the first checkpoint. */
 function slowFirstCheckpoint(): PromiseWithResolvers<void> {
   const slow = Promise.withResolvers<void>();
   one.before = (method) =>
@@ -44,7 +44,7 @@ describe("streaming text", () => {
     expect(one.saved()).toEqual([]);
   });
 
-  it("is checkpointed right after a slow checkpoint if it became due meanwhile", async () => {
+  it("is checkpointed right after a slow checkpoint if it became due during that", async () => {
     const slow = slowFirstCheckpoint();
     one.journal.appendText("one");
     await one.service.clock.advance(210);
@@ -62,7 +62,7 @@ describe("streaming text", () => {
     [90, 150],
     [400, 100],
   ])(
-    "is checkpointed sooner after a slower checkpoint: one of %d ms, the next after %d ms",
+    "is checkpointed sooner after a slower checkpoint: after one of %d ms, the next one starts after %d ms",
     async (took, after) => {
       const slow = slowFirstCheckpoint();
       one.journal.appendText("one");
@@ -78,7 +78,7 @@ describe("streaming text", () => {
     },
   );
 
-  it("is checkpointed again after a failure, with later text, at its offset", async () => {
+  it("is checkpointed again after a failure, together with later text, at its offset", async () => {
     one.before = failing("checkpoint", 2);
     one.journal.appendText("ab");
     await one.service.clock.advance(200);
@@ -199,12 +199,12 @@ describe("a write", () => {
       one.service.threads.rename(one.id, "Yours"),
     ]);
     expect(numbers).toEqual(numbers.map((_, index) => first + index));
-    // Published events are already applied.
+    // Published events are already applied to the session.
     expect(heads.at(-1)).toBe(numbers.at(-1));
     expect(heads).toEqual(heads.toSorted((left, right) => left - right));
   });
 
-  it("triggers the next turn only if one waits", async () => {
+  it("triggers the next turn only if a turn waits", async () => {
     await one.service.say(one.id, "two");
     await one.journal.complete(step(1, "done"));
     expect(one.more).toBe(1);
@@ -225,7 +225,7 @@ describe("a write", () => {
     await one.service.actions.decide(one.id, asked.id, { decision: "approve", result: null });
     await one.next();
     expect(one.turn.openCalls).toMatchObject([{ id: "a" }]);
-    // The action was decided before the turn could wait.
+    // The action was decided before the turn could be suspended.
     const early = { ...asked, id: newId(), callId: "b" };
     await one.journal.stepWithCalls(step(2, "two"), [call("b")], [early]);
     await one.service.actions.decide(one.id, early.id, { decision: "deny", result: null });
@@ -260,7 +260,7 @@ describe("a write", () => {
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
   });
 
-  it("keeps the text so far on a failure, in memory or not", async () => {
+  it("keeps the text so far on a failure, whether or not its session is in memory", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     one.journal.appendText("tw");
     await one.fallBehind();

@@ -23,8 +23,8 @@ const MAX_RETRY_MS = 5_000;
 /** Streamed text is durable within this time (contract section 3). */
 const DURABLE_WITHIN_MS = 250;
 /**
- * A slow checkpoint makes the next one start sooner, but a store that cannot keep up is not called ever more
- * often.
+ * Maximum delay before a checkpoint. A slow checkpoint makes the next one start sooner, but a store that
+ * cannot keep up is not called ever more often.
  */
 const MAX_WAIT_MS = 200;
 const MIN_WAIT_MS = 100;
@@ -43,7 +43,7 @@ export interface JournalOptions {
 
 export class StoredTurnJournal implements TurnJournal {
   readonly #turn: StartedTurn;
-  /** The turn's identity alone, which crosses to the store's thread with every command. */
+  /** The turn's identity only, because it crosses to the store's thread with every command. */
   readonly #target: TurnTarget;
   readonly #options: JournalOptions;
   /** Text of the finished steps (committed or being committed), and of the current step. */
@@ -71,8 +71,8 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   /**
-   * Loads the session, which shows streaming text; it is not evicted while the turn runs. Does not fail if the session was deleted: the
-   * next write returns false.
+   * Loads the session, which shows streaming text and is not evicted while the turn runs. Does not fail if
+   * the session was deleted: the next write then returns false.
    */
   async open(): Promise<void> {
     const { registry } = this.#options;
@@ -124,7 +124,7 @@ export class StoredTurnJournal implements TurnJournal {
 
   toolProgress(callId: string, progress: JsonValue): void {
     const { logger, registry } = this.#options;
-    // Progress that cannot be stored is dropped: it must not fail the turn.
+    // Progress that cannot be stored is dropped, because it must not fail the turn.
     registry
       .execute({ kind: "toolProgress", target: this.#target, input: { callId, progress } })
       .catch((error: unknown) => logger.warn({ err: error }, "a tool's progress was not stored"));
@@ -164,15 +164,15 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   /**
-   * Retries while the store fails (a full disk), because that must not end the turn. Returns `null` if the turn was superseded or stopped
-   * meanwhile.
+   * Runs `operation`, and retries while the store fails (a full disk), because that must not end the turn.
+   * Returns `null` if the turn was superseded or stopped in the meantime.
    */
   async #persist<T>(operation: () => Promise<T | null>): Promise<T | null> {
     const { clock, signal, logger, registry, queue } = this.#options;
     let hasFailed = false;
     for (let delay = FIRST_RETRY_MS; !signal.aborted; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
       try {
-        // The session may have been invalidated; only one in memory shows streaming text.
+        // The session may have been invalidated, and only a session in memory shows streaming text.
         if (hasFailed) await registry.find(this.#turn.sessionId);
         const stored = await operation();
         if (stored !== null) return stored;
@@ -184,7 +184,7 @@ export class StoredTurnJournal implements TurnJournal {
         await clock.sleep(delay, signal).catch(() => undefined);
       }
     }
-    // A failed attempt may have been stored; then this turn or the next one may be claimable.
+    // A failed attempt may have been stored, and this turn or the next one may then be claimable.
     if (hasFailed) queue.workArrived(0);
     return null;
   }
@@ -210,7 +210,7 @@ export class StoredTurnJournal implements TurnJournal {
         this.#unsaved = text + this.#unsaved;
         this.#saved = offset;
       }
-      // Logged once: it is retried five times a second.
+      // Logged once, because it is retried five times a second.
       if (!this.#isFailing) this.#options.logger.warn({ err: error }, "could not checkpoint streaming text");
       this.#isFailing = true;
     } finally {
@@ -226,7 +226,7 @@ export class StoredTurnJournal implements TurnJournal {
     this.#timer ??= this.#options.clock.after(checkpointAfter(this.#tookMs), () => void this.#checkpoint());
   }
 
-  /** Starts a new step: the text of this one is being committed as a whole. */
+  /** Starts a new step. The text of this step is being committed as a whole. */
   #endStep(text: string): void {
     this.#timer?.stop();
     this.#timer = null;

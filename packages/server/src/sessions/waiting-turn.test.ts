@@ -1,4 +1,4 @@
-// Turns with a pending action: the resources that they hold meanwhile, and their state after a crash.
+// Turns with a pending action: the resources that they hold, and their state after a crash.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FoldingReader } from "../../test/folding-reader.ts";
@@ -19,7 +19,7 @@ async function waitingState() {
 }
 
 describe("a turn that waits for a person", () => {
-  it("holds no lease, slot or memory, without a visible difference", async () => {
+  it("holds no lease, slot or memory, and clients see no difference", async () => {
     await turn.service.close();
     await turn.start({ maxRunning: 1 });
     await turn.waiting();
@@ -87,7 +87,7 @@ describe("a turn that waits for a person", () => {
     expect(turn.service.feed.heldTexts).toBe(0);
   });
 
-  it("counts towards no time limit, and resets the attempts", async () => {
+  it("does not count towards time limits, and resets the attempts", async () => {
     const limits = { turnMs: 5_000, idleMs: 3_000, actionMs: MINUTE };
     await turn.service.close();
     await turn.start(limits);
@@ -108,7 +108,7 @@ describe("a turn that waits for a person", () => {
     expect(turn.charged).toHaveLength(1);
   });
 
-  it("adds up the running time over approvals and crashes, and enforces the limit", async () => {
+  it("adds up its running time over approvals and crashes, and enforces the limit", async () => {
     const limits = { turnMs: 5_000, idleMs: 60_000, actionMs: MINUTE };
     await turn.service.close();
     await turn.start(limits);
@@ -155,7 +155,7 @@ describe("a turn that waits for a person", () => {
     expect(await turn.snapshot()).toEqual(sealed);
   });
 
-  it("removes the action with the session, and nothing of it reaches the next incarnation", async () => {
+  it("removes the action with the session, and leaves nothing to the next incarnation", async () => {
     await turn.waiting();
     const [action] = await turn.pending();
     await turn.service.threads.remove(turn.id);
@@ -172,7 +172,7 @@ describe("a turn that waits for a person", () => {
     expect(turn.service.model.waitingCalls).toBe(0);
   });
 
-  it("does not count messages behind it as waiting, until it goes on", async () => {
+  it("does not count the messages behind it as waiting until it resumes", async () => {
     await turn.service.close();
     await turn.start({ maxRunning: 1, maxWaiting: 4 });
     await turn.waiting();
@@ -209,7 +209,7 @@ describe("a turn that waits for a person", () => {
     ]);
   });
 
-  it("answers requests that wait when it asks, also a chat whose session left memory meanwhile", async () => {
+  it("ends the waits of requests when it asks, even of a chat whose session was evicted", async () => {
     const answers = [turn.service.say(turn.id, "charge me", { waitMs: MINUTE })];
     const call = await turn.service.model.next();
     answers.push(waitingState());
@@ -221,7 +221,7 @@ describe("a turn that waits for a person", () => {
     }
   });
 
-  it("does not answer requests that came after the action, until it asks again", async () => {
+  it("does not end the waits of requests that came after the action, until it asks again", async () => {
     await turn.waiting();
     const answers = [waitingState(), turn.service.say(turn.id, "and then?", { waitMs: MINUTE })];
     await until(() => turn.service.registry.inMemory(turn.id)?.hasWaiters === true);
@@ -234,7 +234,7 @@ describe("a turn that waits for a person", () => {
     }
   });
 
-  it("keeps requests waiting for the session to stop processing", async () => {
+  it("keeps requests waiting until the session stops processing", async () => {
     await turn.waiting();
     const answer = waitingState();
     await until(() => turn.service.registry.inMemory(turn.id)?.hasWaiters === true);

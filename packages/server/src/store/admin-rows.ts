@@ -1,5 +1,5 @@
-// Rows of the admin queries, and their SQL as far as both dialects understand it, so that operators see the
-// same with every store.
+// Rows of the admin queries, and the SQL that both dialects share, so that operators see the same with every
+// store.
 
 import type {
   EndedTurn,
@@ -11,7 +11,7 @@ import type {
 import { DEFAULT_APP } from "../core/session.ts";
 import { toTurn, type TurnRow } from "./rows.ts";
 
-/** A turn with its lease and the last deadline of its pending actions. */
+/** A turn with its lease and the latest deadline of its pending actions. */
 export interface SeenTurnRow extends TurnRow {
   readonly owner: string | null;
   readonly taken_at: number | null;

@@ -1,4 +1,4 @@
-// Rows of App keys and secrets, of the same types in all adapters.
+// Rows of App keys and secrets, which have the same types in all adapters.
 
 import type { AppKeyRecord } from "../core/ports/driven/key-store.ts";
 import type { SealedSecret } from "../core/ports/driven/secret-store.ts";

@@ -1,7 +1,7 @@
 // Migrations expand first and contract a version later, so that the previous version keeps working on the
-// next schema (docs/operations.md, "Upgrade and rollback"). The statements that a migration may always use
-// are listed here. Any other is a contraction, which must be listed with the first version that does not use
-// what it removes.
+// next schema (docs/operations.md, "Upgrade and rollback"). This file lists the statements that a migration
+// may always use. Every other statement is a contraction, which must be listed with the first version that
+// does not use what it removes.
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -16,7 +16,7 @@ interface Contraction {
   readonly dialect: "postgres" | "sqlite";
   /** File of the migration. */
   readonly name: string;
-  /** Without comments, and with single spaces. */
+  /** The statement without comments, and with single spaces. */
   readonly statement: string;
   /** First schema version whose program neither reads nor writes what the statement removes. */
   readonly unusedSince: number;
@@ -83,7 +83,7 @@ describe("a contraction", () => {
     "CREATE TRIGGER refuses BEFORE INSERT ON turns EXECUTE FUNCTION refuse()",
     "DELETE FROM turns",
     "DO 'ALTER TABLE turns DROP COLUMN number'",
-  ])("is: %s", (statement) => {
+  ])("is recognized: %s", (statement) => {
     expect(contractions(`-- Why.\n${statement.replaceAll(" ", "\n  ")};`)).toEqual([statement]);
   });
 
@@ -96,7 +96,7 @@ describe("a contraction", () => {
     "ALTER TABLE turns ADD COLUMN model text, ADD COLUMN cost numeric(10, 2) NOT NULL DEFAULT 0",
     "ALTER TABLE turns ADD COLUMN note text -- DROP COLUMN number; and NOT NULL, one day",
     "INSERT INTO turns (number) VALUES (1); UPDATE turns SET number = 2",
-  ])("is not: %s", (sql) => {
+  ])("is not recognized in: %s", (sql) => {
     expect(contractions(sql)).toEqual([]);
   });
 });
@@ -151,7 +151,9 @@ const POSTGRES_COLUMNS = `SELECT table_name AS "table", column_name AS "column",
     (is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO' AND is_generated = 'NEVER')::integer AS required
   FROM information_schema.columns WHERE table_schema = 'public'`;
 
-/** `schemas`: the columns after each migration. */
+/**
+ * Expects that each version works on the next schema. `schemas` contains the columns after each migration.
+ */
 function expectToServe(
   dialect: Contraction["dialect"],
   migrations: readonly Migration[],
@@ -184,7 +186,7 @@ function expectToServe(
 interface Statement {
   readonly version: number;
   readonly name: string;
-  /** Without comments, and with single spaces. */
+  /** The statement without comments, and with single spaces. */
   readonly statement: string;
 }
 

@@ -1,4 +1,4 @@
-// Numbered `.sql` files. All adapters have the same numbers with the same meaning.
+// Numbered `.sql` files. In all adapters, the same number has the same meaning.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ export function readMigrations(folder: string): readonly Migration[] {
 export const UNFINISHED_MOVE = 1_000_000;
 
 /**
- * Throws, with a message for the person who started the process, if schema version `found` is more than one version newer than the newest
+ * Throws with a user-facing message if schema version `found` is more than one version newer than the newest
  * migration here. One version ahead works, because migrations expand first and contract a version later.
  */
 export function refuseNewerSchema(found: number, migrations: readonly Migration[]): void {

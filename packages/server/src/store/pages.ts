@@ -8,8 +8,9 @@ export const MESSAGE_BYTES =
   "(octet_length(content) + coalesce(octet_length(tool_calls), 0) + coalesce(octet_length(tool_results), 0))";
 
 /**
- * Counts the sizes of sessions, and corrects the `retention` that older versions gave to empty ones with a wallet; the caller appends the
- * keys. The size of a message is an estimate: 160 bytes for its other fields, and escapes are not counted.
+ * Counts the sizes of sessions, and corrects the `retention` that older versions gave to empty sessions with
+ * a wallet. The caller appends the keys. The size of a message is an estimate: it includes 160 bytes for the
+ * other fields, and ignores escapes.
  */
 export const COUNT_SIZES = `UPDATE sessions SET
   message_bytes = (SELECT coalesce(sum(160 + ${MESSAGE_BYTES}), 0) FROM messages WHERE session_key = sessions.key),
@@ -21,11 +22,11 @@ export const COUNT_SIZES = `UPDATE sessions SET
 
 type ThreadPlace = Pick<SessionRecord, "updatedAt" | "key">;
 
-/** Places before and after every session, newest activity first. */
+/** Positions before and after every session, newest activity first. */
 const BEFORE_ALL = { updatedAt: Number.MAX_SAFE_INTEGER, key: 0 };
 const BEHIND_ALL = { updatedAt: -1, key: 0 };
 
-/** Returns where a page of threads begins among the pinned sessions and among the others. */
+/** Returns where a page of threads begins, among the pinned sessions and among the others. */
 export function partsAfter(after: ThreadQuery["after"]): {
   readonly pinned: ThreadPlace;
   readonly others: ThreadPlace;
@@ -35,8 +36,8 @@ export function partsAfter(after: ThreadQuery["after"]): {
 }
 
 /**
- * Returns where a page of messages ends. `sizes` are those of the next messages, in order, one more than
- * `limit` if there is one.
+ * Returns where a page of messages ends. `sizes` are the sizes of the next messages, in order: one more than
+ * `limit`, if there are as many.
  */
 export function pageEnd(
   sizes: Iterable<{ readonly id: string; readonly bytes: number }>,

@@ -7,7 +7,7 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Actions"];
 
-/** Accepted in any case, like session ids. */
+/** Action ids are accepted in any case, like session ids. */
 const ActionPath = z.object({
   id: z
     .string()

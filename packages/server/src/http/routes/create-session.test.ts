@@ -105,7 +105,7 @@ describe("POST /api/sessions", () => {
     );
   });
 
-  it("is limited to 120 new sessions a minute per address beyond a loopback bind", async () => {
+  it("limits new sessions to 120 a minute per address beyond a loopback bind", async () => {
     const edge = testEdge({ loopback: false });
     const create = (index: number, address: string) =>
       edge.send("POST", "/api/sessions", {
@@ -124,7 +124,7 @@ describe("POST /api/sessions", () => {
     expect((await create(120, "192.0.2.1")).statusCode).toBe(200);
   });
 
-  it("is limited behind a trusted proxy on a loopback bind, and not without one", async () => {
+  it("limits new sessions on a loopback bind only behind a trusted proxy", async () => {
     const create = async (edge: TestEdge, index: number, client: string) => {
       const headers = {
         "x-session-id": `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}`,

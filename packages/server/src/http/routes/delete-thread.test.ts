@@ -3,7 +3,7 @@ import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
 describe("DELETE /api/sessions/{id}", () => {
-  it("deletes the session of the path, and reports it", async () => {
+  it("deletes the session in the path, and reports it", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions");
     const answer = await edge.app.inject({

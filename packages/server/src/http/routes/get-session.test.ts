@@ -3,7 +3,7 @@ import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
 describe("GET /api/sessions/{id}", () => {
-  it("returns the thread of the path, whatever session the header names", async () => {
+  it("returns the thread in the path, whatever session the header names", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions");
     for (const headers of [{}, { "x-session-id": OTHER_SESSION }, { "x-session-id": "nonsense" }]) {
@@ -14,7 +14,7 @@ describe("GET /api/sessions/{id}", () => {
     expect(edge.services.conversations.sessions.size).toBe(1);
   });
 
-  it("finds an id in upper case", async () => {
+  it("accepts an id in upper case", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions");
     expect((await edge.send("GET", `/api/sessions/${SESSION.toUpperCase()}`)).json()).toMatchObject({

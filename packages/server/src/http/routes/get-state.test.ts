@@ -38,7 +38,7 @@ describe("GET /api/state", () => {
     expect(conversations.last.state).toMatchObject({ seen: null });
   });
 
-  it("has an ETag, and gives 304 to a client that has these bytes", async () => {
+  it("has an ETag, and gives 304 to a client that has this snapshot", async () => {
     const edge = testEdge();
     const first = await edge.send("GET", "/api/state");
     const tag = String(first.headers["etag"]);
@@ -54,7 +54,7 @@ describe("GET /api/state", () => {
     expect(changed.headers["etag"]).not.toBe(tag);
   });
 
-  it("answers HEAD without the body", async () => {
+  it("responds to HEAD without the body", async () => {
     const edge = testEdge();
     const get = await edge.send("GET", "/api/state");
     const head = await edge.send("HEAD", "/api/state");

@@ -40,7 +40,7 @@ describe("GET /api/sessions/{id}/messages", () => {
     expectProblem(await edge.send("GET", `${MESSAGES}?${query}`), 400, code);
   });
 
-  it("answers 404 if the session is deleted before its first message is read", async () => {
+  it("gives 404 if the session is deleted before its first message is read", async () => {
     const edge = await edgeWithMessages("a");
     const { conversations } = edge.services;
     const messages = conversations.messages.bind(conversations);
@@ -51,7 +51,7 @@ describe("GET /api/sessions/{id}/messages", () => {
     expectProblem(await edge.send("GET", MESSAGES), 404, "session_not_found");
   });
 
-  it("answers HEAD without a body, and without reading messages", async () => {
+  it("responds to HEAD without a body and without reading messages", async () => {
     const edge = await edgeWithMessages("a");
     let reads = 0;
     const { conversations } = edge.services;

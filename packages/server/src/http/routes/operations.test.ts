@@ -36,7 +36,7 @@ describe("GET /readyz", () => {
 });
 
 describe("GET /metrics", () => {
-  it("counts answers by route, method and class of status, without naming anybody", async () => {
+  it("counts responses by route, method and class of status, without ids or names", async () => {
     const edge = testEdge();
     await edge.send("POST", `/api/chat?message=hi&public_key=${WALLET}`);
     await edge.send("GET", "/api/state");
@@ -59,7 +59,7 @@ describe("GET /metrics", () => {
     for (const name of [SESSION, WALLET, "demo/assistant"]) expect(answer.body).not.toContain(name);
   });
 
-  it("measures the duration of answers", async () => {
+  it("measures the duration of responses", async () => {
     const edge = testEdge();
     const { interrupt } = edge.services.conversations;
     edge.services.conversations.interrupt = (id, admit) => {

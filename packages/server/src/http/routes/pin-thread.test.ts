@@ -3,7 +3,7 @@ import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
 describe("PUT and DELETE /api/sessions/{id}/pin", () => {
-  it("return the thread, pinned or not, as often as they are sent", async () => {
+  it("return the thread with its pin, also when repeated", async () => {
     const edge = testEdge();
     await edge.send("POST", "/api/sessions");
     for (const [method, pinned] of [

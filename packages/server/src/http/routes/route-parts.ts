@@ -30,7 +30,7 @@ export interface RouteParts {
   readonly access: AppAccess;
   readonly log: RequestLog;
   readonly config: HttpConfig;
-  /** `null` without administration. */
+  /** `null` disables the admin API. */
   readonly admin: AdminParts | null;
   /** Version of the service. */
   readonly version: string;

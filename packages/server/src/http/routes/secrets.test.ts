@@ -43,7 +43,7 @@ describe("/api/secrets", () => {
     expect(JSON.stringify(edge.lines)).not.toContain("hunter");
   });
 
-  it("removes one or all, and returns their number", async () => {
+  it("removes one secret or all, and returns how many", async () => {
     const edge = edgeWithKey();
     await put(edge, { ALCHEMY_KEY: "hunter22", OTHER_KEY: "hunter33" });
     const remove = async (more: string) =>
@@ -143,14 +143,14 @@ describe("/api/secrets", () => {
     const edge = edgeWithKey();
     const answer = await put(edge, body);
     expectProblem(answer, 400, code);
-    // The request id is random: it may hold any digits.
+    // The request id is random and may contain any digits.
     const { request_id: _id, ...problem } = answer.json<Problem>();
     expect(JSON.stringify(problem)).not.toMatch(/hunter|sk-|123|xxx/);
     expect(edge.services.secrets.kept.size).toBe(0);
     expect(JSON.stringify(edge.lines)).not.toMatch(/hunter|sk-/);
   });
 
-  it("accepts the longest value and all characters but controls, and rejects a body without a value", async () => {
+  it("accepts values of the maximum length and all characters but controls, and rejects a body without a value", async () => {
     const edge = edgeWithKey();
     expect((await put(edge, { ALCHEMY_KEY: "€".repeat(8_192) })).statusCode).toBe(200);
     expect((await put(edge, { ALCHEMY_KEY: " 😀 " })).statusCode).toBe(200);

@@ -26,7 +26,7 @@ const ClientAndSlot = Client.extend({
 const Values = z.record(z.string(), z.unknown()).meta({
   description: 'Values by slot that the App declares, such as `{"ALCHEMY_KEY": "the key of the user"}`',
   additionalProperties: { type: "string", minLength: 1, maxLength: SECRET_MAX },
-  // No slot is declared by every App.
+  // No slot is declared by every App, so there is no example.
   examples: [{}],
 });
 
@@ -63,8 +63,8 @@ function admission({ access, admission, config }: RouteParts): Admit {
 }
 
 /**
- * The default App has no key and client ids are no secrets, so anybody who reaches the service could replace others' secrets. Its
- * secrets are for local clients only.
+ * Returns the refusal for the default App's secrets, which only local clients may use: the App has no key and
+ * client ids are not secret, so any client could replace the secrets of others.
  */
 function keyNeeded(): ServiceError {
   return new ServiceError(

@@ -74,7 +74,7 @@ describe("recordArray", () => {
     await stream.return?.();
   });
 
-  it("fails if a large record changes between its pieces", async () => {
+  it("fails if a large record changes while it is sent", async () => {
     const page = pageOf([record("1", "x".repeat(1000 * KIB))]);
     const read = async () => {
       for await (const piece of recordArray(page)) {

@@ -1,4 +1,4 @@
-// Lists that are read from the store while their client reads them.
+// Lists that are read from the store as their client reads them.
 
 import { hash } from "node:crypto";
 import { Readable } from "node:stream";
@@ -9,7 +9,9 @@ import type { RecordPage } from "../../core/ports/driving/services.ts";
 const PIECE_BYTES = 256 * 1024;
 const JSON_TYPE = "application/json; charset=utf-8";
 
-/** Sends a JSON array of all portions. Reads the next portion when the client has taken the one before. */
+/**
+ * Sends a JSON array of all portions. Reads the next portion when the client has received the previous one.
+ */
 export async function sendArray(
   reply: FastifyReply,
   portions: AsyncIterable<readonly unknown[]>,
@@ -18,7 +20,7 @@ export async function sendArray(
   return reply.type(JSON_TYPE).send(body);
 }
 
-/** Sends a page of the records at `path`; `limit` also holds for the next one. */
+/** Sends a page of records. `path` and `limit` also apply to the link to the next page. */
 export async function sendRecords(
   reply: FastifyReply,
   path: string,
@@ -32,8 +34,9 @@ export async function sendRecords(
 }
 
 /**
- * Reads the first portion before the head is sent: if the session was deleted, the answer is a problem document, and only answers of
- * several portions can end early. HEAD gets an empty stream, because a streamed response has no `Content-Length`.
+ * Reads the first portion before the head is sent. If the session was deleted, the response is then a problem
+ * document, and only responses of several portions can end early. HEAD gets an empty stream, because a
+ * streamed response has no `Content-Length`.
  */
 async function bodyOf(reply: FastifyReply, pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   if (reply.request.method === "HEAD") return Readable.from([]);
@@ -73,15 +76,15 @@ async function* textOf(portions: AsyncIterable<readonly unknown[]>): AsyncGenera
   yield before === "[" ? "[]" : "]";
 }
 
-/** Where a piece starts. */
+/** Start of a piece. */
 interface Place {
   /** Id of the record before its portion; `null` at the start of the page. */
   readonly after: string | null;
-  /** Bytes of the portion that were sent before. */
+  /** Bytes of the portion that were already sent. */
   readonly offset: number;
   /**
-   * The portion, if part of it was sent. Weak, so that the rest can be freed under memory pressure; it is
-   * then read again.
+   * The portion, if part of it was sent. A weak reference, so that the rest can be freed under memory
+   * pressure and read again.
    */
   readonly portion: {
     readonly bytes: WeakRef<Buffer>;
@@ -102,7 +105,7 @@ async function* piecesOf(page: RecordPage): AsyncGenerator<string | Buffer> {
   yield place.after === null ? "[]" : "]";
 }
 
-/** A function of its own, so that nothing else refers to the portion while the client reads. */
+/** A separate function, so that nothing else refers to the portion while the client reads. */
 async function readPiece(
   page: RecordPage,
   place: Place,
@@ -116,7 +119,7 @@ async function readPiece(
   const digest = place.portion?.digest ?? hash("sha1", bytes);
   const end = offset + PIECE_BYTES;
   return {
-    // A copy, because a view would keep all bytes.
+    // A copy, because a view would keep the whole portion in memory.
     bytes: Buffer.from(bytes.subarray(offset, end)),
     next:
       end < bytes.length

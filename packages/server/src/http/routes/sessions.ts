@@ -30,8 +30,8 @@ const MessagesQuery = z.object({
 });
 
 /**
- * Anything but control and format characters, white space, marks without a base character, default-ignorable
- * characters, and blank Braille.
+ * A visible character: none of control and format characters, white space, marks without a base character,
+ * default-ignorable characters, and blank Braille.
  */
 const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
@@ -108,7 +108,7 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
       const sessionId = requiredSessionId(request.raw);
       const { public_key: publicKey, limit, cursor } = request.query;
       const query = { publicKey, opened: access.opened(request), cursor: cursor ?? null };
-      // List first: a rejected request creates nothing.
+      // List first, so that a rejected request creates nothing.
       if (limit === undefined) {
         const all = await threads.listAll(query);
         await conversations.ensure(sessionId, admission.newSession(request));

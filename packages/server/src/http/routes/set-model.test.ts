@@ -8,7 +8,7 @@ const SET = "/api/control/model?rig=demo/assistant";
 describe("POST /api/control/model", () => {
   itNeedsASessionId({ method: "POST", url: SET });
 
-  it("returns the models in force, and whether it created the session", async () => {
+  it("returns the session's models, and whether it created the session", async () => {
     const edge = testEdge();
     const first = await edge.send("POST", SET);
     expect(first.statusCode).toBe(200);

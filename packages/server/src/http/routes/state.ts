@@ -11,7 +11,10 @@ export const STATE_ROUTE = "/api/state";
 
 const StateQuery = z.object({ user_state: optional(UserStateText), client_id: optional(ClientId) });
 
-/** The hot path: a session in memory is answered from bytes, without a promise and without reading the clock. */
+/**
+ * The hot path: responds with the bytes of a session in memory, without a promise and without reading the
+ * clock.
+ */
 export function stateRoute(app: HttpApp, parts: RouteParts): void {
   const { access, log } = parts;
   app.get(
@@ -35,7 +38,7 @@ export function stateRoute(app: HttpApp, parts: RouteParts): void {
           ...refusals(401, 404, 429, 503, 507),
         },
       },
-      // 401 precedes validation errors, and a hook for it would cost as much as the answer.
+      // 401 precedes validation errors, and a hook for that would cost as much as the response.
       attachValidation: true,
     },
     (request, reply) => {

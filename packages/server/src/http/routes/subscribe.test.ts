@@ -40,7 +40,7 @@ async function listening(
   };
 }
 
-/** Creates an edge whose streams end as soon as they are open, so that a request can be injected. */
+/** Returns an edge whose streams end as soon as they open, so that requests can be injected. */
 function edgeOfShortStreams(): TestEdge {
   return shorten(testEdge());
 }
@@ -193,7 +193,7 @@ describe("GET /api/updates", () => {
     kept?.end("finish");
   });
 
-  it("is accepted while the service stops, which ends it like the open ones", async () => {
+  it("is accepted while the service stops, which ends it like the open streams", async () => {
     const edge = testEdge();
     Object.assign(edge.services.readiness, { stopping: true, refusesWork: true });
     edge.services.updates.open = async (_wanted, sink) => {

@@ -101,7 +101,7 @@ async function open(
   closeWith(reply.raw, stream);
   try {
     stream.attach(await services.updates.open(wanted, stream, admission.newSession(request)));
-    // Do not answer a client that has disconnected meanwhile.
+    // Do not respond to a client that has disconnected in the meantime.
     reply.hijack();
   } catch (error) {
     const { begun } = stream;
@@ -111,9 +111,9 @@ async function open(
   }
 }
 
-/** A function of its own, so that the listener keeps the stream and not the request. */
+/** A separate function, so that the listener keeps the stream in memory, but not the request. */
 function closeWith(response: ServerResponse, stream: EventStream): void {
-  // The client may have disconnected meanwhile.
+  // The client may have disconnected in the meantime.
   if (response.closed) stream.closed();
   response.on("close", () => stream.closed());
 }

@@ -24,7 +24,7 @@ export interface TestEdge {
   readonly app: HttpApp;
   readonly services: InMemoryServices;
   readonly lines: { readonly level: string; readonly fields: object; readonly message: string }[];
-  /** Advances the clock by milliseconds. */
+  /** Advances the clock by this many milliseconds. */
   pass(milliseconds: number): void;
   /** Sends a request with `X-Session-Id: SESSION`, unless its headers say otherwise. */
   send(method: Method, url: string, options?: InjectOptions): Promise<LightMyRequestResponse>;

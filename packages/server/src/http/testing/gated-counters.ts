@@ -1,13 +1,10 @@
 import type { RateCounters, WindowCount } from "../../core/ports/driven/rate-counters.ts";
 
-/** Counters with configured answers, sent when `gate` opens; they record the requests. */
+/** Counters with configured results, which they return when `gate` opens. Record the requests. */
 export class GatedCounters implements RateCounters {
   readonly asked: string[] = [];
   gate: Promise<void> = Promise.resolve();
-  /**
-   * Milliseconds that every key has to wait, as if it were over its limit; 0 for the first request of a
-   * minute.
-   */
+  /** Milliseconds that every key must wait, as if it were over its limit; 0 accepts every request. */
   waitMs = 0;
   /** Keys without a free slot. */
   readonly full = new Set<string>();

@@ -20,11 +20,11 @@ export const ACTION: Action = {
 export class InMemoryActions implements ActionService {
   /** The last requests. */
   readonly last: { list?: string; decide?: readonly [string, string, ActionAnswer] } = {};
-  /** The answer to every request, or its error. */
+  /** The result of every request, or its error. */
   answer: Action | ServiceError = ACTION;
   readonly #appOf: (sessionId: string) => string | null;
 
-  /** `appOf` returns the App of a session. */
+  /** `appOf` returns the App of a session, or `null`. */
   constructor(appOf: (sessionId: string) => string | null) {
     this.#appOf = appOf;
   }

@@ -3,7 +3,7 @@
 import type { AppKeys, KeyGrant } from "../../core/ports/driving/key-service.ts";
 import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 
-/** App keys by their text, which may be any text. */
+/** App keys by their text; any text is allowed. */
 export class InMemoryKeys implements AppKeys {
   readonly grants = new Map<string, readonly string[]>();
   /** Keys that were checked, in order. */

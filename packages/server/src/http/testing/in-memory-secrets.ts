@@ -8,7 +8,7 @@ export class InMemorySecrets implements SecretService {
     { name: "ALCHEMY_KEY", description: "Key of a provider", required: true },
     { name: "OTHER_KEY", description: "Another one", required: false },
   ];
-  /** By App and client, then by slot. */
+  /** Values by App and client, then by slot. */
   readonly kept = new Map<string, Map<string, string>>();
   /** Error of every method, if set. */
   failure: Error | null = null;

@@ -94,7 +94,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
   }
 
   async interruptExisting(): Promise<void> {
-    // Only administration interrupts sessions of any App.
+    // Only the admin API interrupts sessions of any App.
   }
 
   async setModel(

@@ -1,4 +1,4 @@
-// Event streams that a test writes.
+// Event streams whose content a test writes.
 
 import type {
   NewSessionOptions,
@@ -14,7 +14,7 @@ export class InMemoryUpdates {
   gate: Promise<void> = Promise.resolve();
   /** Error of `open`, if set. */
   failure: Error | null = null;
-  /** Written while the stream is being opened. */
+  /** Text written while the stream is being opened. */
   first: string | null = "retry: 2000\n\n";
 
   async open(request: StreamRequest, sink: StreamSink, creation: NewSessionOptions): Promise<OpenStream> {

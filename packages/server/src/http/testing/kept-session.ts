@@ -1,4 +1,4 @@
-// A session as the in-memory services keep it.
+// A session as the in-memory services store it.
 
 import type { PersistedMessage, Snapshot, Thread } from "@colloquy/protocol";
 

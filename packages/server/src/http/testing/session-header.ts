@@ -17,8 +17,7 @@ const MALFORMED = [
 ];
 
 /**
- * Tests the rules of `X-Session-Id` where it is required (contract section 1), with a request that is valid
- * otherwise.
+ * Tests the rules of a required `X-Session-Id` (contract section 1), with a request that is otherwise valid.
  */
 export function itNeedsASessionId(
   request: InjectOptions,

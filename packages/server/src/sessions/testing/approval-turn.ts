@@ -82,7 +82,7 @@ export class ApprovalTurn {
     await service.store.probe();
   }
 
-  /** Lets the model answer, and returns the tool results as it saw them. */
+  /** Lets the model answer, and returns the tool results that the model received. */
   async resultTold(): Promise<string> {
     const call = await this.service.model.next();
     const told = call.prompt.at(-1) ?? "";
@@ -91,7 +91,10 @@ export class ApprovalTurn {
     return told;
   }
 
-  /** An App with a tool with side effects and the calculator, which need approval, and a slow tool without it. */
+  /**
+   * Returns an App with a tool with side effects and the calculator, which both need approval, and a slow
+   * tool, which does not.
+   */
   #withTools(app: Config["apps"][string]): Config["apps"][string] {
     const charge = {
       description: "Charges a card",

@@ -90,7 +90,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
       expect(ids(rest)).toEqual(ids(all.slice(2)));
     });
 
-    it("are the newest of many Apps, however few of each are among them", async () => {
+    it("include the newest of many Apps, even if an App has only a few", async () => {
       const { store, clock } = given;
       const opened: string[] = [];
       for (let count = 0; count < 60; count += 1) {
@@ -109,7 +109,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
       expect(seen).toEqual(opened.toReversed());
     });
 
-    it("can be filtered by App; a session without an App counts as the default one's", async () => {
+    it("can be filtered by App; a session without an App counts as one of the default App", async () => {
       const opened = await openAll();
       const of = async (app: string) => ids(await given.store.admin.used({ app, after: null, limit: 100 }));
       expect(await of("default")).toEqual([opened[6], opened[2], opened[1], opened[0]]);
@@ -274,7 +274,7 @@ function describeEndedTurns(openStore: OpenStore): void {
   describe("ended turns", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    it("of the requested period come latest end first, with their usage", async () => {
+    it("of the requested period are listed with their usage, those that ended last first", async () => {
       const { store, clock } = given;
       const [one, two] = [randomUUID(), randomUUID()];
       const from = clock.now();
@@ -309,7 +309,7 @@ function describeEndedTurns(openStore: OpenStore): void {
       expect(endsOf(await store.admin.ended({ ...query, to: from + 2000 }))).toEqual([1000]);
     });
 
-    it("of the same millisecond come in pages too", async () => {
+    it("that ended in the same millisecond are listed in pages", async () => {
       const { store, clock } = given;
       const started = await Promise.all([1, 2, 3, 4, 5].map(() => startTurn(store, randomUUID(), "hello")));
       for (const turn of started) await complete(store, turn, "done");

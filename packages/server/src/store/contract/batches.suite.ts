@@ -53,11 +53,11 @@ export function describeBatches(openStore: OpenStore): void {
       expect(gone).toBeNull();
     });
 
-    it("with values that cannot be stored change nothing, and their neighbours succeed", async () => {
+    it("change nothing if their values cannot be stored, and their neighbours succeed", async () => {
       const [id, other] = [randomUUID(), randomUUID()];
       const turn = await startTurn(given.store, id, "hello");
       const before = await everything(given.store, id);
-      // Not JSON, despite its type.
+      // A value that is not JSON, despite its type.
       const parts = [10n] as never;
       const [failed, neighbour] = await Promise.allSettled([
         given.store.execute({
@@ -80,7 +80,7 @@ export function describeBatches(openStore: OpenStore): void {
       expect(new Set(opened.map((committed) => committed?.session.life)).size).toBe(1);
     });
 
-    it("do not suffer from a failing one, which leaves nothing behind", async () => {
+    it("are not affected by a failing call, which leaves nothing behind", async () => {
       const [broken, other] = [randomUUID(), randomUUID()];
       const turn = identityOf(await startTurn(given.store, broken, "one"));
       await given.store.execute({
@@ -91,7 +91,8 @@ export function describeBatches(openStore: OpenStore): void {
       const before = await everything(given.store, broken);
       const results = await Promise.allSettled([
         chat(given.store, other, "before"),
-        // A duplicate step: a bug of the caller that the database detects in the middle of the transaction.
+        // A duplicate step is a bug of the caller, which the database detects in the middle of the
+        // transaction.
         given.store.execute({ kind: "complete", target: { turn }, input: { step: step(1, "First again.") } }),
         chat(given.store, other, "after"),
         given.store.sessions.find(broken),
@@ -110,7 +111,7 @@ export function describeBatches(openStore: OpenStore): void {
       await given.store.execute({ kind: "complete", target: { turn }, input: { step: step(2, "Second.") } });
     });
 
-    it("on many sessions have the same effect as sequential ones", async () => {
+    it("have the same effect as sequential calls on many sessions", async () => {
       const ids = Array.from({ length: 30 }, () => randomUUID());
       const turns = await Promise.all(ids.map((id) => startTurn(given.store, id, `from ${id}`)));
       expect(new Set(turns.map(({ epoch }) => epoch)).size).toBe(30);

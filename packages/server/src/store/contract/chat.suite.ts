@@ -193,7 +193,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(session.status).toBe("processing");
     });
 
-    it("interrupts with the checkpointed text if nobody has more", async () => {
+    it("interrupts with the checkpointed text if no process passes newer text", async () => {
       const id = randomUUID();
       const running = await startTurn(given.store, id, "one");
       await given.store.execute({

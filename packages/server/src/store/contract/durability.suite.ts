@@ -7,7 +7,7 @@ export function describeDurability(openStore: OpenStore): void {
   describe("a closed store", () => {
     const given = givenStore(openStore, "each");
 
-    it("has finished its calls, and accepts no more", async () => {
+    it("has finished its calls, and rejects further ones", async () => {
       const ids = Array.from({ length: 5 }, () => randomUUID());
       const begun = ids.map((id) => chat(given.store, id, "hello"));
       const closed = given.store.close();

@@ -41,7 +41,7 @@ export function describeEvents(openStore: OpenStore): void {
       expect(await given.store.events.after(randomUUID(), 0, 2)).toBeNull();
     });
 
-    it("keeps the last events of a session however old they are", async () => {
+    it("keeps the last events of a session, however old they are", async () => {
       const id = await renamedSession(5);
       expect(await trim({ keepCount: 3 })).toBe(1);
       expect(await given.store.events.after(id, 0, 10)).toMatchObject({ head: 5, floor: 2 });
@@ -49,7 +49,7 @@ export function describeEvents(openStore: OpenStore): void {
       expect(await trim({ keepCount: 3 })).toBe(0);
     });
 
-    it("keeps young events however many they are", async () => {
+    it("keeps young events, however many there are", async () => {
       const id = await renamedSession(5);
       expect(await trim({ keepCount: 1, keepAfter: given.clock.now() - 3000 })).toBe(1);
       expect(await numbers(id)).toEqual([3, 4, 5]);
@@ -72,7 +72,7 @@ export function describeEvents(openStore: OpenStore): void {
       for (const id of ids) expect(await numbers(id)).toEqual([3, 4]);
     });
 
-    it("is trimmed the same way when it is long", async () => {
+    it("is trimmed the same way if it is long", async () => {
       const id = randomUUID();
       await open(given.store, target(id));
       const titles = Array.from({ length: 1005 }, (_empty, index) => `title ${index}`);
@@ -89,7 +89,7 @@ export function describeEvents(openStore: OpenStore): void {
       return events.reduce((sum, { event }) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
     };
 
-    it("counts its bytes, less the trimmed ones", async () => {
+    it("counts its bytes, without the trimmed ones", async () => {
       const id = await renamedSession(5);
       await rename(given.store, existing(id), "größer");
       expect((await record(given.store, id)).eventBytes).toBe(await bytesKept(id));
@@ -98,7 +98,7 @@ export function describeEvents(openStore: OpenStore): void {
       expect((await record(given.store, id)).eventBytes).toBe(await bytesKept(id));
     });
 
-    it("drops the oldest events beyond 8 MiB, however few and young they are", async () => {
+    it("drops the oldest events beyond 8 MiB, even if they are few and young", async () => {
       const [id, other] = [randomUUID(), await renamedSession(2)];
       await open(given.store, target(id));
       const startTurns = async (count: number) => {

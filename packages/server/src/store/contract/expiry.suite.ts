@@ -34,7 +34,7 @@ export function describeExpiry(openStore: OpenStore): void {
       return ended.map(({ id }) => id);
     };
 
-    it("removes empty sessions that were not used since, and returns the ended incarnations", async () => {
+    it("removes empty sessions that were not used since then, and returns the ended incarnations", async () => {
       const id = randomUUID();
       const opened = await open(given.store, target(id));
       expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
@@ -69,13 +69,13 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ unboundBefore: later })).toEqual([id]);
     });
 
-    it("removes an empty session also after a long time without use", async () => {
+    it("removes an empty session even after a long time without use", async () => {
       const id = randomUUID();
       await open(given.store, target(id));
       expect(await expire({ unboundBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
-    it("uses the expiry of each App, and the default's for other sessions", async () => {
+    it("uses the expiry of each App, and the default App's for sessions without an App", async () => {
       const ids: Record<string, string> = {};
       for (const app of ["default", "brief", "gone", "long"]) {
         ids[app] = randomUUID();
@@ -94,14 +94,14 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await names({ ...now, limit: 10 })).toEqual(["long"]);
     });
 
-    it("removes an empty session that is bound to a wallet like other empty ones", async () => {
+    it("removes an empty session with a wallet like other empty sessions", async () => {
       const id = randomUUID();
       await open(given.store, target(id), { userState: null, publicKey: "0xa" });
       expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
       expect(await expire({ emptyBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
-    it("never removes a session with a message that is bound to a wallet", async () => {
+    it("never removes a session with a message and a wallet", async () => {
       const id = randomUUID();
       await open(given.store, target(id), { userState: null, publicKey: "0xa" });
       await complete(given.store, await startTurn(given.store, id, "hello"), "hi");
@@ -116,7 +116,7 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
     });
 
-    it("removes the longest unused first, at most a batch", async () => {
+    it("removes up to a batch of sessions, the longest unused first", async () => {
       const ids: string[] = [];
       for (let index = 0; index < 5; index += 1) {
         ids.push(randomUUID());
@@ -150,7 +150,7 @@ export function describeExpiry(openStore: OpenStore): void {
       ],
       ["chatted with", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
       ["touched", async ({ store }, id) => touch(store, [{ id, life: (await record(store, id)).life }])],
-    ])("does not remove a session that was %s meanwhile", async (_how, use) => {
+    ])("does not remove a session that was %s in the meantime", async (_how, use) => {
       const id = randomUUID();
       await open(given.store, target(id));
       await given.clock.advance(HOUR);

@@ -41,7 +41,7 @@ const command = fc.oneof(
       userState: fc.option(
         fc
           .dictionary(fc.constantFrom("a", "b", "__proto__"), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 2 })
-          // As it comes over the wire: JSON makes 0 of -0.
+          // JSON turns -0 into 0, as on the wire.
           .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject),
       ),
     }),
@@ -75,7 +75,7 @@ const command = fc.oneof(
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 type CommandOf<Kind extends Command["kind"]> = Extract<Command, { readonly kind: Kind }>;
 
-/** One random history on two sessions of its own. */
+/** One random history of two sessions. */
 class History {
   readonly ids = [randomUUID(), randomUUID()] as const;
   readonly #given: Given;
@@ -155,7 +155,7 @@ class History {
   async #checkSession(id: string): Promise<void> {
     if ((await this.#given.store.sessions.find(id)) === null) return;
     const stored = await everything(this.#given.store, id);
-    // Answers may come out of commit order: a database releases locks before it answers.
+    // Responses may arrive out of commit order, because a database releases locks before it responds.
     const announced = this.#announced.get(stored.session.life) ?? [];
     expect(announced.toSorted((one, other) => one.number - other.number)).toEqual(stored.events);
     expect(stored.events.map(({ number }) => number)).toEqual(
@@ -346,7 +346,7 @@ class History {
     this.#announced.set(life, [...(this.#announced.get(life) ?? []), ...committed.events]);
   }
 
-  /** Returns a started turn, the newest at index 0; many of them may no longer write. */
+  /** Returns a started turn, with index 0 for the newest; many of them may no longer write. */
   #turnAt(index: number): StartedTurn | null {
     const { length } = this.#turns;
     return length === 0 ? null : (this.#turns[length - 1 - (index % length)] ?? null);

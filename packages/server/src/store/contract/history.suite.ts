@@ -50,7 +50,7 @@ export function describeHistory(openStore: OpenStore): void {
       expect(turns?.[1]?.steps).toEqual([]);
     });
 
-    it("contains as many of the last turns as fit, at least the last", async () => {
+    it("contains as many of the last turns as fit, and always the last one", async () => {
       const id = randomUUID();
       for (const text of ["one", "two", "three"]) {
         await complete(given.store, await startTurn(given.store, id, text), "x".repeat(1000));
@@ -62,7 +62,7 @@ export function describeHistory(openStore: OpenStore): void {
       expect(numbers(await given.store.turns.history(turn, 0))).toEqual([4]);
     });
 
-    it("omits messages that an interrupt dropped unanswered, and keeps interrupted answers", async () => {
+    it("omits unanswered messages that an interrupt dropped, and keeps interrupted answers", async () => {
       const id = randomUUID();
       const first = await startTurn(given.store, id, "one");
       await chat(given.store, id, "dropped");

@@ -16,7 +16,7 @@ export function describeKeys(openStore: OpenStore): void {
       ...more,
     });
 
-    it("are found by id after they are added, and no others", async () => {
+    it("are found by their id after they are added", async () => {
       const { keys } = given.store;
       const full = key("b", { name: "web", apps: ["defi", "games"], expiresAt: given.clock.now() + 1000 });
       await keys.add(full);
@@ -54,7 +54,7 @@ export function describeKeys(openStore: OpenStore): void {
       expect(await keys.revoke("b")).toBeNull();
     });
 
-    it("are rotated: the new one is added, and the old one ends after the overlap", async () => {
+    it("are rotated: the new key is added, and the old one ends after the overlap", async () => {
       const { keys } = given.store;
       await keys.add(key("old"));
       const next = key("next");
@@ -66,7 +66,7 @@ export function describeKeys(openStore: OpenStore): void {
       expect(await keys.find("old")).toMatchObject({ expiresAt: given.clock.now() + 5000 });
     });
 
-    it("do not get a longer life by a rotation", async () => {
+    it("do not live longer through a rotation", async () => {
       const { keys } = given.store;
       await keys.add(key("old", { expiresAt: given.clock.now() + 1000 }));
       expect(await keys.rotate("old", key("next"), 5000)).toMatchObject({
@@ -74,7 +74,7 @@ export function describeKeys(openStore: OpenStore): void {
       });
     });
 
-    it("cannot be rotated when ended or unknown: nothing is added", async () => {
+    it("cannot be rotated if ended or unknown, and no key is added", async () => {
       const { keys } = given.store;
       await keys.add(key("revoked"));
       await keys.revoke("revoked");
@@ -85,7 +85,7 @@ export function describeKeys(openStore: OpenStore): void {
       expect((await keys.list()).map(({ id }) => id).toSorted()).toEqual(["expired", "revoked"]);
     });
 
-    it("are rotated atomically: if the new one cannot be added, the old one stays unchanged", async () => {
+    it("are rotated atomically: if the new key cannot be added, the old one stays unchanged", async () => {
       const { keys } = given.store;
       await keys.add(key("old"));
       await keys.add(key("taken"));

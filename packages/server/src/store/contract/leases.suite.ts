@@ -1,4 +1,4 @@
-// Leases: who may write for a turn and for how long, and how a turn continues after its owner lost it.
+// Leases: who may write for a turn and until when, and how a turn continues after its owner lost the lease.
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -47,7 +47,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await release()).toBe(1);
     });
 
-    it("stay valid while their owner renews them, and renewal returns those that it owns", async () => {
+    it("stay valid while their owner renews them; renewal returns the renewed ones", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       const [second] = [await startTurn(given.store, randomUUID(), "two")];
       await given.clock.advance(9_000);
@@ -62,7 +62,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await release()).toBe(2);
     });
 
-    it("expire if their owner does not renew them, so that a lost turn runs again", async () => {
+    it("expire if their owner does not renew them, so that the turn runs again", async () => {
       const lost = await startTurn(given.store, randomUUID(), "lost");
       const kept = await startTurn(given.store, randomUUID(), "kept");
       await given.clock.advance(9_000);
@@ -82,7 +82,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await release()).toBe(1);
     });
 
-    it("permit no write after their expiry, noticed or not", async () => {
+    it("permit no write after their expiry, even before a sweep", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "one"));
       await given.store.execute({
@@ -156,7 +156,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await release("nobody")).toBe(0);
     });
 
-    it("of other owners are released by a process that is alone, and its own are kept", async () => {
+    it("of other owners are released by a single process, which keeps its own", async () => {
       const mine = await startTurn(given.store, randomUUID(), "mine");
       const theirs = randomUUID();
       await startTurn(given.store, theirs, "theirs", {
@@ -168,7 +168,7 @@ export function describeLeases(openStore: OpenStore): void {
       await complete(given.store, mine, "answer");
     });
 
-    it("end when turns are handed back: those of the given owner and epochs run again at once", async () => {
+    it("end when turns are handed back: only those of the given owner and epochs run again at once", async () => {
       const returned = await startTurn(given.store, randomUUID(), "given back");
       const kept = await startTurn(given.store, randomUUID(), "kept");
       const theirs = await startTurn(given.store, randomUUID(), "theirs", { claim: claimOf("other") });
@@ -254,7 +254,7 @@ export function describeLeases(openStore: OpenStore): void {
         });
         turn = again!.outcome!;
       }
-      // An attempt that crashed counts.
+      // An attempt that crashed counts towards the limit.
       expect((await crashAndClaim()).outcome?.attempt).toBe(2);
     });
 

@@ -23,7 +23,7 @@ export function describeLists(openStore: OpenStore): void {
 
     const ids = (sessions: readonly { readonly id: string }[]) => sessions.map(({ id }) => id);
 
-    it("have the newest activity first, and no other wallet's", async () => {
+    it("have the newest activity first, and only sessions of the wallet", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 3);
       await openMany(randomUUID(), 1);
@@ -34,7 +34,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(listed[0]).toEqual(await record(given.store, opened[0]!));
     });
 
-    it("contain only sessions of the given Apps; one without an App counts as the default one's", async () => {
+    it("contain only sessions of the given Apps; a session without an App counts as one of the default App", async () => {
       const wallet = randomUUID();
       const [none] = await openMany(wallet, 1);
       const other = randomUUID();
@@ -47,7 +47,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(await list([])).toEqual([]);
     });
 
-    it("return all ids at once, and the sessions are then read in their current state", async () => {
+    it("return all ids at once, and sessions are then read in their current state", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 4);
       const defi = randomUUID();
@@ -67,7 +67,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(await read(["defi"])).toEqual([opened[0]]);
     });
 
-    it("come in pages without gaps and duplicates, even if listed sessions move meanwhile", async () => {
+    it("come in pages without gaps and duplicates, even if listed sessions move in the meantime", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 7);
       const seen: string[] = [];
@@ -84,7 +84,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(seen).toEqual(opened.toReversed());
     });
 
-    it("have pinned sessions first, in pages and at once, each part ordered by activity", async () => {
+    it("have pinned sessions first, in pages and in the list of all ids, each part ordered by activity", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 6);
       const pin = (id: string, pinned: boolean) =>

@@ -38,7 +38,7 @@ export function describeQueue(openStore: OpenStore): void {
       return ids;
     }
 
-    it("returns the longest waiting first, up to the requested number", async () => {
+    it("returns the turns that have waited longest, up to the requested number", async () => {
       const ids = await waitingSessions(3);
       const agentMessageIds = [randomUUID(), randomUUID()];
       const claimed = await given.store.executeEach({
@@ -75,7 +75,7 @@ export function describeQueue(openStore: OpenStore): void {
       await complete(given.store, claimed!.outcome!, "answer");
     });
 
-    it("gives no turn to two owners", async () => {
+    it("never gives a turn to two owners", async () => {
       const ids = await waitingSessions(6);
       const claimed = await Promise.all([claim(4, [], "one"), claim(4, [], "two")]);
       expect(claimed.flat().map(({ session }) => session.id)).toEqual(ids);

@@ -25,14 +25,14 @@ export function describeRunTime(openStore: OpenStore): void {
       return claimed!.outcome!;
     }
 
-    it("is 0 at its start, however long it waited", async () => {
+    it("is 0 at its start, however long the turn waited", async () => {
       expect(await startTurn(given.store, randomUUID(), "one")).toMatchObject({ ranMs: 0 });
       await chat(given.store, randomUUID(), "two");
       await given.clock.advance(MINUTE);
       expect(await claim()).toMatchObject({ userText: "two", ranMs: 0 });
     });
 
-    it("counts until the lease of a dead owner expired, not until that was noticed", async () => {
+    it("counts until the lease of a dead owner expired, even if that was noticed later", async () => {
       const { epoch } = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(4_000);
       await given.store.turns.renew("owner", [epoch], LEASE_MS);
@@ -52,7 +52,7 @@ export function describeRunTime(openStore: OpenStore): void {
       expect(await claim()).toMatchObject({ ranMs: 5_000, attempt: 2 });
     });
 
-    it("excludes waiting for a person, and continues from the earlier total", async () => {
+    it("excludes the wait for a person, and continues from the earlier total", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "one");
       await given.clock.advance(2_000);
@@ -76,7 +76,7 @@ export function describeRunTime(openStore: OpenStore): void {
       expect(await claim()).toMatchObject({ ranMs: 3_500 });
     });
 
-    it("counts an attempt once if its owner hands it back after it was declared dead", async () => {
+    it("counts an attempt once if its owner hands it back after being declared dead", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(LEASE_MS);
       await given.store.turns.releaseDeadLeases(null);
@@ -85,7 +85,7 @@ export function describeRunTime(openStore: OpenStore): void {
       expect(await claim()).toMatchObject({ ranMs: LEASE_MS });
     });
 
-    it("is separate for turns that one statement ends", async () => {
+    it("is separate for turns that end in the same statement", async () => {
       const first = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(1_000);
       const second = await startTurn(given.store, randomUUID(), "two");

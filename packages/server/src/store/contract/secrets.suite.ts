@@ -26,7 +26,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("games", "web-2")).toEqual([]);
     });
 
-    it("are replaced by a later one of the same name", async () => {
+    it("are replaced by a later value of the same name", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       await secrets.put([secret("web-1", "A"), secret("web-1", "B")]);
@@ -35,7 +35,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("defi", "web-1")).toEqual([later, secret("web-1", "B")]);
     });
 
-    it("are removed one by one or all of a client, and counted", async () => {
+    it("are removed one by one, or all of a client, and counted", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       await secrets.put(["A", "B", "C"].map((name) => secret("web-1", name)));
@@ -49,7 +49,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("defi", "web-2")).toEqual([secret("web-2", "A")]);
     });
 
-    it("are written atomically, under the key in force only", async () => {
+    it("are written atomically, and only under the active key", async () => {
       const { secrets } = given.store;
       expect(await secrets.keyInForce()).toBeNull();
       expect(await secrets.put([secret("web-1", "A")])).toBeNull();
@@ -58,7 +58,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("defi", "web-1")).toEqual([]);
     });
 
-    it("survive a restart, as does the key in force", async () => {
+    it("survive a restart, as does the active key", async () => {
       await given.store.secrets.bringInForce("k1", null);
       await given.store.secrets.put([secret("web-1", "A")]);
       if (given.reopen === null) return;
@@ -71,7 +71,7 @@ export function describeSecrets(openStore: OpenStore): void {
   describe("the master key in force", () => {
     const given = givenStore(openStore, "each");
 
-    it("is replaced on request, or if nothing is sealed", async () => {
+    it("is replaced on request, or if no secret exists", async () => {
       const { secrets } = given.store;
       expect(await secrets.bringInForce("k1", null)).toBe("k1");
       expect(await secrets.bringInForce("k2", null)).toBe("k2");
@@ -83,7 +83,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.keyInForce()).toBe("k3");
     });
 
-    it("leaves secrets under other keys to be listed, in batches and in order", async () => {
+    it("lists the secrets under other keys, in batches and in order", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       const old = [
@@ -103,7 +103,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.sealedByOthers("k1", null, 3)).toEqual([secret("web-1", "AA", { keyId: "k2" })]);
     });
 
-    it("reseals secrets that have not changed meanwhile", async () => {
+    it("permits resealing secrets that were not changed in the meantime", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       const before = secret("web-1", "A");
@@ -116,7 +116,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("defi", "web-1")).toEqual([after, secret("web-1", "B")]);
     });
 
-    it("does not reseal secrets that were removed meanwhile", async () => {
+    it("does not permit resealing removed secrets", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       await secrets.put([secret("web-1", "A")]);
@@ -126,7 +126,7 @@ export function describeSecrets(openStore: OpenStore): void {
       expect(await secrets.of("defi", "web-1")).toEqual([]);
     });
 
-    it("discards undecryptable secrets, unless they changed meanwhile", async () => {
+    it("permits discarding undecryptable secrets, unless they were changed in the meantime", async () => {
       const { secrets } = given.store;
       await secrets.bringInForce("k1", null);
       await secrets.put([secret("web-1", "A", { sealed: "later" }), secret("web-1", "B")]);

@@ -35,7 +35,7 @@ export function describeSizes(openDatabase: () => Promise<OpenedDatabase>): void
       await complete(store, await startTurn(store, id, "größer"), "hi");
     });
 
-    /** As after migration 0005 of an older version's sessions. */
+    /** Removes the sizes, as after migration 0005 of an older version's sessions. */
     const uncount = () =>
       execute("UPDATE sessions SET message_bytes = NULL, event_bytes = NULL, retention = 2");
     const eventBytes = async () => {
@@ -62,7 +62,7 @@ export function describeSizes(openDatabase: () => Promise<OpenedDatabase>): void
       expect(await record(store, session.id)).toMatchObject({ messageBytes: 0, eventBytes: 0 });
     });
 
-    it("stay uncounted until then, whatever happens to the session", async () => {
+    it("stay uncounted until cleanup counts them, whatever happens to the session", async () => {
       await uncount();
       expect((await chat(store, id, "more", { maxMessageBytes: 1 })).outcome.kind).toBe("accepted");
       await rename(store, existing(id), "Mine");
@@ -74,7 +74,7 @@ export function describeSizes(openDatabase: () => Promise<OpenedDatabase>): void
       expect((await record(store, id)).eventBytes).toBe(await eventBytes());
     });
 
-    it("are counted together with the expiry: an empty session with a wallet is removed soon", async () => {
+    it("are counted together with the expiry, so that an empty session with a wallet is removed soon", async () => {
       const empty = randomUUID();
       await open(store, target(empty), { userState: null, publicKey: "0xa" });
       await uncount();
@@ -85,7 +85,7 @@ export function describeSizes(openDatabase: () => Promise<OpenedDatabase>): void
       expect(await expired()).toMatchObject([{ id: empty }]);
     });
 
-    it("are corrected by a trim of a log below its count, and only after it has grown", async () => {
+    it("are corrected when a log below its count is trimmed, which happens only after the log has grown", async () => {
       await execute("UPDATE sessions SET event_bytes = 9000000");
       await open(store, existing(id));
       expect((await record(store, id)).eventBytes).toBe(9_000_000);

@@ -12,9 +12,9 @@ import type {
 
 export interface GivenDatabase {
   withTables<Result>(access: TableAccess, work: (store: TableStore) => Promise<Result>): Promise<Result>;
-  /** Opens the database as a server, and closes it. */
+  /** Opens the database as a server does, and closes it. */
   serve(): Promise<void>;
-  /** Writes as a command beside a server. */
+  /** Writes as a command beside a server does. */
   write(): Promise<void>;
   dispose(): Promise<void>;
 }
@@ -90,7 +90,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         expect(await extract(store, "events", { where, after: [1, 1], rows: 1 })).toEqual([EVENTS[1]]);
       }));
 
-    it("are read up to the row that reaches the character limit, at least one", () =>
+    it("are read up to the row that reaches the character limit, and at least one row", () =>
       given.withTables("beside", async (store) => {
         const rows = [1, 2, 3, 4].map((number) => event(1, number, "x".repeat(1000)));
         await insert(store, "events", rows);
@@ -128,7 +128,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         expect(await sequences()).toEqual({ epoch: 2, session_key: 41 });
       }));
 
-    it("reject other writers while they are moved out", async () => {
+    it("reject other writers while they are being moved out", async () => {
       await given.write();
       await given.withTables("source", (store) =>
         store.read(async (reader) => {

@@ -40,7 +40,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect(session).toEqual(committed?.session);
     });
 
-    it("store a step once that is sent again because its answer was lost", async () => {
+    it("store a step once if it is sent again because the response was lost", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "what is 12 * 7?"));
       await given.store.execute({
@@ -151,7 +151,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       });
       const phases = async () =>
         (await load(given.store, id)).messages[1]?.toolCalls.map(({ phase }) => phase);
-      // Concurrent calls: each sees the effect of the one before.
+      // Concurrent calls: each sees the effect of the previous one.
       const [started, answered] = await Promise.all([
         given.store.execute({ kind: "startCalls", target: { turn }, input: { callIds: ["b"] } }),
         given.store.execute({
@@ -223,7 +223,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect((await load(given.store, id)).messages[1]?.content).toBe("");
     });
 
-    it("remove the text of a model call that was started again", async () => {
+    it("remove the checkpointed text of a model call that was started again", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       await given.store.execute({

@@ -36,7 +36,7 @@ export function describeVersions(openStore: OpenStore): void {
       seen.push(await versionOf(id));
       await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 3, text: "far" } });
       seen.push(await versionOf(id));
-      // A checkpoint without acknowledgement is sent again together with later text.
+      // A checkpoint whose response was lost is sent again together with later text.
       await given.store.execute({
         kind: "checkpoint",
         target: { turn },
@@ -49,7 +49,7 @@ export function describeVersions(openStore: OpenStore): void {
       expect(seen.at(-1)?.streamed).toBeNull();
     });
 
-    it("come with the text that they refer to", async () => {
+    it("are returned with the text that they refer to", async () => {
       const id = newId();
       expect(await given.store.sessions.streamedText(id)).toBeNull();
       const turn = await startTurn(given.store, id, "hello");

@@ -5,8 +5,8 @@ import { prepare } from "./statement.ts";
 import { ACTION } from "./columns.ts";
 
 const keyOf = prepare<[string], { readonly key: number }>("SELECT key FROM sessions WHERE id = $1");
-// Two small reads: a single condition would read every action of the session. `number > 0` is always true, and makes even a plan made on an
-// empty table use the index by number.
+// Two small reads, because a single condition would read every action of the session. `number > 0` is always
+// true, and makes even a plan for an empty table use the index by number.
 const shown = prepare<[number, number], ActionRow>(
   `SELECT ${ACTION} FROM (
      SELECT ${ACTION} FROM actions WHERE session_key = $1 AND number > 0 AND status = 'pending'

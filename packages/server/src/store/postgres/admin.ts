@@ -40,7 +40,7 @@ const countsOf = (app: string) =>
 const countsOfDefault = countsOf("default");
 const countsOfOther = countsOf("other");
 
-/** The first places after a place in each of an App's lists by use. */
+/** The first places after a place, in each of an App's lists by use. */
 const placesOf = (app: string, parameter: string) =>
   listsOf(app, parameter)
     .map(
@@ -49,7 +49,7 @@ const placesOf = (app: string, parameter: string) =>
         ORDER BY s.used_at DESC, s.key DESC LIMIT $4::bigint)`,
     )
     .join(" UNION ALL ");
-// Finds the keys first, so that it reads turns of shown sessions only.
+// Finds the keys first, so that only the turns of listed sessions are read.
 const used = prepare<[readonly string[], number, number, number], SeenSessionRow>(
   `${SEE_SESSIONS} WHERE s.key = ANY (ARRAY(
      SELECT key FROM (

@@ -12,12 +12,13 @@ export type Row = readonly (string | number | null)[];
 export type Write = (connection: Connection) => Promise<void>;
 
 /**
- * Writes all rows in one statement; sends nothing without rows. Errors in values are thrown before there is a `Write`, except those of pg
- * itself (statement.ts): statements that travel with a COMMIT must all be sent.
+ * Writes all rows in one statement; sends nothing without rows. Throws errors in values before it returns a
+ * `Write`, except those of pg itself (statement.ts), because statements that are sent with a COMMIT must all
+ * be sent.
  */
 export type WriteRows = (rows: readonly Row[]) => Write;
 
-/** `onConflict` follows ON CONFLICT; empty for none. */
+/** `onConflict` follows ON CONFLICT; empty omits the clause. */
 export function prepareInsert(table: string, columns: Columns, onConflict = ""): WriteRows {
   const names = Object.keys(columns).map(quoted).join(", ");
   const conflict = onConflict === "" ? "" : ` ON CONFLICT ${onConflict}`;
@@ -27,7 +28,7 @@ export function prepareInsert(table: string, columns: Columns, onConflict = ""):
   );
 }
 
-/** Rows have the values of `changing` first, then those of `keys`. */
+/** Rows contain the values of `changing` first, then those of `keys`. */
 export function prepareUpdate(table: string, changing: Columns, keys: Columns): WriteRows {
   const columns = { ...changing, ...keys };
   const names = Object.keys(columns).map(quoted).join(", ");
@@ -40,7 +41,7 @@ export function prepareUpdate(table: string, changing: Columns, keys: Columns): 
   );
 }
 
-/** `further` is a condition beside the equality of `keys`, on a row `old` and the values `given`. */
+/** `further` is a condition in addition to the equality of `keys`, on a row `old` and the values `given`. */
 export function prepareDelete(
   table: string,
   keys: Columns,

@@ -11,7 +11,7 @@ describe.skipIf(await isWithoutPostgres())("queued calls", () => {
   let url: string;
   beforeAll(async () => void (url = server.url(await server.createDatabase())));
 
-  it("are all answered when they exceed the limit of calls in progress, even if no other follows", async () => {
+  it("are all answered beyond the limit of calls in progress, even if no other call follows", async () => {
     const store = await openPostgresStore({ url, lanes: 1, mostTogether: 2 });
     const ids = Array.from({ length: 7 }, () => randomUUID());
     const answers = ids.map((id) => chat(store, id, "hello"));

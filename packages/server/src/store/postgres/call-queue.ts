@@ -1,6 +1,7 @@
-// Queues calls to the database. Changes of one turn of the event loop, or of the time of one commit, are committed together; calls about the
-// same session keep their order. Calls of a session that another node has locked leave the others: they wait for the lock on one of a few
-// connections of their own, or are retried a moment later.
+// Queues calls to the database. Changes of one turn of the event loop, or of the time of one commit, are
+// committed together; calls about the same session keep their order. Calls of a session that another node has
+// locked are taken out of the batch: they wait for the lock on one of a few separate connections, or are
+// retried a moment later.
 
 import { needsOf, sessionOf } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
@@ -22,18 +23,18 @@ type Asked =
   | { readonly kind: "read"; readonly run: () => Promise<unknown> };
 
 type Task = Asked & {
-  /** Time at which its session was first found locked, in milliseconds of the monotonic clock. */
+  /** When the subject's session was first found locked, in milliseconds of the monotonic clock. */
   heldSince: number | null;
   resolve(value: never): void;
   reject(error: unknown): void;
 };
 
-/** The queue of one subject. While it is busy, all its calls wait; while it is read, its changes wait. */
+/** The queue of one subject. All its calls wait while it is busy; its changes wait while it is read. */
 interface Subject {
   readonly name: string;
   readonly waiting: Task[];
   isBusy: boolean;
-  /** Running reads. */
+  /** Number of running reads. */
   reads: number;
 }
 
@@ -45,13 +46,16 @@ interface HeadChanges {
 
 export interface CallQueueOptions {
   readonly connections: Connections;
-  /** `null` for the database's own time. */
+  /** `null` uses the database's own time. */
   readonly clock: Pick<Clock, "now"> | null;
   /** Maximum concurrent commits. */
   readonly lanes: number;
-  /** Maximum changes of one commit, so that none waits for too many others. */
+  /** Maximum changes of one commit, so that no change waits for too many others. */
   readonly mostTogether: number;
-  /** Maximum sessions whose locks are awaited at once, each on its own connection; the others are retried. */
+  /**
+   * Maximum sessions whose locks are awaited at once, each on a separate connection. Calls of further
+   * sessions are retried.
+   */
   readonly mostWaitedFor: number;
   /** Milliseconds for which a call of a locked session is retried. */
   readonly heldMs: number;
@@ -113,7 +117,7 @@ export class CallQueue implements Calls {
     return this.#ask(subject, { kind: "read", run });
   };
 
-  /** Rejects new calls; resolves when all earlier ones are answered. */
+  /** Rejects new calls. Resolves when all earlier calls are answered. */
   close(): Promise<void> {
     this.#end ??= new Error("The store was closed");
     this.#settleEnd();
@@ -272,7 +276,10 @@ export class CallQueue implements Calls {
   }
 }
 
-/** Takes the changes at the head, up to one that may delete the session: the next incarnation needs a transaction of its own. */
+/**
+ * Takes the changes at the head, up to one that may delete the session: the next incarnation needs a separate
+ * transaction.
+ */
 function changesAtHead(subject: Subject): HeadChanges {
   const tasks: Task[] = [];
   const changes: Change[] = [];

@@ -1,4 +1,4 @@
-// The ports' interface to the database.
+// The interface through which the ports use the database.
 
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
@@ -13,15 +13,15 @@ export interface Calls {
   /** Runs a command, in one transaction with others. */
   execute(command: SessionCommand): Promise<Committed<unknown> | null>;
   /**
-   * Runs a change in a transaction of its own, which may be rolled back and repeated. Work that locks a
-   * session skips it at first (`PASSED_OVER`), and waits only with `patience` "waits": few calls may wait at
+   * Runs a change in a separate transaction, which may be rolled back and repeated. Work that locks a session
+   * skips it at first (`PASSED_OVER`), and waits only with `patience` "waits", because few calls may wait at
    * once.
    */
   alone<Answer>(
     subject: string,
     work: (connection: Connection, at: number, patience: Patience) => Promise<Answer | typeof PASSED_OVER>,
   ): Promise<Answer>;
-  /** Runs one statement. `at` is `null` for the database's own time. */
+  /** Runs one statement. `at` is `null` to use the database's own time. */
   look<Answer>(
     subject: string | null,
     work: (connection: Connection, at: number | null) => Promise<Answer>,
@@ -33,7 +33,7 @@ export interface Calls {
   ): Promise<Answer>;
 }
 
-/** The subject of calls about a session. */
+/** Returns the subject of calls about a session. */
 export function ofSession(id: string): string {
   return `session ${id}`;
 }

@@ -36,7 +36,7 @@ class ChangedRows<Record> {
 interface StreamedText {
   readonly key: number;
   readonly turn: number;
-  /** Pieces from this offset on are removed. */
+  /** Pieces at this offset and beyond are removed. */
   from: number;
   pieces: { readonly offset: number; readonly text: string }[];
 }

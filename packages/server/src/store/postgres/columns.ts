@@ -1,4 +1,5 @@
-// The columns to read of each table. A prepared statement with `*` would break when a newer node adds a column.
+// The columns of each table to read. A prepared statement with `*` would break when a newer node adds a
+// column.
 
 export const SESSION =
   "key, id, spelling, life, app, title, title_source, status, model, model_chosen, model_app, utility_model, public_key, user_state, pinned, " +

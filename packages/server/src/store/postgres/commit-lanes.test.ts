@@ -8,7 +8,7 @@ import type { Change } from "./group-commit.ts";
 
 const NEVER_MS = 600_000;
 
-/** Writers of a key wait in the COMMIT, with everything written, until its lock is released. */
+/** Makes writers of a key wait in the COMMIT, with everything written, until its lock is released. */
 const SLOW_COMMIT = `
   CREATE FUNCTION wait_for_lock() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$;
@@ -32,7 +32,7 @@ describe.skipIf(await isWithoutPostgres())("commits in progress", () => {
   const said: string[] = [];
   beforeEach(() => {
     said.splice(0);
-    // Longer than any test, so that a change that waits fails it.
+    // Longer than any test, so that a waiting change fails the test.
     connections = database.connect({ statementMs: 120_000 });
   });
 
@@ -84,7 +84,7 @@ describe.skipIf(await isWithoutPostgres())("commits in progress", () => {
     await database.holding("SELECT pg_advisory_xact_lock(1)", async () => {
       commits.push(lanes.commit([writes("one")]));
       await database.untilWaiting();
-      // Written later: once it no longer waits for the disk, neither does the first commit.
+      // Written later: when it no longer waits for the disk, neither does the first commit.
       commits.push(others.commit([writes("other")]));
       await late.promise;
       expect([lanes.isFree, said]).toEqual([false, []]);
@@ -93,7 +93,7 @@ describe.skipIf(await isWithoutPostgres())("commits in progress", () => {
     expect([lanes.isFree, said]).toEqual([true, ["free"]]);
   });
 
-  it("wait a moment behind a batch of many, so that its callers can join the next one", async () => {
+  it("delay the next one after a large batch, so that the batch's callers can join it", async () => {
     const free = Promise.withResolvers<void>();
     const never = { lateMs: NEVER_MS, diskMs: NEVER_MS };
     const lanes = new CommitLanes({ connections, lanes: 2, onFree: free.resolve, ...never });

@@ -1,12 +1,13 @@
-// Schedules commits. The next commit begins when the previous one has ended: one larger commit costs less than two side by side. On a slow
-// disk it begins when the previous one only waits for the disk. After a large commit it begins a moment later, so that callers who continue
-// at once join it (compare PostgreSQL's `commit_delay` and `commit_siblings`).
+// Schedules commits. The next commit begins when the previous one has ended: one larger commit costs less
+// than two side by side. On a slow disk it begins when only the disk write of the previous one is pending.
+// After a large commit it begins a moment later, so that callers that continue at once join it (compare
+// PostgreSQL's `commit_delay` and `commit_siblings`).
 
 import type { Connections } from "./connections.ts";
 import { commitChanges, type Change, type Outcome } from "./group-commit.ts";
 
 const LATE_MS = 20;
-/** If the disk takes longer, the next commit begins meanwhile. */
+/** If the disk takes longer, the next commit begins during the write. */
 const DISK_MS = 2;
 /** Delay of the commit after one with more than `FEW` changes. */
 const GATHER_MS = 1;
@@ -39,7 +40,7 @@ export class CommitLanes {
     return this.#gathering === null && this.#beginning === null && this.#inUse < this.#options.lanes;
   }
 
-  /** As `commitChanges`. Must be called only when a lane is free. */
+  /** Like `commitChanges`. Must be called only when a lane is free. */
   async commit(changes: readonly Change[]): Promise<readonly Outcome[]> {
     const goOn = (): void => {
       if (this.#beginning !== goOn) return;

@@ -1,20 +1,23 @@
-// Commits, and finds out how a transaction ended whose connection broke during its COMMIT.
+// Commits, and determines the outcome of a transaction whose connection broke during its COMMIT.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { storeUnavailable, storeUncertain } from "../unavailable.ts";
 import { isAnswer, isRefusal } from "./failures.ts";
 import { prepare, send, type Connection } from "./statement.ts";
 
-/** Identifies a transaction after its connection broke. */
+/** Identity of a transaction, to look it up after its connection broke. */
 export interface TransactionName {
   readonly id: string;
   /** Process id of the server's backend. */
   readonly backend: number;
-  /** The server's last checkpoint. A crashed server makes one when it recovers, and may reuse ids that had not reached its log. */
+  /**
+   * The server's last checkpoint. A crashed server makes one during recovery, and may reuse ids that had not
+   * reached its log.
+   */
   readonly checkpoint: string;
 }
 
-/** Milliseconds for which the database is asked, and between two attempts. */
+/** Maximum milliseconds of the lookup, and the pause between two attempts. */
 const ASKED_MS = 3000;
 const PAUSE_MS = 100;
 

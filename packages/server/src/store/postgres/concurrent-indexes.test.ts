@@ -20,7 +20,7 @@ describe("a migration in two parts", () => {
     });
   });
 
-  it("has one part without concurrent indexes", () => {
+  it("has no second part without concurrent indexes", () => {
     const sql = "-- Not CONCURRENTLY.\nCREATE TABLE a (x integer);\n";
     expect(splitMigration(sql)).toEqual({ transaction: sql, indexes: [] });
   });

@@ -5,7 +5,7 @@ import { TcpProxy, type Link } from "../../../test/tcp-proxy.ts";
 import { CONNECTIONS, Connections } from "./connections.ts";
 import { send } from "./statement.ts";
 
-/** Longer than any test: every wait for a connection or a lock must succeed. */
+/** Timeouts longer than any test, because every wait for a connection or a lock must succeed. */
 const PATIENT = { connectMs: 120_000, statementMs: 120_000 };
 
 describe.skipIf(await isWithoutPostgres())("the pool of connections", () => {

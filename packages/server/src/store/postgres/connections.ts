@@ -9,7 +9,7 @@ import { send, together, type Connection } from "./statement.ts";
 export type { Connection } from "./statement.ts";
 
 export interface ConnectionOptions {
-  /** As PostgreSQL writes it: `postgres://user:password@host:port/database`. */
+  /** A PostgreSQL URL: `postgres://user:password@host:port/database`. */
   readonly url: string;
   /** Maximum open connections; 10 when absent. */
   readonly connections?: number;
@@ -19,29 +19,32 @@ export interface ConnectionOptions {
   readonly statementMs?: number;
 }
 
-/** The result of a transaction, and its name, to look it up if the connection breaks during the commit. */
+/**
+ * The result of a transaction, and its identity, to look it up if the connection breaks during the commit.
+ */
 export interface Written<Result> {
   readonly result: Result;
   readonly transaction: TransactionName;
-  /** The promise of `commit` if `work` has called it, to send COMMIT with the last statements. */
+  /** The promise of `commit`, if `work` has called it to send COMMIT with the last statements. */
   readonly ended?: Promise<unknown>;
 }
 
 const BIGINT = 20;
 
 /**
- * Statements are planned once per connection, perhaps on empty tables, and must use their indexes from the first row on. By default the
- * server plans each of them five times, and those with short arrays every time, because it assumes longer ones for a generic plan.
+ * Planner settings. Statements are planned once per connection, perhaps on empty tables, and must use their
+ * indexes from the first row on. By default the server plans each statement five times, and those with short
+ * arrays every time, because it assumes longer arrays for a generic plan.
  */
 const PLANNING = "SET enable_seqscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
 
-/** Connections of a node: for its store, for its leases, and for rate limits. */
+/** Connections of a node for its store, its leases, and its rate limits. */
 export const CONNECTIONS = 10;
 export const LEASE_CONNECTIONS = 2;
 export const COUNTING_CONNECTIONS = 2;
 export const STATEMENT_MS = 5000;
 
-/** `lock_timeout` for a `statement_timeout`, in milliseconds. */
+/** Returns the `lock_timeout` for a `statement_timeout`, in milliseconds. */
 export function lockMs(statementMs: number): number {
   return Math.ceil(statementMs / 2);
 }
@@ -58,20 +61,20 @@ export class Connections {
       keepAlive: true,
       pipeline: true,
       connectionTimeoutMillis: connectMs,
-      // For an unresponsive server: longer than its own limit, so that its answer comes first if there is
-      // one.
+      // Client-side timeout for an unresponsive server. Longer than the server's own limit, so that the
+      // server's error arrives first if there is one.
       query_timeout: statementMs + 1000,
       statement_timeout: statementMs,
       lock_timeout: lockMs(statementMs),
       // A process that is paused in a transaction loses the transaction and its locks.
       idle_in_transaction_session_timeout: statementMs,
       types: {
-        // Every number here is a time, a position or a key: far below 2^53.
+        // Every number here is a time, a position or a key, and far below 2^53.
         getTypeParser: (oid: number, format?: "text" | "binary") =>
           oid === BIGINT ? Number : types.getTypeParser(oid, format),
       },
     });
-    // A connection that breaks while idle fails its next use.
+    // A connection that breaks while idle fails at its next use.
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
@@ -99,7 +102,7 @@ export class Connections {
     const { result, transaction, lost } = await this.#lend(async (connection, spoil) => {
       const begun = send(connection, "BEGIN ISOLATION LEVEL READ COMMITTED");
       const [written] = await together([work(connection), begun]).catch(async (error: unknown) => {
-        // Release the locks before repeating: the server is late to notice a closed connection.
+        // Release the locks before repeating, because the server notices a closed connection late.
         if (!breaksConnection(error)) await send(connection, "ROLLBACK").catch(() => undefined);
         throw error;
       });
@@ -115,7 +118,7 @@ export class Connections {
     return this.#pool.end();
   }
 
-  /** A connection is closed after any failure, and with it its transaction and its prepared statements. */
+  /** Closes the connection after any failure, and with it its transaction and prepared statements. */
   async #lend<Result>(work: (connection: Connection, spoil: () => void) => Promise<Result>): Promise<Result> {
     const connection = await this.#pool.connect().catch((error: unknown) => {
       throw connectionLost(error);

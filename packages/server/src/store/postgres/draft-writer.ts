@@ -24,7 +24,7 @@ import { prepare, together } from "./statement.ts";
 
 const PLACE = { session_key: "bigint", number: "bigint" } as const;
 
-/** In the order of their cells. */
+/** Columns in the order of their cells. */
 const SESSION = {
   app: "text",
   title: "text",
@@ -164,9 +164,9 @@ const rememberKeys = prepareInsert(
 );
 
 /**
- * Statements of one connection run in send order, so rows are removed before new ones are inserted. Throws
- * before anything is sent if a value cannot be serialized. The returned function sends everything before it
- * returns its promise, so that a COMMIT may follow at once.
+ * Returns the statements that write the changes. Statements of one connection run in send order, so rows are
+ * removed before new ones are inserted. Throws before anything is sent if a value cannot be serialized. The
+ * returned function sends everything before it returns its promise, so that a COMMIT may follow at once.
  */
 export function writeOf(changes: Changes): Write {
   const writes = writesOf(changes);
@@ -212,7 +212,7 @@ function writesOf(changes: Changes): readonly Write[] {
     insertActions(changes.actions.added(actionRow)),
     updateActions(changes.actions.changed((key, action) => [...actionCells(action), key, action.number])),
     ...writesOfDuties(changes),
-    // Last: also removes rows that earlier commands of this transaction wrote for these sessions.
+    // Last, because it also removes rows that earlier commands of this transaction wrote for these sessions.
     (connection) => removeSessions(connection, [...changes.removed]),
   ];
 }
@@ -241,7 +241,7 @@ function inOrder<Used extends { readonly state: SessionState }>(used: readonly U
   return used.toSorted((left, right) => (left.state.session.id < right.state.session.id ? -1 : 1));
 }
 
-/** Removes everything of the sessions with these keys, which must be locked: one indexed delete per table. */
+/** Removes all rows of the sessions with these keys, which must be locked: one indexed delete per table. */
 export async function removeSessions(connection: Connection, keys: readonly number[]): Promise<void> {
   if (keys.length > 0) await together(removals.map((removal) => removal.run(connection, keys)));
 }

@@ -18,7 +18,7 @@ const dropUpTo = prepare<[readonly number[], readonly number[]]>(
      event_bytes = CASE WHEN s.event_bytes IS NOT NULL THEN greatest(0, s.event_bytes - coalesce(freed.bytes, 0)) END
    FROM given LEFT JOIN freed USING (key) WHERE s.key = given.key`,
 );
-// Sets the measured size: a wrong count would make every commit measure the log.
+// Sets the measured size, because a wrong count would make every commit measure the log.
 const cut = prepare<[readonly number[], number]>(
   `WITH measured AS (
      SELECT session_key AS key, number, sum(octet_length(payload)) OVER (PARTITION BY session_key ORDER BY number DESC) AS kept

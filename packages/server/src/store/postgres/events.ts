@@ -13,13 +13,16 @@ interface LogRow {
   readonly event_floor: number;
 }
 
-/** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
+/**
+ * Minimum length of logs in the separate index of long logs (migration 0001), so that trimming reads no
+ * others.
+ */
 const LONG_LOG = 1000;
 /** Maximum sessions that one call of `trim` examines. */
 const LOOKED_AT = 1000;
 
 const log = prepare<[string], LogRow>("SELECT key, life, head, event_floor FROM sessions WHERE id = $1");
-// The database cuts the page, so that it sends no more than one.
+// The database cuts the page, so that it sends one page at most.
 const page = prepare<[number, number, number], { readonly number: number; readonly payload: string }>(
   `SELECT number, payload FROM (
      SELECT number, payload, sum(length(payload)) OVER (ORDER BY number) - length(payload) AS before FROM (
@@ -78,7 +81,7 @@ function trimWith(calls: Calls): EventStore["trim"] {
       const trimmable = rows.filter(({ floor, event_floor }) => floor > event_floor);
       const taken = trimmable.slice(0, limit);
       const first = trimmable[limit];
-      // Start over after the last one.
+      // Start over after the last log.
       const next =
         first === undefined ? (rows.length < LOOKED_AT ? 0 : (rows.at(-1)?.key ?? 0)) : first.key - 1;
       return { trimmed: await trimLogs(connection, taken), next };

@@ -23,7 +23,10 @@ import { ACTION, MESSAGE, TURN, of } from "./columns.ts";
 /** The needs of a transaction's commands, by session id. */
 export type NeedsOfSessions = ReadonlyMap<string, readonly Needs[]>;
 
-/** Adds the facts to the states of sessions, by key. Facts of other sessions are ignored: these were not locked. */
+/**
+ * Adds the facts to the states of sessions, by key. Ignores facts of other sessions, because those were not
+ * locked.
+ */
 export type AddFacts = (states: ReadonlyMap<number, SessionState>) => void;
 
 interface OfSession {
@@ -32,11 +35,12 @@ interface OfSession {
 type ReadByIds<Row> = Statement<[readonly string[]], Row & OfSession>;
 
 /**
- * Whether to read facts only of sessions that this transaction has locked, or of any, without changing them.
+ * `locked` reads facts only of sessions that this transaction has locked; `any` reads all, without changing
+ * them.
  */
 export type Reach = "locked" | "any";
 
-// Evaluated first, as an array of keys, so that each statement reads its own table by an index.
+// Evaluated first, into an array of keys, so that each statement reads its table by an index.
 const SESSIONS = "SELECT key FROM sessions WHERE id = ANY($1::text[])";
 /** Only a session that is processing has open turns (contract section 3). */
 const PROCESSING = `${SESSIONS} AND status = 'processing'`;
@@ -52,7 +56,7 @@ const openTurns: ReadByIds<TurnRow & { readonly [Column in keyof LeaseRow]: Leas
      FROM turns WHERE session_key = ANY(ARRAY(${PROCESSING})) AND ended_at IS NULL`,
   );
 
-/** Reads of large tables. `lock` leaves sessions out of the array of keys. */
+/** Reads of large tables. `lock` excludes sessions from the array of keys. */
 function largeOf(lock: string) {
   const [sessions, processing] = [`ARRAY(${SESSIONS}${lock})`, `ARRAY(${PROCESSING}${lock})`];
   const messagesOfOpenTurns: ReadByIds<MessageRow> = prepare(
@@ -60,7 +64,8 @@ function largeOf(lock: string) {
      JOIN messages m ON m.session_key = t.session_key AND m.position IN (t.user_position, t.agent_position)
      WHERE t.session_key = ANY(${processing}) AND t.ended_at IS NULL`,
   );
-  // LATERAL and ordered, so that even a plan made on an empty table uses the index by session, not `actions_due`.
+  // LATERAL and ordered, so that even a plan for an empty table uses the index by session and not
+  // `actions_due`.
   const pendingActions: ReadByIds<ActionRow> = prepare(
     `SELECT found.* FROM unnest(${processing}) AS s (key), LATERAL (
        SELECT ${ACTION} FROM actions WHERE session_key = s.key AND status = 'pending' ORDER BY number
@@ -84,7 +89,10 @@ function largeOf(lock: string) {
 const large = { locked: largeOf(" FOR UPDATE SKIP LOCKED"), any: largeOf("") };
 
 type ReadNamed<Row> = Statement<[readonly string[], readonly string[]], Row & OfSession>;
-/** One row for each pair of a session and a name. LIMIT 1 keeps it one index lookup per pair, whatever the plan. */
+/**
+ * Reads one row for each pair of a session and a name. LIMIT 1 makes this one index lookup per pair, whatever
+ * the plan.
+ */
 function ofNames(columns: string, table: string, name: string): string {
   return `SELECT found.* FROM unnest($1::text[], $2::text[]) AS w (id, name), LATERAL (
       SELECT ${columns} FROM ${table} WHERE session_key = (SELECT key FROM sessions WHERE sessions.id = w.id) AND ${name} = w.name LIMIT 1
@@ -99,7 +107,7 @@ const usedKeys: ReadNamed<{
 }> = prepare(ofNames("session_key, key, digest, turn, at", "idempotency_keys", "key"));
 const namedActions: ReadNamed<ActionRow> = prepare(ofNames(ACTION, "actions", "actions.id"));
 
-/** Reads the facts of sessions. All statements are sent when this returns its promise. */
+/** Reads the facts of sessions. Sends all statements before it returns its promise. */
 export async function readFacts(
   connection: Connection,
   needs: NeedsOfSessions,
@@ -113,7 +121,7 @@ export async function readFacts(
   return (states) => facts.forEach((add) => add(states));
 }
 
-/** The states of sessions with their facts, by key. */
+/** Returns the states of sessions with their facts, by key. */
 export function statesOf(rows: readonly SessionRow[], addFacts: AddFacts): ReadonlyMap<number, SessionState> {
   const sessions = rows.map(toSession);
   const states = new Map(sessions.map((session) => [session.key, new SessionState(session, session)]));

@@ -1,4 +1,4 @@
-// Answers of the store when the database, the connection or a single row fails.
+// Responses of the store when the database, the connection or a single row fails.
 
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -43,7 +43,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     await proxy.stop();
   });
 
-  /** Applies `what` to the next COMMIT, once; everything else passes. */
+  /** Applies `what` to the next COMMIT, once, and forwards everything else. */
   function atNextCommit(what: FromClient): void {
     proxy.fromClient = (bytes, link) => {
       if (!bytes.includes("COMMIT\0")) {
@@ -55,14 +55,14 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     };
   }
 
-  /** Calls `then` when the server reports the commit, possibly after other answers. */
+  /** Calls `then` when the server reports the commit, possibly after other responses. */
   function whenCommitted(server: FromServer, then: () => void): void {
     server.on("data", (bytes: Buffer) => {
       if (bytes.includes("COMMIT\0")) then();
     });
   }
 
-  it("returns what was committed if the connection breaks before the answer", async () => {
+  it("returns the committed result if the connection breaks before the response", async () => {
     const id = randomUUID();
     atNextCommit((bytes, { client, server }) => {
       server.removeAllListeners("data");
@@ -92,7 +92,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     const id = randomUUID();
     await direct.execute({ kind: "open", target: target(id), input: NOTHING });
     const url = database.urlBy(proxy.port);
-    // Longer than this test: no timeout ends the transaction.
+    // Longer than this test, so that no timeout ends the transaction.
     const patient = await openPostgresStore({ url, statementMs: 60_000 });
     atNextCommit((_bytes, { client }) => {
       client.removeAllListeners("close");
@@ -131,7 +131,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     expect((await record(direct, id)).turnCount).toBe(1);
   });
 
-  it("does not report an unchanged store if it cannot look that up", async () => {
+  it("does not claim an unchanged store if it cannot look up the outcome", async () => {
     const id = randomUUID();
     atNextCommit((bytes, { client, server }) => {
       server.removeAllListeners("data");
@@ -249,7 +249,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     expect([first.status, third.status]).toEqual(["fulfilled", "fulfilled"]);
   });
 
-  it("keeps reading while writes fail, also if a use would be recorded", async () => {
+  it("keeps reading while writes fail, even if a use should be recorded", async () => {
     const [id, missing] = [randomUUID(), randomUUID()];
     const { session } = await chat(store, id, "hello");
     await database.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -295,7 +295,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     ).toBe("changed");
   });
 
-  it("isolates a text that the database cannot store, and keeps all that JSON can hold", async () => {
+  it("isolates a text that the database cannot store, and stores every other JSON value", async () => {
     const [id, other] = [randomUUID(), randomUUID()];
     const [bad, good] = await Promise.allSettled([chat(store, id, "a\0b"), chat(store, other, "fine")]);
     expect([bad.status, good.status]).toEqual(["rejected", "fulfilled"]);
@@ -305,7 +305,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     expect((await record(store, id)).userState).toEqual(userState);
   });
 
-  it("neither waits long for a locked session nor makes others wait for it", async () => {
+  it("does not wait long for a locked session, nor delay others for it", async () => {
     const [held, free] = [randomUUID(), randomUUID()];
     await chat(store, held, "one");
     await database.holding(`SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
@@ -330,7 +330,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     const { epoch } = await startTurn(patient, randomUUID(), "runs");
     let found: Promise<unknown> | undefined;
     await database.holding("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE", async () => {
-      // As many as the store has connections, each waiting on one.
+      // As many calls as the store has connections, each waiting on one.
       found = Promise.all([1, 2, 3].map(() => patient.sessions.find(randomUUID())));
       await database.untilWaiting(3);
       expect(await patient.turns.renew("owner", [epoch], 10_000)).toEqual({ renewed: [epoch], busy: [] });
@@ -339,7 +339,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
     await patient.close();
   });
 
-  it("gives up a renewal on a locked table first, so that the next one is in time", async () => {
+  it("gives up a renewal of leases early if the table is locked, so that the next one is in time", async () => {
     const id = randomUUID();
     const { epoch } = await startTurn(store, id, "runs");
     const patient = await openPostgresStore({ url: database.url });
@@ -363,7 +363,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
       await database.query(`SELECT count(*)::integer AS open, count(*) FILTER (WHERE state <> 'idle')::integer AS busy
        FROM pg_stat_activity WHERE application_name = 'colloquy' AND datname = '${database.name}' AND pid <> pg_backend_pid()`);
     expect(rows[0]).toMatchObject({ busy: 0 });
-    // Three of this store, and the connections of the one beside it.
+    // Three connections of this store, and those of the store beside it.
     expect(rows[0]?.["open"]).toBeLessThanOrEqual(6);
     expect(rows[0]?.["open"]).toBeGreaterThan(0);
   });

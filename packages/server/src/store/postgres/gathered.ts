@@ -1,4 +1,5 @@
-// Batches requests into one statement: those of one turn of the event loop, and those that arrive while the previous statement runs.
+// Batches requests into one statement: those of one turn of the event loop, or those that arrive while the
+// previous statement runs.
 
 export type Answered<Answer> = { readonly value: Answer } | { readonly error: unknown };
 
@@ -16,7 +17,7 @@ export class Gathered<Asked, Answer> {
   #isRung = false;
   #isBusy = false;
 
-  /** `run` answers all requests in order, and never rejects. */
+  /** `run` returns the results of all requests in order, and never rejects. */
   constructor(run: (asked: readonly Asked[]) => Promise<readonly Answered<Answer>[]>) {
     this.#run = run;
   }
@@ -28,7 +29,7 @@ export class Gathered<Asked, Answer> {
     return promise;
   }
 
-  /** Makes it run soon even without requests. */
+  /** Triggers a run soon, even without requests. */
   ring(): void {
     this.#isRung = true;
     this.#schedule();

@@ -25,7 +25,7 @@ class SteppedConnections extends Connections {
 describe.skipIf(await isWithoutPostgres())("changes repeated one by one", () => {
   const server = usePostgres();
 
-  it("keep the order of a session that was locked when its first change came", async () => {
+  it("keep the order of a session that was locked when its first change arrived", async () => {
     const database = await server.createDatabase();
     const url = server.url(database);
     const store = await openPostgresStore({ url });
@@ -43,8 +43,8 @@ describe.skipIf(await isWithoutPostgres())("changes repeated one by one", () => 
       },
     );
     await isOver.promise;
-    // First all together, then the first failing one, then the first locked ones; releases the lock before
-    // any later transaction.
+    // First all changes together, then the failing one, then the locked ones. Releases the lock before any
+    // later transaction.
     connections.before = async (transaction) => {
       if (transaction < 4) return;
       isFree.resolve();
@@ -82,7 +82,7 @@ describe.skipIf(await isWithoutPostgres())("changes repeated one by one", () => 
       throw new Error("a defect");
     });
     await expect(failed).rejects.toThrow("a defect");
-    // Not when the server notices the closed connection.
+    // Rolled back at once, not when the server notices the closed connection.
     expect((used as unknown as Client).getTransactionStatus()).toBe("I");
     await connections.end();
     await store.close();

@@ -1,6 +1,7 @@
-// One transaction for all waiting changes: what makes a durable write cheap. If a change or the transaction fails, everything is rolled
-// back and each change is repeated in a transaction of its own, so that one bad row never fails its neighbours (contract section 3).
-// SKIP LOCKED: a change never waits for the lock of another session.
+// One transaction for all waiting changes, which makes a durable write cheap. If a change or the transaction
+// fails, everything is rolled back and each change is repeated in a separate transaction, so that one bad row
+// never fails its neighbours (contract section 3). SKIP LOCKED: a change never waits for the lock of another
+// session.
 
 import type { Needs } from "../../core/commands/command.ts";
 import { PASSED_OVER } from "./calls.ts";
@@ -16,7 +17,7 @@ export interface Change {
   readonly needs: Needs;
   /** True if the change creates a missing session. */
   readonly mayCreate: boolean;
-  /** `null` for the database's time. */
+  /** `null` uses the database's time. */
   readonly at: number | null;
   decide(transaction: Transaction, at: number): unknown;
 }
@@ -27,8 +28,8 @@ export type Outcome = { readonly value: unknown } | { readonly error: unknown } 
 const TIMES = 5;
 
 /**
- * Commits changes and returns their outcomes, in order, when they are on disk; `PASSED_OVER` for those of locked sessions. `onWritten` is
- * called, maybe more than once, when only the end of a transaction is pending.
+ * Commits changes and returns their outcomes in order, once they are on disk; `PASSED_OVER` for changes of
+ * locked sessions. Calls `onWritten`, possibly more than once, when only the end of a transaction is pending.
  */
 export async function commitChanges(
   connections: Connections,
@@ -58,7 +59,10 @@ export async function commitPatiently(
   }
 }
 
-/** Once a change is skipped, so are the later ones of its session, to keep their order. */
+/**
+ * Commits each change in a separate transaction. Once a change is skipped, so are the later ones of its
+ * session, to keep their order.
+ */
 async function commitOneByOne(
   connections: Connections,
   changes: readonly Change[],
@@ -89,7 +93,7 @@ async function commitAlone(
   }
 }
 
-/** Repeats a transaction that failed with a deadlock or a conflict. */
+/** Runs a transaction, and repeats it after a deadlock or a conflict. */
 export async function repeated<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let times = 1; ; times += 1) {
     try {
@@ -140,7 +144,7 @@ function commitTogether(
   );
 }
 
-/** Upper bound of the epochs that the decisions take. */
+/** Returns an upper bound of the epochs that the decisions take. */
 export function epochsOf(needs: readonly Needs[]): number {
   return needs.reduce((sum, { epochs = 0 }) => sum + epochs, 0);
 }

@@ -1,6 +1,6 @@
 // Facts are read in the round trip that takes the lock, so also for sessions that another transaction has
-// locked. Nothing large may be sent for those: it would be read, sent and parsed in vain at every retry,
-// delaying all other changes of the batch.
+// locked. For those, nothing large may be sent: it would be read, sent and parsed in vain at every retry, and
+// would delay all other changes of the batch.
 
 import { randomUUID } from "node:crypto";
 import type { QueryResult } from "pg";
@@ -16,7 +16,7 @@ import type { Connection, Connections } from "./connections.ts";
 import { send } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
-/** Large values of a session: a distinct word for each kind of row. */
+/** A distinct word for each large value of a session. */
 const WORDS = ["the past", "the question", "the stream", "the tool", "the system"];
 
 describe.skipIf(await isWithoutPostgres())("facts of sessions that another transaction has locked", () => {

@@ -1,5 +1,5 @@
-// Counts open resources, such as event streams: one row per key and node. A node writes its count, never a
-// difference, so that the next write corrects any lost one.
+// Counts open resources such as event streams, in one row per key and node. A node writes its count, never a
+// difference, so that the next write corrects a lost one.
 
 import { HOLDER_DEAD_MS } from "../../core/ports/driven/rate-counters.ts";
 import type { Connections } from "./connections.ts";
@@ -61,7 +61,7 @@ export class HeldPlaces {
   readonly #node: string;
   readonly #now: () => number | null;
   readonly #held = new Map<string, number>();
-  /** Keys whose count in the database may be wrong. */
+  /** Keys whose stored count may be wrong. */
   readonly #unsaid = new Set<string>();
   readonly #holds = new Gathered<Hold, boolean>((holds) => this.#say(holds));
 
@@ -114,13 +114,13 @@ export class HeldPlaces {
         return { value: true };
       });
     } catch (error) {
-      // They may have been written: the next call or heartbeat writes them again.
+      // The counts may have been written. The next call or heartbeat writes them again.
       for (const key of keys) this.#unsaid.add(key);
       return holds.map(() => ({ error: answerOf(error) }));
     }
   }
 
-  /** Returns how many more slots this node holds, by key. */
+  /** Writes this node's counts. Returns how many more slots it now holds, by key. */
   async #write(
     keys: readonly string[],
     wanted: ReadonlyMap<string, readonly Hold[]>,

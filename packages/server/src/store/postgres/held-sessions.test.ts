@@ -1,5 +1,5 @@
-// Sessions that another node has locked and keeps locked because it is paused or slow. Calls for other
-// sessions must not notice.
+// Sessions that another node has locked for long, because it is paused or slow. Calls for other sessions must
+// not be delayed.
 
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { randomUUID } from "node:crypto";
@@ -27,7 +27,7 @@ import { type PostgresStoreOptions } from "./open.ts";
 import { lockSessions } from "./session-locks.ts";
 import { send } from "./statement.ts";
 
-/** Longer than any test, so that a wait that should not happen fails it. */
+/** Timeout longer than any test, so that an unexpected wait fails the test. */
 const PATIENT = { statementMs: 120_000 };
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
 const NEVER_WAITED_FOR = { cause: new Error("Another transaction has locked the session") };
@@ -48,7 +48,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     return database.holding(`SELECT 1 FROM sessions WHERE id IN (${list}) ORDER BY id FOR UPDATE`, work);
   }
 
-  it("delay no calls for other sessions in their batch, and have theirs answered when unlocked", async () => {
+  it("delay no calls for other sessions in their batch, and have their own answered when unlocked", async () => {
     const store = await open({ lanes: 1 });
     const [held, ...free] = await sessions(store, 9);
     let isAnswered = false;
@@ -76,7 +76,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
       asked.push(chat(store, held!, text, { maxQueued: 10 }).then(() => done.push(text)));
     await holding([held!], async () => {
       say("one");
-      // The call is in progress by then, and unanswered.
+      // The call is in progress by now, and unanswered.
       await setImmediate();
       say("two");
       await store.execute({
@@ -147,7 +147,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
         )?.session.title,
       ).toBe("goes on");
       for (const answer of await refused) expect(answer).toMatchObject({ reason: UNAVAILABLE });
-      // Not one timeout after the other.
+      // Some calls failed without a wait of their own, so the timeouts did not add up.
       expect(await refused).toContainEqual({
         status: "rejected",
         reason: expect.objectContaining(NEVER_WAITED_FOR),
@@ -207,7 +207,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     expect(await claim()).toEqual([held]);
   });
 
-  it("are claimed with the others if locked only for a moment", async () => {
+  it("are claimed with the others if they are locked only for a moment", async () => {
     const store = await open({ claimAgainMs: 1000 });
     const [held, free] = [randomUUID(), randomUUID()];
     for (const id of [held, free]) await chat(store, id, "hello");
@@ -225,7 +225,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     expect((await claim)?.map(({ session }) => session.id)).toEqual([free, held]);
   });
 
-  it("have their use recorded when unlocked, and the others theirs at once", async () => {
+  it("have their use recorded when unlocked; the use of others is recorded at once", async () => {
     const store = await open();
     const [held, free] = await sessions(store, 2);
     const lives = new Map<string, string>();
@@ -269,7 +269,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     expect(await handed).toBe(2);
   });
 
-  it("have their leases left unchanged while locked, and those of the others are renewed or released", async () => {
+  it("keep their leases unchanged while locked; the leases of others are renewed or released", async () => {
     let now = Date.UTC(2026, 0, 1);
     const store = await open({ clock: { now: () => now } });
     const ids = [randomUUID(), randomUUID(), randomUUID()];
@@ -289,7 +289,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     expect(await release()).toBe(1);
   });
 
-  it("report a lease that is being released as locked, and then as gone", async () => {
+  it("report a lease as locked while it is being released, and then as gone", async () => {
     const store = await open();
     const { epoch } = await startTurn(store, randomUUID(), "hello");
     const renew = () => store.turns.renew("owner", [epoch], 20_000);
@@ -300,7 +300,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     });
   });
 
-  it("do not block a renewal behind a scan for dead leases, or the reverse", async () => {
+  it("block neither a renewal behind a scan for dead leases, nor the reverse", async () => {
     const store = await open();
     const { epoch } = await startTurn(store, randomUUID(), "hello");
     const { epoch: dead } = await startTurn(store, randomUUID(), "hello");
@@ -358,7 +358,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
           expect(rows).toHaveLength(2);
         });
         await database.untilWaiting();
-        // A caller that waits for the first has not locked the second.
+        // A caller that waits for the first session has not locked the second.
         await run(`SELECT 1 FROM sessions WHERE id = '${high}' FOR UPDATE NOWAIT`);
       });
       await locked;

@@ -9,7 +9,7 @@ import { prepare } from "./statement.ts";
 export interface PostgresInspection extends SchemaState {
   /** Version of the server, such as `15.8`. */
   readonly version: string;
-  /** The server's clock minus this machine's; wrong by at most the round trip. */
+  /** The server's clock minus this machine's, with an error of at most the round trip. */
   readonly clockAheadMs: number;
   readonly roundTripMs: number;
   readonly isStandby: boolean;
@@ -52,8 +52,8 @@ const sealed = prepare<[], { readonly key_id: string; readonly count: number }>(
 );
 
 /**
- * Rejects, with a message for the person at the terminal, if the database cannot be reached or must not be used. `now` returns milliseconds
- * since the Unix epoch.
+ * Rejects with a user-facing message if the database cannot be reached or must not be used. `now` returns
+ * milliseconds since the Unix epoch.
  */
 export async function inspectPostgres(url: string, now: () => number): Promise<PostgresInspection> {
   const connections = new Connections({ url, connections: 1 });
@@ -92,7 +92,10 @@ const identity = prepare<[], { readonly identity: string }>(
    FROM pg_database WHERE datname = current_database()`,
 );
 
-/** Returns a unique id of the database, however it is addressed: its cluster's system identifier and its oid. 1 to 63 digits and dashes. */
+/**
+ * Returns an id that identifies the database whatever URL is used: its cluster's system identifier and its
+ * oid. 1 to 63 digits and dashes.
+ */
 export async function databaseIdentity(url: string): Promise<string> {
   const connections = new Connections({ url, connections: 1 });
   try {

@@ -13,7 +13,7 @@ function migration(version: number, sql: string): Migration {
   return { version, name: `000${version}_test.sql`, sql };
 }
 
-it("migrations have the numbers and the meaning of those of SQLite", () => {
+it("migrations have the same numbers and meanings as those of SQLite", () => {
   const theirs = readMigrations(join(import.meta.dirname, "../sqlite/migrations"));
   expect(OURS.map(({ name }) => name)).toEqual(theirs.map(({ name }) => name));
 });
@@ -56,7 +56,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     ]);
   });
 
-  it("runs each once when five start at the same time, even if one is slow", async () => {
+  it("runs each migration once when five processes start at the same time, even if it is slow", async () => {
     const slow = migration(
       OURS.length + 1,
       "SELECT pg_sleep(1.2); CREATE TABLE slow (x integer); INSERT INTO slow VALUES (1)",
@@ -82,7 +82,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect(await tables()).toEqual(["a", "b"]);
   });
 
-  it("does not block others behind it while the table it changes is being read", async () => {
+  it("does not block others behind it while the table that it changes is being read", async () => {
     const first = migration(1, "CREATE TABLE a (x integer)");
     const change = migration(2, "ALTER TABLE a ADD COLUMN y integer");
     await migrate(connections, [first]);
@@ -109,11 +109,11 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       );
       return rows.map(({ indisvalid }) => indisvalid);
     };
-    /** The database after the transaction of the second migration. */
+    /** Runs only the transaction of the second migration. */
     const beforeIndex = () =>
       migrate(connections, [first, { ...indexed, sql: splitMigration(indexed.sql).transaction }]);
 
-    it("does not block writers behind a long transaction, and finishes after that", async () => {
+    it("does not block writers behind a long transaction, and finishes after that transaction", async () => {
       await beforeIndex();
       let migrating = Promise.resolve();
       await database.holding("INSERT INTO a VALUES (1)", async () => {
@@ -143,7 +143,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       expect((await applied()).map(({ version }) => version)).toEqual([1, 2]);
     });
 
-    it("is awaited by nodes that start meanwhile, and does not wait for them", async () => {
+    it("is awaited by nodes that start in the meantime, and does not wait for them", async () => {
       await beforeIndex();
       const nodes = [1, 2].map(() => new Connections({ url: database.url }));
       const starting: Promise<void>[] = [];
@@ -173,7 +173,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       expect(await valid()).toEqual([]);
     });
 
-    it("restores the usual limits of the connection", async () => {
+    it("restores the usual timeouts of the connection", async () => {
       const one = new Connections({ url: database.url, connections: 1, statementMs: 1234 });
       try {
         await migrate(one, [first, indexed]);
@@ -214,7 +214,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect(behind).toEqual([{ session_key: 1, number: 2 }]);
   });
 
-  it("leaves existing sessions for the cleanup to count, and adds only columns to them", async () => {
+  it("leaves the sizes of existing sessions to the cleanup, and only adds columns to them", async () => {
     await migrate(connections, OURS.slice(0, 4));
     await database.query(
       `INSERT INTO sessions (key, id, life, title, title_source, status, model, model_chosen, public_key, head, message_count, turn_count, epoch, created_at, updated_at, used_at, retention)

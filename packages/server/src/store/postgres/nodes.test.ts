@@ -38,7 +38,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     const ids = Array.from({ length: 40 }, () => randomUUID());
     const answers = await Promise.all(
       nodes.flatMap((node, index) =>
-        // Each in another order, so that their transactions conflict.
+        // Each node uses another order, so that their transactions conflict.
         ids
           .toSorted(() => (index % 2 === 0 ? 1 : -1))
           .map((id) => chat(node, id, `from ${index}`, { maxQueued: 10 })),
@@ -142,13 +142,14 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
   it("retry a transaction that a deadlock rolled back", async () => {
     const id = randomUUID();
     const { session } = await chat(nodes[0]!, id, "hello");
-    // A server checks for a deadlock once per wait: late enough that it has happened by then, however busy
-    // the machine is.
+    // A server checks for a deadlock once per wait. The timeout is late enough that the deadlock has
+    // happened, however busy the machine is.
     await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '2s'`);
     const node = await database.open({ statementMs: 10_000 });
     let renamed: Promise<Committed<unknown> | null> | undefined;
     const job = `SELECT 1 FROM title_jobs WHERE session_key = ${session.key} FOR UPDATE`;
-    // It does not check for deadlocks itself, so that the node's transaction is the one that is rolled back.
+    // This client does not check for deadlocks, so that the node's transaction is the one that is rolled
+    // back.
     await database.holding(`SET LOCAL deadlock_timeout = '1h'; ${job}`, async (run) => {
       renamed = node.execute({
         kind: "rename",

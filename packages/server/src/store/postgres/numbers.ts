@@ -1,5 +1,5 @@
-// One statement for everything that a transaction needs besides facts: time, epochs, missing sessions, and
-// new keys.
+// One statement for everything that a transaction needs in addition to facts: time, epochs, missing sessions,
+// and new keys.
 
 import type { Connection } from "./connections.ts";
 import { LAST_CHECKPOINT, type TransactionName } from "./commit.ts";
@@ -10,15 +10,15 @@ export interface Numbers {
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
   readonly transaction: TransactionName;
-  /** Wanted sessions that do not exist and are not created here. */
+  /** Requested sessions that do not exist and are not created here. */
   readonly absent: ReadonlySet<string>;
-  /** Keys for sessions to create; `null` if another node is creating the session. */
+  /** Keys for the sessions to create; `null` if another node is creating the session. */
   readonly unborn: ReadonlyMap<string, number | null>;
   /** Takes the next number of the store-wide sequence. */
   takeEpoch(): number;
 }
 
-/** SQL for the time in a parameter, else the database's, in milliseconds since the Unix epoch. */
+/** SQL for the time in a parameter, or else the database's time, in milliseconds since the Unix epoch. */
 export function timeGiven(parameter: string): string {
   return `coalesce(${parameter}::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`;
 }
@@ -33,7 +33,7 @@ interface TakenRow {
   readonly unborn?: Readonly<Record<string, number | null>> | null;
 }
 
-/** Numbers that are not used leave gaps. */
+/** Takes numbers from the sequences. Unused numbers leave gaps. */
 const TAKE = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS at, pg_current_xact_id()::text AS id,
      pg_backend_pid() AS backend, ${LAST_CHECKPOINT} AS checkpoint,
      array_to_string(ARRAY(SELECT nextval('epochs') FROM generate_series(1, $1::integer)), ' ') AS epochs`;
@@ -48,7 +48,7 @@ const takeAndLook = prepare<[number, readonly string[], readonly string[]], Take
 export interface Wanted {
   /** Upper bound of the epochs that the transaction takes. */
   readonly epochs: number;
-  /** Ids of sessions that have to exist. */
+  /** Ids of sessions that must exist. */
   readonly existing: readonly string[];
   /** Ids of sessions to create if they do not exist. */
   readonly births: readonly string[];

@@ -22,7 +22,7 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     await expect(openPostgresStore({ url: server.url("ascii") })).rejects.toThrow(/SQL_ASCII.*UTF8/);
   });
 
-  it("rejects a database that may lose committed data", async () => {
+  it("rejects a database with synchronous_commit off", async () => {
     const database = await server.createDatabase();
     await server.query(database, `ALTER DATABASE ${database} SET synchronous_commit = off`);
     await expect(openPostgresStore({ url: server.url(database) })).rejects.toThrow(
@@ -87,13 +87,13 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     expect(read.map(({ relname }) => relname).filter((name) => !small.has(String(name)))).toEqual([]);
   });
 
-  it("reads few of a session's actions and none of others', even with statistics of empty tables", async () => {
+  it("reads few of a session's actions and none of other sessions', even with statistics of empty tables", async () => {
     const database = await server.createDatabase();
     const url = server.url(database);
     const store = await openPostgresStore({ url, connections: 1 });
     const id = randomUUID();
     const { key } = (await chat(store, id, "hello")).session;
-    // PostgreSQL keeps a plan after a few executions.
+    // PostgreSQL keeps a plan after some executions.
     for (let count = 0; count < 10; count += 1) expect(await store.actions.list(id, 50)).toEqual([]);
     await server.query(
       database,

@@ -30,7 +30,7 @@ import { executeWithoutWriting } from "./transaction.ts";
 import { turnsOf } from "./turns.ts";
 
 export interface PostgresStoreOptions extends ConnectionOptions {
-  /** `null`, the default, for the database's time, which all nodes share. */
+  /** `null`, the default, uses the database's time, which all nodes share. */
   readonly clock?: Pick<Clock, "now"> | null;
   /** Maximum concurrent commits; 2 when absent. */
   readonly lanes?: number;
@@ -50,8 +50,8 @@ const probe = prepare<[]>("UPDATE probes SET value = value + 1 WHERE one = 1");
 const LEASE_WAIT_MS = 2000;
 
 /**
- * Opens the store and migrates the database. Rejects, with a message for the person who started the process, if the server is too old, does
- * not use UTF-8 or may lose commits, if the schema is too new, or if the database cannot be reached.
+ * Opens the store and migrates the database. Rejects with a user-facing message if the database cannot be
+ * reached, if the server is too old, does not use UTF-8 or may lose commits, or if the schema is too new.
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const connections = new Connections(options);
@@ -67,7 +67,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const mostWaitedFor = options.mostWaitedFor ?? Math.max(1, Math.min(MOST_WAITED_FOR, spare));
   const waits = { mostWaitedFor, heldMs: lockMs(statementMs) };
   const calls = new CallQueue({ connections, clock, lanes, mostTogether, ...waits });
-  // Leases have their own connections and queue: if a renewal had to wait for anything else, every turn of the node might stop.
+  // Leases have a separate queue and separate connections: if a renewal had to wait for anything else, every
+  // turn of the node might stop.
   const leaseConnections = new Connections({
     ...options,
     connections: LEASE_CONNECTIONS,

@@ -10,7 +10,7 @@ import { openPostgresStore } from "./open.ts";
 import { openRateCounters } from "./rate-counters.ts";
 
 const MINUTE = 60_000;
-/** Number of syncs of the server's log. */
+/** Reads how often the server has synced its log. */
 const SYNCS_BEFORE_18 = "SELECT wal_sync AS synced FROM pg_stat_wal";
 const SYNCS = "SELECT sum(fsyncs) AS synced FROM pg_stat_io WHERE object = 'wal'";
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
@@ -51,7 +51,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
   }
 
   const rows = (table: string) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`);
-  /** Waits for writes that a node makes on its own. */
+  /** Waits for writes that a node makes on its own initiative. */
   async function until(condition: () => Promise<boolean>): Promise<void> {
     for (let round = 0; round < 2_000; round += 1) if (await condition()) return;
     throw new Error("It never came true");
@@ -64,7 +64,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
   };
 
   describe("the budget of a key", () => {
-    /** Returns the milliseconds to wait for a request beyond the first `limit`, else 0. */
+    /** Returns the milliseconds to wait for a request beyond the first `limit`; 0 within the limit. */
     async function take(node: RateCounters, key = "k", limit = 10): Promise<number> {
       const { count, endsInMs } = await node.take(key, MINUTE);
       return count <= limit ? 0 : endsInMs;
@@ -73,7 +73,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
     it("is spent once under concurrent requests of all nodes", async () => {
       const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => take(nodes[index % 3]!)));
       expect(answers.filter((wait) => wait === 0)).toHaveLength(10);
-      // Sequentially, once the budget is used up.
+      // Sequential requests, once the budget is used up.
       expect(await take(nodes[1]!)).toBe(MINUTE);
       expect(await take(nodes[2]!, "another key")).toBe(0);
     });
@@ -97,7 +97,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
     });
 
     it("is renewed a minute after the first request, and not before", async () => {
-      // Not at the time of the sweep.
+      // A time other than that of the sweep.
       await clock.advance(10_000);
       await take(nodes[0]!, "k", 1);
       await clock.advance(MINUTE - 1);
@@ -154,7 +154,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
     });
 
     it("are freed within fifteen seconds of the death of their node", async () => {
-      // A node whose timers stand still is dead to the others.
+      // The timers of this node stand still, so that the other nodes consider it dead.
       const dead = await open("dead", { timers: new ManualClock() });
       for (let count = 0; count < 10; count += 1) await hold(dead);
       for (let ms = HOLDER_SIGN_MS; ms < HOLDER_DEAD_MS; ms += HOLDER_SIGN_MS) {
@@ -169,7 +169,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
       await dead.close();
     });
 
-    it("are held again by a node that was presumed dead, and by all if the database has lost them", async () => {
+    it("are taken again by a node that was presumed dead, and by all nodes if the database has lost them", async () => {
       await hold(nodes[0]!, "k", 1);
       await database.query("TRUNCATE place_holders, held_places");
       expect(await heldOf("k")).toBe(0);
@@ -193,7 +193,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
     }
   });
 
-  it("give 503 while the database is unreachable, and are corrected once it is back", async () => {
+  it("give 503 while the database is unreachable, and are corrected after it recovers", async () => {
     const proxy = await TcpProxy.start(database.server.port);
     const url = database.urlBy(proxy.port);
     const node = await open("far", { url });
@@ -236,7 +236,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
       const before = await synced();
       for (let count = 0; count < 200; count += 1) await node.take(`key ${count}`, MINUTE);
       for (let count = 0; count < 50; count += 1) await node.hold(`key ${count}`, 10);
-      // The statistics of its connections are then complete.
+      // The statistics of its connections are complete then.
       await node.close();
       expect((await synced()) - before).toBeLessThan(50);
     } finally {

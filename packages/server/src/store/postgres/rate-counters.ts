@@ -1,5 +1,5 @@
-// Counts for rate limits that all nodes share: in unlogged tables and on connections of their own, so that counting waits for no disk and for
-// no commit of a session.
+// Counts for rate limits that all nodes share, in unlogged tables and on separate connections, so that
+// counting never waits for the disk or for a commit of a session.
 
 import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
@@ -21,7 +21,7 @@ export interface RateCountersOptions extends ConnectionOptions {
   readonly node: string;
   readonly timers: Pick<Clock, "every">;
   readonly logger: Logger;
-  /** `null`, the default, for the database's time, which all nodes share. */
+  /** `null`, the default, uses the database's time, which all nodes share. */
   readonly clock?: Pick<Clock, "now"> | null;
 }
 
@@ -139,7 +139,7 @@ class RateWindows {
   }
 }
 
-/** Numbers the requests that were counted together for a key, in order. */
+/** Numbers the requests of a key that were counted together, in order. */
 function inOrder(
   takes: readonly Take[],
   windows: ReadonlyMap<string, { readonly taken: number; readonly left_ms: number }>,

@@ -29,7 +29,8 @@ const byOthers = prepare<[string, string, string, string, number], SecretRow>(
    ORDER BY app, client_id, name LIMIT $5`,
 );
 const inForce = prepare<[], KeyInForceRow>("SELECT key_id FROM secret_key_in_force");
-// Held until the commit of a write under this key, so that a rotation waits and then sees the write.
+// The lock is held until the commit of a write under this key, so that a rotation waits and then sees the
+// write.
 const holdInForce = prepare<[], KeyInForceRow>("SELECT key_id FROM secret_key_in_force FOR SHARE");
 const beAloneWithForce = prepare<[]>("LOCK TABLE secret_key_in_force IN SHARE ROW EXCLUSIVE MODE");
 const lockInForce = prepare<[], KeyInForceRow>("SELECT key_id FROM secret_key_in_force FOR UPDATE");

@@ -1,4 +1,5 @@
-// `executeEach`: selects sessions, locks them with SKIP LOCKED, and decides a command for each, in one transaction of its own.
+// `executeEach`: selects sessions, locks them with SKIP LOCKED, and decides a command for each, in one
+// separate transaction.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { needsOf, sessionOf, type SessionCommand } from "../../core/commands/index.ts";
@@ -18,7 +19,10 @@ import { epochsOf } from "./group-commit.ts";
 import { prepare } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
-/** Longer than a commit, and short enough not to delay the turns that were claimed first. */
+/**
+ * Milliseconds after which a claim retries turns of locked sessions: longer than a commit, and short enough
+ * not to delay the turns that were claimed first.
+ */
 const CLAIM_AGAIN_MS = 25;
 
 /** `claimAgainMs`: milliseconds after which a claim retries turns of locked sessions. */
@@ -51,8 +55,9 @@ const runnableBeside = prepare<[readonly string[], readonly number[]], RunnableR
 );
 
 /**
- * Nodes that claim at the same time skip each other's locks. A session may also be locked for another reason, such as a rename, so the claim
- * is retried once. The next claim, at most two seconds later (the bus polls that often), takes the rest: free turns must not wait.
+ * Nodes that claim at the same time skip each other's locks. A session may also be locked for another reason,
+ * such as a rename, so the claim is retried once. The next claim follows at most two seconds later (the bus
+ * polls that often) and takes the rest, because runnable turns must not wait.
  */
 async function claimTurns(calls: Calls, selection: ClaimTurns, againMs: number): Promise<Changed> {
   const { agentMessageIds, fullProviders } = selection;
@@ -83,7 +88,7 @@ const due = prepare<[number, number], { readonly id: string }>(
    GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT $2`,
 );
 
-/** Locked sessions are retried a second later. */
+/** Expires due actions. Those of locked sessions are retried a second later. */
 function expireActions(calls: Calls, { limit }: ExpireActions): Promise<Changed> {
   return calls.alone("actions", async (connection, at) => {
     const rows = await due.all(connection, at, limit);
@@ -95,7 +100,7 @@ function expireActions(calls: Calls, { limit }: ExpireActions): Promise<Changed>
   });
 }
 
-/** Returns the commands that changed something. */
+/** Runs the commands and returns those that changed something. */
 async function executeAll(
   connection: Connection,
   at: number,

@@ -1,4 +1,5 @@
-// Why a process cannot start on a database: no connection, missing privileges, or a server that this service must not trust with its data.
+// Explains why a process cannot start on a database: no connection, missing privileges, or a server that this
+// service must not trust with its data.
 
 import { DatabaseError } from "pg";
 import type { Connections } from "./connections.ts";
@@ -21,7 +22,10 @@ const server = prepare<
      current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS synchronous_commit`,
 );
 
-/** Returns the version's name. Rejects, with a message for the person who started the process, if the server must not be used. */
+/**
+ * Returns the name of the server's version. Rejects with a user-facing message if the server must not be
+ * used.
+ */
 export async function checkServer(connections: Pick<Connections, "use">): Promise<string> {
   const found = await connections.use((connection) => server.get(connection));
   if (found === undefined) throw new Error("The database did not report its version");
@@ -42,18 +46,21 @@ export async function checkServer(connections: Pick<Connections, "use">): Promis
   return found.name;
 }
 
-/** Invalid authorization, wrong password, no such database, not taking connections (postgresql.org/docs/current/errcodes-appendix.html). */
+/**
+ * SQLSTATEs for invalid authorization, wrong password, no such database, and not accepting connections
+ * (postgresql.org/docs/current/errcodes-appendix.html).
+ */
 const REFUSALS: ReadonlySet<string> = new Set(["28000", "28P01", "3D000", "53300", "57P03"]);
 
-/** `insufficient_privilege`. */
+/** SQLSTATE `insufficient_privilege`. */
 const NOT_ALLOWED = "42501";
-/** Since version 15 only its owner may create tables in a new database. */
+/** Remedy for missing privileges: since version 15, only its owner may create tables in a new database. */
 export const MAY_CREATE_MEND =
   "Make this user the owner of the database (ALTER DATABASE … OWNER TO …), or let it make tables there (GRANT CREATE ON SCHEMA public TO …).";
 
 const LOST = connectionLost(null).name;
 
-/** Runs `open`. Errors that keep it from the database are rethrown with a message that says what to do. */
+/** Runs `open`. Rethrows errors of the connection or of privileges with a message that says what to do. */
 export async function refusingToStart<Result>(open: () => Promise<Result>): Promise<Result> {
   try {
     return await open();
@@ -73,7 +80,7 @@ export async function refusingToStart<Result>(open: () => Promise<Result>): Prom
   }
 }
 
-/** The error for a name with several addresses has no message of its own. */
+/** Returns the message of an error. The error for a name with several addresses has no message of its own. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(reasonOf).join("; ");
   return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");

@@ -1,5 +1,5 @@
-// Locks on sessions, which every transaction takes first, in the order of their ids. A transaction of many sessions skips locked ones, so that
-// no call waits for the lock of another session.
+// Locks on sessions, which every transaction takes first, in the order of their ids. A transaction of many
+// sessions skips locked ones, so that no call waits for the lock of another session.
 
 import type { SessionRow } from "../rows.ts";
 import { SESSION } from "./columns.ts";
@@ -22,7 +22,7 @@ const byKey = {
   "passes over": prepare<[readonly number[]], SessionRow>(`${BY_KEY} SKIP LOCKED`),
 };
 
-/** Locks sessions in the order of their ids. Returns only those that exist and were not passed over. */
+/** Locks sessions in the order of their ids. Returns only those that exist and were not skipped. */
 export function lockSessions(
   connection: Connection,
   sessions: SoughtSessions,
@@ -36,12 +36,17 @@ export function lockSessions(
 /** Class of the advisory locks on sessions that are being created. */
 const BIRTHS = 20_482;
 
-/** SQL: whether there is no session with the id in `column`. One index lookup, however many sessions there are. */
+/**
+ * SQL condition: no session has the id in `column`. Costs one index lookup, however many sessions there are.
+ */
 export function isAbsent(column: string): string {
   return `(SELECT 1 FROM sessions WHERE sessions.id = ${column}) IS NULL`;
 }
 
-/** SQL: tries to lock the creation of the session with the id in `column`, until the end of the transaction. */
+/**
+ * SQL that tries to lock the creation of the session with the id in `column`, until the end of the
+ * transaction.
+ */
 export function triesBirth(column: string): string {
   return `pg_try_advisory_xact_lock(${BIRTHS}, hashtext(${column}))`;
 }
@@ -53,8 +58,8 @@ const lockBirths = prepare<[readonly string[]]>(
 );
 
 /**
- * Like `lockSessions`, but creates missing sessions in `births`: with "waits" it also locks their creation.
- * All statements are sent when this returns its promise.
+ * Like `lockSessions`, but creates missing sessions in `births`; with "waits", it also locks their creation.
+ * Sends all statements before it returns its promise.
  */
 export async function lockOrBegin(
   connection: Connection,

@@ -21,7 +21,7 @@ export class SessionState {
   /** Checkpointed text after the last finished step, by turn. */
   readonly #streamed = new Map<number, string>();
   #lease: Lease | null = null;
-  /** Open turns that were counted and not read. */
+  /** Open turns that were counted, but not read. */
   #unread: TurnCount = { openTurns: 0, waits: false };
   #systemEvents: readonly SystemEventRecord[] = [];
   #session: SessionRecord;
@@ -35,7 +35,7 @@ export class SessionState {
     return this.#session;
   }
 
-  /** The facts of a command, whose needs must have been read. */
+  /** Returns the facts of a command, whose needs must have been read. */
   factsFor(command: SessionCommand): StoredFacts {
     const { idempotencyKey = null, action = null } = needsOf(command);
     return {
@@ -57,7 +57,7 @@ export class SessionState {
     else this.#turns.delete(turn.number);
   }
 
-  /** Replaces `addTurn`. */
+  /** Adds counted turns, instead of `addTurn`. */
   addTurnCount(count: TurnCount): void {
     this.#unread = count;
   }
@@ -80,7 +80,7 @@ export class SessionState {
     this.#usedKeys.set(key, used);
   }
 
-  /** `text` follows the first `offset` characters of the turn's checkpointed text. */
+  /** Adds checkpointed text. `text` follows the first `offset` characters of the turn's checkpointed text. */
   addCheckpoint(turn: number, offset: number, text: string): void {
     this.#streamed.set(turn, this.#streamedOf(turn).slice(0, offset) + text);
   }
@@ -132,7 +132,7 @@ export class SessionState {
     return { turn: turn.number, epoch: turn.epoch, text };
   }
 
-  /** The content of a snapshot, which must have been read. */
+  /** Returns the content of a snapshot, which must have been read. */
   load(): StoredSession {
     return {
       session: this.#session,

@@ -64,7 +64,7 @@ function joinPieces(json: string | null): string {
 
 const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;
 const NEWEST_FIRST = "ORDER BY updated_at DESC, key DESC";
-/** Two parts, each in the order of its own index. `limit` applies to each part and to both. */
+/** Reads two parts, each in the order of its own index. `limit` applies to each part and to their union. */
 function inParts(columns: string, limit: string): string {
   return `SELECT * FROM (
     (SELECT ${columns} FROM sessions WHERE ${OF_APPS} AND pinned = 1 AND (updated_at, key) < ($3, $4) ${NEWEST_FIRST} ${limit})
@@ -206,7 +206,7 @@ async function expireSessions(
         ? ofDefault.all(connection, retention, before, left)
         : ofApp.all(connection, retention, before, left, app);
     };
-    // An empty session is removed at whichever time comes first, with a wallet or without.
+    // An empty session is removed at the earlier of the two times, with a wallet or without.
     ended.push(...(await find(0, Math.max(emptyBefore, unboundBefore))));
     ended.push(...(await find(1, unboundBefore)));
   };

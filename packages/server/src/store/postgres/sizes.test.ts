@@ -26,7 +26,7 @@ describe.skipIf(await isWithoutPostgres())("a database of its own", () => {
     expect(await store.sessions.countSizes(10)).toBe(1);
   });
 
-  it("the lowest event number never decreases when a trim follows a cut", async () => {
+  it("never decreases the lowest event number when a trim follows a cut", async () => {
     const store = await open();
     const id = randomUUID();
     const { session } = (await store.execute({ kind: "open", target: target(id), input: NOTHING }))!;

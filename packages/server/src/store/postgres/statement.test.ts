@@ -12,7 +12,7 @@ const insert = prepare<[number]>("INSERT INTO kept (value) VALUES ($1)");
 describe.skipIf(await isWithoutPostgres())("statements sent together", () => {
   const server = usePostgres();
 
-  it("are sent in one piece, and none is held back after the last", async () => {
+  it("are sent in one write, and nothing is held back after the last", async () => {
     const connections = new Connections({ url: server.url(await server.createDatabase()) });
     const answers = await connections.use(async (connection) => {
       if (!(connection instanceof Client)) throw new Error("A pool lends clients");
@@ -34,7 +34,7 @@ describe.skipIf(await isWithoutPostgres())("statements sent together", () => {
     await connections.end();
   });
 
-  it("close their connection if one cannot be sent, so that no COMMIT is sent without it", async () => {
+  it("close their connection if one of them cannot be sent, so that no COMMIT is sent without it", async () => {
     const connections = new Connections({ url: server.url(await server.createDatabase()) });
     await connections.use((connection) => send(connection, "CREATE TABLE kept (value integer)"));
     const cannotBeWritten = { toPostgres: () => JSON.parse("{") as unknown } as unknown as number;

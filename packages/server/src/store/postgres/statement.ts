@@ -28,8 +28,8 @@ export async function send(connection: Connection, text: string): Promise<QueryR
 }
 
 /**
- * As the connection's `query`. A statement whose parameters cannot be serialized closes the connection: a COMMIT that is sent behind it must
- * not take effect without it.
+ * Like the connection's `query`. A statement whose parameters cannot be serialized closes the connection,
+ * because a COMMIT sent behind it must not take effect without it.
  */
 function ask(connection: Connection, config: QueryConfig): Promise<QueryResult> {
   return new Promise((resolve, reject) => {
@@ -43,7 +43,7 @@ function ask(connection: Connection, config: QueryConfig): Promise<QueryResult> 
   });
 }
 
-/** Sends the statements of one tick with one system call, which costs more than a statement does. */
+/** Sends the statements of one tick in one system call, which costs more than a statement does. */
 function sendTogether(connection: Connection): void {
   if (!(connection instanceof Client)) return;
   const { stream } = connection.connection;
@@ -73,8 +73,8 @@ export function prepare<Parameters extends readonly Value[], Row = never>(
 }
 
 /**
- * Waits for statements sent together in one transaction. When one fails, those behind it fail because of that: rejects with the first
- * error, once all have ended.
+ * Waits for statements sent together in one transaction. When one fails, the ones behind it fail as a
+ * consequence: rejects with the first error, once all have ended.
  */
 export async function together<Statements extends readonly unknown[] | []>(
   statements: Statements,

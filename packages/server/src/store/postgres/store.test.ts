@@ -29,7 +29,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
 
   describeStoreContract("PostgreSQL", openStore);
 
-  /** Opens nodes; each call goes to the next one. */
+  /** Opens several nodes and passes each call to the next one. */
   async function openNodes(clock: ManualClock): Promise<OpenedStore> {
     const url = server.url(await server.createDatabase(template));
     const nodes = await Promise.all(

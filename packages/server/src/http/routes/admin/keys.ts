@@ -6,7 +6,7 @@ import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 const NAME_MAX = 100;
 const APPS_MAX = 100;
 const DAY_SECONDS = 24 * 60 * 60;
-/** A hundred years: longer durations are mistakes. */
+/** Maximum duration, a hundred years. Longer durations are mistakes. */
 const SECONDS_MAX = 100 * 365 * DAY_SECONDS;
 
 const KeyPath = z.object({

@@ -1,4 +1,4 @@
-// Folds a session's events as a client would by contract section 5: the oracle for the stored state.
+// Folds a session's events as a client would by contract section 5. The stored state must equal the result.
 
 import type { Message, PendingAction, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction } from "../../../core/action.ts";

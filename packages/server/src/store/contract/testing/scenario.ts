@@ -21,7 +21,7 @@ export function newLife(): string {
   return randomUUID().replaceAll("-", "");
 }
 
-/** Returns the target of a session, which is created if absent. */
+/** Returns the target of a session, which is created if it does not exist. */
 export function target(id: string, load = false) {
   return { session: id, birth: { life: newLife(), model: MODEL }, load };
 }
@@ -210,7 +210,7 @@ export async function allEvents(store: Store, id: string, pageSize = 50): Promis
   }
 }
 
-/** Returns everything of a session that a transaction could have changed. */
+/** Returns all data of a session that a transaction could have changed. */
 export async function everything(store: Store, id: string) {
   return { ...(await load(store, id)), events: await allEvents(store, id) };
 }
