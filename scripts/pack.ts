@@ -1,11 +1,15 @@
-// Runs before and after `npm pack` and `npm publish` in the folder of a package: between the two, its manifest and
-// README are the published ones, and `dist` holds the built package. docs/adr/0031-publish-javascript.md tells why.
+// Runs before and after `npm pack` and `npm publish` in the folder of a package: in between, its manifest and
+// README are the published ones, and `dist` contains the built package. docs/adr/0031-publish-javascript.md
+// explains why.
 
 import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 const FOLDER = process.cwd();
-/** Keeps the files that packing replaces. Exists only while a package is packed, or after that was interrupted. */
+/**
+ * Folder for the files that packing replaces. It exists only while a package is being packed, or after that
+ * was interrupted.
+ */
 const KEPT = join(FOLDER, ".unpacked");
 const REPLACED = ["package.json", "README.md"];
 

@@ -7,7 +7,7 @@ import { join, posix, relative } from "node:path";
 const ROOT = join(import.meta.dirname, "..");
 
 interface SourceManifest {
-  /** Entries with their sources, or with files that are published as they are. */
+  /** Entries with their sources, or with files that are published unchanged. */
   readonly exports: Readonly<Record<string, string>>;
   readonly files: readonly string[];
   readonly [field: string]: unknown;
@@ -91,7 +91,7 @@ export function writeModules(folder: string, dist: string): void {
 export interface DeclarationOptions {
   /** Declarations outside node_modules, by package. */
   readonly paths: Readonly<Record<string, readonly string[]>>;
-  /** Where the package runs; browsers and other runtimes by default. */
+  /** Platform of the package; browsers and other runtimes by default. */
   readonly platform?: "node";
 }
 

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** What each room of the server may import besides itself and the protocol; "*" means everything. */
+/** Rooms that each room of the server may import in addition to itself and the protocol; "*" means all. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   http: ["core"],
@@ -20,9 +20,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   store: ["core"],
   bus: ["core"],
   config: ["core"],
-  // All of the databases: it needs to know which kinds exist.
+  // Imports all kinds of databases, because it must know which exist.
   moving: ["core", "store"],
-  // It checks everything that the service depends on.
+  // Checks everything that the service depends on.
   doctor: ["core", "config", "apps", "store", "bus", "wiring"],
   cli: ["core", "config", "moving", "doctor", "wiring"],
   // The composition root.
@@ -30,7 +30,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["cli", "config", "wiring"],
 };
 
-/** Forbidden imports, also within rooms: prefixes of both paths below `src`. */
+/** Forbidden imports, even within a room, as prefixes of both paths below `src`. */
 const FORBIDDEN: readonly (readonly [from: string, target: string])[] = [
   // Driven ports do not know the driving ones.
   ["core/ports/driven/", "core/ports/driving/"],
@@ -54,7 +54,7 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
 interface Kept {
   readonly what: RegExp;
   readonly rooms: readonly string[];
-  /** A single file of another room that may import it too, with a reason in the file. */
+  /** A single file of another room that may also import the package, with the reason in that file. */
   readonly file?: string;
 }
 
@@ -122,7 +122,10 @@ function wrongPackage(path: string, from: string, typeOnly: boolean): string | n
   return `only ${kept.rooms.join(" and ")} may`;
 }
 
-/** Returns the groups of files that import each other in a circle, types and dynamic imports included. */
+/**
+ * Returns the groups of files that import each other in a circle, including imports of types and dynamic
+ * imports.
+ */
 function cyclesIn(sources: ReadonlyMap<string, string>): string[][] {
   const targets = new Map<string, string[]>();
   for (const [path, source] of sources) targets.set(path, relativeTargets(path, source, sources));
@@ -173,7 +176,7 @@ describe("imports", () => {
     expect(cyclesIn(SOURCES)).toEqual([]);
   });
 
-  it("form a cycle through types and dynamic imports too", () => {
+  it("form a cycle through types and dynamic imports as well", () => {
     const sources = new Map([
       ["p/a.ts", 'import type { B } from "./b.ts";'],
       ["p/b.ts", 'const c = await import("./sub/c.ts");'],
@@ -185,7 +188,7 @@ describe("imports", () => {
 });
 
 describe("the table of rooms", () => {
-  it("holds for every source file", () => {
+  it("permits the imports of every source file", () => {
     const files = [...SOURCES];
     expect(files.length).toBeGreaterThan(10);
     const found = files.flatMap(([path, source]) => violations(path, source));

@@ -1,4 +1,4 @@
-// The published packages: what `npm pack` writes, and what it leaves behind.
+// The published packages: what `npm pack` writes, and that it restores the clone.
 
 import { execFile } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
@@ -43,7 +43,7 @@ const filesOf = (name: string): readonly string[] =>
 const read = (name: string, file: string): string => readFileSync(join(unpacked(name), file), "utf8");
 const manifestOf = (name: string): Manifest => JSON.parse(read(name, "package.json")) as Manifest;
 
-/** Contents of the packages' own files in the clone, and whether built ones are there. */
+/** Returns the contents of the packages' own files in the clone, and whether built files are there. */
 function sources(): Readonly<Record<string, string>> {
   const files = globSync("packages/*/{package.json,*.md,LICENSE,dist,.unpacked}", { cwd: clone }).toSorted();
   return Object.fromEntries(files.map((file) => [file, readText(join(clone, file))]));
@@ -54,7 +54,7 @@ function readText(path: string): string {
 }
 
 describe.each(PUBLISHED)("packages/%s", (name) => {
-  it("has a licence, a README and what registries show", () => {
+  it("has a licence, a README and the fields that registries show", () => {
     expect(filesOf(name)).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json"]));
     expect(manifestOf(name)).toMatchObject({
       name: `@colloquy/${name}`,
@@ -77,7 +77,7 @@ describe.each(PUBLISHED)("packages/%s", (name) => {
     ).toEqual([]);
   });
 
-  it("exports files that it has, as code and as types", () => {
+  it("exports existing files, as code and as types", () => {
     const { exports } = manifestOf(name);
     for (const target of Object.values(exports)) {
       const files = typeof target === "string" ? [target] : [target["types"], target["default"]];
@@ -107,12 +107,12 @@ describe.each(PUBLISHED)("packages/%s", (name) => {
 
 const IMPORTS = /^(?:(?:import|export|\}).* from|import) "([^"]+)"|import\("([^"]+)"\)/gm;
 
-/** In declarations, `./a.js` means `./a.d.ts`. */
+/** Returns the declaration file: in declarations, `./a.js` means `./a.d.ts`. */
 function declarationOf(file: string, specifier: string): string {
   return file.endsWith(".d.ts") ? specifier.replace(/\.js$/, ".d.ts") : specifier;
 }
 
-it("all have one version, and depend on each other in it", () => {
+it("all packages have one version, and depend on each other in that version", () => {
   const manifests = PUBLISHED.map(manifestOf);
   const { version } = manifests[0]!;
   for (const { version: own, dependencies = {} } of manifests) {
@@ -145,7 +145,7 @@ it("the client has no dependency", () => {
   expect(manifestOf("client")).not.toHaveProperty("peerDependencies");
 });
 
-it("packing leaves the clone as it was, even after an interrupted run", async () => {
+it("packing leaves the clone unchanged, even after an interrupted run", async () => {
   expect(sources()).toEqual(before);
   const script = [join(clone, "scripts/pack.ts"), "build"];
   await run(process.execPath, script, { cwd: join(clone, "packages/protocol") });

@@ -1,4 +1,5 @@
-// Packs the published packages, in a copy of the clone: `npm pack` writes into the folders of packages for a moment.
+// Packs the published packages in a copy of the clone, because `npm pack` temporarily writes into the
+// packages' folders.
 
 import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
@@ -11,7 +12,7 @@ const ROOT = join(import.meta.dirname, "..");
 /** Folders of the published packages. */
 export const PUBLISHED = ["protocol", "client", "react", "server"] as const;
 
-/** Copies the clone to `folder`, with links to what is installed. */
+/** Copies the clone to `folder`, with links to the installed dependencies. */
 export async function copyWithModules(folder: string): Promise<void> {
   await mkdir(folder);
   await copyClone(folder);

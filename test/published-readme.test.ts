@@ -1,4 +1,4 @@
-// READMEs as registries show them: without the surrounding repository.
+// READMEs as registries show them, without the surrounding repository.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

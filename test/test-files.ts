@@ -1,14 +1,14 @@
-// Which tests run when, and beside which others.
+// Which tests run when, and which share a worker.
 
-/** Fast files that change the globals of their process for good: each has a worker of its own. */
+/** Fast files that permanently change the globals of their process, so each has its own worker. */
 export const ISOLATED: readonly string[] = ["packages/react/test/**/*.test.tsx"];
 
-/** Files that `npm test` leaves to `npm run test:all`. Each has a worker of its own. */
+/** Files that `npm test` leaves to `npm run test:all`. Each has its own worker. */
 export const SLOW: readonly string[] = [
-  // Pages in a browser, and the pictures of the documentation.
+  // Pages in a browser, and the screenshots of the documentation.
   "packages/*/test/chromium/**/*.test.ts",
   "test/browser/**/*.test.ts",
-  // Packages, images and installations, made and used as users do.
+  // Packages, images and installations, created and used as users do.
   "packages/{client,react}/test/package.test.ts",
   "packages/client/test/runtimes.test.ts",
   "packages/react/test/examples.test.tsx",
@@ -19,22 +19,23 @@ export const SLOW: readonly string[] = [
   "test/stats.test.ts",
   // Commands in a terminal.
   "packages/server/test/command-line/**/*.test.ts",
-  // Parsers and models that are measured or searched for seconds.
+  // Parsers and models that need seconds of measurement or search.
   "packages/console/src/markdown/markdown-cost.test.ts",
   "packages/server/test/lease-model/lease-model.test.ts",
-  // Processes that are killed, or whose memory, disk and files are looked at from outside.
+  // Processes that are killed, or whose memory, disk and files are inspected from outside.
   "packages/server/src/wiring/broken-log.test.ts",
   "packages/server/test/black-box/restart.test.ts",
   "packages/server/test/{data-at-rest,environment-block,full-disk,secrets,unread-responses}.test.ts",
   "packages/server/test/effects/**/*.test.ts",
-  // Every order of events, and databases that several nodes share, that fail or that are moved. The contract of the store is in `npm test`.
+  // Interleavings of events, and databases that several nodes share, that fail or that are moved. The
+  // contract of the store is in `npm test`.
   "packages/server/test/{interleavings,nodes-*,nodes,chat-on-a-failing-database,stopping-node,rate-limits,keys-on-nodes}.test.ts",
   "packages/server/src/store/postgres/{failing,migrate,nodes,held-sessions,tables,open}.test.ts",
   "packages/server/src/moving/{migrate,moved-tables}.test.ts",
   "packages/server/test/postgres-server.test.ts",
 ];
 
-/** Small files that take more than ten seconds. */
+/** Files that take long although they are small: the sequencer starts them first. */
 export const LONG: readonly string[] = [
   "packages/server/src/store/sqlite/store.test.ts",
   "packages/server/src/store/postgres/store.test.ts",
@@ -49,7 +50,10 @@ export const LONG: readonly string[] = [
 const SERVER = "packages/server";
 const CLIENT = "packages/client/test";
 
-/** Files whose outcome depends on Node itself: they run on Node 24 as well. Add a line for every difference found between versions of Node. */
+/**
+ * Files whose outcome depends on Node itself, so they run on Node 24 as well. Add a line for every difference
+ * found between versions of Node.
+ */
 export const ON_NODE_24: readonly string[] = [
   // Loading of all modules with erased types, and of configuration files of every kind.
   `${SERVER}/test/modules.test.ts`,

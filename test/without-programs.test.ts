@@ -1,4 +1,4 @@
-// Which programs scripts/without-programs hides.
+// The programs that scripts/without-programs hides.
 
 import { execFile } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ const HIDDEN =
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "colloquy-without-"));
-  // So that every machine has programs to hide.
+  // Every machine then has programs to hide.
   for (const name of ["nginx", "psql", "kept-program"]) await program(name, "exit 0");
 });
 afterEach(() => rm(folder, { recursive: true }));
@@ -32,7 +32,7 @@ it("hides the programs from the command, or lists them all in COLLOQUY_TEST_WITH
   else expect(asked.split(" ")).toEqual(expect.arrayContaining(HIDDEN.split(" ")));
 });
 
-it("lists the programs in COLLOQUY_TEST_WITHOUT where namespaces are unavailable", async () => {
+it("lists the programs in COLLOQUY_TEST_WITHOUT if namespaces are unavailable", async () => {
   await program("unshare", "exit 1");
   const lines = await seen();
   expect(lines.at(-1)!.split(" ")).toEqual(expect.arrayContaining(["initdb", ...HIDDEN.split(" ")]));

@@ -1,5 +1,5 @@
-// The edge of the process: arguments, configuration, signals and exit codes. Everything else is built in wiring/.
-// Exit codes: 0 stopped on request, 1 could not start or had to end, 2 wrong arguments or configuration.
+// The edge of the process: arguments, configuration, signals and exit codes. Everything else is built in wiring/. Exit codes: 0 stopped on
+// request, 1 could not start or had to end, 2 wrong arguments or configuration.
 
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { enableCompileCache } from "node:module";
@@ -29,10 +29,7 @@ const { default: packageFile } = await import("../package.json", { with: { type:
 
 /** Grace period for running turns in milliseconds (contract section 7). */
 const GRACE_MS = 20_000;
-/**
- * npm forwards a signal that the terminal has sent to both processes. Only a signal after this time counts as
- * the second one.
- */
+/** npm forwards a signal that the terminal has sent to both processes. Only a signal after this time counts as the second one. */
 const SAME_SIGNAL_MS = 100;
 const LAST_LINE_MS = 1_000;
 /** Fields `env_start` and `env_end` of /proc/self/stat (proc(5)), counted from 0 after the program name. */
@@ -158,9 +155,9 @@ async function serve(overrides: Overrides, mode: "serve" | "dev" = "serve"): Pro
 }
 
 /**
- * Moves the environment variables to other memory and overwrites the block in which the process received them. Linux shows
- * that block in /proc/<pid>/environ to every program of the same user, such as MCP servers, even after variables were changed.
- * Returns false if the block is still readable. Must be called before anything else reads variables.
+ * Moves the environment variables to other memory and overwrites the block in which the process received them. Linux shows that block in
+ * /proc/<pid>/environ to every program of the same user, such as MCP servers, even after variables were changed. Returns false if the block
+ * is still readable. Must be called before anything else reads variables.
  */
 function clearEnvironmentBlock(): boolean {
   // setenv(3) moves a variable even if its value stays the same.
@@ -197,10 +194,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/**
- * Reads the configuration, and reads it again after each change until its files are valid. Returns problems
- * of the environment.
- */
+/** Reads the configuration, and reads it again after each change until its files are valid. Returns problems of the environment. */
 async function readValidConfig(environment: Environment): Promise<LoadedConfig> {
   const [{ formatProblems }, { filesAfter, nextChange }] = await Promise.all([
     import("./config/problem.ts"),
@@ -347,10 +341,7 @@ function endWithOutput({ code, message }: NodeJS.ErrnoException): never {
   return process.exit(1);
 }
 
-/**
- * Ends the process when its output is written, even if the configuration file left a timer or a connection
- * open.
- */
+/** Ends the process when its output is written, even if the configuration file left a timer or a connection open. */
 async function endWhenWritten(): Promise<never> {
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise((resolve) => stream.write("", resolve));

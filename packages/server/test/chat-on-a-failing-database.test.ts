@@ -1,5 +1,5 @@
-// Answers to a chat when the database fails during it. store/postgres/failing.test.ts covers the store; this
-// file covers the whole service.
+// Responses to a chat when the database fails during the chat. store/postgres/failing.test.ts covers the
+// store; this file covers the whole service.
 
 import { AdminOverview, type Message } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -64,12 +64,14 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
     return (body.messages ?? []).flatMap(({ sender, content }) => (sender === "user" ? [content] : []));
   }
 
-  /** Retries until it is accepted, honouring `Retry-After`. */
+  /** Retries until the chat is accepted, honouring `Retry-After`. */
   async function sendAgain(message: string, session = id): Promise<void> {
     await expect.poll(async () => (await chat(message, session)).status, { timeout: 20_000 }).toBe(200);
   }
 
-  /** Runs `what` at the COMMIT of the transaction that contains the text, once; everything else passes. */
+  /**
+   * Runs `what` at the COMMIT of the transaction that contains the text, once, and forwards everything else.
+   */
   function atCommitOf(text: string, what: FromClient): void {
     let found: Link | null = null;
     proxy.fromClient = (bytes, link) => {
@@ -83,9 +85,9 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
     };
   }
 
-  it("succeeds if it was committed and the answer got lost", async () => {
+  it("succeeds if it was committed and the response was lost", async () => {
     atCommitOf("first", (bytes, { client, server }) => {
-      // Earlier writes share packets with the COMMIT and are answered before it.
+      // Earlier writes share packets with the COMMIT and get their responses before it.
       let answered = "";
       server.removeAllListeners("data");
       server.on("data", (piece: Buffer) => {
@@ -96,7 +98,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
     });
     const answer = await chat("first");
     expect(answer.status).toBe(200);
-    // Its turn may have started with it, or wait for the service's first claim.
+    // The turn may have started with the chat, or may wait for the service's first claim.
     expect(answer.body.messages?.[0]).toMatchObject({ content: "first" });
     await chat("second");
     expect(await said()).toEqual(["first", "second"]);
@@ -133,7 +135,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
     expect(await said()).toEqual(["first"]);
   }, 20_000);
 
-  it("appears in the operators' overview, which still answers", async () => {
+  it("appears in the operators' overview, which still responds", async () => {
     const overview = async () => {
       const headers = { authorization: `Bearer ${ADMIN_KEY}` };
       const answer = await fetch(`${url}/api/admin/overview`, { headers });
@@ -166,7 +168,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
     const before = await Promise.all(sessions.slice(0, 20).map((session) => chat("hello", session)));
     expect(before.map(({ status }) => status)).toEqual(Array(20).fill(200));
     const during = sessions.slice(20).map(async (session, index) => {
-      // Avoids putting all of them into one transaction.
+      // Avoids that all of them share one transaction.
       for (let rounds = 0; rounds < index; rounds += 1) await new Promise((resolve) => setImmediate(resolve));
       return await chat("hello", session);
     });

@@ -1,4 +1,4 @@
-// Files of a real server: their permissions, and that deleted text remains in none of their bytes.
+// The files of a real server: their permissions, and the absence of deleted text in their bytes.
 
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from "node:fs/promises";
 import { execFile } from "node:child_process";
@@ -34,7 +34,7 @@ async function start(environment: Readonly<Record<string, string>> = {}) {
 }
 
 describe("deleted text", () => {
-  /** Sends a message twice in a session. It fills its own pages, unless it is short. */
+  /** Sends a message twice in a session. A message that is not short fills its own pages. */
   async function say(url: string, session: string, filler = "x".repeat(8000)): Promise<void> {
     for (const turn of ["first", "second"]) {
       await chat(url, session, `${filler}${turn} ${markOf(session)}`);
@@ -55,7 +55,7 @@ describe("deleted text", () => {
     await expect.poll(() => found(sessions), PATIENCE).toEqual(left);
   }, 60_000);
 
-  it("is gone from the log of a killed server once another one has started", async () => {
+  it("is gone from the log of a killed server once another server has started", async () => {
     const { address, child, exited } = await start();
     const session = newSession();
     await say(address, session);
@@ -66,7 +66,7 @@ describe("deleted text", () => {
     await expect.poll(() => found([session]), PATIENCE).toEqual([]);
   }, 60_000);
 
-  it("is gone from shared pages, too, after the commands of docs/operations.md rewrote the file", async () => {
+  it("is gone from shared pages as well after the commands of docs/operations.md rewrote the file", async () => {
     const { address, child, exited } = await start();
     const sessions = Array.from({ length: SESSIONS }, newSession);
     await Promise.all(sessions.map((session) => say(address, session, "")));
@@ -87,14 +87,14 @@ describe("deleted text", () => {
     return sessions.filter((session) => files.some((bytes) => bytes.includes(markOf(session))));
   }
 
-  /** Text that occurs only in the session's messages; the id itself also occurs elsewhere. */
+  /** Returns text that occurs only in the session's messages; the id itself also occurs elsewhere. */
   function markOf(session: string): string {
     return `said-${session.replaceAll("-", "")}`;
   }
 });
 
 describe("a data directory with open permissions", () => {
-  it("is closed to others at the start, with a line in the log", async () => {
+  it("is closed to other users at the start, with a line in the log", async () => {
     await mkdir(data);
     await chmod(data, 0o755);
     const { find } = await start();

@@ -1,4 +1,4 @@
-// The tools of the demo model, offered to no other model.
+// The tools of the demo model, which other models are not offered.
 
 import { afterEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
@@ -8,7 +8,7 @@ import { NO_APP_NAMED } from "./stream-access.ts";
 let service: TestService;
 afterEach(() => service.close());
 
-/** Settings of the default App beside its models. */
+/** Settings of the default App in addition to its models. */
 type More = Partial<Config["apps"][string]> & { readonly maxSteps?: number };
 
 async function start({ maxSteps, ...more }: More = {}): Promise<void> {
@@ -39,7 +39,7 @@ const numbers = (from: number, to: number): string =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index).join(" ");
 
 describe("continue_counting", () => {
-  it("divides a count into steps, and readers with tools see the calls", async () => {
+  it("divides a count into steps, whose calls readers with tools see", async () => {
     await start();
     const id = newId();
     await service.say(id, "count to 50");
@@ -52,7 +52,7 @@ describe("continue_counting", () => {
     ]);
   });
 
-  it("takes fewer steps where a turn may have few", async () => {
+  it("takes fewer steps if a turn may have only few", async () => {
     await start({ maxSteps: 3 });
     expect(await answer("count to 100")).toBe(`${numbers(1, 50)}\n\n${numbers(51, 100)}`);
     await service.close();
@@ -60,7 +60,7 @@ describe("continue_counting", () => {
     expect(await answer("count to 100")).toBe(numbers(1, 100));
   });
 
-  it("is offered in an App without tools, and before an own tool of its name", async () => {
+  it("is offered in an App without tools, and takes precedence over an own tool of its name", async () => {
     let called = 0;
     const tools = { builtIn: [], mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} };
     const own = { continue_counting: { inputSchema: { type: "object" }, execute: () => (called += 1) } };

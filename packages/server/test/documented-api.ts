@@ -1,10 +1,10 @@
-// Validates traffic against the service's OpenAPI document: each answer must match it in status, headers and
-// fields, and each successful request must be allowed by it.
+// Validates traffic against the service's OpenAPI document: each response must match it in status, headers
+// and fields, and each successful request must be allowed by it.
 
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
-/** A request with its answer. Header names are in lower case. */
+/** A request with its response. Header names are in lower case. */
 export interface Traffic {
   readonly method: string;
   /** Path and query. */
@@ -13,7 +13,7 @@ export interface Traffic {
   readonly body: string | null;
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
-  /** `null` for a stream, whose events are validated one by one. */
+  /** Body of the response; `null` for a stream, whose events are validated one by one. */
   readonly text: string | null;
 }
 
@@ -89,7 +89,7 @@ export class DocumentedApi {
   /** Returns the deviations from the document; empty if there are none. */
   faults(traffic: Traffic): string[] {
     const [path = ""] = traffic.target.replace(/^https?:\/\/[^/]*/, "").split("?");
-    // HEAD may be undocumented: it answers like GET, or 405.
+    // HEAD may be undocumented: its response is that of GET, or 405.
     if (traffic.method === "HEAD" && traffic.status === 405) return [];
     const method = traffic.method === "HEAD" ? "GET" : traffic.method;
     const operation = this.#operations.find((one) => one.method === method && one.path.test(path));
@@ -105,7 +105,7 @@ export class DocumentedApi {
     return this.#check({ $ref: "#/components/schemas/UpdateEvent" }, event, "event");
   }
 
-  /** Undocumented paths must answer 404. */
+  /** Undocumented paths must give 404. */
   #outside({ method, status, text }: Traffic, path: string): string[] {
     if (PAGES.test(path) || method === "OPTIONS") return [];
     if (![400, 403, 404, 405, 408, 417, 431].includes(status)) return [`${method} ${path}`];
@@ -123,7 +123,7 @@ export class DocumentedApi {
     const faults = operation.parameters.flatMap((parameter) => {
       const { in: place, name, required = false, schema } = parameter;
       const value = read[place](parameter) ?? null;
-      // Empty counts as absent.
+      // An empty value counts as absent.
       if (value === null || value === "") return required ? [`no ${place} parameter ${name}`] : [];
       const isNumber = schema.type === "integer" || schema.type === "number";
       return this.#check(schema, isNumber ? Number(value) : value, `${place} parameter ${name}`);
@@ -178,7 +178,7 @@ export class DocumentedApi {
   }
 }
 
-/** Returns the schema without additional properties: the document itself allows those of later versions. */
+/** Returns the schema without additional properties, which the document allows for later versions. */
 function closed<Schema>(schema: Schema): Schema {
   return JSON.parse(JSON.stringify(schema), (_key, value: unknown) => {
     const isOpen =

@@ -10,7 +10,7 @@ it("succeeds with the documented examples of every operation that needs no key",
     expect.arrayContaining(["sendMessage", "subscribe", "decideAction", "setSecrets", "metrics"]),
   );
   for (const { operationId, method, target, headers, body, successes } of requests) {
-    // The service makes the ids of actions.
+    // The service creates the ids of actions.
     const path =
       operationId === "decideAction" ? `/api/actions/${await askForApproval(url(), headers)}` : target;
     const reading = new AbortController();

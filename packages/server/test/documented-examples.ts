@@ -1,9 +1,10 @@
-// The requests that the OpenAPI document shows: each operation with its examples, as a client without a key sends it.
+// The requests in the OpenAPI document: each operation with its examples, as a client without a key sends
+// them.
 
 export interface ExampleRequest {
   readonly operationId: string;
   readonly method: string;
-  /** As in the document. */
+  /** The path as in the document. */
   readonly path: string;
   readonly tag: string;
   /** Path and query. */
@@ -91,7 +92,7 @@ export async function askForApproval(
   return action.id;
 }
 
-/** A default App in which the clock, which no example uses, asks. */
+/** A default App in which the clock tool, which no example uses, needs approval. */
 export const ASKING = {
   apps: { default: { models: ["demo/assistant"], approvals: { current_time: "always" } } },
 };

@@ -1,4 +1,4 @@
-// Validates every answer of a service, and every event of its streams, against its own document.
+// Validates every response of a service, and every event of its streams, against the service's own document.
 
 import { expect } from "vitest";
 import { DocumentedApi, type Traffic } from "./documented-api.ts";
@@ -15,7 +15,7 @@ export function documentOf(url: string): Promise<DocumentedApi | null> {
   let document = documents.get(url);
   if (document === undefined) {
     document = readDocument(url);
-    // Retry later if the service is not up yet.
+    // Retry later if the service has not started yet.
     document.catch(() => documents.delete(url));
     documents.set(url, document);
   }
@@ -36,8 +36,8 @@ export function expectDocumentedEvent(api: DocumentedApi | null, event: unknown)
 }
 
 async function readDocument(url: string): Promise<DocumentedApi> {
-  // A kept-alive connection would also carry a request of the test, but the balancer in front of three nodes
-  // allows one each.
+  // A keep-alive connection could also carry a request of the test, but the balancer in front of three nodes
+  // allows one request per connection.
   const answer = await fetch(new URL("/openapi.json", url), { headers: { connection: "close" } });
   if (!answer.ok) throw new Error(`${url} does not show its OpenAPI document: ${answer.status}`);
   return new DocumentedApi(await answer.json());

@@ -1,4 +1,4 @@
-// The service's initial environment as a child MCP server can read it.
+// The service's initial environment, as an MCP server that it starts can read it.
 
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { endProcess, listening, type Started, startIn } from "./watched-process.
 
 const KEY = "the-admins-key-0123456789abcdef";
 const PROVIDER_KEY = "sk-of-a-provider-0123456789";
-/** Reads the parent's environment from /proc, then waits like a silent server. */
+/** Reads the parent's environment from /proc, and then waits like a silent server. */
 const SPY = `
   const { readFileSync, renameSync, writeFileSync } = require("node:fs");
   writeFileSync("seen.new", readFileSync("/proc/" + process.ppid + "/environ"));
@@ -29,7 +29,7 @@ describe.skipIf(process.platform !== "linux")("the environment of a running serv
     await rm(directory, { recursive: true });
   });
 
-  it("is not in /proc, and still complete for the service and its child processes", async () => {
+  it("is not in /proc, but is complete for the service and its child processes", async () => {
     await writeFile(join(directory, "spy.cjs"), SPY);
     await writeFile(
       join(directory, "colloquy.config.json"),

@@ -39,7 +39,7 @@ let shop: Server;
 const asked: { readonly method: string; readonly url: string; readonly authorization: string }[] = [];
 let provider: ProviderServer;
 let program: Program;
-/** The model's output for the next message. */
+/** The model's output for the attack. */
 let attack: readonly Part[] = [];
 
 beforeAll(async () => {
@@ -90,7 +90,7 @@ function config(shopURL: string): object {
   };
 }
 
-/** Sends the attack first; then answers normally, to tool results and harmless messages. */
+/** Sends the attack first, and then answers tool results and harmless messages normally. */
 const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   const messages = body["messages"] as ReadonlyArray<{ readonly role: string; readonly content: unknown }>;
   const isFirst = messages.at(-1)?.role === "user";
@@ -105,8 +105,8 @@ function call(tool: string, input: unknown, id = `call_${tool}`): Part {
 }
 
 /**
- * Lets the model attack, waits until it is over, and verifies that the session still works. Returns the
- * snapshot.
+ * Lets the model attack, waits until the turn has ended, and verifies that the session still works. Returns
+ * the snapshot.
  */
 async function survive(parts: readonly Part[]): Promise<Snapshot> {
   attack = parts;
@@ -139,7 +139,7 @@ async function denyWhatIsAsked(session: string): Promise<void> {
 }
 
 describe("a hostile model", () => {
-  it("cannot read a secret: placeholders in its input stay text, and an echo of the key is scrubbed", async () => {
+  it("cannot read a secret: placeholders in its input stay text, and an echoed key is scrubbed", async () => {
     const after = await survive([call("shop_item", { item: "{{secret.KEY}}" })]);
     expect(asked).toEqual([
       { method: "GET", url: "/api/items/%7B%7Bsecret.KEY%7D%7D", authorization: `Bearer ${SECRET}` },
@@ -162,7 +162,7 @@ describe("a hostile model", () => {
     for (const { url } of asked) expect(url).toMatch(/^\/api\/items\/[^/?#]+$/);
   });
 
-  it("cannot run what needs approval, not even many times at once", async () => {
+  it("cannot run a call that needs approval, even many times at once", async () => {
     await survive(
       Array.from({ length: 20 }, (_, n) => call("shop_remove", { item: String(n) }, `call_${n}`)),
     );

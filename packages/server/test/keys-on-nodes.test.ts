@@ -21,7 +21,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   let there: TestService;
   let administration: KeyAdministration;
   let key: IssuedKey;
-  /** Whether the second node cannot read keys. */
+  /** True if the second node cannot read keys. */
   let isAway: boolean;
 
   beforeEach(async () => {
@@ -55,15 +55,16 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     return sink;
   }
 
-  it("works on both at once, and on neither within five seconds after its revocation", async () => {
+  it("works on both nodes at once, and on neither from five seconds after its revocation", async () => {
     for (const node of [here, there]) expect(await node.keys.check(key.key)).toMatchObject({ keyId: key.id });
-    // Use the key at the last moment before, so that its cached validity lasts as long as possible.
+    // Use the key at the last moment before the revocation, so that its cached validity lasts as long as
+    // possible.
     await administration.revoke(key.id);
     await cluster.clock.advance(WITHIN_MS);
     for (const node of [here, there]) expect(await node.keys.check(key.key)).toBeNull();
   });
 
-  it("works nowhere while its validity is unknown", async () => {
+  it("works on no node while its validity is unknown", async () => {
     expect(await there.keys.check(key.key)).not.toBeNull();
     await server.halt();
     try {
@@ -90,7 +91,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     expect(good.ended).toBeNull();
   });
 
-  it("ends its streams, to be reopened, on a node that receives events but could not check it for five seconds", async () => {
+  it("ends its streams for a reconnect on a node that receives events but could not check it for five seconds", async () => {
     const id = await sessionOfApp();
     const asked = cluster.clock.monotonic();
     const stream = await open(id, key);

@@ -1,5 +1,5 @@
-// A real chain for tests: a Hardhat node in this process, on its own port, without network access and a
-// compiler. Hardhat is in test/programs.
+// A real chain for tests: a Hardhat node in this process, on its own port, without network access or a
+// compiler. Hardhat is installed in test/programs.
 
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -43,7 +43,7 @@ interface HardhatServer {
   close(): Promise<void>;
 }
 
-/** True if Hardhat is not installed: the tests that need it are skipped. */
+/** True if Hardhat is not installed. The tests that need it are then skipped. */
 export const isWithoutChain = HARDHAT === null;
 
 export async function startLocalChain(): Promise<LocalChain> {

@@ -32,7 +32,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
     ["with the bus", true],
     ["without the bus", false],
   ])("%s", (_name, hasBus) => {
-    it("show on every node what another has answered", async () => {
+    it("show on every node what another one has committed", async () => {
       const { nodes } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -43,7 +43,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       };
       await same();
       await a.say(id, "one");
-      // A generated title arrives at any time.
+      // A generated title may arrive at any time.
       await until(async () => (await b.snapshot(id)).title === "one");
       expect((await same()).is_processing).toBe(true);
       await b.say(id, "two");
@@ -136,7 +136,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect(await contentOn(b, id)).toEqual(["user complete: go", "agent interrupted: so far"]);
     });
 
-    it("answer requests that wait for a turn on another node", async () => {
+    it("respond to requests that wait for a turn on another node", async () => {
       const { nodes, pass } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -152,7 +152,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect(JSON.parse(Buffer.concat(parts).toString())).toMatchObject({ is_processing: false });
     });
 
-    it("answer requests that wait when a turn on another node asks a person", async () => {
+    it("respond to waiting requests when a turn on another node asks a person", async () => {
       const { nodes, pass } = await started({ hasBus, adjust: asking });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -166,7 +166,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect(parse(await waiting).pending_actions).toEqual((await a.snapshot(id)).pending_actions);
     });
 
-    it("send a subscriber on one node the events of another: all of them, and text to its end", async () => {
+    it("send a subscriber on one node all events of another node, and text to its end", async () => {
       const { nodes, pass } = await started({ hasBus });
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
@@ -177,7 +177,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       for (const word of ["one ", "two ", "three"]) call.say(word);
       await until(async () => (await contentOn(a, id))[1] === "agent streaming: one two three");
       if (!hasBus) {
-        // Reading before the text is stored would find none, and would be the last read in this time.
+        // A read before the text is stored would find none, and would be the last read in this time.
         await pass(250);
         await until(async () => (await contentOn(b, id))[1] === "agent streaming: one two three");
         await pass(2_000);
@@ -221,11 +221,11 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       const taken = b.model.next();
       let isTaken = false;
       void taken.then(() => (isTaken = true));
-      // Not before the lease expires, whatever notifications arrive.
+      // The lease must expire first, whatever notifications arrive.
       await pass(9_000);
       expect(isTaken).toBe(false);
       await until(async () => {
-        // No time passes between the claim and the model call: the lease could expire.
+        // No time may pass between the claim and the model call, because the lease could expire.
         if (claimed === 0) await pass(1_000);
         return isTaken;
       });

@@ -1,5 +1,5 @@
-// Several nodes without HTTP in this process: one PostgreSQL database, a bus over it, one manual clock for
-// all.
+// Several nodes without HTTP in this process, with one PostgreSQL database, a bus over that database, and one
+// manual clock.
 
 import { ClusterBus } from "../src/bus/cluster-bus.ts";
 import { PostgresTransport } from "../src/bus/postgres-transport.ts";
@@ -19,7 +19,7 @@ const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 export interface Nodes {
   readonly clock: ManualClock;
   readonly nodes: readonly TestService[];
-  /** Restarts a crashed node, as another process, at the same index. */
+  /** Restarts a crashed node at the same index, as another process. */
   comeBack(place: number): Promise<void>;
   /** Advances the clock on all nodes, second by second, and waits for the claims of each second. */
   pass(ms: number): Promise<void>;
@@ -32,7 +32,7 @@ export interface NodesOptions {
   readonly adjust?: (config: Config) => Config;
   /** Intercepts the store calls of the second node. */
   readonly beforeCall?: BeforeCall;
-  /** Intercepts the store calls of a node, instead of the above. */
+  /** Intercepts the store calls of each node, instead of `beforeCall`. */
   readonly beforeCallOf?: (place: number) => BeforeCall;
   /** Wraps each node's store. */
   readonly watch?: (store: Store) => Store;
@@ -46,7 +46,7 @@ export async function startNodes(
   const clock = new ManualClock();
   const url = server.url(await server.createDatabase());
   const nodes: TestService[] = [];
-  // A claim whose answer arrives after many seconds of manual time would return an expired lease.
+  // A claim whose response arrives after many seconds of manual time would return an expired lease.
   let openClaims = 0;
   const countClaims = (store: Store): Store => ({
     ...store,
@@ -81,7 +81,7 @@ export async function startNodes(
     pass: async (ms) => {
       for (let left = ms; left > 0; left -= 1_000) {
         await clock.advance(Math.min(left, 1_000));
-        // The store of a crashed node rejects.
+        // The store of a crashed node rejects calls.
         for (const { store } of nodes) await store.probe().catch(() => undefined);
         await until(() => openClaims === 0);
       }
@@ -92,7 +92,7 @@ export async function startNodes(
   };
 }
 
-/** The bus uses real time: it is not under test here. */
+/** The bus uses real time, because it is not under test here. */
 function busOn(url: string | null): ClusterBus {
   const clock = createSystemClock();
   const transport = url === null ? NOWHERE : new PostgresTransport({ url, clock, logger: SILENT });

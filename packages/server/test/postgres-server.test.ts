@@ -43,7 +43,7 @@ describe.skipIf(packaged === null)("the PostgreSQL installed by npm", () => {
     expect(await programsOf(folder)).toBe(join(folder, "native/bin"));
   }, 60_000);
 
-  it("is used by the tests if the machine's programs are hidden", async () => {
+  it("is used by the tests if the machine's own programs are hidden", async () => {
     vi.stubEnv("COLLOQUY_TEST_WITHOUT", "initdb");
     undo.push(async () => vi.unstubAllEnvs());
     expect(await findPostgres()).toBe(packaged);

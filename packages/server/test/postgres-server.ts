@@ -1,4 +1,4 @@
-// PostgreSQL servers for tests: empty, on a free port of the loopback.
+// PostgreSQL servers for tests: empty, on a free loopback port.
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -18,7 +18,7 @@ const run = promisify(execFile);
 
 const USER = "colloquy";
 
-/** Returns true if there is no PostgreSQL: the tests that need it are skipped. */
+/** Returns true if there is no PostgreSQL. The tests that need it are then skipped. */
 export async function isWithoutPostgres(): Promise<boolean> {
   return (await findPostgres()) === null;
 }
@@ -37,7 +37,7 @@ async function unprivileged(): Promise<SystemUser | null> {
 /** Additional settings of the server, as in postgresql.conf. */
 type Settings = Readonly<Record<string, string | number>>;
 
-/** A linguistic collation, so that code that relies on byte order has to say so. */
+/** A linguistic collation, so that code that relies on byte order must say so. */
 const IN_HUMAN_ORDER = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8"];
 
 /** A created server. */
@@ -48,7 +48,7 @@ interface Cluster {
   readonly user: SystemUser | null;
 }
 
-/** Databases of a server that runs. */
+/** The databases of a running server. */
 export class PostgresDatabases {
   port = 0;
   readonly #databases: string[] = [];
@@ -93,8 +93,8 @@ export class PostgresDatabases {
   }
 
   /**
-   * Resolves when nobody is connected to this database. The server ends a session after its client closed the
-   * connection, and only then adds its reads and writes to the statistics.
+   * Resolves when no client is connected to this database. The server ends a session after its client closed
+   * the connection, and only then adds its reads and writes to the statistics.
    */
   async untilDeserted(database: string): Promise<void> {
     const others =
@@ -104,7 +104,7 @@ export class PostgresDatabases {
 
   async #connected<Result>(database: string, work: (client: Client) => Promise<Result>): Promise<Result> {
     const client = new Client({ connectionString: this.url(database) });
-    // If the server stops, the pending query rejects; ignore the event.
+    // If the server stops, the pending query rejects, so ignore the event.
     client.on("error", () => undefined);
     await client.connect();
     try {
@@ -127,15 +127,15 @@ export class PostgresServer extends PostgresDatabases {
   #cluster: Cluster | null = null;
   #process: ChildProcess | null = null;
 
-  /** Neither created nor started: see `start`. */
+  /** The server is neither created nor started; see `start`. */
   constructor(settings: Settings = {}) {
     super();
     this.#settings = settings;
   }
 
   /**
-   * Creates and starts a server. `from` is the folder of its programs, else the best available; `locale` are
-   * arguments of initdb.
+   * Creates and starts a server. `from` is the folder of its programs, by default the best available;
+   * `locale` are arguments of initdb.
    */
   static async start(
     settings: Settings = {},
@@ -176,7 +176,7 @@ export class PostgresServer extends PostgresDatabases {
       port: this.port,
       listen_addresses: "127.0.0.1",
       unix_socket_directories: "",
-      // Tests crash the server but not the machine.
+      // Tests crash the server, but not the machine.
       fsync: "off",
       full_page_writes: "off",
       autovacuum: "off",

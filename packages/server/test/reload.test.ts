@@ -40,7 +40,7 @@ function reload(shop: Partial<AppSettings> | null, providers: Config["providers"
 
 const say = (message: string) => service.say(id, message, { app: "shop" });
 
-/** A request for the session's models that every key opens. */
+/** A request for the session's models, which every key permits. */
 const wanted = () => ({ ...NO_APP_NAMED, sessionId: id });
 
 async function idle(): Promise<void> {
@@ -117,7 +117,7 @@ describe("a removed App", () => {
     expect(service.model.waitingCalls).toBe(0);
   });
 
-  it("answers 401 where a key is required, also for callers already authorized, and breaks nothing else", async () => {
+  it("gives 401 where a key is required, even for callers already authorized, and affects no other App", async () => {
     await say("hello");
     (await service.model.next()).say("hi").finish();
     await idle();

@@ -1,5 +1,5 @@
-// Secrets of an App's users in the running program: they reach only the tools of their turns, no process
-// shows them, and their master key can be rotated meanwhile.
+// Secrets of an App's users in the running program: only the tools of their turns receive them, no process
+// shows them, and their master key can be rotated while the service runs.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -159,7 +159,7 @@ describe("secrets in a running service", () => {
     await stop("SIGTERM");
     const told = [snapshot, records.text, events(), log, set.text].join("\n");
     const seen = `${told}\n${await kept()}`;
-    // The tool really had it each time.
+    // The tool received the secret each time.
     expect(snapshot.split(digest).length).toBeGreaterThan(Object.keys(LEAKS).length);
     for (const [way, leak] of Object.entries(LEAKS)) {
       if (way === "at the end of a long text") continue;
@@ -167,7 +167,7 @@ describe("secrets in a running service", () => {
     }
     for (const part of ["canary", "8b7C6d5E", btoa("canary+4f9").slice(0, 12)])
       expect(seen).not.toContain(part);
-    // Too short for the files: random base64 in them may contain it.
+    // Too short to be searched for in the files: random base64 in them may contain it.
     expect(told).not.toContain("4f9A");
   }, 60_000);
 
@@ -186,7 +186,7 @@ describe("secrets in a running service", () => {
       .not.toBe(before);
     killed.kill("SIGKILL");
     await once(killed, "exit");
-    // The service keeps reading and writing meanwhile.
+    // The service keeps reading and writing during the rotation.
     expect((await secrets("PUT", "web-2", key, { json: { ALCHEMY_KEY: "set meanwhile" } })).status).toBe(200);
     expect((await secrets("GET", "web-1", key)).json()).toEqual(["ALCHEMY_KEY"]);
 
@@ -204,7 +204,7 @@ describe("secrets in a running service", () => {
     expect(log).not.toMatch(/"level":"(?:error|fatal)"/);
   }, 60_000);
 
-  it("are reported as unreadable when their key is lost, and no new key is made", async () => {
+  it("are reported as unreadable if their key is lost, and no new key is created", async () => {
     await start();
     const key = await newKey();
     await secrets("PUT", "web-1", key, { json: { ALCHEMY_KEY: SECRET } });

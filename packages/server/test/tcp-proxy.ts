@@ -11,7 +11,7 @@ export interface Link {
   readonly server: Socket;
 }
 
-/** Direction of bytes. */
+/** Direction in which bytes flow. */
 export type Way = "up" | "down";
 
 /** Handles bytes from a client; they are not forwarded automatically. */
@@ -20,15 +20,15 @@ export type FromClient = (bytes: Buffer, link: Link) => void;
 export class TcpProxy {
   /** `null` forwards everything. */
   fromClient: FromClient | null = null;
-  /** While true, bytes are held in both directions, without notice. */
+  /** True to hold bytes in both directions, without notice. */
   isSilent = false;
   /** Extra latency in milliseconds. Changes do not reorder bytes. */
   delayMs = 0;
-  /** While true, accepted connections are broken at once. */
+  /** True to break accepted connections at once. */
   isBroken = false;
   readonly #server: Server;
   readonly #links = new Set<Link>();
-  /** Directions that are held; their bytes arrive when released. */
+  /** Directions that are held. Their bytes arrive when released. */
   readonly #held = new Map<Way, PromiseWithResolvers<void>>();
 
   readonly #wait: (ms: number) => Promise<unknown>;

@@ -1,4 +1,4 @@
-// A text that a tool throws is for the model and its developers, not for the readers of a session.
+// A text that a tool throws is meant for the model and its developers, not for readers of a session.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-it("reaches the model, in later turns too, and no snapshot, record or event", async () => {
+it("reaches the model, even in later turns, but no snapshot, record or event", async () => {
   const id = newId();
   const sink = new RecordingSink();
   const include = new Set(["tools", "messages", "state"] as const);

@@ -1,4 +1,5 @@
-// PostgreSQL for the tests of one block: databases of its own on the server of the run, or a server of its own.
+// PostgreSQL for the tests of one block: separate databases on the shared server of the run, or a separate
+// server.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import type { Store } from "../src/core/ports/driven/store.ts";
@@ -15,7 +16,10 @@ export function usePostgres(): PostgresDatabases {
   return databases;
 }
 
-/** A server for tests that stop it: started before the first test of the block in which this is called, and gone after the last. */
+/**
+ * Starts a server for tests that stop it, before the first test of the block in which this is called, and
+ * removes it after the last.
+ */
 export function useOwnPostgres(): PostgresServer {
   const server = new PostgresServer();
   beforeAll(() => server.start());
@@ -23,7 +27,7 @@ export function useOwnPostgres(): PostgresServer {
   return server;
 }
 
-/** Creates a database with the schema, to be copied; returns its name. */
+/** Creates a database with the schema, to be copied. Returns its name. */
 export async function makeTemplate(server: PostgresDatabases): Promise<string> {
   const name = await server.createDatabase();
   await (await openPostgresStore({ url: server.url(name) })).close();
@@ -40,7 +44,7 @@ class UsedDatabase<Server extends PostgresDatabases> {
     this.server = server;
   }
 
-  /** Its name on the server. */
+  /** The database's name on the server. */
   get name(): string {
     return this.#name;
   }
@@ -49,7 +53,7 @@ class UsedDatabase<Server extends PostgresDatabases> {
     return this.server.url(this.#name);
   }
 
-  /** Returns its URL with another port, for a proxy in front of the server. */
+  /** Returns the database's URL with another port, for a proxy in front of the server. */
   urlBy(port: number): string {
     return this.url.replace(`:${this.server.port}/`, `:${port}/`);
   }
@@ -58,21 +62,21 @@ class UsedDatabase<Server extends PostgresDatabases> {
     this.#name = await this.server.createDatabase(template);
   }
 
-  /** Closes everything opened. Rejects if something failed to close, after trying all. */
+  /** Closes everything that was opened. Rejects if something failed to close, after trying all. */
   async end(): Promise<void> {
     const closed = await Promise.allSettled(this.#opened.splice(0).map((close) => close()));
     const failed = closed.find(({ status }) => status === "rejected");
     if (failed?.status === "rejected") throw failed.reason;
   }
 
-  /** Opens a store on it, closed after the test. */
+  /** Opens a store on the database, which is closed after the test. */
   async open(options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
     const store = await openPostgresStore({ url: this.url, ...options });
     this.#opened.push(() => store.close());
     return store;
   }
 
-  /** Opens connections to it, closed after the test. */
+  /** Opens connections to the database, which are closed after the test. */
   connect(options: Partial<ConnectionOptions> = {}): Connections {
     const connections = new Connections({ url: this.url, ...options });
     this.#opened.push(() => connections.end());
@@ -101,7 +105,7 @@ export function useDatabase(holding: "nothing" | "the schema"): UsedDatabase<Pos
   return useDatabaseOn(usePostgres(), holding);
 }
 
-/** Like `useDatabase`, on a server for tests that stop it. */
+/** Like `useDatabase`, on a separate server for tests that stop it. */
 export function useOwnDatabase(): UsedDatabase<PostgresServer> {
   return useDatabaseOn(useOwnPostgres(), "the schema");
 }

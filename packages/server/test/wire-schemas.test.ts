@@ -1,4 +1,4 @@
-// Compares the service's output with the published schemas: no field missing, none undocumented.
+// Compares the service's output with the published schemas: no field is missing, and none is undocumented.
 
 import {
   Action,
@@ -35,7 +35,7 @@ afterEach(() => service.close());
 /** The snapshot with a pending action. */
 let asking: Snapshot;
 
-/** Returns a stream, from its start, of a session in which everything visible has happened. */
+/** Returns a stream, from its start, of a session with every visible kind of event. */
 async function fullSession(): Promise<RecordingSink> {
   const sink = new RecordingSink();
   const include = new Set(["tools", "messages", "state"] as const);

@@ -20,7 +20,7 @@ describe("answerFits", () => {
     ["what is 1005 * 3?", "1005 * 3 = 3016.", false],
     ["This is message 4.", 'You said: "This is message 4."', true],
     ["This is message 4.", 'You said: "This is message 5."', false],
-  ])("for %j and %j is %s", (message, answer, fits) => {
+  ])("returns whether an answer fits its message: %j, %j, %s", (message, answer, fits) => {
     expect(answerFits(message, answer)).toBe(fits);
   });
 });

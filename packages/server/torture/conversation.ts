@@ -1,4 +1,4 @@
-// Unique messages to the demo model, and the answers it must give (contract section 4).
+// Unique messages to the demo model, and the answers that it must give (contract section 4).
 
 import type { Random } from "./harness/random.ts";
 
@@ -6,7 +6,7 @@ const COUNT = /^count to (\d+) /;
 const PRODUCT = /^what is (\d+) \* (\d+)\?$/;
 
 /**
- * Returns a new message. `serial` is unique within the run. Counting answers take up to `longest` / 20
+ * Returns a new message. `serial` is unique within the run. A counting answer takes up to `longest` / 20
  * seconds.
  */
 export function nextMessage(random: Random, serial: number, longest: number): string {

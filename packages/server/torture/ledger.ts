@@ -10,7 +10,7 @@ export interface SentMessage {
   readonly sent: number;
   /** Moment of the accepting answer; `null` while unknown. */
   acknowledged: number | null;
-  /** Whether the server reported it as not stored: then it must never appear. */
+  /** True if the server reported the message as not stored, so that it must never appear. */
   refused: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface Setting {
   readonly since: number;
 }
 
-/** A message that must not change any more, as last seen. */
+/** A message that must not change any more, as it was last seen. */
 export interface SealedMessage {
   readonly message: Message;
   readonly since: number;
@@ -33,7 +33,7 @@ export class LifeLedger {
   readonly sent = new Map<string, SentMessage>();
   readonly settings = new Map<"title" | "user_state", Setting>();
   readonly sealed = new Map<string, SealedMessage>();
-  /** The incarnation part of event ids, once one was seen. */
+  /** The incarnation part of event ids, once an id was seen. */
   life: string | null = null;
   #moment = 0;
 
@@ -61,7 +61,7 @@ export class LifeLedger {
     return message;
   }
 
-  /** Records what a snapshot shows as final: answers that ended, and interrupted messages. */
+  /** Records the final parts of a snapshot: answers that ended, and interrupted messages. */
   seal(messages: readonly Message[]): void {
     const since = this.now();
     for (const message of messages) {

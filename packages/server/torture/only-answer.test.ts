@@ -3,7 +3,7 @@ import { OutcomeUnknown, throwAfterCommit } from "../src/core/errors.ts";
 import { storeFull, storeUnavailable, storeUncertain } from "../src/store/unavailable.ts";
 import { readOnlyAnswer } from "./only-answer.ts";
 
-/** Returns the answer for a failure of the service. */
+/** Returns the response to a failure of the service. */
 function answerOf({ status, detail }: { readonly status: number; readonly detail: string }) {
   return { status, body: JSON.stringify({ status, detail }) };
 }
@@ -17,13 +17,13 @@ function afterCommit(error: unknown): OutcomeUnknown {
   }
 }
 
-describe("the only answer to a message", () => {
-  it("says that it is stored", () => {
+describe("the only response to a message", () => {
+  it("says that the message is stored", () => {
     expect(readOnlyAnswer({ status: 200, body: "{}" })).toBe("shown");
     expect(readOnlyAnswer(answerOf(afterCommit(storeUnavailable(null))))).toBe("stored");
   });
 
-  it("says that it is not stored", () => {
+  it("says that the message is not stored", () => {
     expect(readOnlyAnswer(answerOf(storeUnavailable(null)))).toBe("unchanged");
     expect(readOnlyAnswer({ status: 429, body: "" })).toBe("refused");
   });

@@ -1,4 +1,4 @@
-// Interprets the only answer to a message that was sent once without an `Idempotency-Key`.
+// Interprets the only response to a message that was sent once without an `Idempotency-Key`.
 
 import type { Answer } from "./harness/http-request.ts";
 

@@ -10,8 +10,8 @@ import type { ViolationKind, Violations } from "./violations.ts";
 type Report = (kind: ViolationKind, about: string, detail: string) => void;
 
 /**
- * Checks a snapshot requested at moment `asked`, in any state of the session, and seals what it shows as
- * final. A request sent after another was answered must see its effect (contract section 2).
+ * Checks a snapshot requested at moment `asked`, in any state of the session, and seals its final parts. A
+ * request sent after the response to another one must see the effect of that one (contract section 2).
  */
 export function checkSnapshot(
   ledger: LifeLedger,
@@ -28,7 +28,7 @@ export function checkSnapshot(
   ledger.seal(snapshot.messages);
 }
 
-/** Checks a snapshot of an idle session: every message has exactly its own answer. */
+/** Checks a snapshot of an idle session, in which every message must have exactly its own answer. */
 export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations: Violations): void {
   const report: Report = (kind, about, detail) => violations.add(kind, snapshot.session_id, about, detail);
   const asked = snapshot.messages.filter(({ sender, status }) => sender === "user" && status === "complete");
@@ -39,7 +39,7 @@ export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations:
     }
     checkCalls(message, report);
   }
-  // Turns run one by one in the order of their messages, so answers pair with messages in order.
+  // Turns run one by one in the order of their messages, so each answer pairs with the next message.
   for (const [index, message] of asked.slice(answers.length).entries()) {
     report("unanswered", message.content, `message ${answers.length + index + 1} has no answer`);
   }
@@ -120,7 +120,7 @@ function checkSettings(ledger: LifeLedger, snapshot: Snapshot, asked: number, re
   }
 }
 
-/** Each call has exactly one result (contract section 2). */
+/** Checks that each call has exactly one result (contract section 2). */
 function checkCalls(message: Message, report: Report): void {
   const calls = (message.tool_calls ?? []).map(({ id }) => id);
   const results = (message.tool_results ?? []).map(({ call_id }) => call_id);

@@ -1,11 +1,11 @@
-// The faults for `--plant`. Each describes the behaviour of a server with that fault, and every run must
-// detect it.
+// The faults for `--plant`. Each describes the behaviour of a server with the fault, which every run must
+// detect.
 
 import type { Plant } from "./plants.ts";
 
 /**
- * Milliseconds for which the store's thread waits between its early answer and its commit. Otherwise a killed
- * process would nearly always have completed its write, which the system keeps.
+ * Milliseconds for which the store's thread waits between its early answer and its commit. Without the wait,
+ * a killed process would nearly always have completed its write, which the system keeps.
  */
 const DELAY_MS = 30;
 
@@ -76,7 +76,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
     ],
   },
-  // The following ones show in runs on several nodes.
+  // The following faults show in runs on several nodes.
   "commit-again": {
     fault:
       "a transaction whose connection broke during its commit is run again, and nobody asks what became of it",

@@ -1,5 +1,6 @@
-// Requests of one session. Records all promises of answers in the ledger and checks every snapshot. Requests
-// are repeated until answered, except for a share of the messages, which are sent once and without a key.
+// Requests of one session. Records in the ledger everything that responses promise, and checks every
+// snapshot. Requests are repeated until answered, except for a share of the messages, which are sent once and
+// without a key.
 
 import type { Snapshot } from "@colloquy/protocol";
 import type { Answer, RequestOptions } from "./harness/http-request.ts";
@@ -17,11 +18,11 @@ const SENT_ONCE = 0.4;
 export interface LoadContext extends FollowerContext, RequestContext {
   readonly messages: MessageCounts;
   readonly interrupts: { count: number };
-  /** Time of the last fault, monotonic in milliseconds: lack of progress counts from then. */
+  /** Time of the last fault, in milliseconds on the monotonic clock, from which lack of progress counts. */
   readonly disturbedAt: () => number;
   /** Milliseconds without any change after which a processing session counts as stuck. */
   readonly stuckMs: number;
-  /** Whether to request answers long enough to meet a fault. */
+  /** True to request answers long enough to meet a fault. */
   readonly hasLongAnswers: boolean;
 }
 
@@ -61,12 +62,12 @@ export class SessionClient {
     return this.#context;
   }
 
-  /** Whether an unanswered delete may still take effect: then nothing is certain about this session. */
+  /** True if an unanswered delete may still take effect, so that nothing is certain about this session. */
   get isUncertain(): boolean {
     return this.#unsettled.has("life");
   }
 
-  /** Messages without an answer, which may be stored or still arrive. */
+  /** Number of messages without a response, which may be stored or still arrive. */
   get doubts(): number {
     return this.#ledger.doubts;
   }
@@ -76,7 +77,7 @@ export class SessionClient {
     else await this.#chatUntilAnswered(text);
   }
 
-  /** Some clients wait for the assistant's answer. */
+  /** Repeats a chat until it gets a response. Some requests also wait for the assistant's answer. */
   async #chatUntilAnswered(text: string): Promise<void> {
     const { messages } = this.#context;
     const message = this.#ledger.send(text);
@@ -100,7 +101,10 @@ export class SessionClient {
     }
   }
 
-  /** The single answer must be true: stored once, not stored, or, if unknown, stored at most once. */
+  /**
+   * Sends a chat once. The only response must be true: stored once, not stored, or, if unknown, stored at
+   * most once.
+   */
   async #chatOnce(text: string): Promise<void> {
     const { isCarriedOutLate, messages } = this.#context;
     const message = this.#ledger.send(text);
@@ -148,20 +152,22 @@ export class SessionClient {
     return this.#readSnapshot(answer, asked);
   }
 
-  /** Interrupts the session and checks the snapshot in the answer. Its messages must not change any more. */
+  /**
+   * Interrupts the session and checks the snapshot in the response, whose messages must not change any more.
+   */
   async interrupt(): Promise<void> {
     const { answer, asked } = await this.#persist("/api/interrupt", { method: "POST" });
     if (answer.status !== 200) return this.#unexpected("interrupt", answer);
     const snapshot = this.#readSnapshot(answer, asked);
     this.#context.interrupts.count += 1;
-    // A message of unknown outcome may arrive right after it.
+    // A message of unknown outcome may arrive right after the interrupt.
     if (snapshot.is_processing && !this.#unsettled.has("messages")) {
       this.#report("wrong answer", "interrupt", "answered with is_processing true");
     }
   }
 
   async rename(title: string): Promise<void> {
-    // Renaming needs a session: after a delete there is none until it is read.
+    // Renaming needs a session, and after a delete there is none until it is read.
     if (this.#ledger.life === null) await this.state();
     this.#ledger.settings.set("title", { value: undefined, since: 0 });
     const { answer, isLate } = await this.#persist(`/api/sessions/${this.id}`, {

@@ -1,7 +1,6 @@
-// Decides which App a request may use (interface specification, "Authentication"; contract section 4), in two
-// steps, because 401 precedes validation and 403 follows it (contract section 6): a hook checks the key
-// before the body is read, and the route checks access once the request is valid. Both repeat after a slow
-// body or a delayed response, because keys end and sessions are bound to Apps.
+// Decides which App a request may use (interface specification, "Authentication"; contract section 4), in two steps, because 401 precedes
+// validation and 403 follows it (contract section 6): a hook checks the key before the body is read, and the route checks access once the
+// request is valid. Both repeat after a slow body or a delayed response, because keys end and sessions are bound to Apps.
 
 import type { FastifyError, FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
@@ -77,31 +76,26 @@ export class AppAccess {
   });
 
   /**
-   * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's
-   * App, which saves a read for requests without a key. A validation error still costs that read, because 401
-   * precedes it.
+   * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's App, which saves a read for
+   * requests without a key. A validation error still costs that read, because 401 precedes it.
    */
   readonly sessionCommandHooks = this.#commandHooks(sessionOfHeader);
   /** Like `sessionCommandHooks`, for the session in the path. */
   readonly pathCommandHooks = this.#commandHooks(sessionOfPath);
-  /**
-   * Like `sessionCommandHooks`, for decisions, which need the key of the session's App regardless of
-   * `requireKey`.
-   */
+  /** Like `sessionCommandHooks`, for decisions, which need the key of the session's App regardless of `requireKey`. */
   readonly decisionHooks = { ...this.sessionCommandHooks, config: { needsAppKey: true } } as const;
 
   /**
-   * Hooks of operations on an App's models: the App in the query, or else the session's, or else the only App
-   * of the key. `changes` is true if the operation always needs the App's key.
+   * Hooks of operations on an App's models: the App in the query, or else the session's, or else the only App of the key. `changes` is true
+   * if the operation always needs the App's key.
    */
   modelHooks({ changes }: { readonly changes: boolean }) {
     return hooks((request) => this.#requireForModels(request, changes));
   }
 
   /**
-   * Checks the request's key for an operation on a session. A key that was sent is checked, unless the
-   * session belongs to the default App; a key is required if the App says so. Returns without a promise if
-   * nothing needs checking.
+   * Checks the request's key for an operation on a session, unless the session belongs to the default App. A key is required if the App
+   * says so. Returns without a promise if nothing needs checking.
    * @throws ServiceError 401
    */
   requireKeyForSession(request: FastifyRequest, sessionId: string | null): Promise<void> | undefined {
@@ -145,9 +139,8 @@ export class AppAccess {
   }
 
   /**
-   * Runs `work` with the Apps that the request may use: the one that a hook found, or else all that require
-   * no key. If the session belongs to another App (`work` then rejects with `OtherApp` and changes nothing),
-   * checks access to that App.
+   * Runs `work` with the Apps that the request may use: the one that a hook found, or else all that require no key. If the session belongs
+   * to another App (`work` then rejects with `OtherApp` and changes nothing), checks access to that App.
    * @throws ServiceError 401 or 403
    */
   async runAuthorized<Answer>(
@@ -261,8 +254,8 @@ export class AppAccess {
 }
 
 /**
- * Returns route options that check before the body is read and, if there is a body, again afterwards: only a body can delay the
- * second check (RFC 9112 section 6). `check` rejects with a 401, and returns no promise if nothing needs checking.
+ * Returns route options that check before the body is read and, if there is a body, again afterwards: only a body can delay the second
+ * check (RFC 9112 section 6). `check` rejects with a 401, and returns no promise if nothing needs checking.
  */
 function hooks(check: (request: FastifyRequest) => Promise<void> | undefined) {
   const preParsing: preParsingHookHandler = (request, _reply, payload, done) =>

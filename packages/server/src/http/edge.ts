@@ -1,6 +1,5 @@
-// Common handling of all requests: checks of host, URL and origin, header fields of the answer, and the log
-// line. CORS (WHATWG Fetch, "CORS protocol"; contract section 6) works without credentials, because pages
-// send keys in headers.
+// Common handling of all requests: checks of host, URL and origin, header fields of the answer, and the log line. CORS (WHATWG Fetch, "CORS
+// protocol"; contract section 6) works without credentials, because pages send keys in headers.
 
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -24,8 +23,8 @@ declare module "fastify" {
 /** The part of the service's configuration that the HTTP layer needs. */
 export interface HttpConfig {
   /**
-   * True if the server is bound to a loopback address: admits loopback origins, refuses foreign host names and, unless a proxy is
-   * trusted, lifts the rate limits (contract section 6).
+   * True if the server is bound to a loopback address: admits loopback origins, refuses foreign host names and, unless a proxy is trusted,
+   * lifts the rate limits (contract section 6).
    */
   readonly loopback: boolean;
   /** Origins whose pages may call, as browsers send them (`https://app.example.com`); `*` for any. */
@@ -49,10 +48,7 @@ export function createEdge(
   const checkHost = hostCheck(config);
   const isAllowed = originCheck(config);
   return {
-    /**
-     * Returns the problem of a request that is independent of its route, or `null`. Stores the parsed query
-     * on the request.
-     */
+    /** Returns the problem of a request that is independent of its route, or `null`. Stores the parsed query on the request. */
     refuse(request: FastifyRequest): ServiceError | null {
       try {
         checkHost(request.raw);
@@ -87,10 +83,7 @@ export function createEdge(
         .send();
       return true;
     },
-    /**
-     * Returns the header fields of every response, in a new object. Each field costs one percent of a
-     * snapshot from memory.
-     */
+    /** Returns the header fields of every response, in a new object. Each field costs one percent of a snapshot from memory. */
     fields({ raw: message, id, spent }: FastifyRequest): Record<string, string> {
       const fields: Record<string, string> = { "x-request-id": id, "cache-control": "no-store" };
       // `undefined` for a request that the framework refuses before routing.
@@ -139,8 +132,8 @@ function originNotAllowed(): ServiceError {
 }
 
 /**
- * Returns true if the origin is the server's own. Its host must be checked, because DNS rebinding makes both
- * fields equal. Both schemes count, because the scheme is unknown behind a proxy that terminates TLS.
+ * Returns true if the origin is the server's own. Its host must be checked, because DNS rebinding makes both fields equal. Both schemes
+ * count, because the scheme is unknown behind a proxy that terminates TLS.
  */
 function isOwnOrigin(
   origin: string,
@@ -163,8 +156,8 @@ function isLoopbackOrigin(origin: string): boolean {
 const FOR_ANY_HOST: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /**
- * Returns a check that throws for requests to foreign hosts (contract section 6). It applies on a loopback
- * bind and wherever allowed hosts are configured, against DNS rebinding.
+ * Returns a check that throws for requests to foreign hosts (contract section 6). It applies on a loopback bind and wherever allowed hosts
+ * are configured, against DNS rebinding.
  */
 function hostCheck(config: HttpConfig): (message: IncomingMessage) => void {
   const closed = config.loopback || config.allowedHosts.length > 0;
@@ -178,8 +171,7 @@ function hostCheck(config: HttpConfig): (message: IncomingMessage) => void {
     }
     const host = requestHost(message);
     if (host === undefined) {
-      // HTTP/1.1 requires the header (RFC 9112 section 3.2), and browsers, the only victims of rebinding,
-      // always send it.
+      // HTTP/1.1 requires the header (RFC 9112 section 3.2), and browsers, the only victims of rebinding, always send it.
       if (message.httpVersion === "1.0" && (!closed || isForAnyHost(message))) return;
       throw new InvalidRequest("host_missing", "Send the header Host with the name of this server.");
     }
@@ -229,9 +221,7 @@ export const UNTIMED = -1;
 
 /** Responses that take longer than this many milliseconds are logged, unless the client asked to wait. */
 const SLOW_MS = 1000;
-/**
- * One response in this many is logged at debug level. Logging each one would double the cost of a request.
- */
+/** One response in this many is logged at debug level. Logging each one would double the cost of a request. */
 const SAMPLE = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;

@@ -1,5 +1,5 @@
-// Finds the session of an id: in memory, or else in the store, or else by creating it. Every commit passes
-// through here: it is applied to memory and then published, in the order of the commits.
+// Finds the session of an id: in memory, or else in the store, or else by creating it. Every commit passes through here: it is applied to
+// memory and then published, in the order of the commits.
 
 import { randomUUID } from "node:crypto";
 import type { SessionTarget } from "../core/commands/command.ts";
@@ -70,10 +70,7 @@ export class SessionRegistry {
     this.#idleCheck.stop();
   }
 
-  /**
-   * Returns the session if it is in memory, certainly current, and its use need not be recorded now. Counts
-   * as use.
-   */
+  /** Returns the session if it is in memory, certainly current, and its use need not be recorded now. Counts as use. */
   getSync(id: string): Session | null {
     const session = this.#isMemoryCurrent ? this.inMemory(id) : null;
     return session?.isUseNoted(this.#options.clock) === true ? session : null;
@@ -102,8 +99,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Returns the session, and creates it if it does not exist. Its use is durable when this resolves. `seen`
-   * is its version if the caller has read it for the same request.
+   * Returns the session, and creates it if it does not exist. Its use is durable when this resolves. `seen` is its version if the caller
+   * has read it for the same request.
    */
   async get(id: string, creation: NewSessionOptions, seen: SessionVersion | null = null): Promise<Session> {
     const { admit = null, spelling = id } = creation ?? {};
@@ -125,8 +122,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Runs a transaction on a session, which is created if it does not exist, and applies its commit. `creation` must allow the creation if the
-   * session is neither in memory nor in the store.
+   * Runs a transaction on a session, which is created if it does not exist, and applies its commit. `creation` must allow the creation if
+   * the session is neither in memory nor in the store.
    */
   async commit<Outcome>(
     id: string,
@@ -157,10 +154,7 @@ export class SessionRegistry {
     return applied;
   }
 
-  /**
-   * Returns the error for a session of another App. Invalidates the session if memory disagrees, so that a
-   * retry sees the stored App.
-   */
+  /** Returns the error for a session of another App. Invalidates the session if memory disagrees, so that a retry sees the stored App. */
   otherApp(id: string, apps: readonly string[] | undefined): OtherApp {
     const session = this.peekCurrent(id);
     if (session !== null && belongsToAny(session, apps)) this.invalidate(id);
@@ -209,10 +203,7 @@ export class SessionRegistry {
     this.#options.cache.end(id, life);
   }
 
-  /**
-   * Applies a notification of another process. Events that arrive too early are buffered, and gaps are read
-   * from the store.
-   */
+  /** Applies a notification of another process. Events that arrive too early are buffered, and gaps are read from the store. */
   applyRemote(id: string, notification: Extract<SessionNotification, { kind: "events" | "moved" }>): void {
     const session = this.ofIncarnation(id, notification.life);
     if (session === null) return;
@@ -245,10 +236,7 @@ export class SessionRegistry {
     return this.#options.sync === null;
   }
 
-  /**
-   * Returns the session in memory, at least as new as the store at the time of this call or as `seen`; `null`
-   * if it must be loaded.
-   */
+  /** Returns the session in memory, at least as new as the store at the time of this call or as `seen`; `null` if it must be loaded. */
   async #current(id: string, seen: SessionVersion | null = null): Promise<Session | null> {
     const { cache, sync } = this.#options;
     const session = cache.get(id);
@@ -295,27 +283,20 @@ export class SessionRegistry {
     return { ...applied, session: await this.#upTo(applied) };
   }
 
-  /**
-   * Reads earlier events that other processes committed. Callers that respond from the session check it
-   * themselves.
-   */
+  /** Reads earlier events that other processes committed. Callers that respond from the session check it themselves. */
   #catchUpLater(session: Session, head: number): void {
     this.#catchUp(session, head).catch(() => undefined);
   }
 
   /**
-   * Returns the session with everything up to its commit; `null` if it cannot be shown now. Never rejects,
-   * because the change is committed.
+   * Returns the session with everything up to its commit; `null` if it cannot be shown now. Never rejects, because the change is committed.
    */
   async #upTo({ session, record }: Applied<unknown>): Promise<Session | null> {
     if (session === null) return null;
     return (await this.#catchUp(session, record.head).catch(() => false)) ? session : null;
   }
 
-  /**
-   * Reads the events up to `head` that other processes committed. Returns false if the session cannot catch
-   * up, and drops it.
-   */
+  /** Reads the events up to `head` that other processes committed. Returns false if the session cannot catch up, and drops it. */
   async #catchUp(session: Session, head: number): Promise<boolean> {
     const { cache, sync } = this.#options;
     if (sync === null || session.head >= head) return true;
@@ -334,8 +315,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. Loads again if it was deleted
-   * or changed too fast meanwhile; throws `Unavailable` after some attempts.
+   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. Loads again if it was
+   * deleted or changed too fast meanwhile; throws `Unavailable` after some attempts.
    */
   async #load(id: string, spelling: string | null): Promise<Session | null> {
     for (let loads = 0; loads < MAX_LOADS; loads += 1) {

@@ -12,7 +12,7 @@ import { withoutWrongTypes } from "../core/user-state.ts";
 export interface SessionRow {
   readonly key: number;
   readonly id: string;
-  /** `null` for lower case, and for sessions created by a node of an older version. */
+  /** `null` for an id in lower case, and for sessions created by a node of an older version. */
   readonly spelling: string | null;
   readonly life: string;
   readonly app: string | null;
@@ -141,7 +141,10 @@ export function toSessionUse(row: SessionRow, at: number): SessionUse {
   return { id: row.id, life: row.life, spelling: row.spelling ?? row.id, unusedMs: at - row.used_at };
 }
 
-/** When cleanup removes an unused session: 0 soon (it is empty), 1 after a long time (it has no wallet), 2 never. */
+/**
+ * Returns when cleanup removes an unused session: 0 for soon (it is empty), 1 for after a long time (it has
+ * no wallet), 2 for never.
+ */
 function retentionOf(session: SessionRecord): 0 | 1 | 2 {
   if (isEmptySession(session)) return 0;
   return session.publicKey === null ? 1 : 2;
@@ -275,8 +278,8 @@ export function toAction(row: ActionRow): ActionRecord {
 }
 
 /**
- * Returns the approximate characters of a turn that a model receives: the user's text, the steps or else the
- * text, and the tools' results.
+ * Returns the approximate characters of a turn that a model receives: the user's text, the steps (or else the
+ * answer), and the tools' results.
  */
 export function charactersOf(user: MessageRow, agent: MessageRow | null, steps: readonly StepRow[]): number {
   const said =
@@ -286,7 +289,7 @@ export function charactersOf(user: MessageRow, agent: MessageRow | null, steps: 
   return user.content.length + said + (agent?.tool_results?.length ?? 0);
 }
 
-/** JSON; `null` for an empty list. */
+/** Returns the list as JSON; `null` for an empty list. */
 function listText(list: readonly unknown[]): string | null {
   return list.length === 0 ? null : JSON.stringify(list);
 }
@@ -315,7 +318,7 @@ export const TABLES_OF_SESSIONS = [
   "actions",
 ] as const;
 
-/** The values of a turn that commands change, in the order of the statements of both adapters. */
+/** Returns the values of a turn that commands change, in the order of both adapters' statements. */
 export function turnCells(turn: TurnRecord) {
   return [
     turn.agentPosition,

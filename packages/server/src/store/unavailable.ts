@@ -22,7 +22,7 @@ export function storeUnavailable(cause: unknown): Unavailable {
   );
 }
 
-/** The connection was lost during a commit, and its outcome could not be looked up. */
+/** The connection was lost during a commit, and the outcome could not be looked up. */
 export function storeUncertain(cause: unknown): OutcomeUnknown {
   return new OutcomeUnknown(
     503,

@@ -261,7 +261,7 @@ describe("aborting a tool call", () => {
     },
   );
 
-  it("before the start does not run the tool, whatever its effect", async () => {
+  it("does not run the tool if aborted before the start, whatever its effect", async () => {
     let runs = 0;
     const tool = toolThat(async () => {
       runs += 1;

@@ -1,5 +1,5 @@
 // Runs one tool call, from the arguments that the model sent to the outcome that it gets. Tool exceptions
-// become outcomes, and an abort is answered at once even if the tool ignores its signal.
+// become outcomes, and an abort ends the call at once even if the tool ignores its signal.
 
 import { type JsonValue, sameJson, cleanText } from "../core/json.ts";
 import {
@@ -23,7 +23,7 @@ const maximumProgressBytes = 4 * 1_024;
 const refusedProgressBytes = 16 * 1_024;
 const maximumMessageBytes = 4 * 1_024;
 
-/** The output of a call whose schema now yields another input than the one that was approved. */
+/** The output of a call whose schema now yields an input that differs from the approved one. */
 const OTHER_INPUT =
   "This call was not made: the tool would get another input now than when it was called. Call it again if it is still needed.";
 
@@ -36,7 +36,7 @@ type Ending =
 
 export interface CallableTool {
   readonly tool: SourceTool;
-  /** The effective effect: the operator's setting, else the tool's own. */
+  /** The effective effect: the operator's setting, or else the tool's own effect. */
   readonly effect: ToolEffect;
   readonly checkInput: InputCheck;
 }
@@ -90,8 +90,8 @@ function scopeOf({ scrub }: SourceTool, scope: CallScope): CallScope {
 type ReadInput = string | { readonly value: unknown };
 
 /**
- * Returns an error message, or the value that the tool gets. A check from a configured schema may throw or
- * reject; that becomes an error message too.
+ * Returns an error message, or the input that the tool gets. A check from a configured schema may throw or
+ * reject, which also becomes an error message.
  */
 export function checkSafely(
   { tool, checkInput }: CallableTool,
@@ -176,7 +176,7 @@ function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
         : scrubbedToFit(toJson(value), maximumOutputBytes, scope.scrub);
     return { output, isError: false };
   } catch (error) {
-    // The tool's effect has happened; only its result is lost.
+    // The tool has had its effect; only its result is lost.
     return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`, scope);
   }
 }
@@ -255,9 +255,10 @@ export function shownInput(value: unknown): JsonValue {
 }
 
 /**
- * Returns the value to run a call with, or `null` if the call must not run: the approved input and the input that runs are the same.
- * `value` is what the schema makes of the arguments (`sent`) now, `decided` is what was shown before. If a schema yields a different
- * result each time (a date, an id), the decided input runs, provided that it is plain JSON; other values cannot be stored.
+ * Returns the value to run a call with, or `null` if the call must not run: the approved input and the input
+ * that runs are the same. `value` is what the schema makes of the arguments (`sent`) now, `decided` is what
+ * was shown before. If a schema yields a different result each time (a date, an id), the decided input runs
+ * if it is plain JSON; other values cannot be stored.
  */
 function decidedValue(value: unknown, sent: unknown, decided: JsonValue): { readonly value: unknown } | null {
   if (sameJson(shownInput(value), decided)) return { value };

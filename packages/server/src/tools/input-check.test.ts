@@ -5,7 +5,7 @@ import { createInputCheck } from "./input-check.ts";
 import { createWalletTools } from "./wallet/wallet-tools.ts";
 
 describe("createInputCheck", () => {
-  it.each([[[1]], [[1, 10]]])("names the configured chains when the input has another: %j", (ids) => {
+  it.each([[[1]], [[1, 10]]])("names the configured chains if the input names another chain: %j", (ids) => {
     const chains = ids.map((id) => ({ id, name: `Chain ${id}` }) as ChainSettings);
     const tools = createWalletTools({ chains }, new ManualClock());
     const [balance] = tools.filter(({ name }) => name === "wallet_balance");

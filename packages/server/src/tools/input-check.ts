@@ -13,7 +13,7 @@ type CheckedInput = string | null | { readonly value: unknown };
 export type SchemaDialect = "draft-7" | "draft-2020-12";
 
 const maximumIssues = 5;
-/** Stored and shown JSON may have 64 levels, and wraps the input in some of them. */
+/** Maximum depth of an input. Stored and shown JSON may have 64 levels, some of which wrap the input. */
 const maximumDepth = 60;
 
 /**
@@ -38,7 +38,7 @@ export function createInputCheck(
   };
 }
 
-/** Returns an error message if the input is nested too deep to be shown to a person, else `null`. */
+/** Returns an error message if the input is nested too deep to be shown to a person; `null` otherwise. */
 export function complaintOfDepth(tool: string, input: unknown): string | null {
   if (!isDeeperThan(maximumDepth, input)) return null;
   return describeMisfit(tool, [`it is nested deeper than ${maximumDepth} levels`]);
@@ -66,7 +66,10 @@ export function createSchemaCheck(
   };
 }
 
-/** zod parses a numeric enum as a union and reports only "Invalid input"; this lists the allowed values. */
+/**
+ * Returns the message of an issue. zod parses a numeric enum as a union and reports only "Invalid input";
+ * this lists the allowed values.
+ */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code !== "invalid_union") return issue.message;
   const values = issue.errors.flatMap(([first, ...others]) =>

@@ -34,7 +34,7 @@ function convert(value: unknown, path: string, depth: number): JsonValue {
 }
 
 function convertObject(value: object, path: string, depth: number): JsonValue {
-  // Also ends cycles.
+  // This check also ends cycles.
   if (depth === maximumDepth) throw new TypeError(`${path} is nested deeper than ${maximumDepth} levels`);
   if (Array.isArray(value)) {
     return Array.from(value, (item: unknown, index) => convert(item, `${path}[${index}]`, depth + 1));
@@ -71,7 +71,7 @@ export function fitJson(value: JsonValue, limit: number, size = jsonBytes(value)
   return cutText(typeof value === "string" ? value : JSON.stringify(value), limit, `${size} bytes`);
 }
 
-/** Returns the beginning of a longer text and a note of its whole size: at most `limit` bytes as JSON. */
+/** Returns the beginning of a longer text and a note of its full size, in at most `limit` bytes of JSON. */
 export function cutText(text: string, limit: number, wholeSize: string): string {
   const note = `\n[Cut: this is the beginning of ${wholeSize}.]`;
   let fits = 0;

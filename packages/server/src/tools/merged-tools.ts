@@ -16,7 +16,7 @@ export interface MergedTools {
 
 export const NO_TOOLS: MergedTools = { definitions: [], byName: new Map() };
 
-/** Node of a trie over the lists of the sources: the list of the next source leads to the next node. */
+/** Node of a trie over the lists of the sources. The list of the next source leads to the next node. */
 interface Step {
   readonly next: WeakMap<readonly SourceTool[], Step>;
   joined: MergedTools | null;

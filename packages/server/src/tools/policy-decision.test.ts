@@ -59,7 +59,7 @@ describe("decideCall", () => {
     expect(await ask(rule, { amount: 1 })).toEqual(approval({ amount: 1 }));
   });
 
-  it("asks for approval when the rule function does not answer in time", async () => {
+  it("asks for approval when the rule function does not finish in time", async () => {
     const asked = ask(() => new Promise(() => undefined), { amount: 1 });
     await clock.advance(10_000);
     expect(await asked).toEqual(approval({ amount: 1 }));
@@ -154,7 +154,7 @@ describe("input that is too large for a person to check", () => {
     expect(await ask(undefined, text(70_000), takesText)).toBeNull();
   });
 
-  it("is refused in a request that the tool creates itself, also to a wallet", async () => {
+  it("is refused in a request that the tool itself creates, including one to a wallet", async () => {
     const typed_data = { message: text(65_536) };
     const signing: Tool = { ...pay, ask: () => ({ kind: "wallet_signature", request: { typed_data } }) };
     expect(await ask(undefined, { amount: 1 }, signing)).toEqual(refused);

@@ -11,7 +11,7 @@ import { within } from "./time-limit.ts";
 
 /** Bytes of JSON that a person can be asked to decide about. */
 const MAX_REQUEST_BYTES = 64 * 1_024;
-/** Time limit of a rule function from the configuration file; after it, a person is asked. */
+/** Time limit of a rule function from the configuration file, after which a person is asked. */
 const RULE_TIMEOUT_MS = 10_000;
 
 export interface ApprovalOptions {

@@ -71,7 +71,7 @@ describe("createScrubber", () => {
     const bytes = fc.string({ maxLength: 12 });
     const secret = fc.string({ minLength: 8, maxLength: 40 }).filter((value) => value.trim() === value);
     const inBase64 = (text: string): string => Buffer.from(text).toString("base64");
-    /** Bits of the innermost text that these characters of the outer base64 reveal. */
+    /** Returns how many bits of the innermost text these characters of the outer base64 reveal. */
     const told = (outer: string): number => Math.floor((outer.length * 6) / 8) * 6;
     fc.assert(
       fc.property(secret, bytes, bytes, (value, before, after) => {
@@ -185,7 +185,7 @@ describe("createScrubber", () => {
         return (user + system) / 1_000;
       };
       time(6_400);
-      // CPU milliseconds. Comparing 8,000 characters at each of 64,000 positions would take minutes.
+      // Limit in CPU milliseconds. Comparing 8,000 characters at each of 64,000 positions would take minutes.
       expect(time(64_000)).toBeLessThan(2_000);
     },
   );

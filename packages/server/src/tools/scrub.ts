@@ -1,14 +1,14 @@
 // Removes secret values from what tools return: results, progress, errors and questions to a person. This is
 // defence in depth: a malicious tool can always encode a value in a way that the scrubber does not know.
 //
-// Call it on clean text (`cleanText` may join what a NUL had separated), and before cutting, so that no part
+// Call it on clean text, because `cleanText` may join text around a NUL, and before cutting, so that no part
 // of a value is left at the end.
 
 import type { JsonValue } from "../core/json.ts";
 import { readings, withoutHexSeparators, withoutWhiteSpace, type DecodedText } from "./scrub/decoded-text.ts";
 import { folded, formsOf, MINIMUM_LENGTH } from "./scrub/secret-forms.ts";
 
-/** Replacements for a value. The first one is used that no value can contain or overlap. */
+/** Replacements for a value. The first replacement that no value can contain or overlap is used. */
 const MARKS = ["[secret]", "<hidden>", "***", "###", "\u2588\u2588\u2588"];
 
 /** Returns a copy of a value without the secrets. */
@@ -102,14 +102,14 @@ function widened(
 /** The spans of a text to replace. */
 class Cover {
   readonly #length: number;
-  /** For each index, the number of spans that begin there less the number that end there. */
+  /** For each index, the number of spans that begin there minus the number that end there. */
   #changes: Int32Array | null = null;
 
   constructor(length: number) {
     this.#length = length;
   }
 
-  /** Adds the span of the original that a span of a reading was decoded from. */
+  /** Adds the span of the original from which a span of a reading was decoded. */
   add(reading: DecodedText, start: number, end: number): void {
     this.#changes ??= new Int32Array(this.#length + 1);
     const [first, last] = reading.originOf(start, end);

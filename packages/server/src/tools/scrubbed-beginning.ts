@@ -1,5 +1,5 @@
-// Scrubbing takes time proportional to its input and blocks other turns meanwhile. Of a value of megabytes,
-// only the part that will be shown is scrubbed, plus a margin for a secret that lies across the cut.
+// Scrubbing takes time proportional to its input and blocks other turns. Of a value of megabytes, only the
+// shown part is scrubbed, plus a margin for a secret that lies across the cut.
 
 import { type JsonValue, cleanText } from "../core/json.ts";
 import { SECRET_MAX } from "../core/secrets.ts";
@@ -9,9 +9,9 @@ import { scrubText, type Scrubber } from "./scrub.ts";
 /** Longest encoding of a secret, in characters: every character as an escape within an escape. */
 const MARGIN = 16 * SECRET_MAX;
 
-/** The first text of an output that was not read to its end. It may end in a partial secret. */
+/** The first text of an output that was not read completely. It may end in a partial secret. */
 export class Beginning {
-  /** Number of characters that is always enough to show the beginning of a long output. */
+  /** Number of characters that always suffices to show the beginning of a long output. */
   static readonly ENOUGH = 4 * MARGIN;
   readonly text: string;
   readonly bytes: number;
@@ -24,7 +24,7 @@ export class Beginning {
 }
 
 /**
- * Returns a text of at most `limit` bytes as JSON, with a note that it was cut. Leaves no partial secret at
+ * Returns a text of at most `limit` bytes of JSON, with a note that it was cut. Leaves no partial secret at
  * the cut, nor where reading ended.
  */
 export function scrubbedBeginning({ text, bytes }: Beginning, limit: number, scrub: Scrubber): string {
@@ -74,7 +74,7 @@ class Shortener {
     const left = Math.max(this.#left, 0);
     this.#left -= text.length + 1;
     if (text.length <= left + MARGIN) return text;
-    // A secret that the slice cuts off lies in its last MARGIN characters and is not recognised: drop them.
+    // A secret at the cut lies in the last MARGIN characters and is not recognised, so drop them.
     return scrubText(this.#scrub, text.slice(0, left + MARGIN).toWellFormed())
       .slice(0, -MARGIN)
       .toWellFormed();

@@ -42,24 +42,24 @@ function readSecret(name: string, scope: Pick<ToolScope, "secret">): string {
 
 /** Names of variables that hold keys; in other variables, values that do not look like keys are kept. */
 const NAMES_OF_KEYS = /auth|cookie|credential|key|pass|secret|token/i;
-/** Shorter values would match too much text. */
+/** Minimum length of a value that counts as a secret. Shorter values would match too much text. */
 const MIN_LENGTH = 8;
-/** `production`, `eu-central-1`, `en_US.UTF-8`: common in tool results. */
+/** Values such as `production`, `eu-central-1` and `en_US.UTF-8`, which are common in tool results. */
 const WORDS = /^[a-z]+(?:[-_. ,][a-z]+)*(?:[-_.]?\d{1,4})?$/i;
 /** A path or a list of paths. */
 const PATHS = /^(?:~|\.{1,2})?\/[\w./:~@ -]*$/;
 const URL_PARTS = /^[a-z][a-z0-9+.-]*:\/\/(?:([^/?#]*)@)?[^/?#]*([^?#]*)(?:\?([^#]*))?/i;
-/** A random path segment: the address of a webhook is a key. */
+/** A random path segment, as in the address of a webhook, which is a key. */
 const RANDOM = /^(?=.*\d)[\w-]{16,}$/;
 
-/** Creates a scrubber of the server's configured secrets and the client secrets that it is sent. */
+/** Creates a scrubber of the server's configured secrets and the client secrets that it receives. */
 export function ownScrubber(settings: McpServerSettings, secrets: readonly string[]): Scrubber {
   return settings.transport === "http"
     ? headerScrubber(settings.headers.reveal(), secrets)
     : createScrubber([...keysInEnvironment(settings.env.reveal()), ...secrets]);
 }
 
-/** Creates a scrubber of all configured header values and the client secrets that a service is sent. */
+/** Creates a scrubber of all configured header values and the client secrets that a service receives. */
 export function headerScrubber(headers: Headers, secrets: readonly string[] = []): Scrubber {
   return createScrubber([...Object.values(headers).flatMap(partsOf), ...secrets]);
 }
@@ -73,7 +73,7 @@ function keysInEnvironment(env: Headers): readonly string[] {
   });
 }
 
-/** Returns the value and its words: a header may consist of a scheme and a key. */
+/** Returns the value and its words, because a header may consist of a scheme and a key. */
 function partsOf(value: string): readonly string[] {
   return [value, ...value.split(/\s+/)].filter((part) => part.length >= MIN_LENGTH && !part.includes("{{"));
 }
@@ -86,7 +86,7 @@ function keysInUrl(value: string): readonly string[] | null {
   const [user = "", ...password] = userInfo.split(":");
   const found = [
     password.join(":"),
-    // A user name beside a password is no secret, unless it looks like a key.
+    // A user name beside a password is not secret, unless it looks like a key.
     password.length === 0 || (user.length >= MIN_LENGTH && !WORDS.test(user)) ? user : "",
     ...[...new URLSearchParams(query).values()].filter(
       (part) => part.length >= MIN_LENGTH && !WORDS.test(part),

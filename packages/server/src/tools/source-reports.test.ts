@@ -31,7 +31,7 @@ beforeEach(() => {
 const report = () => toolset.sources("default");
 const timeText = () => new Date(clock.now()).toISOString();
 
-/** Opens a turn whose look at the source finds this. */
+/** Opens a turn in which the source's `list` returns `found`. */
 async function look(found: typeof list, signal = new AbortController().signal): Promise<void> {
   list = found;
   await clock.advance(1_000);
@@ -54,12 +54,12 @@ const standIn = (why: Omit<UnavailableTools, "prefix">) =>
   Promise.resolve([createStandIn({ prefix: "weather_", look: () => Promise.resolve(), ...why })]);
 
 describe("the report on a tool source", () => {
-  it("is `unused` before a turn has looked, and empty for an unknown App", () => {
+  it("is `unused` before a turn has listed the source, and empty for an unknown App", () => {
     expect(report()).toEqual([UNUSED]);
     expect(toolset.sources("nobody")).toEqual([]);
   });
 
-  it("is `working` with the number of tools of the last look", async () => {
+  it("is `working` with the number of tools last listed", async () => {
     const working = { ...UNUSED, state: "working" };
     await look(() => tools("weather_now", "weather_soon"));
     expect(report()).toEqual([{ ...working, tools: 2, seen_at: timeText() }]);

@@ -2,7 +2,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 
 /**
  * Returns the result of `work`, or `late` after `ms` milliseconds or an abort of `signal`. Rejects if `work`
- * does before.
+ * rejects before that.
  */
 export async function within<Result, Late>(
   work: Promise<Result>,

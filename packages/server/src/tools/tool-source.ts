@@ -5,7 +5,7 @@ import type { JsonValue } from "../core/json.ts";
 import type { Tool, ToolTurn, ToolContext, ToolOutcome } from "../core/ports/driven/tool.ts";
 import type { InputCheck } from "./input-check.ts";
 
-/** The turn for which tools are listed and called. */
+/** The turn that lists and calls tools. */
 export interface ToolScope {
   readonly turn: ToolTurn;
   /** Like `ToolContext.secret`: throws `SecretMissing` for a secret that is not set. */
@@ -14,11 +14,11 @@ export interface ToolScope {
 
 /** Describes tools that are currently unknown. */
 export interface UnavailableTools {
-  /** Prefix of their names, such as `weather_`. */
+  /** Prefix of the tools' names, such as `weather_`. */
   readonly prefix: string;
-  /** Why they cannot be used, as a sentence for the model. */
+  /** Why the tools cannot be used, as a sentence for the model. */
   readonly reason: string;
-  /** Name of the missing secret that they need. */
+  /** Name of the missing secret that the tools need. */
   readonly missingSecret?: string;
   /** True if the problem concerns this client only, and not the source. */
   readonly isClientSpecific?: boolean;
@@ -26,7 +26,7 @@ export interface UnavailableTools {
 
 /** A tool as its source provides it. The operator's configured effect takes precedence over its own. */
 export interface SourceTool extends Tool {
-  /** Checks input; absent if `inputSchema` does. */
+  /** Checks the input; absent if `inputSchema` suffices. */
   readonly checkInput?: InputCheck;
   /** Removes the source's own keys from everything that leaves a call. */
   readonly scrub?: (value: JsonValue) => JsonValue;
@@ -37,11 +37,12 @@ export interface SourceTool extends Tool {
 export interface ToolSource {
   /** Name for the log, such as `mcp weather`. */
   readonly label: string;
-  /** True for a source of the service's own that operators cannot configure: reports leave it out. */
+  /** True for a built-in source that operators cannot configure. Reports omit it. */
   readonly isInternal?: boolean;
   /**
-   * Returns the current tools, as the same array while they do not change. Omits servers that do not answer
-   * within some seconds; `signal` ends the wait. Should not reject: the toolset then skips this source.
+   * Returns the current tools, as the same array while they do not change. Omits servers that do not respond
+   * within some seconds; `signal` ends the wait. Should not reject, because the toolset then skips this
+   * source.
    */
   list(scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]>;
   /** Marks the source as replaced. Running turns may still call its tools; unused connections are closed. */
@@ -52,7 +53,7 @@ export interface ToolSource {
 
 /** A source as configured. A reload keeps the source, with its connections, if its key is unchanged. */
 export interface SourcePlan {
-  /** Digest of everything that the source is made from; `null` for a source that is recreated each time. */
+  /** Digest of all settings of the source; `null` for a source that is recreated at each reload. */
   readonly key: string | null;
   create(): ToolSource;
 }
@@ -86,7 +87,9 @@ export function createStandIn({ look, ...standsInFor }: StandInOptions): SourceT
   };
 }
 
-/** Returns the error for a call of a missing tool that a stand-in represents; `null` if there is none. */
+/**
+ * Returns the error for a call of a missing tool that a stand-in represents; `null` if none represents it.
+ */
 export function standInAnswer(
   name: string,
   byName: ReadonlyMap<string, { readonly tool: SourceTool }>,

@@ -32,7 +32,7 @@ function toolsOf(toolset: Toolset, app = "default", clientId: string | null = nu
 }
 
 describe("the tools of an App", () => {
-  it("are those of its sources in their order, as the same list for each turn", async () => {
+  it("are those of its sources in order, in the same list for each turn", async () => {
     const toolset = fixedTools({ default: [named("b"), named("a")], defi: [named("swap")] });
     const names = async (app: string) => (await toolsOf(toolset, app)).definitions.map(({ name }) => name);
     expect(await names("default")).toEqual(["b", "a"]);
@@ -42,7 +42,7 @@ describe("the tools of an App", () => {
     expect((await toolsOf(toolset, "default", "somebody")).definitions).toBe(definitions);
   });
 
-  it("can be called by turns of the App only", async () => {
+  it("can be called only by turns of the App", async () => {
     const toolset = fixedTools({ default: [named("a")], defi: [named("swap")], empty: [] });
     expect(await (await toolsOf(toolset, "defi")).call("swap", {}, options)).toEqual({
       output: "swap",
@@ -84,7 +84,7 @@ describe("the tools of an App", () => {
     expect(JSON.stringify(warned)).toContain(reason);
   });
 
-  it("have the configured effect, else their own", async () => {
+  it("have the configured effect, or else their own", async () => {
     const effects = { swap: "idempotent", constructor: "read" } as const;
     const tools = [
       named("swap", { type: "object" }, "unsafe"),
@@ -102,7 +102,7 @@ describe("the tools of an App", () => {
     const tools = { ...settings.tools, openapi, approvals, effects };
     const away = { prefix: "shop_", reason: "It is away.", look: () => Promise.resolve() };
 
-    /** Returns the warnings of each turn, where each turn finds the next of these lists. */
+    /** Returns the warnings of each turn. Each turn finds the next of these lists. */
     async function warnedOf(...lists: (readonly SourceTool[])[]): Promise<string[][]> {
       const logger = recordingLogger();
       let list: readonly SourceTool[] = [];
@@ -129,7 +129,7 @@ describe("the tools of an App", () => {
       ]);
     });
 
-    it("cause no warning while the server is down, but one when it is back", async () => {
+    it("cause no warning while the server is down, and one when it is available again", async () => {
       const pay = [named("shop_pay")];
       expect(await warnedOf([createStandIn(away)], pay)).toEqual([
         [],
@@ -149,7 +149,7 @@ describe("the tools of an App", () => {
     });
   });
 
-  it("come from several sources: the first one wins, and a failing one is skipped", async () => {
+  it("come from several sources: for equal names the first source wins, and a failing source is skipped", async () => {
     const logger = recordingLogger();
     const mine = { ...named("a"), execute: async () => "mine" };
     const broken: SourcePlan = {
@@ -184,7 +184,8 @@ describe("a reload", () => {
       keys().map((key) => ({
         key,
         create: () => {
-          // The tool captures `source`, like the tools of a source with connections, and so keeps it alive.
+          // The tool captures `source`, like the tools of a source with connections, and so keeps it in
+          // memory.
           const source: ToolSource = {
             ...quietSource,
             list: () => Promise.resolve([{ ...named(key), execute: async () => source && key }]),
@@ -196,7 +197,7 @@ describe("a reload", () => {
       }));
   }
 
-  it("keeps unchanged sources, and lets running turns use the tools that they have", async () => {
+  it("keeps unchanged sources, and lets running turns keep their tools", async () => {
     const told: string[] = [];
     let keys = ["kept", "old"];
     const plan = watchedPlan(() => keys, told);

@@ -35,7 +35,10 @@ export interface AppToolsOptions {
   readonly logger: Logger;
   /** `null` if the service stores no secrets: every secret is then missing. */
   readonly vault: SecretVault | null;
-  /** Returns the sources of an App's tools; of two tools with one name, that of the earlier source wins. */
+  /**
+   * Returns the sources of an App's tools. Of two tools with the same name, the tool of the earlier source
+   * wins.
+   */
   readonly plan: (app: string, settings: Pick<AppSettings, "tools">) => readonly SourcePlan[];
   /** Called when every source is closed; absent if the sources share nothing. */
   readonly onClosed?: () => Promise<void>;
@@ -65,8 +68,8 @@ export class AppTools implements Toolset, ToolSourceReports {
   }
 
   /**
-   * Applies new settings. Running turns continue with the tools that they have; a source whose settings have
-   * not changed keeps its connections.
+   * Applies new settings. Running turns keep their tools, and a source whose settings have not changed keeps
+   * its connections.
    */
   replace(apps: AppsByName): void {
     const before = this.#apps;
@@ -126,7 +129,7 @@ export class AppTools implements Toolset, ToolSourceReports {
   async #list(source: ToolSource, scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]> {
     try {
       const tools = await source.list(scope, signal);
-      // A cancelled turn did not wait for the source, so its list says nothing about the source.
+      // A cancelled turn did not wait for the source, so its list does not show the source's state.
       if (!signal.aborted) this.#reports.noteList(source, tools);
       return tools;
     } catch (error) {
@@ -181,12 +184,12 @@ class ToolsOfTurn implements TurnTools {
   }
 }
 
-/** The last observation of a source. */
+/** The last observed state of a source. */
 type Look = Omit<AdminToolSource, "name">;
 
 const UNUSED: Look = { state: "unused", tools: null, problem: null, seen_at: null };
 
-/** Reports on tool sources for operators, from what turns have seen; a report sends no request. */
+/** Reports on tool sources for operators, from the observations of turns. A report sends no request. */
 class SourceReports {
   readonly #clock: Pick<Clock, "now">;
   readonly #looks = new WeakMap<ToolSource, Look>();
@@ -197,7 +200,7 @@ class SourceReports {
 
   noteList(source: ToolSource, tools: readonly SourceTool[]): void {
     const standIn = tools.find(({ standsInFor }) => standsInFor !== undefined)?.standsInFor;
-    // A secret that a client has not set, or set wrongly, says nothing about the source.
+    // A secret that a client has not set, or set wrongly, does not show the source's state.
     if (standIn?.isClientSpecific === true) return;
     if (standIn === undefined) this.#note(source, { state: "working", tools: tools.length, problem: null });
     else this.noteFailure(source, `${standIn.reason} The log says more.`);

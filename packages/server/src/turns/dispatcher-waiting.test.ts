@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { numbers, start } from "./testing/dispatcher-trial.ts";
 
 describe("waiting turns", () => {
-  it("are released at the start, including those of all other owners if the process is alone", async () => {
+  it("are released at the start; a process that is alone also releases those of all other owners", async () => {
     const alone = await start();
     expect(alone.queue.releasedFor).toEqual(["me"]);
     const { queue } = await start({ isAlone: false });
@@ -19,7 +19,7 @@ describe("waiting turns", () => {
     chat();
     await queue.commitAll();
     expect(called.count).toBe(1);
-    // Work announced by others is not announced again, so that full processes do not ring each other
+    // Work announced by others is not announced again, so that full processes do not notify each other
     // endlessly.
     for (let n = 0; n < 10; n += 1) dispatcher.claimAnnounced();
     await queue.commitAll();
@@ -51,7 +51,7 @@ describe("waiting turns", () => {
     expect(clock.timers).toBe(idleTimers);
   });
 
-  it("are all claimed after the announcement of one, because others may have added more", async () => {
+  it("are all claimed after one announcement, because others may have added more", async () => {
     const { queue, runs, dispatcher } = await start({ total: 9, isAlone: false });
     await queue.commitAll();
     queue.waiting.push(...[1, 2, 3].map((number) => ({ number, provider: "p", since: 0 })));
@@ -103,7 +103,7 @@ describe("waiting turns", () => {
     expect(await full()).toBe(true);
   });
 
-  it("keep the queue full when more wait than were counted", async () => {
+  it("keep the queue full if more turns wait than were counted", async () => {
     const { queue, dispatcher, clock } = await start({ maxWaiting: 2, total: 1 });
     queue.waiting.push(...[1, 2, 3, 4].map((number) => ({ number, provider: "p", since: 0 })));
     const starting = dispatcher.start();

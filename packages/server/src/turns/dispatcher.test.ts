@@ -53,7 +53,7 @@ describe("chat", () => {
     expect(numbers(runs)).toEqual([2]);
   });
 
-  it("starts at once beside a chat without a slot when both fit by now", async () => {
+  it("starts at once beside a chat without a slot if both fit", async () => {
     const { chat, queue, runs } = await start({ total: 2 });
     for (let n = 0; n < 3; n += 1) chat();
     await queue.commit();
@@ -69,7 +69,7 @@ describe("chat", () => {
     expect(numbers(runs)).toEqual([4, 3]);
   });
 
-  it("starts at once during a claim of fewer turns than free slots, however many wait in their sessions", async () => {
+  it("starts at once if a claim requested fewer turns than there are free slots, however many turns wait in their sessions", async () => {
     const { dispatcher, queue } = await start({ total: 100 });
     for (let n = 0; n < 500; n += 1) dispatcher.reserve().complete(null, "session");
     dispatcher.workArrived(1);
@@ -78,7 +78,7 @@ describe("chat", () => {
   });
 
   it.each([2, 32, 64, 65, 100])(
-    "starts at once during a claim of one turn with %i slots: a claim reserves only as many as needed",
+    "starts at once during a claim of one turn with %i slots, because a claim reserves only as many as it needs",
     async (total) => {
       const { chat, queue, runs, dispatcher, running } = await start({ total });
       await queue.commitAll();
@@ -104,7 +104,7 @@ describe("chat", () => {
     expect(numbers(runs)).toEqual(Array.from({ length: 70 }, (_, index) => index + 71));
   });
 
-  it("returns its slot when rejected, and wakes a chat that found none", async () => {
+  it("returns its slot when rejected, and wakes a chat that found no slot", async () => {
     const { chat, queue, runs, running } = await start();
     chat("p", true);
     chat();
@@ -129,7 +129,7 @@ describe("chat", () => {
 });
 
 describe("provider limit", () => {
-  it("holds back the provider's turns, not others, until it has capacity", async () => {
+  it("holds back the provider's turns until the provider has capacity, and no other turns", async () => {
     const { chat, queue, runs } = await start({ total: 9, byProvider: { slow: 1 } });
     chat("slow");
     chat("slow");
@@ -142,7 +142,7 @@ describe("provider limit", () => {
     expect(numbers(runs)).toEqual([4, 2]);
   });
 
-  it("is checked again if only reserved slots made the provider seem full", async () => {
+  it("is checked again if the provider seemed full only because of reserved slots", async () => {
     const { queue, runs, dispatcher } = await start({ total: 9, byProvider: { slow: 1 } });
     const other = dispatcher.reserve();
     void queue.chat(dispatcher.reserve(), "slow");

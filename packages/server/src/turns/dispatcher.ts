@@ -28,7 +28,7 @@ const RETRY_CLAIM_MS = 1_000;
 /** Maximum time for aborted turns to end. They end at once unless there is a defect. */
 const STOPPING_MS = 5_000;
 
-/** The obstacle of an accepted turn: no free slot, or the session's previous turn. */
+/** Why an accepted turn waits: no slot is free, or the session's previous turn has not ended. */
 export type WaitingFor = "slot" | "session";
 
 /** A slot for a chat's turn, or the reason why the turn must wait. */
@@ -36,7 +36,10 @@ export interface Reservation {
   /** `null` if the turn must wait in the store. */
   readonly claim: TurnClaim | null;
   readonly fullProviders: readonly string[];
-  /** Starts the turn or returns the slot. Must be called once; `waitingFor` is `null` if no turn was left waiting. */
+  /**
+   * Starts the turn or returns the slot. Must be called exactly once; `waitingFor` is `null` if no turn was
+   * left waiting.
+   */
   complete(started: StartedTurn | null, waitingFor: WaitingFor | null): void;
 }
 
@@ -111,7 +114,7 @@ export class Dispatcher {
         if (started !== null) this.#start(started, askedAt);
         else running.unreserve(reserved);
         if (waitingFor === "slot") return this.workArrived(1);
-        // Not claimable yet: the end of the previous turn triggers the claim.
+        // The turn is not claimable yet; the end of the previous turn triggers its claim.
         if (waitingFor === "session") this.#count.add(1);
         this.#claimFreed();
       },
@@ -122,7 +125,10 @@ export class Dispatcher {
     return await this.#count.isFull();
   }
 
-  /** Claims as much work as there are free slots; notifies other processes instead after the stop. `arrived` as in `WorkQueue`. */
+  /**
+   * Claims as much work as there are free slots. After the stop, notifies other processes instead. `arrived`
+   * as in `WorkQueue`.
+   */
   workArrived(arrived: number | null = null): void {
     this.#backlog.isUnannounced = true;
     this.#count.add(arrived ?? 0);
@@ -130,7 +136,10 @@ export class Dispatcher {
     if (this.#isStopped) this.#notifyOthers();
   }
 
-  /** Like `workArrived`, for any number of turns that the other processes know: they are not notified again. */
+  /**
+   * Like `workArrived`, for any number of turns that other processes have announced. Does not notify those
+   * processes again.
+   */
   claimAnnounced(): void {
     this.#addRunnable(Number.POSITIVE_INFINITY);
   }
@@ -171,7 +180,7 @@ export class Dispatcher {
     if (next === "claiming") this.#claimed = this.#claim();
     if (next === "backing_off")
       this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
-        // Other processes may take what this one could not.
+        // Other processes may claim the turns that this one could not.
         this.#backlog.isUnannounced = true;
         this.#transition("retry_due");
       });
@@ -217,7 +226,8 @@ export class Dispatcher {
       this.#transition("claim_failed");
       return;
     }
-    // In the same tick as the last check of the loop: work that arrives later starts a new claim.
+    // Must run in the same tick as the last check of the loop, so that work that arrives later starts a new
+    // claim.
     this.#transition("claim_ended");
   }
 
@@ -226,7 +236,7 @@ export class Dispatcher {
     const { commands, running, owner, clock } = this.#options;
     const askedAt = clock.monotonic();
     const fullProviders = running.fullProviders();
-    // Before the query: a provider that becomes free meanwhile must trigger another claim.
+    // Read before the query, so that a provider that becomes free during the query triggers another claim.
     this.#backlog.beginClaim(slots, this.waiting, fullProviders.length > 0);
     const ids = Array.from({ length: slots }, () => randomUUID());
     let claimed: readonly Committed<StartedTurn | null>[];
@@ -238,12 +248,15 @@ export class Dispatcher {
       running.unreserve(slots);
       throw error;
     }
-    // In the same tick: otherwise a deletion committed after the claim could be announced before it.
+    // Must run in the same tick, or a deletion committed after the claim could be announced before it.
     this.#startClaimed(claimed, slots, askedAt);
     return claimed.length;
   }
 
-  /** Bounds the turns left after a full claim: unknown if a provider was skipped or other processes add turns. */
+  /**
+   * Returns an upper bound of the turns that a full claim left behind; infinite if a provider was skipped or
+   * other processes add turns.
+   */
   #beyond(expected: number): number {
     const { running, isAlone } = this.#options;
     if (running.limitsProviders) return Number.POSITIVE_INFINITY;
@@ -260,7 +273,7 @@ export class Dispatcher {
   #startClaimed(claimed: readonly Committed<StartedTurn | null>[], slots: number, askedAt: number): void {
     const { running, registry, logger } = this.#options;
     const started = claimed.filter(({ outcome }) => outcome !== null).length;
-    // If a claimed turn failed instead of starting, the session's next turn is runnable now.
+    // If a claimed turn failed instead of starting, the session's next turn is now runnable.
     this.#backlog.unclaimed += claimed.length - started;
     this.#count.take(claimed.length);
     running.unreserve(slots - started);
@@ -268,7 +281,7 @@ export class Dispatcher {
       try {
         registry.apply(committed);
       } catch (error) {
-        // This process owns the turn nevertheless, and the others of this claim.
+        // This process owns the turn and the other turns of this claim nevertheless.
         logger.error({ err: error }, "could not announce a claimed turn");
       }
       if (committed.outcome !== null) this.#start(committed.outcome, askedAt);
@@ -288,7 +301,10 @@ export class Dispatcher {
     void this.#run(started);
   }
 
-  /** Runs a turn. After a defect, it runs again when its lease expires, and fails after the last attempt. */
+  /**
+   * Runs a turn. After a defect, the turn runs again when its lease expires, and fails after the last
+   * attempt.
+   */
   async #run(running: RunningTurn): Promise<void> {
     try {
       await this.#options.runner.run(running.turn, running.controller.signal, this);

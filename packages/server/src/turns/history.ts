@@ -9,7 +9,7 @@ import type { ToolResults } from "./tool-calls.ts";
 
 /** Share of the context window for the prompt; the rest is for the answer. */
 const PROMPT_SHARE = 0.75;
-/** Estimated UTF-8 bytes per token: low for English, to fit other languages and code. */
+/** Estimated UTF-8 bytes per token. A low value for English, so that other languages and code fit. */
 const BYTES_PER_TOKEN = 3;
 
 /** Returns the history budget in bytes for a context window in tokens. */
@@ -30,7 +30,7 @@ export class HistoryWindow {
   readonly #turns: Block[][];
   readonly #budget: number;
 
-  /** `budget` is in bytes; the running turn is the last of `turns`. */
+  /** `budget` is in bytes. The running turn is the last of `turns`. */
   constructor(turns: readonly PastTurn[], budget: number) {
     this.#turns = turns.map((turn) => turnBlocks(turn));
     this.#budget = budget;

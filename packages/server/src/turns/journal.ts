@@ -8,9 +8,12 @@ import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
 
-/** The dispatcher, as a running turn sees it: counts the turns in the store that may be claimed. */
+/** The part of the dispatcher that a running turn notifies of turns in the store that may be claimed. */
 export interface WorkQueue {
-  /** `arrived` is the number of newly waiting turns: 0 if an already waiting one became runnable, `null` if unknown. */
+  /**
+   * `arrived` is the number of newly waiting turns: 0 if an already waiting turn became runnable, `null` if
+   * unknown.
+   */
   workArrived(arrived: number | null): void;
 }
 
@@ -30,12 +33,12 @@ export interface TurnJournal {
     calls: readonly StepCall[],
     asked: readonly AskedAction[],
   ): Promise<boolean>;
-  /** Suspends the turn: only calls with pending actions are left. */
+  /** Suspends the turn when only calls with pending actions are left. */
   wait(): Promise<boolean>;
   toolProgress(callId: string, progress: JsonValue): void;
   /** Stores the start of allowed calls. Must be durable before any call with `needsIntent` runs. */
   startCalls(callIds: readonly string[]): Promise<boolean>;
-  /** Stores a result and, in the same write, the start of the calls that take its slot. */
+  /** Stores a result and, in the same write, the start of the calls that take the freed slot. */
   toolResult(outcome: ToolOutcomeInput, starts?: readonly string[]): Promise<boolean>;
   /** Stores the last step and completes the turn. */
   complete(step: StepRecord): Promise<boolean>;

@@ -64,7 +64,7 @@ describe("failed model call", () => {
     expect(trial.calls).toEqual([0, 7_500, 7_500, 11_500]);
   });
 
-  it("is retried after up to a minute, but not if the provider requests more", async () => {
+  it("is retried after up to a minute, but not if the provider requests a longer wait", async () => {
     const waits = tryModel([failed({ retryAfterMs: 60_000 })]);
     await waits.clock.advance(60_000);
     expect(await waits.outcome).toBe(FINISHED);
@@ -74,7 +74,7 @@ describe("failed model call", () => {
     expect(gives.calls).toHaveLength(1);
   });
 
-  it("is not retried when the wait would outlast the turn, and returns the provider's error", async () => {
+  it("is not retried if the wait would outlast the turn, and returns the provider's error", async () => {
     const last = failed({ retryAfterMs: 30_000 });
     const trial = tryModel([failed({ retryAfterMs: 30_000 }), last], { left: 60_000 });
     await trial.clock.advance(30_000);

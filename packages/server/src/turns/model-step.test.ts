@@ -73,7 +73,7 @@ describe("finished step", () => {
 });
 
 describe("failed step", () => {
-  it.each(["error", "interrupted"] as const)("fails when the answer ended as %s", async (unified) => {
+  it.each(["error", "interrupted"] as const)("fails if the answer ended as %s", async (unified) => {
     const asked = ask();
     const call = await asked.model.next();
     call.say("half").emit({
@@ -194,7 +194,7 @@ describe("abort", () => {
     expect(model.waitingCalls).toBe(0);
   });
 
-  it("is noticed at any moment between opening the stream and its first part", async () => {
+  it("is noticed at any moment between the opening of the stream and its first part", async () => {
     for (let moment = 0; moment < 60; moment += 1) {
       const controller = new AbortController();
       const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {

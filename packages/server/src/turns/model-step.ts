@@ -10,12 +10,12 @@ import type { ToolDefinition } from "../core/ports/driven/tool.ts";
 import { type TokenUsage, NO_USAGE } from "../core/turn.ts";
 import { StepContent, type RequestedCall } from "./step-content.ts";
 
-/** The SDK's finish reasons for an answer that the provider broke off. */
+/** The SDK's finish reasons for an incomplete answer. */
 const BROKEN_OFF: ReadonlySet<string> = new Set(["error", "interrupted"]);
 
 const FIRST_DELAY_MS = 1000;
 const MAX_DELAY_MS = 30_000;
-/** Maximum honored `Retry-After`, because a person waits for the answer. */
+/** Maximum `Retry-After` that is honored, because a person waits for the answer. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
 export interface ModelCall {
@@ -201,7 +201,9 @@ function toUsage(usage: Sdk.LanguageModelUsage): TokenUsage {
   };
 }
 
-/** Cleans streamed text: joins a surrogate pair that was split between pieces, then replaces lone surrogates. */
+/**
+ * Cleans streamed text: joins a surrogate pair that was split between pieces, and replaces lone surrogates.
+ */
 export class StreamedText {
   #held = "";
 
@@ -223,9 +225,10 @@ export class StreamedText {
 }
 
 /**
- * Retries a model call after retryable failures, as long as the step has streamed no text. Waits for the time the provider requests
- * (`Retry-After`), otherwise with a delay that doubles from one second. Returns the last outcome; at once if the wait would exceed the
- * turn's time, because the provider's error helps the user more than a timeout.
+ * Retries a model call after retryable failures, as long as the step has streamed no text. Waits for the time
+ * the provider requests (`Retry-After`), otherwise with a delay that doubles from one second. Returns the
+ * last outcome. If the wait would exceed the turn's time, returns at once, because the provider's error helps
+ * the user more than a timeout.
  */
 export async function retryModel(
   call: () => Promise<ModelStep>,

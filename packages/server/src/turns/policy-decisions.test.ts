@@ -1,5 +1,5 @@
 // The policy decision stored with a step stays binding when its turn resumes after a crash, even if the tools
-// have changed; tested through the whole service.
+// have changed. These tests use the whole service.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -60,7 +60,7 @@ async function start(tools: Tools): Promise<void> {
   });
 }
 
-/** The tool `pay` with this input schema. */
+/** Returns the tool `pay` with this input schema. */
 function pay(inputSchema: z.ZodType): Record<string, OwnTool> {
   const execute = (input: unknown): string => {
     ran.push(input);
@@ -79,7 +79,7 @@ async function callAndCrash(tools: Tools, input: object, name = "pay"): Promise<
   for (const callId of IDS) call.callTool(name, input, callId);
   call.finish("tool-calls");
   await until(() => calls.includes("stepWithCalls"));
-  // Let the store's answer and its continuation run.
+  // Let the store's response and its continuation run.
   await until(() => calls.includes("toolResult") || service.model.waitingCalls > 0);
   await service.crash();
   before = () => undefined;
@@ -95,7 +95,7 @@ async function outputs(): Promise<unknown[]> {
 
 describe("call without an approval", () => {
   it.each(["unsafe", "read"] as const)(
-    "does not run after a crash when its unknown tool exists by then and is %s",
+    "does not run after a crash if its unknown tool exists in the meantime and is %s",
     async (effect) => {
       await callAndCrash({}, { amount: 1 });
       await start({ own: amounts, ...ALWAYS, effects: { pay: effect } });
@@ -105,7 +105,7 @@ describe("call without an approval", () => {
   );
 
   // Loading an MCP client is slow under load.
-  it("does not reach its server when that was down at first and is available after a crash", {
+  it("does not reach a server that was down at first and is available after a crash", {
     timeout: 20_000,
   }, async () => {
     const server = await new ScriptedMcp().start();
@@ -124,7 +124,7 @@ describe("call without an approval", () => {
   });
 
   it.each(["unsafe", "read"] as const)(
-    "does not run after a crash when its invalid input is valid by then and the tool is %s",
+    "does not run after a crash if its invalid input has become valid and the tool is %s",
     async (effect) => {
       const effects = { pay: effect };
       await callAndCrash({ own: amounts, ...ALWAYS, effects }, { amount: "1" });
@@ -134,7 +134,7 @@ describe("call without an approval", () => {
     },
   );
 
-  it("does not run after a crash when it needs approval by then", async () => {
+  it("does not run after a crash if it has come to need approval", async () => {
     const effects = { pay: "read" } as const;
     await callAndCrash({ own: amounts, effects }, { amount: 1 });
     ran = [];
@@ -188,7 +188,7 @@ describe("call whose schema transforms its input", () => {
     expect(ran).toEqual([]);
   });
 
-  it("runs with the shown input even if the transformation varies, also after a crash", async () => {
+  it("runs with the shown input even if the transformation varies, and even after a crash", async () => {
     let made = 0;
     const own = pay(z.object({ order: z.number().default(() => (made += 1)) }));
     const shown = await ask({ own, ...ALWAYS }, {});
@@ -199,7 +199,7 @@ describe("call whose schema transforms its input", () => {
     expect(made).toBeGreaterThan(1);
   });
 
-  it("runs with the input that the rule saw when it needs no approval", async () => {
+  it("runs with the input that the rule saw if it needs no approval", async () => {
     let made = 0;
     const decided: unknown[] = [];
     const own = pay(z.object({ order: z.number().default(() => (made += 1)) }));
@@ -220,14 +220,17 @@ describe("call whose schema transforms its input", () => {
   it.each([
     ["another default came", z.object({ to: z.string(), amount: z.number().default(1000) })],
     ["it is not JSON any more", z.object({ to: asDate })],
-  ])("does not run with another input than shown: %s while the service was down", async (_case, schema) => {
-    const shown = { to: "2026-03-01" };
-    expect(await ask({ own: pay(z.object({ to: z.string() })), ...ALWAYS }, shown)).toEqual(shown);
-    await service.crash();
-    await start({ own: pay(schema), ...ALWAYS });
-    expect(await approve()).toMatch(/^This call was not made: the tool would get another input now/);
-    expect(ran).toEqual([]);
-  });
+  ])(
+    "does not run with an input that differs from the shown one: %s while the service was down",
+    async (_case, schema) => {
+      const shown = { to: "2026-03-01" };
+      expect(await ask({ own: pay(z.object({ to: z.string() })), ...ALWAYS }, shown)).toEqual(shown);
+      await service.crash();
+      await start({ own: pay(schema), ...ALWAYS });
+      expect(await approve()).toMatch(/^This call was not made: the tool would get another input now/);
+      expect(ran).toEqual([]);
+    },
+  );
 });
 
 describe("approved call", () => {

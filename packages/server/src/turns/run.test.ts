@@ -58,7 +58,7 @@ describe("turn", () => {
     tool.progress({ done: 1 });
     tool.finish("b", 2);
     await until(() => journal.outcomes.length === 2);
-    // A refused call has its result with the step.
+    // A refused call gets its result with the step.
     expect(journal.outcomes.map(({ callId }) => callId)).toEqual(["c", "b"]);
     expect(journal.entries.slice(2)).toEqual(['progress b {"done":1}', "result b"]);
     expect(model.waitingCalls).toBe(0);
@@ -104,7 +104,7 @@ describe("turn", () => {
     ]);
   });
 
-  it("makes call ids unique in a conversation if the provider restarts counting in every turn", async () => {
+  it("makes call ids unique in a conversation if the provider starts counting again in every turn", async () => {
     const before = { ...startedTurn().agentMessage };
     const call = {
       id: "call_0",
@@ -166,7 +166,7 @@ describe("failing turn", () => {
     expect(await cut.end).toBe("complete");
   });
 
-  it("retries its model first if that may help and no text was streamed", async () => {
+  it("retries its model first if a retry may help and no text was streamed", async () => {
     const { clock, model, journal, end } = run();
     (await model.next()).breakOff();
     await until(() => clock.timers === 3);
@@ -222,7 +222,7 @@ describe("stopped turn", () => {
   });
 
   it.each(["history", "step 1", "result a", "complete 2"])(
-    "goes no further when the journal refuses the %s",
+    "stops when the journal refuses the %s",
     async (refused) => {
       const tool = new GatedTool();
       const { model, journal, end } = run({

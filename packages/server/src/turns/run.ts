@@ -43,11 +43,11 @@ export interface RunOptions {
   readonly onUsage: (usage: TokenUsage) => void;
   /** Called with a failure before the user sees it: the operator needs its code and the model's error. */
   readonly onFailure: (code: string, error: unknown) => void;
-  /** Aborted to stop the turn; the cause reports it. */
+  /** Aborted to stop the turn. The code that aborts it reports the stop. */
   readonly signal: AbortSignal;
 }
 
-/** The model's result of a call that needs approval now but was stored without asking for it. */
+/** The model's result of a call that needs approval now but was stored without an approval request. */
 const APPROVAL_REQUIRED_NOW =
   "This call was not made: a person has to be asked before it now, and nobody was. Call the tool again if it is still needed: then the person is asked.";
 
@@ -84,9 +84,12 @@ export class TurnRunner {
     this.#options = options;
   }
 
-  /** Runs a turn to its end; rejects on a defect. The journal reports turns that may be claimed next to `queue`. */
+  /**
+   * Runs a turn to its end. Rejects on a defect. The journal notifies `queue` of turns that may be claimed
+   * next.
+   */
   async run(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<void> {
-    // The node that runs a turn receives the notifications of its session.
+    // The node that runs a turn must receive the notifications of its session.
     const following = this.#options.hub.follow(turn.sessionId);
     try {
       await this.#run(turn, signal, queue);
@@ -119,7 +122,7 @@ export class TurnRunner {
   }
 }
 
-/** Returns log fields. They never have the error's message, which may quote the conversation. */
+/** Returns log fields without the error's message, which may quote the conversation. */
 function failureFields({ sessionId, turn, model }: StartedTurn, code: string, facts: FailureFacts): object {
   return { code, rig: model, session: sessionId.slice(0, 8), turn, ...facts };
 }
@@ -141,7 +144,7 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
     options.onFailure(deadline.failure.code, null);
     return (await journal.fail(deadline.failure)) ? "failed" : "stopped";
   } catch (error) {
-    // Stop concurrent work of the turn.
+    // Stops the turn's concurrent work.
     deadline.abort();
     throw error;
   } finally {

@@ -8,7 +8,7 @@ function running(turn: Parameters<typeof startedTurn>[0]): RunningTurn {
 }
 
 describe("slots", () => {
-  it("are reserved while any are free", () => {
+  it("are reserved while any is free", () => {
     const turns = new RunningTurns({ total: 3, byProvider: {} });
     expect(turns.reserve(2)).toBe(2);
     expect(turns.reserve(5)).toBe(1);
@@ -27,7 +27,7 @@ describe("slots", () => {
     expect([turns.size, turns.free]).toEqual([0, 1]);
   });
 
-  it("are found by session: the later turn while an earlier one ends", () => {
+  it("are found by session: the later turn while an earlier one is ending", () => {
     const turns = new RunningTurns({ total: 9, byProvider: {} });
     const [early, late] = [running({ epoch: 1 }), running({ epoch: 2 })];
     turns.reserve(2);
@@ -40,7 +40,7 @@ describe("slots", () => {
     expect(turns.ofSession(1)).toBeNull();
   });
 
-  it("count against every provider while only reserved", () => {
+  it("count against every provider while they are only reserved", () => {
     const turns = new RunningTurns({ total: 9, byProvider: { slow: 2 } });
     turns.reserve(1);
     expect(turns.fullProviders()).toEqual([]);

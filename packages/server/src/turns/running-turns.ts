@@ -1,4 +1,4 @@
-// The turns running in this process, their limits in number, and the time limits of each.
+// The turns running in this process, the limits of their number, and the time limits of each turn.
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import { type StartedTurn, type TurnFailure, providerOf } from "../core/turn.ts";
@@ -7,7 +7,7 @@ export interface RunningTurn {
   readonly turn: StartedTurn;
   /** Aborted to stop the turn. */
   readonly controller: AbortController;
-  /** Monotonic time in milliseconds until which the lease is certainly held; the turn stops then. */
+  /** Monotonic time in milliseconds until which the lease is certainly held. The turn stops at this time. */
   heldUntil: number;
 }
 
@@ -80,7 +80,7 @@ export class RunningTurns {
     if (this.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Aborts turns of this incarnation with an epoch below `below`. */
+  /** Aborts turns of this incarnation whose epoch is less than `below`. */
   abort(sessionId: string, life: string, below: number): void {
     for (const { turn, controller } of this.#byEpoch.values()) {
       if (turn.sessionId === sessionId && turn.life === life && turn.epoch < below) controller.abort();
@@ -100,7 +100,9 @@ export class RunningTurns {
     return epoch === undefined ? null : (this.#byEpoch.get(epoch) ?? null);
   }
 
-  /** Returns true if this process runs an uncancelled turn of the session; its text is then up to date here. */
+  /**
+   * Returns true if this process runs an uncancelled turn of the session. Its text is then up to date here.
+   */
   isRunning(sessionKey: number): boolean {
     return this.ofSession(sessionKey)?.controller.signal.aborted === false;
   }
@@ -129,13 +131,15 @@ export interface TurnLimits {
   /** Maximum milliseconds of a tool call. */
   readonly toolMs: number;
   readonly maxModelRetries: number;
-  /** Maximum milliseconds for a person to decide an action; they do not count towards the other limits. */
+  /**
+   * Maximum milliseconds for a person to decide an action. This time does not count towards the other limits.
+   */
   readonly actionMs: number;
 }
 
 /**
- * Enforces the time limits of one turn: aborts `signal` and sets `failure` when a limit is exceeded; at once if `ranMs`, the
- * milliseconds of earlier attempts, already exceeds it.
+ * Enforces the time limits of one turn: aborts `signal` and sets `failure` when a limit is exceeded. Does so
+ * at once if `ranMs`, the milliseconds of earlier attempts, already exceeds the limit.
  */
 export class TurnDeadline {
   readonly #controller = new AbortController();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ask, callPart, stepOf, textParts } from "./testing/asked-step.ts";
 
 describe("content of a step", () => {
-  it("keeps parts in the order of their start, whatever order they end in", async () => {
+  it("keeps parts in the order of their start, whatever the order of their ends", async () => {
     const { step } = await stepOf(
       { type: "reasoning-start", id: "a" },
       { type: "text-start", id: "a" },
@@ -22,7 +22,7 @@ describe("content of a step", () => {
     expect(step.text).toBe("saidmore");
   });
 
-  it("keeps provider metadata verbatim, the last of several", async () => {
+  it("keeps provider metadata verbatim, and the last of several", async () => {
     const sealed = { openai: { itemId: "rs_1", reasoningEncryptedContent: "gAAA+/= é\n" } };
     const { step } = await stepOf(
       { type: "reasoning-start", id: "r", providerMetadata: { anthropic: {} } },
@@ -145,7 +145,7 @@ describe("content of a step", () => {
     ]);
   });
 
-  it("ends with the calls so far when arguments exceed the limit", async () => {
+  it("ends with the calls so far if arguments exceed the limit", async () => {
     const asked = ask();
     const call = await asked.model.next();
     const large = JSON.stringify({ text: "x".repeat(1_024 * 1_024) });
@@ -159,7 +159,7 @@ describe("content of a step", () => {
     });
   });
 
-  it("ends when a call's arguments never end, and refuses that call", async () => {
+  it("ends if a call's arguments never end, and refuses that call", async () => {
     const asked = ask();
     const call = await asked.model.next();
     call.emit({ type: "tool-input-start", id: "c1", toolName: "calculator" });

@@ -1,5 +1,6 @@
-// What a model step produces, within bounds: its text and calls, assembled from streamed parts, and the outputs of its calls.
-// Every result of a call announces the whole message again, so a model that repeats large calls would fill the disk.
+// The bounded content of a model step: its text and calls, assembled from streamed parts, and the outputs of
+// its calls. Every result of a call emits the whole message again, so a model that repeats large calls would
+// fill the disk.
 
 import { cleanJson, cleanText, isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
@@ -10,13 +11,13 @@ const MAX_STEP_BYTES = 256 * 1_024;
 const MAX_ANSWER_BYTES = 1_024 * 1_024;
 /** Bytes of arguments after which the response is cut off: only a malfunctioning model sends as many. */
 const MAX_RECEIVED_BYTES = 4 * 1_024 * 1_024;
-/** Maximum stored calls of a step, including those that are never made and tell the model so. */
+/** Maximum stored calls of a step, including those that are never made and have a result that says so. */
 const MAX_STORED_CALLS = 512;
 /** Maximum stored characters of a name or id. Tool names have at most 64. */
 const MAX_NAME = 128;
 /** Maximum bytes of all outputs of an answer, more than most models accept. */
 const MAX_OUTPUT_BYTES = 1_024 * 1_024;
-/** Outputs up to this size are always kept: a number, or an error. */
+/** Maximum size of outputs that are always kept, such as a number or an error. */
 const SHORT_OUTPUT_BYTES = 256;
 
 interface OpenPart {
@@ -174,7 +175,7 @@ export class OutputBudget {
     this.#bytes = toolResults.reduce((sum, { output, told = output }) => sum + byteLength(told), 0);
   }
 
-  /** Returns the output, or if it is too large a sentence that says so. */
+  /** Returns the output, or a sentence about its size if it is too large. */
   fit(output: JsonValue): JsonValue {
     const bytes = byteLength(output);
     const fits = bytes <= SHORT_OUTPUT_BYTES || this.#bytes + bytes <= MAX_OUTPUT_BYTES;
@@ -195,7 +196,9 @@ function cleanName(name: string): string {
   return cleanText(name.slice(0, MAX_NAME));
 }
 
-/** Replaces arguments that are too large: by an object, because providers reject anything else. */
+/**
+ * Returns the replacement of arguments that are too large: an object, because providers reject anything else.
+ */
 function omitted(bytes: number): JsonObject {
   return { left_out: `${bytes} bytes of arguments, which is more than is kept` };
 }

@@ -18,7 +18,7 @@ interface StartedCall {
   end(value: number): void;
 }
 
-/** Runs this many calls, with ids from "1" on, of a tool whose calls the test ends. */
+/** Runs this many calls of a tool, with ids from "1" on. The test ends each call. */
 async function run(
   count: number,
   onWrite: RecordingJournal["onWrite"] = () => true,
@@ -101,7 +101,7 @@ describe("calls of a step", () => {
     expect((await results)?.size).toBe(9);
   });
 
-  it("do not start after the turn was stopped, refused, or met a defect", async () => {
+  it("do not start after the turn was stopped, refused, or hit a defect", async () => {
     const stopped = await run(20);
     stopped.controller.abort();
     expect(await stopped.results).toBeNull();
@@ -141,7 +141,7 @@ describe("calls of a step", () => {
     expect(trial.journal.entries).toHaveLength(11);
   });
 
-  it("need no write but their results if they are safe or started with their step", async () => {
+  it("need no write except their results if they are safe or started with their step", async () => {
     const allowed = await run(9, () => true, { effect: "idempotent", phase: "allowed" });
     const placed = await run(AT_ONCE, () => true, { effect: "unsafe" });
     for (const { end, ids, journal } of [allowed, placed]) {
@@ -151,7 +151,7 @@ describe("calls of a step", () => {
     }
   });
 
-  it("do not start if unsafe and their start is refused or the turn is already stopped", async () => {
+  it("do not start if they are unsafe and their start is refused or the turn is already stopped", async () => {
     const unsafe = { effect: "unsafe", phase: "allowed" } as const;
     const refused = await run(9, (entry) => !entry.startsWith("start"), unsafe);
     expect(await refused.results).toBeNull();
@@ -168,7 +168,7 @@ describe("calls of a step", () => {
     expect(await runToolCalls([call], journal, given)).toBeNull();
     expect(journal.entries).toEqual([]);
 
-    // The result with which the ninth would start is refused.
+    // The result with which the ninth call would start is refused.
     const last = await run(11, (entry) => !entry.startsWith("result 1"), unsafe);
     await last.end("1", "2");
     await last.end("3", "4", "5", "6", "7", "8");

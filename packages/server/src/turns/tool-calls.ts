@@ -11,12 +11,12 @@ import type { StartedTurn } from "../core/turn.ts";
 import type { TurnJournal } from "./journal.ts";
 import type { OutputBudget } from "./step-content.ts";
 
-/** Maximum concurrent calls of one step: each may hold a connection or a process. */
+/** Maximum concurrent calls of one step, because each may hold a connection or a process. */
 const MAX_AT_ONCE = 8;
 
 export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; readonly is_error: boolean }>;
 
-/** What the calls of a turn share. */
+/** Context that all calls of a turn share. */
 export interface CallContext {
   readonly turn: Pick<StartedTurn, "sessionId" | "life" | "turn">;
   readonly tools: TurnTools;
@@ -35,7 +35,10 @@ export interface DecidedCalls {
   readonly asked: readonly AskedAction[];
 }
 
-/** Decides calls sequentially, except those already denied. Returns `null` if the turn was stopped meanwhile. */
+/**
+ * Decides calls sequentially, except those already denied. Returns `null` if the turn was stopped in the
+ * meantime.
+ */
 export async function decideCalls(
   calls: readonly StepCall[],
   { tools, signal, onProgress }: Pick<CallContext, "tools" | "signal" | "onProgress">,
@@ -64,12 +67,15 @@ export async function decideCalls(
   return { calls: decided, asked };
 }
 
-/** Cleans the request's strings; its shape stays the same. */
+/** Cleans the request's strings and keeps its shape. */
 function cleanRequest({ kind, request }: ActionRequest): ActionRequest {
   return { kind, request: cleanJson(request as JsonValue) } as ActionRequest;
 }
 
-/** Resolves with `null` as soon as the signal aborts: a hanging tool must not delay the end of its turn. */
+/**
+ * Resolves with `null` as soon as the signal aborts, because a hanging tool must not delay the end of its
+ * turn.
+ */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | null> {
   const aborted = Promise.withResolvers<null>();
   const abort = (): void => aborted.resolve(null);
@@ -152,7 +158,7 @@ class StepCalls {
     }
   }
 
-  /** Runs a call and returns the one that takes its slot. */
+  /** Runs a call and returns the call that takes its slot. */
   async #runOne(call: ToolCallRecord): Promise<ToolCallRecord | undefined> {
     const outcome = await this.#call(call);
     const next = this.#isOver || outcome === null ? undefined : this.#waiting.shift();
@@ -161,7 +167,7 @@ class StepCalls {
     return next;
   }
 
-  /** Returns `null` if the turn was stopped meanwhile. */
+  /** Returns the call's outcome; `null` if the turn was stopped in the meantime. */
   async #call(call: ToolCallRecord): Promise<ToolOutcomeInput | null> {
     const { clock, signal, timeoutMs, tools, turn, outputs, onProgress } = this.#run;
     const began = clock.monotonic();

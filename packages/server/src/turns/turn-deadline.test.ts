@@ -43,7 +43,7 @@ describe("TurnDeadline", () => {
     expect(deadline.failure?.code).toBe("turn_timeout");
   });
 
-  it("subtracts the time of earlier attempts from the total, not from the idle time", async () => {
+  it("subtracts the time of earlier attempts from the total time, but not from the idle time", async () => {
     const { clock, deadline } = start(7 * MINUTE);
     expect(deadline.left).toBe(3 * MINUTE);
     await clock.advance(3 * MINUTE - 1);

@@ -22,7 +22,7 @@ export interface AdministrationSettings {
   readonly databaseUrl?: string | null;
 }
 
-/** `existing`: the command creates no database. */
+/** `existing`: the command must not create a database. */
 export type DatabaseNeed = "existing" | "made when absent";
 
 export interface Administration {
@@ -38,7 +38,10 @@ export interface Administration {
   close(): Promise<void>;
 }
 
-/** Rejects with a user-facing message if the store cannot be opened, and with `NoDatabase` if a needed one does not exist. */
+/**
+ * Rejects with a user-facing message if the store cannot be opened, and with `NoDatabase` if a required
+ * database does not exist.
+ */
 export async function openAdministration(
   settings: AdministrationSettings,
   need: DatabaseNeed = "made when absent",

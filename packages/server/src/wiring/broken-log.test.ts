@@ -31,7 +31,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Starts a service with its log on this descriptor. */
+/** Starts a service whose log goes to this descriptor. */
 async function startWithLog(log: number) {
   const port = await findFreePort();
   const started = spawn(process.execPath, [MAIN], {
@@ -91,7 +91,7 @@ describe("a log that cannot be written", () => {
   );
 
   it.skipIf(process.platform === "win32")(
-    "with a stopped reader delays neither the service nor its exit",
+    "delays neither the service nor its exit if its reader has stopped",
     async () => {
       const { chat, stop } = await startWithLog(fullPipe());
       expect(await chat()).toBe(200);

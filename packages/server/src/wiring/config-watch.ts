@@ -1,5 +1,5 @@
-// Reloads the configuration when a file that it was read from changes, for `colloquy dev`. Polls, because events of the file system are lost on
-// network volumes, and when an editor replaces a file.
+// Reloads the configuration when one of its files changes, for `colloquy dev`. Polls, because file-system
+// events are lost on network volumes, and when an editor replaces a file.
 
 import { relative } from "node:path";
 import { changedFiles, type FileStamps, stampOf } from "../config/file-stamps.ts";
@@ -11,9 +11,9 @@ export interface WatchOptions {
   /** The files of the configuration in force. */
   readonly files: FileStamps;
   readonly workingDirectory: string;
-  /** A file that is read at the start only. */
+  /** A file that is read only at the start. */
   readonly environmentFile: string;
-  /** Returns what was read; `null` after a defect. */
+  /** Returns the loaded configuration; `null` after a defect. */
   readonly reload: () => Promise<LoadedConfig | null>;
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly say: (text: string) => void;
@@ -37,7 +37,7 @@ export async function watchConfiguration(options: WatchOptions): Promise<never> 
   }
 }
 
-/** Resolves with the files that changed, as soon as nobody writes to them any more. */
+/** Resolves with the changed files, as soon as no program writes to them any more. */
 export async function nextChange(
   files: FileStamps,
   sleep: WatchOptions["sleep"],
@@ -51,7 +51,10 @@ export async function nextChange(
   }
 }
 
-/** A file with a mistake may not have named its imports, so those of the configuration in force stay watched. */
+/**
+ * Returns the files to watch. An invalid file may not have named its imports, so the files of the
+ * configuration in force stay watched.
+ */
 export function filesAfter(loaded: LoadedConfig | null, inForce: FileStamps): FileStamps {
   if (loaded?.ok === true) return loaded.files;
   const kept = [...inForce.keys()].map((path) => [path, stampOf(path)] as const);

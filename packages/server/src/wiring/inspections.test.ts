@@ -66,7 +66,7 @@ describe("an OpenAPI document in a file", () => {
     ]);
   });
 
-  it("has a problem if no server is known", async () => {
+  it("has a problem if it names no server", async () => {
     expect(await inspect(SHOP, { baseURL: null })).toMatchObject([{ path: ["baseURL"], isWarning: false }]);
   });
 

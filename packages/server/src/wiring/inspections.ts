@@ -1,5 +1,5 @@
-// Checks OpenAPI document files and own tools before the service starts. In wiring, because config and tools may not
-// import each other. Loads the readers only if they are needed.
+// Checks OpenAPI document files and custom tools before the service starts. Part of wiring, because config
+// and tools must not import each other. Loads the readers only if they are needed.
 
 import { createRequire } from "node:module";
 import type { Inspected, Inspections } from "../config/apps.ts";
@@ -94,7 +94,7 @@ async function inspectTools(
   return found;
 }
 
-/** Lists some ids, in case one was mistyped. */
+/** Lists some known ids, in case the id was mistyped. */
 function offer(known: readonly string[]): string {
   if (known.length === 0) return "It has none at all.";
   const shown = known.slice(0, 10).join(", ");

@@ -9,9 +9,12 @@ import { readAddress } from "../store/sqlite/served-address.ts";
 
 export interface LocalService {
   readonly url: string;
-  /** True if it runs in this process. */
+  /** True if the service runs in this process. */
   readonly isInProcess: boolean;
-  /** Stops a service in this process, whose unfinished turns resume at the next start. Otherwise does nothing. */
+  /**
+   * Stops a service that runs in this process; its unfinished turns resume at the next start. Does nothing
+   * for another service.
+   */
   stop(): Promise<void>;
 }
 
@@ -22,9 +25,10 @@ const GRACE_MS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Returns the URL of the running server of this configuration, or `null` if none runs. With SQLite, that is the server that
- * uses the data directory; with PostgreSQL, any Colloquy at the configured address. Rejects with a user-facing message if a
- * server uses the data directory and does not answer, because changes beside it would bypass its memory.
+ * Returns the URL of the running server of this configuration, or `null` if none runs. With SQLite, that is
+ * the server that uses the data directory; with PostgreSQL, any Colloquy at the configured address. Rejects
+ * with a user-facing message if a server uses the data directory and does not respond, because changes beside
+ * it would bypass its memory.
  */
 export async function findRunning({ server, databaseUrl }: Config): Promise<string | null> {
   if (databaseUrl !== null) {
@@ -33,7 +37,7 @@ export async function findRunning({ server, databaseUrl }: Config): Promise<stri
   }
   const { dataDirectory } = server;
   if (!isServed(dataDirectory)) return null;
-  // Another service may listen at the configured address, so only the noted one counts.
+  // Another service may listen at the configured address, so only the recorded address counts.
   const url = readAddress(dataDirectory);
   if (url !== null && (await answers(url))) return url;
   const place = url === null ? "it has not said where it is" : `nothing answers at ${url}`;
@@ -43,8 +47,9 @@ export async function findRunning({ server, databaseUrl }: Config): Promise<stri
 }
 
 /**
- * Returns the running server, or starts one in this process on a free loopback port, without a log. If its store can no longer
- * be trusted, it ends the process with an uncaught error. `processId` is shown to a second server on the same data directory.
+ * Returns the running server, or starts one in this process on a free loopback port, without a log. If the
+ * store can no longer be trusted, ends the process with an uncaught error. `processId` is shown to a second
+ * server on the same data directory.
  */
 export async function openLocalService(config: Config, processId: number): Promise<LocalService> {
   const running = await findRunning(config);

@@ -86,7 +86,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that is stuck does not delay the exit", () => {
+  it("that never reads does not delay the exit", () => {
     for (let i = 0; i < 1000; i++) output.write(`${"x".repeat(1000)}\n`);
     const before = performance.now();
     expect(output.flush(100)).toBe(true);
@@ -94,7 +94,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that resumes gets the rest of the line and the number of missed ones", async () => {
+  it("that resumes gets the rest of the line and the number of missing lines", async () => {
     // More than fits into a pipe, so that a part is written when the reader closes.
     const first = `${"a".repeat(100_000)}\n`;
     output.write(first);

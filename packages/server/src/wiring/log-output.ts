@@ -1,5 +1,6 @@
-// Writes the lines of the log. A full disk, or a reader that stopped or is gone, must not delay or end the service: lines
-// that cannot be written are dropped and counted, and the next written line is preceded by a notice with their number.
+// Writes the lines of the log. A full disk, or a reader that stopped or is gone, must not delay or end the
+// service. Lines that cannot be written are dropped and counted, and a notice with their number precedes the
+// next written line.
 
 import { write, writeSync } from "node:fs";
 
@@ -9,9 +10,9 @@ const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 const BATCH_BYTES = 64 * 1024;
 /** Delay before a write to a busy reader is retried. */
 const BUSY_MS = 100;
-/** The same during a flush. */
+/** Delay before a write to a busy reader is retried during a flush. */
 const FLUSH_BUSY_MS = 20;
-/** A write that takes longer may never return. */
+/** A write that takes longer than this may never return. */
 const STUCK_MS = 500;
 
 export interface LogOutputOptions {
@@ -27,7 +28,7 @@ interface Batch {
   bytes: Buffer;
   /** True if the bytes begin in the middle of a line. */
   isMidLine: boolean;
-  /** Number of dropped lines that its notice reports; 0 without a notice. */
+  /** Number of dropped lines that the batch's notice reports; 0 without a notice. */
   readonly reported: number;
   /** Number of bytes after the notice. */
   readonly bytesAfterNotice: number;
@@ -41,7 +42,7 @@ export class LogOutput {
   readonly #lines: string[] = [];
   #waitingBytes = 0;
   #batch: Batch | null = null;
-  /** The system call in progress; one that is stuck may never return. */
+  /** State of the system call in progress; a stuck call may never return. */
   #call: "started" | "late" | "stuck" | null = null;
   /** Restarted with each write. */
   readonly #stuckTimer = setTimeout(() => this.#onLate(), STUCK_MS).unref();
@@ -145,7 +146,7 @@ export class LogOutput {
   #onLate(): void {
     if (this.#call !== "started") return;
     this.#call = "late";
-    // A blocked event loop reports the end of a call late. That report comes before the immediate.
+    // A blocked event loop reports the end of a call late, but still before the immediate.
     setImmediate(() => {
       if (this.#call === "late") this.#call = "stuck";
     });
@@ -184,7 +185,7 @@ function countLines(bytes: Buffer): number {
   return count;
 }
 
-/** True if the reader is busy. */
+/** Returns true if the reader is busy. */
 function isBusy(error: unknown): boolean {
   const { code } = Object(error) as { readonly code?: unknown };
   return code === "EAGAIN" || code === "EBUSY";

@@ -33,13 +33,13 @@ describe("a line", () => {
     expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   });
 
-  it("below the level is not written", async () => {
+  it("is not written if it is below the level", async () => {
     expect(await written((logger) => logger.debug({}, "x"))).toBe("");
     expect(await written((logger) => logger.error({}, "x"), { level: "silent" })).toBe("");
     expect(await written((logger) => logger.debug({}, "x"), { level: "debug" })).not.toBe("");
   });
 
-  it("has eight characters of a session id, whatever its field", async () => {
+  it("has only eight characters of a session id, in any field", async () => {
     const found = await line((logger) =>
       logger.info({ session: SESSION, sessionId: SESSION, session_id: SESSION }, "x"),
     );
@@ -80,7 +80,7 @@ describe("an error in the log", () => {
     });
   });
 
-  it("contains nothing of a rejected provider request", async () => {
+  it("contains no part of a rejected provider request", async () => {
     const error = new APICallError({
       message: "Incorrect API key provided: sk-proj-abcdefgh12345678",
       url: "https://api.example.test/v1",
@@ -94,7 +94,7 @@ describe("an error in the log", () => {
     expect(text).not.toContain("sk-proj");
   });
 
-  it("contains no whole session id in message, stack or causes", async () => {
+  it("contains no complete session id in message, stack or causes", async () => {
     const error = new Error(`no session ${SESSION}`, { cause: new Error(SESSION) });
     const text = await written((logger) => logger.error({ err: error }, "x"));
     expect(text).toContain("no session 0a1b2c3d…");

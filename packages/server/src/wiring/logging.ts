@@ -73,7 +73,7 @@ function createLogger(level: LogLevel, write: (line: string) => void): PinoLogge
 
 function censorField(value: unknown, path: readonly string[]): string {
   const isSession = SESSION_KEYS.includes(path.at(-1) ?? "");
-  // Eight characters find the lines of a session, but do not open it.
+  // Eight characters identify the lines of a session, but do not open it.
   return isSession && typeof value === "string" ? value.slice(0, 8) : "[redacted]";
 }
 

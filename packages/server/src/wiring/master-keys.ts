@@ -14,7 +14,10 @@ import type { SecretStore } from "../core/ports/driven/secret-store.ts";
 import { lockFile } from "../store/sqlite/lock.ts";
 
 export interface MasterKeySettings {
-  /** True if other nodes share the secrets: they could not read a key file of this machine. Defaults to false. */
+  /**
+   * True if other nodes share the secrets, because they cannot read a key file of this machine. Defaults to
+   * false.
+   */
   readonly isShared?: boolean;
   /** Absolute path. */
   readonly dataDirectory: string;

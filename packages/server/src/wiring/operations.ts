@@ -1,5 +1,4 @@
-// Observation of the service by operators: Prometheus metrics and readiness. Metrics never contain an App, a
-// wallet or a session id.
+// Prometheus metrics and readiness for operators. Metrics never contain an App, a wallet or a session id.
 
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Clock } from "../core/ports/driven/clock.ts";
@@ -51,7 +50,7 @@ export function createTurnMetrics(register: Registry) {
   };
 }
 
-/** Why notifications to other nodes were not sent unchanged (docs/adr/0017). */
+/** Reasons why notifications to other nodes were not sent unchanged (docs/adr/0017). */
 const LOSSES = ["deltas", "events", "all", "broken"] as const;
 
 /** Registers the metrics of the bus. Returns a function that counts notifications that were not sent unchanged. */
@@ -64,7 +63,7 @@ export function createBusMetrics(
     labelNames: ["loss"],
     registers: [register],
   });
-  // Start at 0, so that the first loss is a change.
+  // Start at 0, so that the first loss is visible as a change.
   for (const loss of LOSSES) lost.inc({ loss }, 0);
   return (loss, notifications) => lost.inc({ loss }, notifications);
 }
@@ -82,7 +81,7 @@ export function createLogMetrics(register: Registry, linesLeftOut: () => number)
   });
 }
 
-/** Milliseconds for which a probe is cached: a probe commits, and anyone may request it. */
+/** Milliseconds for which a probe is cached, because a probe commits and anybody may request it. */
 const PROBED_MS = 1_000;
 
 export interface ReadinessOptions {
@@ -92,7 +91,7 @@ export interface ReadinessOptions {
   readonly clock: Pick<Clock, "monotonic">;
 }
 
-/** Ready while the store accepts writes and the service was not told to stop. */
+/** Creates the readiness: ready while the store accepts writes and the service is not stopping. */
 export function createReadiness(options: ReadinessOptions): Readiness & { stop(): void } {
   const probe = cachedProbe(options);
   let stopping = false;
@@ -110,12 +109,15 @@ export function createReadiness(options: ReadinessOptions): Readiness & { stop()
   };
 }
 
-/** Concurrent callers share one probe; later ones get its result for `PROBED_MS`. */
+/**
+ * Returns a function that probes the store. Concurrent callers share one probe, and later callers get its
+ * result for `PROBED_MS`.
+ */
 function cachedProbe({ store, clock }: ReadinessOptions): () => Promise<readonly string[]> {
   let last: Promise<readonly string[]> | null = null;
   let goodUntil = 0;
   const probe = async (): Promise<readonly string[]> => {
-    // Shared for as long as it takes: a hanging store must not receive another probe each second.
+    // Shared until the probe ends, because a hanging store must not receive another probe each second.
     goodUntil = Infinity;
     try {
       await store.probe();

@@ -3,7 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { Unavailable } from "../core/errors.ts";
 import { createReadiness } from "./operations.ts";
 
-/** Readiness with a store that counts its probes. */
+/** Creates a readiness whose store counts its probes. */
 function givenReadiness(isAlone = true) {
   const clock = new ManualClock();
   const state = { probes: 0, fails: false, gate: Promise.resolve() };

@@ -9,7 +9,7 @@ import type { ReloadNotes, ReloadOutcome } from "./reload-notes.ts";
 export interface ReloadOptions {
   /** The configuration that the service started with. */
   readonly started: Extract<LoadedConfig, { readonly ok: true }>;
-  /** Reads the configuration anew. */
+  /** Reads the configuration again. */
   readonly read: (sourceInForce: string | null) => Promise<LoadedConfig>;
   /** Puts a configuration into force. Returns warnings about settings that need a restart. */
   readonly apply: (config: Config) => readonly string[];
@@ -22,7 +22,7 @@ export class Reloads {
   readonly #options: ReloadOptions;
   #inForce: Extract<LoadedConfig, { readonly ok: true }>;
   #last: Promise<unknown> = Promise.resolve();
-  /** The reload that has not begun yet. */
+  /** The reload that was requested but has not begun. */
   #next: Promise<LoadedConfig | null> | null = null;
   #readings = 0;
 
@@ -31,7 +31,10 @@ export class Reloads {
     this.#inForce = options.started;
   }
 
-  /** Reads the file after this call and puts it into force, unless it has a problem. Returns what was read; `null` after a defect. */
+  /**
+   * Reads the file after this call and puts it into force, unless it has a problem. Returns the loaded
+   * configuration; `null` after a defect.
+   */
   request(): Promise<LoadedConfig | null> {
     this.#next ??= this.#last = this.#after(this.#last);
     return this.#next;

@@ -31,9 +31,9 @@ export interface ServerOverrides {
   readonly clock?: Clock;
   /** Id of this process, shown to a second server on the same data directory. */
   readonly processId?: number;
-  /** True for a private server, which does not note its address beside its data. `false` by default. */
+  /** True for a private server, which does not record its address beside its data. `false` by default. */
   readonly isHidden?: boolean;
-  /** Models by rig, beside the configured ones. */
+  /** Models by rig, in addition to the configured ones. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
   /** An open, otherwise unused store instead of the configured one; the server closes it. */
   readonly store?: Store;
@@ -50,9 +50,9 @@ export interface ColloquyServer {
   reload(config: Config): readonly string[];
 }
 
-/** Time for responses in progress after everything else has stopped, in milliseconds. */
+/** Maximum milliseconds for responses in progress, after everything else has stopped. */
 const CLOSING_MS = 2_000;
-/** The built console: in a package of its own beside the sources, inside the published package. */
+/** The built console: in its own package beside the sources, or inside the published package. */
 const CONSOLE_DIRECTORY = join(
   import.meta.dirname,
   import.meta.filename.endsWith(".ts") ? "../../../console/dist" : "../console",
@@ -88,7 +88,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   });
   const connections = new OpenConnections(http.server, clock);
   const { host, port, dataDirectory } = config.server;
-  /** Commands on the same machine find the server by the address beside its data. */
+  /** Commands on the same machine find the server through the address recorded beside its data. */
   const isNoted = config.databaseUrl === null && overrides.store === undefined && overrides.isHidden !== true;
   return {
     async listen() {
@@ -125,7 +125,7 @@ interface AdminFoundations {
   readonly clock: Clock;
 }
 
-/** Builds the administration of a running service; `null` without an admin key. */
+/** Builds the admin API of a running service; `null` without an admin key. */
 export function buildAdmin({ config, storage, service: parts, readiness, clock }: AdminFoundations) {
   const { adminKey: key, databaseUrl, limits } = config;
   if (key === null) return null;
@@ -157,7 +157,7 @@ export function localAddress({ host, port }: { readonly host: string; readonly p
   return `http://${name}:${port}`;
 }
 
-/** Stops the workers, then their dependencies. Requests are still answered. */
+/** Stops the workers, then their dependencies. Requests still get responses. */
 async function stopService(service: Service, graceMs: number): Promise<void> {
   service.titles.stop();
   service.feed.stop();
@@ -171,7 +171,7 @@ async function stopService(service: Service, graceMs: number): Promise<void> {
   await service.hub.close();
 }
 
-/** Closes the server when responses in progress are sent, but does not wait for clients that stall. */
+/** Closes the server when responses in progress are sent. Does not wait for clients that have stalled. */
 async function closeHttp(http: HttpApp, connections: OpenConnections, clock: Clock): Promise<void> {
   const timer = clock.after(CLOSING_MS, () => http.server.closeAllConnections());
   try {

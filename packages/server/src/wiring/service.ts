@@ -57,7 +57,7 @@ export interface Foundations {
   readonly register: MetricsRegister;
   /** True if no other process uses the store. */
   readonly isAlone: boolean;
-  /** Models by rig, beside the configured ones. */
+  /** Models by rig, in addition to the configured ones. */
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
   /** Absent if no secrets are stored. */
   readonly vault?: SecretVault | null;
@@ -127,7 +127,7 @@ export function buildService(base: Foundations) {
     owner,
     /** Replaces Apps, models and tools; running turns keep theirs. Returns warnings about changes that need a restart. */
     reload(next: Config): readonly string[] {
-      // Replace the tools first: they may throw, and then nothing is replaced.
+      // Replace the tools first: if that throws, nothing is replaced.
       tools.replace(next.apps);
       apps.replace(next.apps);
       models.replace(providersOf(next));

@@ -3,7 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { describeFileError } from "../core/file-error.ts";
 
-/** Returns what is wrong and what to do. */
+/** Returns a message with the problem and its remedy. */
 export function explainStartFailure(error: unknown, { server }: Pick<Config, "server">): string {
   const { host, port } = server;
   switch (codeOf(error)) {
@@ -26,7 +26,7 @@ export function explainLeftOut(path: string, error: unknown): string {
   return describeFileError(path, error, advice);
 }
 
-/** True for errors other than user-facing refusals to start. */
+/** Returns true for errors other than user-facing refusals to start. */
 export function isDefect(error: unknown): boolean {
   return !(error instanceof Error) || (error.name !== "Error" && codeOf(error) === null);
 }

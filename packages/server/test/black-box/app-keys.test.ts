@@ -1,4 +1,4 @@
-// Keys that one process creates and revokes while another serves.
+// Keys that one process creates and revokes while another one serves.
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -35,8 +35,8 @@ const chat = (key: string, session = newSession()) =>
   });
 
 describe("a key created while the server runs", () => {
-  // keys-on-nodes.test.ts shows that five seconds are enough, with a clock of its own.
-  it("opens its App at once; after its revocation it is refused and its streams end", async () => {
+  // keys-on-nodes.test.ts tests the limit of five seconds, on a manual clock.
+  it("opens its App at once; after its revocation it is refused, and its streams end", async () => {
     const { id = "", key = "" } = await keys("create", "--app", "defi");
     const session = newSession();
     expectSnapshot(await chat(key, session), session);

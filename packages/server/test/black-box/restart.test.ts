@@ -20,7 +20,7 @@ async function started(): Promise<Program> {
 const COUNTED = [1, 21, 41].map((from) => Array.from({ length: 20 }, (_, index) => from + index).join(" "));
 
 describe("an answer of the demo model in steps", () => {
-  it("keeps the numbers of finished steps after SIGKILL, and none is missing or repeated", async () => {
+  it("keeps the numbers of finished steps after SIGKILL, without gaps or repetitions", async () => {
     const program = await started();
     const session = newSession();
     await chat(program.url, session, "count to 60");
@@ -63,7 +63,7 @@ describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a restart", (signal
     await chat(program.url, session, "count to 5");
     const accepted = await chat(program.url, session, "what is 2 + 2?");
     await reader.find(({ type }) => type === "message_created");
-    // Resume after the first one: if all is over by now, nothing follows the last one.
+    // Resume after the first event: if the turn is over, no event follows the last one.
     const seen = reader.events.find(({ id }) => id !== null)!.id!;
     await program.stop(signal);
     reader.leave();

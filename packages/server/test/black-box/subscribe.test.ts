@@ -58,7 +58,7 @@ describe("GET /api/updates", () => {
     }
   });
 
-  it("sends more on request", async () => {
+  it("sends further groups on request", async () => {
     const { session, whole } = await conversation("what is 12 * 7?");
     whole.leave();
     const tool = { session_id: session, call_id: expect.any(String), name: "calculator" };
@@ -78,7 +78,7 @@ describe("GET /api/updates", () => {
   it("sends text while it is written", async () => {
     const session = newSession();
     const reader = await EventReader.connect(url(), session, { include: "messages" });
-    // Long enough to be still under way when a slow stream has sent the events before it.
+    // Long enough to be in progress when a slow stream has sent the events before it.
     await chat(url(), session, "count to 100");
     const { id, event } = await reader.find(({ type }) => type === "message_delta");
     expect(id).toBeNull();
@@ -113,7 +113,7 @@ describe("GET /api/updates", () => {
     expect(new Set(whole.events.flatMap(({ id }) => id?.split("-")[0] ?? [])).size).toBe(1);
   });
 
-  it("sends the same to every subscriber", async () => {
+  it("sends the same events to every subscriber", async () => {
     const session = newSession();
     const readers = await Promise.all(
       Array.from({ length: 5 }, () => EventReader.connect(url(), session, { include: EVERYTHING })),
@@ -253,7 +253,7 @@ describe("the fold", () => {
   });
 });
 
-/** Waits until only the long count is left, and interrupts it. */
+/** Waits until only the long count is running, and interrupts it. */
 async function settledOrInterrupted(session: string): Promise<void> {
   await expect
     .poll(async () => (await state(url(), session)).messages.at(-1)?.content, { timeout: 20_000 })

@@ -1,4 +1,4 @@
-// The reference page at /docs: its try-outs and its curl commands, as they stand on the page.
+// The reference page at /docs: its try-outs and its curl commands, as the page shows them.
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -15,20 +15,20 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
   const openPage = useChromium();
   const url = useService(ASKING);
 
-  /** Shows an operation, and returns its example with the button to try it. */
+  /** Shows an operation. Returns its example and the button to try it. */
   async function show(page: Page, { operationId, method, path, tag }: ExampleRequest): Promise<Locator> {
-    // A query that differs loads the page again, and the fragment leads to the operation.
+    // A different query loads the page again, and the fragment selects the operation.
     await page.goto(`/docs?${operationId}#tag/${tag.toLowerCase()}/${method.toUpperCase()}${path}`);
     const button = page.getByRole("button", { name: `Test Request (${method} ${path})` });
     await button.waitFor();
     return button;
   }
 
-  it("sends the example of every operation that needs no key with success, and its curl command runs", {
+  it("sends the example of every operation that needs no key with success, and its curl command succeeds", {
     timeout: 600_000,
   }, async () => {
     const { page, expectTrouble } = await openPage(url());
-    // Scalar tries whether it may compile code, and goes on without. The service has no icon.
+    // Scalar checks whether it may compile code, and works without. The service has no icon.
     expectTrouble(/refused eval|favicon\.ico/);
     for (const request of await exampleRequests(url())) {
       const { operationId, method, path, target, headers } = request;
@@ -45,7 +45,7 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
         operationId,
         200,
       ]);
-      // The action is decided now, and the session gone.
+      // The page has decided the action and deleted the session.
       if (operationId === "deleteThread") await fetch(`${url()}/api/state`, { headers: sessionOf(target) });
       if (isDecision) continue;
       await button.click();
@@ -65,7 +65,7 @@ function sessionOf(target: string): Record<string, string> {
   return { "X-Session-Id": target.split("/")[3] ?? "" };
 }
 
-/** Runs a command of the page in a shell, at most for some seconds, and returns the status of its answer. */
+/** Runs a command of the page in a shell, for at most `seconds`. Returns the status of the response. */
 async function statusOf(command: string, seconds: number): Promise<number> {
   const options = "--silent --output /dev/null --write-out '%{http_code}' --max-time ";
   const shell = run("sh", ["-c", command.replace(/^curl/, `curl ${options}${seconds}`)]);

@@ -11,7 +11,7 @@ import { CTRL_C } from "./terminal.ts";
 
 const run = promisify(execFile);
 
-// Processes start one after another on busy machines.
+// Long, because processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000 });
 
 let service: Service;
@@ -41,7 +41,7 @@ it("streams; Ctrl-C stops the answer, a second one exits and restores the termin
   await user.exits();
 });
 
-it("stops the answer on Ctrl-C also while the conversation is being saved", async () => {
+it("stops the answer on Ctrl-C even while the conversation is being saved", async () => {
   // Opening a pipe without a reader blocks, like a slow disk.
   await mkdir(dirname(threadsFile()), { recursive: true });
   await run("mkfifo", [threadsFile()]);
@@ -83,7 +83,7 @@ it("has commands for models, titles, and to list, create and open conversations"
   expect((await stat(threadsFile())).mode & 0o777).toBe(0o600);
 });
 
-it("opens by number in the displayed list, whatever was opened since", async () => {
+it("opens by number in the displayed list, even if another conversation was opened since then", async () => {
   const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.enter("count to 2");
@@ -184,7 +184,7 @@ it("uses colours unless NO_COLOR is set", async () => {
 });
 
 it("suspends on Ctrl-Z and resumes where it was", async () => {
-  // As with npx: a waiting process is in the same group.
+  // As with npx, a waiting process is in the same group.
   const script = `set -m; sh -c "$COLLOQUY chat; exit \\$?"; echo "stopped with $?"; stty -a; fg; echo "left with $?"`;
   const user = openTerminal([], { script });
   await user.shows(PROMPT);
@@ -199,7 +199,7 @@ it("suspends on Ctrl-Z and resumes where it was", async () => {
   await user.shows("left with 0");
 });
 
-it("keeps running on Ctrl-Z without job control, also during an answer", async () => {
+it("keeps running on Ctrl-Z without job control, even during an answer", async () => {
   const user = openTerminal(["chat"]);
   await user.shows(PROMPT);
   user.enter("count to 40");

@@ -9,7 +9,7 @@ import { PROMPT, useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C } from "./terminal.ts";
 
-// Processes start one after another on busy machines.
+// Long, because processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const MODEL = "test/scripted";
@@ -80,7 +80,7 @@ describe("a question", () => {
       user.enter("go on");
       (await model.next()).callTool("ask_user", input).finish("tool-calls");
     };
-    /** Returns what the model receives, and ends its answer. */
+    /** Returns the result that the model receives, and ends its answer. */
     const told = async (): Promise<string> => {
       const call = await model.next();
       call.say("Thank you.").finish();

@@ -1,4 +1,4 @@
-// Runs every example of every `--help` in a shell with a service, with placeholders filled in.
+// Runs every example of every `--help` in a shell, with a service and with placeholders filled in.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { usePostgres } from "../use-postgres.ts";
 import { Service } from "./service.ts";
 import { MAIN } from "./terminal.ts";
 
-// Processes start one after another on busy machines.
+// Long, because processes start one after another on busy machines.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
@@ -24,7 +24,7 @@ const FILES = ["session.jsonl", "wallet.jsonl"];
 const DATA = "/var/lib/colloquy";
 const KEY_ID = /(?<=keys (?:rotate|revoke) )\S+/;
 const SESSION_ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
-/** Examples that run until they are stopped, or need a service that does. */
+/** Examples that run until they are stopped, or need a running service. */
 const LASTING = [/colloquy (?:serve|dev|reload)\b/, /^colloquy chat$/, /^colloquy chat --url/];
 
 /**
@@ -45,7 +45,7 @@ async function examplesOf(path: readonly string[] = []): Promise<readonly string
   return [...own, ...below.flat()];
 }
 
-/** Replaces the example's session id by a placeholder. */
+/** Replaces the example's session id with a placeholder. */
 function withoutId(example: string): string {
   return example.replace(KEY_ID, "ID");
 }
@@ -140,7 +140,7 @@ describe("finite examples", () => {
     "%s",
     async (example) => {
       const line = await filledIn(example);
-      // As its help says: a server that runs alone would keep the replaced data in memory.
+      // As its help says, a server that runs alone would keep the replaced data in memory.
       const isWithout = line.includes("--replace");
       if (isWithout) await service.stop();
       expect(await type(line)).toMatchObject({ code: 0 });
@@ -149,7 +149,7 @@ describe("finite examples", () => {
   );
 });
 
-/** Runs a service by this command while `use` runs. */
+/** Runs a service by this command for the duration of `use`. */
 async function whileServing(
   line: string,
   more: Record<string, string>,
@@ -172,7 +172,7 @@ async function whileServing(
   expect(await ended).toEqual([0, null]);
 }
 
-/** A port, and a data directory of its own. */
+/** Returns a free port and a new data directory. */
 async function freshPlace() {
   const port = String(await findFreePort());
   const data = join(service.directory, port);

@@ -36,7 +36,7 @@ describe("beside a running server", () => {
   afterAll(() => service.remove());
   const run = (...parameters: readonly string[]) => service.command(["sessions", ...parameters]);
 
-  it("lists, shows and deletes; the server drops deleted sessions from memory", async () => {
+  it("lists, shows and deletes sessions; the server evicts deleted ones", async () => {
     const kept = await said(service, "what is 12 * 7?");
     const gone = await said(service, "count to 3 \u001B[2J");
     const sessions = listed((await run("list", "--json")).output);
@@ -71,7 +71,7 @@ describe("beside a running server", () => {
     expect((await threads.list()).map(({ session_id: id }) => id)).toEqual([kept]);
   });
 
-  it("with a wrong admin key deletes nothing, and says what is missing", async () => {
+  it("deletes nothing with a wrong admin key, and says what is missing", async () => {
     const id = await said(service, "count to 3");
     const refused = await service.command(["sessions", "delete", id], { COLLOQUY_ADMIN_KEY: ADMIN_KEY });
     expect(refused).toMatchObject({ code: 1, output: "" });
@@ -137,11 +137,11 @@ describe("with a remote service and its admin key", () => {
   });
   afterAll(() => service.remove());
 
-  /** Runs without any configuration. */
+  /** Runs the command without any configuration. */
   const run = (parameters: readonly string[], key = ADMIN_KEY, url = service.url) =>
     service.command(["sessions", ...parameters, "--url", url], { COLLOQUY_ADMIN_KEY: key });
 
-  it("lists, shows and deletes as with a local one", async () => {
+  it("lists, shows and deletes sessions as on a local service", async () => {
     const first = await said(service, "what is 12 * 7?");
     const second = await said(service, "count to 3");
     const everything = await run(["list", "--json"]);
@@ -181,7 +181,7 @@ describe("with a remote service and its admin key", () => {
       /Nothing answers at http:\/\/127\.0\.0\.1:1\./,
     ],
     ["a path where none is", ADMIN_KEY, () => `${service.url}/chat`, 1, /Check the URL/],
-  ])("with %s changes nothing, and says what to do in one sentence", async (_, key, url, code, why) => {
+  ])("changes nothing with %s, and says what to do in one sentence", async (_, key, url, code, why) => {
     const id = await said(service, "count to 2");
     for (const parameters of [["list"], ["show", id], ["delete", id]]) {
       const refused = await run(parameters, key, url());

@@ -88,7 +88,7 @@ describe("compose.yaml", async () => {
     for (const address of addresses) expect(ipaddr.parse(address).match(network)).toBe(true);
   });
 
-  it("lets nodes answer to nginx's published name, unless .env names others", async () => {
+  it("lets nodes accept nginx's published name, unless .env names others", async () => {
     const settings = await readFile(join(ROOT, "deploy/nginx.conf"), "utf8");
     const names = /^ +server_name (.*);$/m.exec(settings)![1]!.split(" ");
     const hosts = (given: Readonly<Record<string, string>>) =>
@@ -120,7 +120,7 @@ describe("compose.yaml", async () => {
     expect(JSON.parse(restsOf(last, "CMD").at(-1)!)).toEqual(["node", "packages/server/src/main.ts"]);
   });
 
-  it("makes only the image's data volume, owned by the image's user, and /tmp writable", async () => {
+  it("makes only /tmp and the image's data volume writable, and the volume belongs to the image's user", async () => {
     const last = (await readStages()).at(-1)!;
     const [uid, gid] = restsOf(last, "USER")[0]!.split(":");
     const data = restsOf(last, "ENV").find((pair) => pair.startsWith("COLLOQUY_DATA_DIR="))!;
@@ -133,7 +133,7 @@ describe("compose.yaml", async () => {
     const { image, volumes } = services["postgres"]!;
     const version = Number(/^postgres:(\d+)-/.exec(image)?.[1]);
     expect(version).toBeGreaterThanOrEqual(15);
-    // From version 18 on its images use a folder per version below /var/lib/postgresql.
+    // Images from version 18 on use a folder per version below /var/lib/postgresql.
     const folder = version < 18 ? "/var/lib/postgresql/data" : "/var/lib/postgresql";
     expect(volumes).toEqual([`postgres:${folder}`]);
   });
@@ -232,8 +232,7 @@ function startPostgres(): Promise<PostgresServer> {
 }
 
 /**
- * Creates the database and password as the image does at its first start. From then on a password is
- * required.
+ * Creates the database and password as the image does at its first start. After that, a password is required.
  */
 async function askForPassword(server: PostgresServer): Promise<void> {
   const {

@@ -29,7 +29,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
 
     it("forwards each event at once, even if nothing follows it", async () => {
       const session = newSession();
-      // The nodes share no data here, so send to each; the stream is on one of them.
+      // The nodes share no data here, so send to each, because the stream is on one of them.
       const tellAll = (method: string, path: string, json: unknown) =>
         Promise.all(nodes.map(({ url }) => send(url, method, path, { session, json })));
       await tellAll("POST", "/api/sessions", {});
@@ -108,7 +108,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
       await send(nginx.url, "POST", `/api/admin/sessions/${session}/interrupt`);
       await send(nginx.url, "GET", `/API/Admin//sessions/${session}`);
       const { headers } = await send(nginx.url, "GET", "/api/sessions?public_key=0xsecret");
-      // nginx writes its log after the answer, which the client may receive first.
+      // nginx writes its log after the response, which the client may receive first.
       await expect.poll(() => nginx.logged(), { timeout: 10_000 }).toContain(headers["x-request-id"]);
       const logged = await nginx.logged();
       expect(logged).toContain("GET /api/sessions/... ");
@@ -130,7 +130,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
     });
     afterAll(() => nginx.stop());
 
-    it("answers with 503 like a node, and logs no messages either", async () => {
+    it("gives 503 like a node, and logs no messages either", async () => {
       const answer = await send(nginx.url, "POST", "/api/chat?message=tell-nobody", {
         session: newSession(),
       });
@@ -198,7 +198,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
       node.closeAllConnections();
     });
 
-    it("reports the client's address whatever the client claims, and its host unchanged", async () => {
+    it("reports the client's address and host unchanged, whatever the client claims", async () => {
       await send(nginx.url, "GET", "/api/state", { headers: { "X-Forwarded-For": "203.0.113.7" } });
       expect(requests.at(-1)).toMatchObject({
         "x-forwarded-for": "203.0.113.7, 127.0.0.1",
@@ -215,7 +215,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
   });
 });
 
-/** Returns how often a node has served its document. */
+/** Returns how often a node has served its OpenAPI document. */
 async function documentsAnswered(url: string): Promise<number> {
   const { text } = await send(url, "GET", "/metrics");
   const line = /^colloquy_http_requests_total\{method="GET",route="\/openapi\.json",status="2xx"\} (\d+)$/m;

@@ -1,5 +1,5 @@
 // Effects of tools under kill -9: a service counts the calls it receives while the server is killed
-// repeatedly. An unsafe tool's call arrives at most once; others are repeated with the same key.
+// repeatedly. A call of an unsafe tool arrives at most once; other calls are repeated with the same key.
 
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
@@ -49,7 +49,7 @@ afterAll(async () => {
 
 beforeEach(() => void (service.requests.length = 0));
 
-/** Calls the tools that the message names, then reports their results. */
+/** Calls the tools that the message names, and then reports their results. */
 const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   const messages = body["messages"] as ReadonlyArray<{ readonly role: string; readonly content: string }>;
   const results = messages.filter(({ role }) => role === "tool").map(({ content }) => content);
@@ -75,8 +75,8 @@ function done({ params }: McpRequest): object {
 }
 
 /**
- * Answers this many calls. Once this many more are waiting, kills the server, before or after answering them,
- * and restarts it.
+ * Responds to this many calls. When this many more are waiting, kills the server, before or after responding
+ * to them, and restarts it.
  */
 function killWhen(
   { answered = 0, waiting }: { readonly answered?: number; readonly waiting: number },
@@ -100,7 +100,7 @@ function killWhen(
   return killed.promise;
 }
 
-/** Returns the answers of one session per tool whose calls are waiting during the kill. */
+/** Returns the answers of sessions (one per tool) whose calls are waiting during the kill. */
 async function answersOverKill(
   tools: readonly string[],
   when: "before" | "after",
@@ -118,7 +118,7 @@ async function answerTo(session: string): Promise<string> {
 }
 
 describe("a process killed while a tool runs", () => {
-  it("after a restart repeats calls that are safe to repeat; unsafe ones have an unknown outcome", async () => {
+  it("repeats safe calls after a restart; unsafe calls have an unknown outcome", async () => {
     const tools = ["read", "idempotent", "unsafe"];
     expect(await answersOverKill(tools, "before")).toEqual([
       "done read",
@@ -133,7 +133,7 @@ describe("a process killed while a tool runs", () => {
     expect(tools.map((tool) => [tool, new Set(counted(tool)).size])).toEqual(tools.map((tool) => [tool, 1]));
   });
 
-  it("uses different keys for calls of two sessions, though the model gives both the same id", async () => {
+  it("uses different keys for calls of two sessions, even if the model gives both the same id", async () => {
     service.call = done;
     for (const session of [randomUUID(), randomUUID()]) {
       await chat(program.url, session, "idempotent");
@@ -163,9 +163,9 @@ describe("a process killed while a tool runs", () => {
     expect(new Set(counted("unsafe"))).toHaveLength(counted("unsafe").length);
   });
 
-  it("runs each unsafe call that had not started once, and none of the others", async () => {
+  it("runs each unsafe call that had not started once, and repeats none that had", async () => {
     const [all, atOnce] = [12, 8];
-    // No call is answered until all slots are used.
+    // No call gets a response until all slots are used.
     const killed = killWhen({ waiting: atOnce });
     const session = randomUUID();
     await chat(program.url, session, Array<string>(all).fill("unsafe").join(" "));
@@ -178,7 +178,7 @@ describe("a process killed while a tool runs", () => {
     expect(new Set(counted("unsafe"))).toHaveLength(all);
   });
 
-  it("repeats no unsafe call if it is killed while the answers arrive", async () => {
+  it("repeats no unsafe call if it is killed while the responses arrive", async () => {
     const [read, idempotent, unsafe] = await answersOverKill(["read", "idempotent", "unsafe"], "after");
     expect([read, idempotent]).toEqual(["done read", "done idempotent"]);
     for (const tool of ["read", "idempotent"]) expect(new Set(counted(tool))).toHaveLength(1);

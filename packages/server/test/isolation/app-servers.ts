@@ -1,5 +1,5 @@
 // The external services of an App's tools: an MCP server and an HTTP service with an OpenAPI document. Both
-// answer with canaries of the App and echo the secret they received, which the service must scrub.
+// return canaries of the App and echo the secret that they received, which the service must scrub.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -28,7 +28,7 @@ const DOCUMENT = {
   },
 };
 
-/** Starts both. They answer with `texts`; calls carry the secret of `slot`. */
+/** Starts both services. They return `texts`; calls carry the secret of `slot`. */
 export async function startAppServers(
   texts: { readonly mcp: string; readonly openapi: string },
   slot: string,

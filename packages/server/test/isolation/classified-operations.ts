@@ -31,9 +31,9 @@ export interface ClassifiedOperation {
   readonly path: (target: Target) => string;
   readonly call?: Call;
   readonly body?: (target: Target) => unknown;
-  /** Whether the answer is an event stream. */
+  /** True if the response is an event stream. */
   readonly streams?: true;
-  /** Whether it deletes the session. */
+  /** True if the operation deletes the session. */
   readonly removes?: true;
 }
 
@@ -122,7 +122,10 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
 /** Routes that serve the OpenAPI document, which does not list them. They are `public`. */
 export const DOCUMENT_ROUTES: readonly string[] = ["GET /openapi.json", "GET /docs", "GET /docs/scalar.js"];
 
-/** Routes of the console, also not in the document. They are `public`, and 404 if the console is not built. */
+/**
+ * Routes of the console, which the document does not list either. They are `public`, and give 404 if the
+ * console is not built.
+ */
 export const CONSOLE_ROUTES: readonly string[] = ["GET /", "GET /assets/{name}"];
 
 function admin(path: (target: Target) => string): ClassifiedOperation {

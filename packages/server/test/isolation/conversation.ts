@@ -11,7 +11,10 @@ export interface Conversation {
   readonly clientId: string;
 }
 
-/** Holds a conversation over HTTP: with the App's canaries if `wallet` is set, else with neutral texts. */
+/**
+ * Holds a conversation over HTTP: with the App's canaries if `wallet` is set, and with neutral texts
+ * otherwise.
+ */
 export async function holdConversation(options: {
   readonly url: string;
   readonly key: string;

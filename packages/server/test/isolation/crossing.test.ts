@@ -1,4 +1,4 @@
-// Requests that combine two Apps: the session of one, the key or a parameter of the other.
+// Requests that combine two Apps: the session of one, and the key or a parameter of the other.
 
 import { request, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ function expectRefused(answer: Answer, status: number, app: AppName): void {
 describe.each([
   ["chatty", "closed"],
   ["closed", "chatty"],
-] as const)("a session of %s, beside the App %s", (of, other) => {
+] as const)("a session of %s, with the other App %s", (of, other) => {
   it("rejects the other App as a parameter with 409, even with a key of both", async () => {
     const { session } = service.apps[of].conversation;
     const { rig } = service.apps[other];
@@ -51,7 +51,7 @@ describe.each([
     expect(after.text).toBe(before.text);
   });
 
-  it("rejects an Idempotency-Key of this session sent without its key or with the other App", async () => {
+  it("rejects an Idempotency-Key of this session that is sent without its key or with the other App", async () => {
     const { session } = service.apps[of].conversation;
     const repeated = { "Idempotency-Key": newSession(), Prefer: "wait=20" };
     const first = { session, headers: { ...key("own key", of), ...repeated } };
@@ -136,8 +136,8 @@ describe.each([
   });
 });
 
-describe("a session that gets its App while a request arrives", () => {
-  /** Sends the headers; returns a function that sends the body and reads the answer. */
+describe("a session that is bound to its App while a request arrives", () => {
+  /** Sends the headers. Returns a function that sends the body and reads the response. */
   async function begin(method: string, path: string, session: string) {
     const headers = { "X-Session-Id": session, "Transfer-Encoding": "chunked" };
     const outgoing = request(new URL(path, service.url), { method, headers });
@@ -145,7 +145,7 @@ describe("a session that gets its App while a request arrives", () => {
       outgoing.once("response", resolve).once("error", reject);
     });
     outgoing.flushHeaders();
-    // Once this is answered, the service has read the headers.
+    // The response to this request shows that the service has read the headers.
     await send(service.url, "GET", "/api/state", { session: newSession() });
     return async (body: unknown) => {
       outgoing.end(JSON.stringify(body));
@@ -160,18 +160,21 @@ describe("a session that gets its App while a request arrives", () => {
     ["POST", () => "/api/interrupt", {}],
     ["PATCH", (session: string) => `/api/sessions/${session}`, { title: "Mine now" }],
     ["DELETE", (session: string) => `/api/sessions/${session}`, {}],
-  ] as const)("rejects %s if the App arrives before the request's body", async (method, path, body) => {
-    const session = newSession();
-    const finish = await begin(method, path(session), session);
-    const { canaries } = service.apps.closed;
-    const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
-    const chatting = `/api/chat?app=closed&message=${canaries.conversation[0]}`;
-    expect((await send(service.url, "POST", chatting, call)).status).toBe(200);
-    const { status, text } = await finish(body);
-    expectNoTextsOf("closed", text);
-    expect(status).toBe(401);
-    expect((await send(service.url, "GET", "/api/state", call)).text).toContain(canaries.conversation[0]);
-  });
+  ] as const)(
+    "rejects %s if the session is bound to the App before the request's body arrives",
+    async (method, path, body) => {
+      const session = newSession();
+      const finish = await begin(method, path(session), session);
+      const { canaries } = service.apps.closed;
+      const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
+      const chatting = `/api/chat?app=closed&message=${canaries.conversation[0]}`;
+      expect((await send(service.url, "POST", chatting, call)).status).toBe(200);
+      const { status, text } = await finish(body);
+      expectNoTextsOf("closed", text);
+      expect(status).toBe(401);
+      expect((await send(service.url, "GET", "/api/state", call)).text).toContain(canaries.conversation[0]);
+    },
+  );
 });
 
 describe("an event stream", () => {
@@ -188,7 +191,8 @@ describe("an event stream", () => {
     const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
     const path = `/api/chat?app=closed&message=${service.apps.closed.canaries.conversation[0]}`;
     expect((await send(service.url, "POST", path, call)).status).toBe(200);
-    // The bus keeps order: once their own events arrive, any leaked one would have arrived too.
+    // The bus keeps order: when the session's own events have arrived, any leaked event would have arrived
+    // too.
     await send(service.url, "PATCH", `/api/sessions/${service.apps.chatty.conversation.session}`, {
       json: { title: "Here" },
     });

@@ -1,5 +1,5 @@
-// A service with two Apps, `chatty` (requires its key for chat) and `closed` (requires it for everything). Each
-// has canaries: unique texts that must never appear outside it.
+// A service with two Apps, `chatty` (requires its key for chat) and `closed` (requires its key for
+// everything). Each has canaries: unique texts that must never appear outside the App.
 
 import { randomUUID } from "node:crypto";
 import { jsonSchema } from "ai";
@@ -24,24 +24,24 @@ export type AppName = (typeof APPS)[number];
 
 /** An App's unique texts, by who may see them. */
 export interface Canaries {
-  /** Callers with access to its conversation: message, title, user state. */
+  /** For callers with access to the App's conversation: message, title, user state. */
   readonly conversation: readonly string[];
-  /** Callers with access to the App: models, secret slots, texts of its model and tools. */
+  /** For callers with access to the App: models, secret slots, texts of its model and tools. */
   readonly app: readonly string[];
-  /** Its model alone. */
+  /** For the App's model only. */
   readonly instructions: string;
-  /** Its tools alone: the secret of a client. */
+  /** For the App's tools only: the secret of a client. */
   readonly secret: string;
 }
 
 export interface IsolatedApp {
   readonly name: AppName;
   readonly rig: string;
-  /** Name of its secret slot. */
+  /** Name of the App's secret slot. */
   readonly slot: string;
   readonly model: RecordingModel;
   readonly canaries: Canaries;
-  /** Contains the canaries, and is bound to the shared wallet. */
+  /** A conversation that contains the canaries and is bound to the shared wallet. */
   readonly conversation: Conversation;
 }
 
@@ -59,7 +59,7 @@ export const CALLERS = [
 ] as const;
 export type Caller = (typeof CALLERS)[number];
 
-/** Must appear in no answer, and opens only the admin API. */
+/** The admin key, which must appear in no response and opens only the admin API. */
 export const ADMIN_KEY = "admin-key-of-the-isolation-test";
 
 export interface IsolationService {
@@ -70,7 +70,7 @@ export interface IsolationService {
   readonly logged: string[];
   /** Secret parts of all keys, and the admin key. */
   readonly keySecrets: readonly string[];
-  /** Returns the key that a caller sends for an operation on the App, `null` for none. */
+  /** Returns the key that a caller sends for an operation on the App; `null` for none. */
   keyOf(caller: Caller, app: AppName): string | null;
   /** Creates a conversation in the App, with its canaries or neutral texts. */
   createConversation(app: AppName, canaries: boolean): Promise<Conversation>;

@@ -1,4 +1,4 @@
-// Apps are isolated: every kind of caller calls every operation on a session of each App, and no answer may
+// Apps are isolated: every kind of caller calls every operation on a session of each App, and no response may
 // contain texts of an App that the caller has no access to. The statuses are recorded in matrix.md; update it
 // with `npx vitest run packages/server/test/isolation -u`.
 
@@ -32,7 +32,10 @@ const cells = APPS.flatMap((app) =>
 
 let service: IsolationService;
 const rows = new Map<string, Row>();
-/** All answers to callers with the App's own key: they must contain its canaries, or this test proves nothing. */
+/**
+ * All responses to callers with the App's own key, which must contain its canaries; otherwise this test
+ * proves nothing.
+ */
 const answersToOwnKey: Record<AppName, string> = { chatty: "", closed: "" };
 beforeAll(async () => {
   service = await startIsolationService();
@@ -41,13 +44,13 @@ afterAll(() => service.close());
 
 interface Answer {
   readonly status: number;
-  /** Headers and body. */
+  /** Headers and body of the response. */
   readonly text: string;
 }
 
 /**
- * Returns the App's conversation with canaries; a new one without them for another person, and where the
- * operation deletes it.
+ * Returns the App's conversation with canaries. Returns a new conversation without canaries for another
+ * person, and for an operation that deletes it.
  */
 async function targetFor(operation: ClassifiedOperation, caller: Caller, app: AppName): Promise<Target> {
   const { rig, slot, conversation } = service.apps[app];
@@ -113,7 +116,7 @@ function withoutAccept({ headers }: Call): NonNullable<Call["headers"]> {
   return others;
 }
 
-/** Returns the canaries that this answer may contain. */
+/** Returns the canaries that this response may contain. */
 function allowedTexts(operation: ClassifiedOperation, caller: Caller, app: AppName): readonly string[] {
   if (expectedStatus(operation, caller, app) !== 200 || operation.class === "public") return [];
   const apps: readonly AppName[] = operation.class === "key" ? appsOpenedBy(caller, app) : [app];
@@ -201,7 +204,7 @@ describe.each(APP_OPERATIONS)("%s", (name, operation) => {
       return (await send(service.url, method, path, call)).status;
     };
     expect(await sendWith({ "SERVICE-APP-KEY": ADMIN_KEY })).toBe(401);
-    // Operations without required keys ignore it.
+    // Operations that require no key ignore it.
     if (expectedStatus(operation, "no key", app) === 200) return;
     expect(await sendWith({ Authorization: `Bearer ${ADMIN_KEY}` })).toBe(401);
   });
@@ -227,7 +230,7 @@ describe.each(appCallers)("on a session of $app, with $caller", ({ app, caller }
   });
 
   it.each(GET_OPERATIONS)(
-    "HEAD instead of %s returns no text that GET would not",
+    "HEAD instead of %s returns no text that GET would not return",
     async (name, operation) => {
       const target = await targetFor(operation, caller, app);
       const { streams: _, ...read } = operation;

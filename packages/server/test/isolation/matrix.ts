@@ -1,4 +1,4 @@
-// Renders matrix.md, which docs/security.md links to, and parses the routes that it must cover.
+// Renders matrix.md, to which docs/security.md links, and parses the routes that the matrix must cover.
 
 import { CALLERS } from "./isolation-service.ts";
 
@@ -35,7 +35,7 @@ function renderTable(app: string, rows: readonly Row[]): string {
   return [`On a session of an App with ${rule}:`, "", ...table].join("\n");
 }
 
-/** Returns method and path of each route in the framework's printed tree; GET implies HEAD. */
+/** Returns the method and path of each route in the framework's printed tree. GET implies HEAD. */
 export function routesIn(tree: string): string[] {
   const parents: string[] = [];
   return tree.split("\n").flatMap((line) => {

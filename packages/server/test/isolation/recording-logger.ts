@@ -9,7 +9,7 @@ export function recordingLogger(logged: string[]): Logger {
   return { debug: record, info: record, warn: record, error: record };
 }
 
-/** `JSON.stringify` omits the fields of errors. */
+/** Returns the fields of an error, which `JSON.stringify` omits. */
 function withErrorFields(value: unknown): unknown {
   return value instanceof Error ? { text: String(value), stack: value.stack, cause: value.cause } : value;
 }

@@ -1,5 +1,5 @@
-// Moves of the database: it may execute any request that a node can have sent, at any time and in any order;
-// it sweeps expired leases, and accepts interrupts from anybody.
+// Moves of the database. It may execute any request that a node can have sent, at any time and in any order.
+// It also sweeps expired leases, and accepts interrupts from any client.
 
 import { renew, sweep, type Decided, type Owner, type WriteKind } from "./database.ts";
 import type { LeaseModelOptions, Step } from "./lease-model.ts";
@@ -19,8 +19,8 @@ export function databaseMoves(state: State, options: LeaseModelOptions): Step[] 
 }
 
 /**
- * Claims of an awake node, or of a paused one from before its pause; a dead node's claim takes the turn for
- * nobody.
+ * Claims of an awake node, or claims that a paused node sent before its pause. The claim of a dead node takes
+ * the turn without an owner that runs it.
  */
 function claimMoves(state: State, name: NodeName, { decisions, clock }: LeaseModelOptions): Step[] {
   const { database, nodes } = state;
@@ -37,7 +37,7 @@ function claimMoves(state: State, name: NodeName, { decisions, clock }: LeaseMod
   return [...steps, { name: "the claim of a dead node is stored", to: lost, isFault: true }];
 }
 
-/** Includes renewals of ended runs, which may be in flight; their answer is lost. */
+/** Includes renewals of ended runs, which may be in flight. Their responses are lost. */
 function renewalMoves(state: State, name: NodeName, { decisions, clock }: LeaseModelOptions): Step[] {
   const { run } = state.nodes[name];
   const decided = renew(state.database, name, decisions.leaseUnits);
@@ -81,7 +81,9 @@ function sweepMoves(state: State, { sweepAhead = 0 }: LeaseModelOptions): Step[]
   return decided.isTaken ? [{ name: "the lease is swept", to: apply(state, decided) }] : [];
 }
 
-/** Any node may interrupt; a fault here, because turns must be able to end without it. */
+/**
+ * Any node may interrupt. An interrupt counts as a fault here, because turns must be able to end without it.
+ */
 function interruptMoves(state: State, { decisions }: LeaseModelOptions): Step[] {
   if (state.database.turn === "ended") return [];
   return [
@@ -98,7 +100,7 @@ function wronglyWritten({ database }: State, writer: Owner, isOld: boolean, kind
   return null;
 }
 
-/** Applies the decision; if the session's epoch was raised, everything from before is old. */
+/** Applies the decision. If it raised the session's epoch, everything from before is old. */
 function apply(state: State, { database, isRaised }: Decided): State {
   if (!isRaised) return { ...state, database };
   const node = ({ run, claim, ...other }: NodeState): NodeState => ({

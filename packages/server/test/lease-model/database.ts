@@ -19,9 +19,9 @@ export interface Database {
   readonly turn: "queued" | "running" | "ended";
   readonly runnable: boolean;
   readonly attempts: number;
-  /** Stored steps: the first one has calls, the second one is the last. */
+  /** Number of stored steps. The first step has calls, the second one is the last. */
   readonly steps: number;
-  /** `left` in units of the database's clock, 0 if expired. */
+  /** `left` is in units of the database's clock; 0 if expired. */
   readonly lease: { readonly owner: Owner; readonly left: number } | null;
   /** Claimant of the session's epoch, `null` for none; used by the properties, not part of the protocol. */
   readonly claimant: Owner | null;
@@ -29,13 +29,13 @@ export interface Database {
 
 export interface Decided {
   readonly database: Database;
-  /** Whether the session's epoch was raised. */
+  /** True if the session's epoch was raised. */
   readonly isRaised: boolean;
-  /** Whether the decision accepted the request. */
+  /** True if the decision accepted the request. */
   readonly isTaken: boolean;
 }
 
-/** An arbitrary number with room for older ones. */
+/** An arbitrary epoch with room for older ones. */
 const EPOCH = 100;
 const MODEL = "demo/assistant";
 const SESSION = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
@@ -81,7 +81,7 @@ export class DatabaseDecisions {
       const { id: sessionId, key: sessionKey } = draft.session;
       const target = { turn: { sessionId, sessionKey, turn: 1, epoch: isOld ? EPOCH - 1 : EPOCH } };
       const number = kind === "step" ? 1 : 2;
-      // The primary key of a turn's steps.
+      // The primary key of a turn's steps rejects a duplicate.
       if (number <= database.steps) return false;
       const step = { number, text: "", parts: [], usage: this.#code.NO_USAGE, finishReason: "stop" };
       const command =
@@ -200,7 +200,7 @@ function message(
   };
 }
 
-/** The store's `renew`: an expired lease stays expired. */
+/** Acts as the store's `renew`: an expired lease stays expired. */
 export function renew(database: Database, owner: Owner, units: number): Decided {
   const { lease } = database;
   const isTaken = lease !== null && lease.owner === owner && lease.left > 0;
@@ -211,7 +211,7 @@ export function renew(database: Database, owner: Owner, units: number): Decided 
   };
 }
 
-/** The store's `releaseDeadLeases`. `ahead`: how far its clock is ahead of the database's. */
+/** Acts as the store's `releaseDeadLeases`. `ahead` is how far its clock is ahead of the database's. */
 export function sweep(database: Database, ahead: number): Decided {
   const { lease, turn } = database;
   if (lease === null || lease.left > ahead) return { database, isRaised: false, isTaken: false };

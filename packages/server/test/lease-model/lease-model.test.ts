@@ -1,4 +1,4 @@
-// For what the exploration covers and what it does not, see docs/adr/0018.
+// docs/adr/0018 explains what the exploration covers.
 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -37,7 +37,7 @@ describe("the protocol of leases and epochs", { timeout: 180_000 }, () => {
     expect(states).toBeGreaterThan(100_000);
   });
 
-  it("lets no former owner write, whatever the nodes' clocks do", async () => {
+  it("lets no former owner write, whatever the nodes' clocks show", async () => {
     const { broken, stuck } = await exploreSources({ clock: UNRELIABLE });
     expect(broken).toBeNull();
     expect(stuck).toBeNull();

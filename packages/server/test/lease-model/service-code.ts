@@ -1,4 +1,4 @@
-// The service's own code that the model uses, from any copy of the sources.
+// The parts of the service's code that the model uses, from any copy of the sources.
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -22,7 +22,7 @@ interface Modules {
 
 export type ServiceCode = Awaited<ReturnType<typeof loadServiceCode>>;
 
-/** `sources` is a folder like the server's `src`. */
+/** Loads the code. `sources` is a folder like the server's `src`. */
 export async function loadServiceCode(sources: string) {
   const load = async <Name extends keyof Modules>(name: Name): Promise<Modules[Name]> =>
     (await import(pathToFileURL(join(sources, name)).href)) as Modules[Name];

@@ -1,4 +1,4 @@
-// Encodes a state as a short string for millions of look-ups: several numbers per character.
+// Encodes a state as a short string, with several numbers per character, for millions of lookups.
 
 import type { Database, Owner } from "./database.ts";
 import type { ClaimAnswer, NodeState, Orphan, Run, State } from "./state.ts";
@@ -6,14 +6,14 @@ import type { ClaimAnswer, NodeState, Orphan, Run, State } from "./state.ts";
 const TURNS = ["queued", "running", "ended"] as const;
 const OWNERS = ["A", "B", "gone"] as const;
 const KINDS = ["step", "complete"] as const;
-/** Trusted time may be negative, but parts of a character may not. */
+/** Offset of the trusted time, which may be negative; parts of a character may not. */
 const HELD_SHIFT = 8;
 const ORPHANS_AT = 5;
 
 /** Returns equal strings for equal states. */
 export function encode({ database, nodes: { A, B }, orphans }: State): string {
   const numbers = [packDatabase(database), packRun(A), packAnswers(A), packRun(B), packAnswers(B)];
-  // They overtake each other, so their order is irrelevant.
+  // Requests overtake each other, so their order is irrelevant.
   if (orphans.length > 0) numbers.push(...orphans.map(packOrphan).toSorted((one, other) => one - other));
   return String.fromCharCode(...numbers);
 }

@@ -88,7 +88,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     );
     const replay = protocol.expectedConversation(conversation) as readonly unknown[];
     expect(secondTurn).toEqual(replay);
-    // The step after the tool has exactly the same beginning.
+    // The step after the tool call has exactly the same beginning.
     const sent = afterTool as readonly unknown[];
     expect(sent).toEqual(replay.slice(0, sent.length));
     expect(sent.length).toBeGreaterThan(2);

@@ -1,4 +1,5 @@
-// The wire format of each provider, after its API reference, so that one test can run against all of them.
+// The wire format of each provider, according to its API reference, so that one test can run against all of
+// them.
 
 import { openai } from "./openai-protocol.ts";
 import { anthropic } from "./anthropic-protocol.ts";
@@ -9,7 +10,7 @@ import { compatible } from "./compatible-protocol.ts";
 export type Part =
   /** Reasoning, with the signature that some providers require back. */
   | { readonly reasoning: string; readonly signature: string }
-  /** Text, by deltas. */
+  /** Text, in deltas. */
   | { readonly deltas: readonly string[] }
   | { readonly tool: string; readonly input: unknown; readonly id: string };
 

@@ -32,12 +32,14 @@ export interface ProviderService {
   until(condition: () => boolean): Promise<void>;
   /** Returns state and token usage of the session's turns, from the database. */
   turns(session: string): { readonly state: string; readonly usage: unknown }[];
-  /** Returns everything written: the log, and the bytes of the data directory. */
+  /** Returns everything that the service wrote: the log, and the bytes of the data directory. */
   written(): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Starts the service with the model `rig`, and the demo model for titles; `app` overrides its settings. */
+/**
+ * Starts the service with the model `rig`, and the demo model for titles. `app` overrides the App's settings.
+ */
 export async function startProviderService(rig: string, app: object = {}): Promise<ProviderService> {
   const provider = new ProviderServer();
   await provider.start();
@@ -119,7 +121,7 @@ export async function startProviderService(rig: string, app: object = {}): Promi
     },
     stop: async () => {
       await server.stop({ graceMs: 0 });
-      // Leave the log file open: background work may write to it until the process ends.
+      // Leave the log file open, because background work may write to it until the process ends.
       await provider.stop();
       await rm(directory, { recursive: true });
     },

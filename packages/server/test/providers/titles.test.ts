@@ -9,7 +9,7 @@ let service: ProviderService;
 afterEach(() => service.stop());
 
 describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%s", (rig, protocol) => {
-  /** Starts the service with the model for titles too; `title` answers the requests for one. */
+  /** Starts the service with the same model for titles; `title` responds to requests for a title. */
   async function start(title: ProviderService["provider"]["answer"]): Promise<string> {
     service = await startProviderService(rig, { utilityModel: rig });
     service.provider.answer = (response, request) => {

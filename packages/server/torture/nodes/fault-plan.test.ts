@@ -17,9 +17,9 @@ const ALL: readonly LinkName[] = ["clients", "database", "bus"];
 const WITHOUT_BUS: readonly LinkName[] = ["clients", "database"];
 const CI = join(import.meta.dirname, "../../../../scripts/test-all");
 
-/** The kind, with the affected link. */
+/** Returns the kind of a fault, with the affected link. */
 const nameOf = (fault: Fault): string => ("link" in fault ? `${fault.kind} ${fault.link}` : fault.kind);
-/** All faults for nodes with these links. */
+/** Returns the names of all faults for nodes with these links. */
 const everything = (links: readonly LinkName[]): string[] => [
   ...NODE_FAULTS,
   ...SERVER_FAULTS.filter((kind) => kind !== "restart bus" || links.includes("bus")),
@@ -46,7 +46,7 @@ describe("a plan of faults", () => {
   it.each([
     ["with a bus", ALL, 30],
     ["without a bus", WITHOUT_BUS, 23],
-  ] as const)("contains everything before it repeats, %s", (_name, links, deck) => {
+  ] as const)("contains every fault in each full round, %s", (_name, links, deck) => {
     for (let seed = 0; seed < 50; seed += 1) {
       const plan = planFaults(deck * 2, 3, links, createRandom(seed));
       for (const part of [plan.slice(0, deck), plan.slice(deck)]) {
@@ -59,7 +59,7 @@ describe("a plan of faults", () => {
     }
   });
 
-  it("contains everything in fifteen faults without a bus, and everything about the bus in fifteen with one", () => {
+  it("contains every fault in fifteen without a bus, and every fault of the bus in fifteen with one", () => {
     for (let seed = 0; seed < 50; seed += 1) {
       const without = planFaults(15, 3, WITHOUT_BUS, createRandom(seed)).map(nameOf);
       expect(new Set(without)).toEqual(new Set(everything(WITHOUT_BUS)));
@@ -80,7 +80,7 @@ describe("a plan of faults", () => {
     expect(plan.filter((fault) => "link" in fault && fault.link === "bus")).toEqual([]);
   });
 
-  it("pauses nodes for one second to a minute, also beyond the length of a lease", () => {
+  it("pauses nodes for one second to a minute, which may exceed a lease", () => {
     const lengths = lengthsOf("pause", planFaults(1_000, 3, ALL, createRandom(1)));
     expect(Math.min(...lengths)).toBeGreaterThanOrEqual(1_000);
     expect(Math.max(...lengths)).toBeLessThanOrEqual(60_000);
@@ -115,7 +115,7 @@ describe("CI's runs on several nodes", () => {
     expect(lengthsOf("kill", plan)).not.toEqual([]);
   });
 
-  // More than one would take too long.
+  // More than one such pause would take too long.
   it.each(CI_RUNS)("pause one node for longer than its lease, over $bus", ({ plan }) => {
     expect(lengthsOf("pause", plan).filter((ms) => ms > LEASE_MS)).toHaveLength(1);
   });

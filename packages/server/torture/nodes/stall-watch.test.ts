@@ -52,7 +52,7 @@ describe("a session with work", () => {
     expect(watch.look([work("a")], STUCK_MS + 1)).toHaveLength(1);
   });
 
-  it("is excused by its own owner's fault, and by an unavailable database", () => {
+  it("is excused by its owner's faults, and by an unavailable database", () => {
     const watch = new StallWatch();
     watch.look([work("a")], 0);
     watch.disturb(OWNER, "fault", 5_000);

@@ -1,5 +1,5 @@
-// Measures how long sessions with work make no progress during the run, relative to faults of their own
-// owner: faults of others are no excuse.
+// Measures how long sessions with work make no progress during the run. The time counts from the last fault
+// of the session's own owner; faults of other processes are no excuse.
 
 /** Work of one session, as read from the database. */
 export interface Work {
@@ -26,7 +26,7 @@ export const STUCK_MS = 20_000;
 
 interface Watched {
   readonly mark: string;
-  /** When its last progress was observed. */
+  /** When progress was last observed. */
   readonly movedAt: number;
   owner: string | null;
 }
@@ -34,7 +34,7 @@ interface Watched {
 export class StallWatch {
   readonly #watched = new Map<number, Watched>();
   readonly #disturbed = new Map<string, { readonly kind: Disturbance; readonly at: number }>();
-  /** Until then no node could work. */
+  /** No node could work until this time. */
   #allDisturbedAt = Number.NEGATIVE_INFINITY;
   #looks = 0;
   #longestMs = 0;
@@ -53,7 +53,7 @@ export class StallWatch {
     return this.#longestMs;
   }
 
-  /** As above, only for sessions whose owner had died. */
+  /** Like `longestMs`, only for sessions whose owner had died. */
   get longestAfterDeathMs(): number {
     return this.#longestAfterDeathMs;
   }
@@ -68,7 +68,7 @@ export class StallWatch {
     this.#allDisturbedAt = at;
   }
 
-  /** Observes all current work. Returns the sessions without progress for too long. */
+  /** Observes all current work. Returns the sessions that made no progress for too long. */
   look(works: readonly Work[], at: number): readonly Stall[] {
     this.#looks += 1;
     const present = new Set(works.map(({ sessionKey }) => sessionKey));
@@ -80,18 +80,20 @@ export class StallWatch {
 
   #lookAt({ sessionKey, mark, owner }: Work, at: number): readonly Stall[] {
     const known = this.#watched.get(sessionKey);
-    // Progress between two observations: the time without progress is unknown.
+    // There was progress between two observations, so the time without progress is unknown.
     if (known?.mark !== mark) {
       this.#watched.set(sessionKey, { mark, owner: owner ?? known?.owner ?? null, movedAt: at });
       return [];
     }
     const stall = this.#measure(known, at);
-    // Without an owner, the last one counts.
+    // A session without an owner keeps its last one.
     known.owner = owner ?? known.owner;
     return stall === null ? [] : [{ sessionKey, detail: stall }];
   }
 
-  /** Describes how long it has made no progress, if that is too long. */
+  /**
+   * Returns how long a session has made no progress, as a sentence, if that is too long; `null` otherwise.
+   */
   #measure({ owner, movedAt }: Watched, at: number): string | null {
     const disturbed = owner === null ? undefined : this.#disturbed.get(owner);
     const isDead = disturbed?.kind === "death";

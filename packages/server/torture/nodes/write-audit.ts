@@ -1,6 +1,6 @@
 // Audits in the database which process wrote each row: triggers (write-audit.sql) record it in the writing
-// transaction. An epoch belongs to the process that took it, so a write of another process under it is a
-// stale write that was accepted.
+// transaction. An epoch belongs to the process that took it, so a write by another process under this epoch
+// is an accepted stale write.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,8 +39,8 @@ export async function checkWrites(
 }
 
 /**
- * Like `checkWrites`, at the end of a run. Returns the number of recorded writes per table; none for a table
- * is a violation, because then nothing is verified.
+ * Like `checkWrites`, at the end of a run. Returns the number of recorded writes per table. A table without
+ * writes is a violation, because nothing of it is verified.
  */
 export async function checkAudit(
   postgres: PostgresDatabases,

@@ -17,18 +17,21 @@ import { prepare, send } from "./statement.ts";
 import { isMoveUnfinished, tableRowsOf, tablesOf } from "./table-rows.ts";
 
 export interface PostgresTablesOptions {
-  /** As PostgreSQL writes it: `postgres://user:password@host:port/database`. */
+  /** A PostgreSQL URL: `postgres://user:password@host:port/database`. */
   readonly url: string;
   readonly access: TableAccess;
 }
 
-/** Advisory lock of commands that move or replace data. Any number that is unused in the database. */
+/**
+ * Key of the advisory lock of commands that move or replace data; any number that nothing else locks in the
+ * database.
+ */
 const LOCK = 7_236_501_915;
 
-/** Statement timeout in milliseconds: statements count whole tables and build indexes. */
+/** Statement timeout in milliseconds, for statements that count whole tables and build indexes. */
 const PATIENCE_MS = 60 * 60 * 1000;
 
-/** Milliseconds until connections of a killed process are gone, and between two checks. */
+/** Maximum milliseconds until connections of a killed process are gone. */
 const LEFT_MS = 5000;
 const PAUSE_MS = 100;
 
@@ -40,8 +43,8 @@ const others = prepare<[], { readonly connections: number; readonly leases: numb
 const lockOut = prepare<[], { readonly locked: boolean }>(`SELECT pg_try_advisory_lock(${LOCK}) AS locked`);
 
 /**
- * Migrates a database and runs `work` on it. Rejects, with a message for the person at the terminal, if the database cannot be used (see
- * `openPostgresStore`), or if a server uses it and `access` forbids that.
+ * Migrates a database and runs `work` on it. Rejects with a user-facing message if the database cannot be
+ * used (see `openPostgresStore`), or if a server uses it and `access` forbids that.
  */
 export async function withPostgresTables<Result>(
   { url, access }: PostgresTablesOptions,
@@ -79,7 +82,7 @@ function storeOf(
 ): TableStore {
   const rows: TableWriter = tableRowsOf(connection);
   const inTransaction = async <Result>(begin: string, work: () => Promise<Result>): Promise<Result> => {
-    // The other database may work for long between two statements.
+    // Keeps the connection alive while the other database works between two statements.
     await send(connection, `${begin}; SET LOCAL idle_in_transaction_session_timeout = 0`);
     try {
       const result = await work();
@@ -108,7 +111,7 @@ function storeOf(
   };
 }
 
-/** Must be called before the first read. */
+/** Locks out writers. Must be called before the first read. */
 async function lockWritersOut(connection: Connection, tables: readonly Table[]): Promise<void> {
   const names = tables.map(({ name }) => `"${name}"`).join(", ");
   await send(connection, `SET LOCAL lock_timeout = ${LEFT_MS}; LOCK TABLE ${names} IN SHARE MODE`);
@@ -127,7 +130,7 @@ async function inTime(isSo: () => Promise<boolean>): Promise<boolean> {
   return true;
 }
 
-/** Without user, password and parameters. */
+/** Returns the URL without user, password and parameters. */
 function placeOf(url: string): string {
   const { hostname, port, pathname } = new URL(url);
   return `postgres://${hostname}:${port === "" ? "5432" : port}${pathname}`;

@@ -45,8 +45,8 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
   }
 
   /**
-   * Calls while another transaction holds the rows that `again` changes, and commits that one once the call
-   * waits.
+   * Calls `ask` while another transaction holds the rows that `again` changes, and commits that transaction
+   * once the call waits.
    */
   async function askedMeanwhile<Answer>(again: string, ask: () => Promise<Answer>): Promise<Answer> {
     let answer: Promise<Answer> | undefined;
@@ -58,7 +58,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     return await answer!;
   }
 
-  it("sees what was committed while it waited for its lock: turns, their messages, and the snapshot", async () => {
+  it("reads what was committed while it waited for its lock: turns, their messages, and the snapshot", async () => {
     const { id, again } = await endedTurn();
     const committed = await askedMeanwhile(again, () =>
       store.execute({ kind: "interrupt", target: existing(id, true), input: { streamed: null } }),
@@ -115,7 +115,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     });
   });
 
-  it("skips a session that another transaction creates, but not one that is only read", async () => {
+  it("skips a session that another transaction is creating, but not one that is only read", async () => {
     const [birth, other] = [randomUUID(), randomUUID()];
     await begun({ births: [birth], others: [] }, async () => {
       await begun({ births: [birth], others: [other] }, (transaction) => {
@@ -131,7 +131,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     const [model, birth] = [randomUUID(), randomUUID()];
     await store.execute({ kind: "open", target: target(model), input: NOTHING });
     let begins: Promise<number> | undefined;
-    // As when creating a session: its lock, then its row.
+    // As for a new session: first its lock, then its row.
     const hold = `
       SELECT pg_advisory_xact_lock(20482, hashtext('${birth}'));
       INSERT INTO sessions SELECT (jsonb_populate_record(s, jsonb_build_object('id', '${birth}', 'key', 77))).*
@@ -186,7 +186,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
         const given = values.map(literalOf).join(", ");
         const { rows } = await connection.query(`EXPLAIN (FORMAT JSON) EXECUTE "${name}" (${given})`);
         expect([text, readWhole(rows)]).toEqual([text, []]);
-        // The index of all due actions, of any session.
+        // The index of all due actions is shared by all sessions.
         expect(JSON.stringify(rows)).not.toContain("actions_due");
       }
     });
@@ -248,7 +248,7 @@ function literalOf(value: unknown): string {
   return Array.isArray(value) ? `'{${value.join(",")}}'` : `'${String(value)}'`;
 }
 
-/** Returns the tables that a plan reads completely, by an index or not. */
+/** Returns the tables that a plan reads completely, with or without an index. */
 function readWhole(plan: unknown): readonly string[] {
   if (Array.isArray(plan)) return plan.flatMap(readWhole);
   if (typeof plan !== "object" || plan === null) return [];

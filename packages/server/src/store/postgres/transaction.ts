@@ -28,7 +28,7 @@ export interface Locked {
   readonly patience: Patience;
   /** Upper bound of the epochs that the commands take. */
   readonly epochs: number;
-  /** Ids of sessions to create if absent. */
+  /** Ids of sessions to create if they do not exist. */
   readonly births: ReadonlySet<string>;
 }
 
@@ -54,8 +54,8 @@ export class Transaction {
   }
 
   /**
-   * Locks and reads in one round trip. The server runs the statements one after the other, each on what is committed by then (READ
-   * COMMITTED): so time, epochs and facts are read under the locks.
+   * Locks and reads in one round trip. The server runs the statements in order, and each sees what is
+   * committed before it (READ COMMITTED), so time, epochs and facts are read under the locks.
    */
   static async begin(connection: Connection, locked: Locked): Promise<Transaction> {
     const { sessions, patience, epochs, births } = locked;
@@ -69,7 +69,7 @@ export class Transaction {
     return new Transaction(numbers, statesOf(rows, addFacts));
   }
 
-  /** Returns true if another transaction has locked a session, so that its state is unknown here. */
+  /** Returns true if another transaction has locked a session, whose state is therefore unknown here. */
   isHeld(id: string): boolean {
     const { absent, unborn } = this.#numbers;
     return !this.#byId.has(id) && !absent.has(id) && (unborn.get(id) ?? null) === null;
@@ -79,7 +79,7 @@ export class Transaction {
     return this.#byId.get(id) ?? null;
   }
 
-  /** Runs a command, as `CommandStore.execute`. Later commands of the transaction see what it changed. */
+  /** Runs a command, like `CommandStore.execute`. Later commands of the transaction see its changes. */
   execute(at: number, command: SessionCommand): Committed<unknown> | null {
     const { target } = command;
     const load = "load" in target && target.load;
@@ -134,8 +134,8 @@ function answerOf({ outcome, draft: { session, events }, isNew }: Decided): Comm
 const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
 
 /**
- * Answers a command that failed with `error` because the disk is full, if it has nothing to write but the session's last use. Rejects with
- * the error otherwise.
+ * Returns the result of a command that failed with `error` because the disk is full, if it has nothing to
+ * write but the session's last use. Rejects with the error otherwise.
  */
 export async function executeWithoutWriting(
   calls: Calls,

@@ -1,4 +1,4 @@
-// The contract of leases for a process that is alone on its store.
+// The contract of leases for a single process without other nodes.
 
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";

@@ -1,8 +1,8 @@
-// The messages between the two threads of the store. All of them go through the structured clone.
+// The messages between the two threads of the store. All messages go through the structured clone.
 
 import type { Store } from "../../core/ports/driven/store.ts";
 
-/** The ports whose methods are called by name; commands and the probe are not among them. */
+/** The ports whose methods are called by name. Commands and the probe are not called this way. */
 export type Ports = Omit<Store, "execute" | "executeEach" | "probe" | "close">;
 
 /** A method of a port, such as `sessions.find`. */
@@ -28,7 +28,7 @@ export interface Call {
   readonly parameters: readonly unknown[];
 }
 
-/** Why a call failed. A defect is a mistake in this program; the others come from the disk or from another process. */
+/** Why a call failed. A defect is a bug of this program; the other causes are the disk or another process. */
 export type Failure =
   | { readonly kind: "full" | "unavailable"; readonly cause: string }
   | { readonly kind: "defect"; readonly error: unknown };

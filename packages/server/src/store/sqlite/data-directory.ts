@@ -1,4 +1,4 @@
-// Creates the data directory, and explains errors of using it.
+// Creates the data directory, and explains errors of its use.
 
 import { existsSync, closeSync, fsyncSync, mkdirSync, opendirSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -23,8 +23,8 @@ const ADVICE: Readonly<Record<number, string>> = {
 };
 
 /**
- * Creates the data directory durably, with access for its owner only. Folder by folder: in some places, such
- * as `/proc`, Node's recursive mode never ends.
+ * Creates the data directory durably, with access for its owner only. Creates folder by folder, because
+ * Node's recursive mode never ends in some places, such as `/proc`.
  */
 export function createDirectory(directory: string): void {
   const missing: string[] = [];
@@ -34,7 +34,7 @@ export function createDirectory(directory: string): void {
     syncFolder(folder);
     syncFolder(dirname(folder));
   }
-  // Throws if it is not a directory.
+  // Throws if the path is not a directory.
   opendirSync(directory).closeSync();
 }
 
@@ -53,7 +53,7 @@ export function hasDatabase(directory: string): boolean {
   });
 }
 
-/** Runs `open`; rethrows errors of the file system and of SQLite with a message for the person who named the directory. */
+/** Runs `open`. Rethrows errors of the file system and of SQLite with a user-facing message. */
 export function inDirectory<Result>(directory: string | null, open: () => Result): Result {
   try {
     return open();
@@ -61,7 +61,7 @@ export function inDirectory<Result>(directory: string | null, open: () => Result
     if (directory === null || !(error instanceof Error) || !("code" in error)) throw error;
     const sqlite = "errcode" in error && typeof error.errcode === "number" ? error.errcode % 256 : null;
     const advice = sqlite === null ? RIGHTS : ADVICE[sqlite];
-    // The rest are defects.
+    // All other errors are defects.
     if (advice === undefined || (sqlite === null && !("syscall" in error))) throw error;
     const place =
       sqlite === null ? `The data directory ${directory}` : `The database ${join(directory, DATABASE_FILE)}`;
@@ -69,7 +69,7 @@ export function inDirectory<Result>(directory: string | null, open: () => Result
   }
 }
 
-/** Another process may create it at the same moment. */
+/** Creates a folder, which another process may create at the same time. */
 function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: OWNER_ONLY_FOLDER });

@@ -9,7 +9,10 @@ import { createPrivateFile } from "./private-files.ts";
 /** Milliseconds that a statement waits for the transaction of another process, such as an administration command. */
 export const BUSY_TIMEOUT_MS = 5000;
 
-/** FULL syncs the log in every commit: acknowledged means durable. `secure_delete` overwrites deleted text with zeros. */
+/**
+ * FULL syncs the log in every commit, so that an acknowledged write is durable. `secure_delete` overwrites
+ * deleted text with zeros.
+ */
 const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
@@ -20,7 +23,10 @@ const SETTINGS = `
 
 export const DATABASE_FILE = "colloquy.db";
 
-/** `directory` is `null` for a database in memory; `at` is the recorded time of new migrations. */
+/**
+ * Opens the database and migrates it. `directory` is `null` for a database in memory; `at` is the recorded
+ * time of new migrations.
+ */
 export function openDatabase(directory: string | null, at: number): DatabaseSync {
   const database = connect(directory);
   try {
@@ -32,7 +38,7 @@ export function openDatabase(directory: string | null, at: number): DatabaseSync
   }
 }
 
-/** Opens the database without migrating it; creates it if absent. */
+/** Opens the database without migrating it; creates it if it does not exist. */
 export function connect(directory: string | null): DatabaseSync {
   const path = directory === null ? ":memory:" : join(directory, DATABASE_FILE);
   // SQLite gives the log and its index the permissions of the database.

@@ -56,7 +56,10 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
   };
 }
 
-/** Writes the row of a session after a transaction at `at`, which is also its last use. `before` is `null` for a new one. */
+/**
+ * Writes the row of a session after a transaction at `at`, which is also its last use. `before` is `null` for
+ * a new session.
+ */
 function prepareSessionWriter(
   prepare: Prepare,
 ): (before: SessionRecord | null, session: SessionRecord, at: number) => void {
@@ -79,7 +82,7 @@ function prepareSessionWriter(
   };
 }
 
-/** Removes everything of the session with a key: one indexed delete per table. */
+/** Removes all rows of the session with a key: one indexed delete per table. */
 export function prepareRemoval(prepare: Prepare): (key: number) => void {
   const children = TABLES_OF_SESSIONS.map((table) =>
     prepare<[number]>(`DELETE FROM ${table} WHERE session_key = ?`),
@@ -136,7 +139,7 @@ function prepareTurnWriter(prepare: Prepare): (key: number, draft: SessionDraft)
   };
 }
 
-/** Steps, checkpoints, and idempotency keys. */
+/** Writes steps, checkpoints, and idempotency keys. */
 function prepareProgressWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
   const insertStep = prepare<[number, number, number, string, string, string, string]>(
     "INSERT INTO steps (session_key, turn, number, finish_reason, usage, text, parts) VALUES (?, ?, ?, ?, ?, ?, ?)",

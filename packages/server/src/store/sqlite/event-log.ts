@@ -35,7 +35,7 @@ export function prepareEventLog(prepare: Prepare): EventLog {
     cut(key) {
       const { floor, bytes } = measure.get(key, EVENT_LOG_CUT_BYTES) ?? { floor: null, bytes: 0 };
       if (floor !== null) dropUpTo(key, floor);
-      // The measured size: a wrong count would make every commit measure the log.
+      // Sets the measured size, because a wrong count would make every commit measure the log.
       setBytes.run(bytes, key);
     },
   };

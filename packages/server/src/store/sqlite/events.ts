@@ -11,7 +11,10 @@ interface LogRow {
   readonly event_floor: number;
 }
 
-/** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
+/**
+ * Minimum length of logs in the separate index of long logs (migration 0001), so that trimming reads no
+ * others.
+ */
 const LONG_LOG = 1000;
 /** Maximum sessions that one call of `trim` examines. */
 const LOOKED_AT = 1000;

@@ -1,4 +1,4 @@
-// Reads facts of sessions in the current transaction, when a decision asks for them.
+// Reads facts of sessions in the current transaction, at the first use by a decision.
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { Needs, PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
@@ -118,7 +118,10 @@ function prepareStoredFacts(
   });
 }
 
-/** Only a session that is processing has open turns (contract section 3): the others are not read. */
+/**
+ * Prepares the read of open turns. Only a session that is processing has any (contract section 3); for other
+ * sessions nothing is read.
+ */
 function prepareOpenTurns(
   prepare: Prepare,
   pendingActions: (session: SessionRecord) => readonly ActionRecord[],
@@ -159,7 +162,9 @@ function prepareOpenTurns(
   };
 }
 
-/** Checkpointed text of a turn, or of any turn (`null`), after its last finished step. */
+/**
+ * Prepares the read of checkpointed text after the last finished step: of one turn, or of any turn (`null`).
+ */
 function prepareStreamedText(prepare: Prepare): (key: number, turn: number | null) => string {
   const pieces = prepare<[number, number | null], { readonly offset: number; readonly text: string }>(
     `SELECT "offset", text FROM checkpoints WHERE session_key = ?1 AND turn = coalesce(?2, turn) ORDER BY turn, "offset"`,

@@ -1,4 +1,5 @@
-// Classifies SQLite's errors: a full disk, a store that is busy or broken for now, a failed fsync, or a defect.
+// Classifies SQLite's errors: a full disk, a store that is busy or temporarily broken, a failed fsync, or a
+// defect.
 
 import type { Failure } from "./calls.ts";
 
@@ -37,12 +38,13 @@ export class FatalStoreError extends Error {
   }
 }
 
-/** Throws a FatalStoreError if the process must end. */
+/** Returns the failure of an error. Throws a `FatalStoreError` if the process must end. */
 export function failureOf(error: unknown): Failure {
   const code = sqliteCode(error);
   if (code === null) return { kind: "defect", error };
   if (code === IOERR_FSYNC || code === IOERR_DIR_FSYNC) throw new FatalStoreError(error);
-  // Beyond a file-size limit or a quota writes fail as IOERR_WRITE, the growing index of the log as IOERR_SHMSIZE.
+  // Beyond a file-size limit or a quota, writes fail as IOERR_WRITE, and the growing index of the log as
+  // IOERR_SHMSIZE.
   if (code % 256 === SQLITE_FULL || code === IOERR_WRITE || code === IOERR_SHMSIZE) {
     return { kind: "full", cause: describe(error) };
   }

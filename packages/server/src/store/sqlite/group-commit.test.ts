@@ -63,14 +63,14 @@ describe("group commit", () => {
   const count = (table: string) =>
     Number(database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
 
-  /** Makes the database full: no page can be added from here on. */
+  /** Makes the database full: no page can be added after this. */
   const fillDisk = () => {
     const pages = Number(database.prepare("PRAGMA page_count").get()?.["page_count"]);
     database.exec(`PRAGMA max_page_count = ${pages}`);
   };
   const growDisk = () => database.exec("PRAGMA max_page_count = 1000000");
 
-  /** Chats until one does not fit; small pages may have some space left. */
+  /** Sends chats until one does not fit, because partly filled pages may have some space left. */
   const fillUp = () => {
     for (let index = 0; index < 1000; index += 1) {
       const [outcome] = commit([chat(randomUUID(), "x".repeat(500))]);
@@ -133,7 +133,7 @@ describe("group commit", () => {
     const removed = randomUUID();
     commit([chat(removed, "x".repeat(30_000))]);
     commit([execute({ kind: "delete", target: existing(removed), input: null })]);
-    // Some pages are free now: enough for small rows, not for a large one.
+    // Some pages are free now, enough for small rows but not for a large one.
     fillDisk();
     const before = count("sessions");
     const outcomes = commit([
@@ -145,11 +145,11 @@ describe("group commit", () => {
     expect(count("sessions")).toBe(before + 2);
   });
 
-  it("answers reads while writes fail, and rejects the rest", () => {
+  it("answers reads while writes fail, and rejects other calls", () => {
     const [id, wallet] = [randomUUID(), randomUUID()];
     commit([chat(id, "one"), open(target(wallet), { userState: { a: 1 }, publicKey: "0xa" })]);
     const life = String(database.prepare("SELECT life FROM sessions WHERE id = ?").get(id)?.["life"]);
-    // As on a full disk, from the first write on.
+    // Every write fails from now on, as on a full disk.
     database.exec("PRAGMA query_only = ON");
     const outcome = (one: Call) => commit([one])[0];
     expect(outcome(open(target(id)))).toMatchObject({ value: { created: false } });
@@ -192,7 +192,7 @@ describe("group commit", () => {
     expect(kinds(commit([chat(randomUUID(), "one"), call("jobs.takeDuty")]))).toEqual(["value", kind]);
   });
 
-  it.each([1034, 1290])("answers nothing and exits after a failed fsync (%i)", (errcode) => {
+  it.each([1034, 1290])("returns no result and exits after a failed fsync (%i)", (errcode) => {
     const fail = () => {
       throw sqliteError(errcode);
     };

@@ -1,6 +1,7 @@
-// One commit for all waiting calls: what makes a durable write cheap. If a call or the transaction fails, everything is rolled back and
-// each call is repeated in a transaction of its own, so that one bad row never fails its neighbours (contract section 3).
-// A savepoint for each would cost every call what only the rare failing one needs.
+// One commit for all waiting calls, which makes a durable write cheap. If a call or the transaction fails,
+// everything is rolled back and each call is repeated in a separate transaction, so that one bad row never
+// fails its neighbours (contract section 3). Savepoints would cost every call what only the rare failing call
+// needs.
 
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionCommand } from "../../core/commands/index.ts";
@@ -19,7 +20,7 @@ import { prepareIn, type Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 import { prepareTurns } from "./turns.ts";
 
-/** Runs the method of a call. Its parameters were type-checked where the call was made (open.ts). */
+/** Runs the method of a call. The caller's types have checked its parameters (open.ts). */
 type Run = (at: number, ...parameters: never[]) => unknown;
 export type Methods = Pick<ReadonlyMap<string, Run>, "get">;
 
@@ -48,7 +49,10 @@ export function prepareMethods(prepare: Prepare, transaction: Transaction): Meth
   return new Map([...Object.entries(commands), ...methods]);
 }
 
-/** Runs calls in order and returns their outcomes, in the same order, when they are on disk. Throws a FatalStoreError. */
+/**
+ * Runs calls in order and returns their outcomes, in the same order, once they are on disk. Throws a
+ * `FatalStoreError`.
+ */
 export type Commit = (calls: readonly Call[]) => readonly Outcome[];
 
 export function prepareCommit(database: DatabaseSync, transaction: Transaction, methods: Methods): Commit {
@@ -72,7 +76,7 @@ export function prepareCommit(database: DatabaseSync, transaction: Transaction, 
       return withoutWriting(call) ?? { failure };
     }
   };
-  /** Returns `null` if the command has to write. */
+  /** Returns the outcome of a command that need not write; `null` otherwise. */
   const withoutWriting = ({ at, parameters: [command] }: Call): Outcome | null => {
     try {
       const value = inTransaction(false, () =>
@@ -111,7 +115,7 @@ function prepareTransactions(database: DatabaseSync, onUndone: () => void): InTr
       commit.run();
       return result;
     } catch (error) {
-      // On a full disk SQLite has rolled back already.
+      // On a full disk, SQLite has already rolled back.
       if (database.isTransaction) database.exec("ROLLBACK");
       onUndone();
       throw error;

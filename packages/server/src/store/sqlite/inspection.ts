@@ -46,7 +46,7 @@ export function inspectSqlite(directory: string): SqliteInspection | null {
   }
 }
 
-/** Returns true if a server, or a chat with a server of its own, uses the directory now. */
+/** Returns true if a server, or a chat command with its own server, uses the directory now. */
 export function isServed(directory: string): boolean {
   const path = join(directory, "server.lock");
   if (!existsSync(path)) return false;

@@ -45,7 +45,7 @@ describe("one server per data directory", () => {
       },
     });
 
-  it("rejects a second server with the directory and the other process in its message", async () => {
+  it("rejects a second server with a message that names the directory and the other process", async () => {
     const { child } = await start("hold");
     await expect(open()).rejects.toThrow(
       `The data directory ${directory} is in use by another Colloquy server (process ${child.pid}). ` +
@@ -71,7 +71,7 @@ describe("one server per data directory", () => {
     await store.close();
   });
 
-  it("lets the next server start after the first was closed, and leaves no process id behind", async () => {
+  it("lets the next server start after the first was closed, and removes the process id", async () => {
     const first = await open();
     expect(existsSync(join(directory, "server.pid"))).toBe(true);
     await first.close();
@@ -80,7 +80,7 @@ describe("one server per data directory", () => {
     await second.close();
   });
 
-  it("lets administration read a running server's data and write beside it", async () => {
+  it("lets administration commands read a running server's data and write beside it", async () => {
     const server = await open();
     await server.execute({ kind: "open", target: target("a"), input: NOTHING });
     const { child, said } = await start("administer");

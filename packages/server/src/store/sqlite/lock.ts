@@ -1,5 +1,5 @@
-// One server per data directory. The lock is SQLite's own, on a small file beside the database: the operating system releases it when the
-// process ends, however it ends. Administration opens the database without it.
+// One server per data directory. The lock is SQLite's own, on a small file beside the database: the operating
+// system releases it when the process ends in any way. Administration commands open the database without it.
 
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { forgetAddress, removeOldAddress } from "./served-address.ts";
 const SQLITE_BUSY = 5;
 const OWNER_FILE = "server.pid";
 
-/** Locks the directory. Throws, with a message for the person who started the process, if another server has it. */
+/** Locks the directory. Throws with a user-facing message if another server has locked it. */
 export function lockDirectory(directory: string, processId: number | null): { release(): void } {
   const owner = join(directory, OWNER_FILE);
   const lock = lockFile(join(directory, "server.lock"));
@@ -40,7 +40,10 @@ export function lockDirectory(directory: string, processId: number | null): { re
   };
 }
 
-/** Locks a file, created if absent, until released or until the process ends; `null` if another process has locked it. */
+/**
+ * Locks a file until the lock is released or the process ends; creates the file if it does not exist. Returns
+ * `null` if another process has locked it.
+ */
 export function lockFile(path: string): { release(): void } | null {
   createPrivateFile(path);
   const lock = new DatabaseSync(path);
@@ -58,17 +61,23 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY;
 }
 
-/** For messages and commands, so errors are ignored. `null` removes the file. */
+/**
+ * Records the owner, or removes the file if `processId` is `null`. Ignores errors, because only messages and
+ * commands use the record.
+ */
 function noteOwner(path: string, processId: number | null): void {
   try {
     rmSync(path, { force: true });
     if (processId !== null) writeFileSync(path, `${processId}\n`, { mode: OWNER_ONLY });
   } catch {
-    // The lock does not depend on it.
+    // The lock does not depend on the record.
   }
 }
 
-/** Returns the id of the process that has the directory, valid while the lock is held; `null` if it is not noted. */
+/**
+ * Returns the id of the process that has locked the directory, or `null` if it is not recorded. Valid only
+ * while the lock is held.
+ */
 export function readOwner(directory: string): number | null {
   try {
     return Number(readFileSync(join(directory, OWNER_FILE), "utf8")) || null;

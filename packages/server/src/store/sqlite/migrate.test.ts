@@ -72,7 +72,7 @@ describe("migrate", () => {
     expect(behind).toMatchObject([{ session_key: 1, number: 2 }]);
   });
 
-  it("leaves existing sessions for the cleanup to count, and adds only columns to them", () => {
+  it("leaves the sizes of existing sessions to the cleanup, and only adds columns to them", () => {
     migrate(database, OURS.slice(0, 4), 5);
     database.exec(
       `INSERT INTO sessions (key, id, life, title, title_source, status, model, model_chosen, public_key, head, message_count, turn_count, epoch, created_at, updated_at, used_at, retention)

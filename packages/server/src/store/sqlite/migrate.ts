@@ -5,7 +5,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { refuseNewerSchema, type Migration } from "../migrations.ts";
 
 /**
- * Runs the missing migrations, each in a transaction of its own. Throws, with a message for the person who started the process, if the schema
+ * Runs the missing migrations, each in its own transaction. Throws with a user-facing message if the schema
  * is more than one version newer than the newest migration here.
  */
 export function migrate(database: DatabaseSync, migrations: readonly Migration[], at: number): void {
@@ -21,7 +21,7 @@ function apply(database: DatabaseSync, migration: Migration, at: number): void {
   if (currentVersion(database) >= migration.version) return;
   database.exec("BEGIN IMMEDIATE");
   try {
-    // Another process may have been faster.
+    // Another process may have applied it in the meantime.
     if (currentVersion(database) < migration.version) {
       database.exec(migration.sql);
       database

@@ -5,7 +5,7 @@ import { newestPlaces, type ReadPlaces } from "./newest-places.ts";
 
 const BEFORE_ALL: UsePlace = { usedAt: Number.MAX_SAFE_INTEGER, key: Number.MAX_SAFE_INTEGER };
 
-/** Creates lists of these places, and counts the places read. */
+/** Creates lists of these places, and counts how many places are read. */
 function listsOf(places: readonly (readonly UsePlace[])[]) {
   const read = { count: 0 };
   const lists = places.map((list): ReadPlaces => {
@@ -41,7 +41,7 @@ describe("newestPlaces of many lists", () => {
   ])("reads few places beyond the limit if they %s", (_where, listOf) => {
     const places: UsePlace[][] = Array.from({ length: 60 }, () => []);
     for (let index = 0; index < 30_000; index += 1) {
-      // Older ones are spread over all lists.
+      // Older places are spread over all lists.
       places[index < 500 ? listOf(index) : index % 60]!.push({ usedAt: 30_000 - index, key: index });
     }
     const { lists, read } = listsOf(places);

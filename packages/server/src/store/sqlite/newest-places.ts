@@ -1,4 +1,5 @@
-// Merges lists that are each in the order of use. Reads a little at a time, so that many lists cost little more than one.
+// Merges lists that are each in the order of use. Reads in small portions, so that many lists cost little
+// more than one.
 
 import { byUse, type UsePlace } from "../../core/ports/driven/admin-store.ts";
 
@@ -7,7 +8,10 @@ const LEAST_READ = 16;
 /** Reads the first `limit` places of a list after `after`. */
 export type ReadPlaces = (after: UsePlace, limit: number) => readonly UsePlace[];
 
-/** Returns the first `limit` places of all lists after `after`. Reads about twice as many at most, and `LEAST_READ` of each list. */
+/**
+ * Returns the first `limit` places of all lists after `after`. Reads at most about twice as many, plus
+ * `LEAST_READ` of each list.
+ */
 export function newestPlaces(
   lists: readonly ReadPlaces[],
   after: UsePlace,

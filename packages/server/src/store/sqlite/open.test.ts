@@ -61,7 +61,7 @@ describe("openSqliteStore", () => {
     expect(onFatal).not.toHaveBeenCalled();
   });
 
-  it("rejects a call whose values cannot be stored, and answers the others", async () => {
+  it("rejects a call whose values cannot be stored, and completes the others", async () => {
     const store = await open(null);
     const turn = identityOf(await startTurn(store, randomUUID(), "hello"));
     const strange = { when: () => 1 } as never;
@@ -103,7 +103,7 @@ describe("openSqliteStore", () => {
     await store.close();
   });
 
-  it("keeps the WAL short, also when calls suddenly write much more than before", async () => {
+  it("keeps the WAL short, even if calls suddenly write much more than before", async () => {
     const store = await open();
     const sizes: number[] = [];
     const write = async (length: number) => {

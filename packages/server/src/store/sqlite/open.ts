@@ -1,5 +1,5 @@
-// The store on SQLite as the main thread sees it: every call goes to the thread that owns the database, and its promise resolves after the
-// commit. The calls of one turn of the event loop travel together.
+// The store on SQLite as the main thread sees it: every call goes to the thread that owns the database, and
+// its promise resolves after the commit. The calls of one turn of the event loop are sent together.
 
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -21,31 +21,33 @@ import type {
 } from "./calls.ts";
 
 export interface SqliteStoreOptions {
-  /** The data directory, created if absent; `null` keeps everything in memory. */
+  /** The data directory, created if it does not exist; `null` keeps everything in memory. */
   readonly directory: string | null;
-  /** A server, the default, has its directory to itself; administration works beside a running server. */
+  /**
+   * A server (the default) has exclusive use of its directory; administration works beside a running server.
+   */
   readonly role?: "server" | "administration";
   /**
-   * True if no other process takes turns in this store. An expired lease then stays its owner's until it is
+   * True if no other process runs turns of this store. An expired lease then stays its owner's until it is
    * released, because the owner may have been paused. `false` when absent.
    */
   readonly isAlone?: boolean;
   /** Id of this process, for the error of a second server. */
   readonly processId?: number;
-  /** Every call happens at this clock's time. */
+  /** The clock whose time every call gets. */
   readonly clock: Clock;
   /** Called once, when the process must end: an fsync failed, or the worker died. */
   readonly onFatal: (error: Error) => void;
 }
 
 /**
- * Opens the store. Rejects with a message for the person who started the process if another server has the directory, the schema is too
- * new, or the database cannot be opened.
+ * Opens the store. Rejects with a user-facing message if another server has locked the directory, the schema
+ * is too new, or the database cannot be opened.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { directory, role = "server", isAlone = false, processId = null, clock, onFatal } = options;
   const workerData: WorkerOptions = { directory, role, isAlone, processId, openedAt: clock.now() };
-  // JavaScript in the published package.
+  // The published package contains JavaScript.
   const file = `worker${extname(import.meta.filename)}`;
   const worker = new Worker(new URL(file, import.meta.url), { workerData, name: "store" });
   await started(worker);
@@ -161,7 +163,10 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/** So many calls are sent before the turn of the event loop ends, so that the worker starts while the loop still reads requests. */
+/**
+ * So many calls are sent before the turn of the event loop ends, so that the worker starts while the loop
+ * still reads requests.
+ */
 const SENT_AT_ONCE = 32;
 
 /** Unanswered calls. The worker answers them in order. */
@@ -209,7 +214,8 @@ class CallQueue {
       this.#post({ calls: unsent.map(({ call }) => call) });
       for (const pending of unsent) this.#sent.push(pending);
     } catch {
-      // One of them cannot be cloned, for example because it contains a function: send the others without it.
+      // One of the calls cannot be cloned, for example because it contains a function. Send the others
+      // without it.
       for (const pending of unsent) this.#sendAlone(pending);
     }
   }
@@ -238,7 +244,7 @@ class CallQueue {
     }
   }
 
-  /** Rejects all calls; those that were sent may have been committed. */
+  /** Rejects all calls. Those that were sent may have been committed. */
   #fail(error: Error): void {
     const ended = this.#end;
     this.#end ??= error;

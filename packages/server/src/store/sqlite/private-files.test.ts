@@ -40,7 +40,7 @@ const OPENING = `
 `;
 
 describe("the data of a store", () => {
-  it.each([0o000, 0o022, 0o077])("is accessible to its owner only with the umask %o", (umask) => {
+  it.each([0o000, 0o022, 0o077])("is accessible to its owner only, with the umask %o", (umask) => {
     const data = join(folder, "made", "data");
     const main = join(import.meta.dirname, "open.ts");
     const program = join(folder, "opening.mjs");
@@ -93,7 +93,7 @@ describe("data that others can access", () => {
     expect(tightenData(join(folder, "none"))).toEqual([]);
   });
 
-  it("is left as it is and reported in a shared directory, and on a volume that refuses chmod", () => {
+  it("is reported but left unchanged in a shared directory, and on a volume that refuses chmod", () => {
     const shared = join(folder, "shared");
     mkdirSync(shared);
     chmodSync(shared, 0o1777);

@@ -1,4 +1,4 @@
-// Keeps the data private to the service's user, whatever the umask and whoever created the directory.
+// Keeps the data private to the service's user, whatever the umask and the creator of the directory.
 
 import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ const OTHERS = 0o077;
 /** A directory that many users share, such as /tmp. */
 const STICKY = 0o1000;
 
-/** The files of the data directory, except `secret.key`, which is checked where it is read. */
+/** The files of the data directory, except `secret.key`, which is checked when it is read. */
 const FILES = [
   "colloquy.db",
   "colloquy.db-wal",
@@ -28,21 +28,21 @@ export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "ax", OWNER_ONLY));
   } catch {
-    // Reported by SQLite.
+    // SQLite reports the error.
   }
 }
 
 export interface Tightened {
   readonly path: string;
-  /** The mode that was found, such as `755`. */
+  /** The file's mode before the change, such as `755`. */
   readonly mode: string;
   /** `false` if the file system or the owner did not permit the change. */
   readonly isTight: boolean;
 }
 
 /**
- * Removes the permissions of other users from a data directory and its files. Returns the paths that were
- * open to them.
+ * Removes the permissions of other users from a data directory and its files. Returns the paths that others
+ * could access.
  */
 export function tightenData(directory: string): readonly Tightened[] {
   return [directory, ...FILES.map((name) => join(directory, name))].flatMap(tighten);

@@ -66,7 +66,7 @@ describe("the removal of a session", () => {
     execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "Sec" } });
   }
 
-  it.each(["delete", "expire"])("leaves no row of it in any table: %s", (way) => {
+  it.each(["delete", "expire"])("leaves no row of the session in any table: %s", (way) => {
     const id = randomUUID();
     fullSession(id);
     const full = rows();

@@ -17,7 +17,7 @@ it("the served address can be read as written, by the owner of the directory onl
   expect((await stat(join(directory, "server.address"))).mode & 0o777).toBe(0o600);
 });
 
-it("an address of a killed or stopped server is not attributed to the next one", () => {
+it("the address of a killed or stopped server is not attributed to the next one", () => {
   noteAddress(directory, ADDRESS);
   const lock = lockDirectory(directory, null);
   expect(readAddress(directory)).toBeNull();
@@ -26,12 +26,12 @@ it("an address of a killed or stopped server is not attributed to the next one",
   expect(readAddress(directory)).toBeNull();
 });
 
-it("an address that cannot be written is left out", () => {
+it("a failure to write the address is ignored", () => {
   noteAddress(join(directory, "absent"), ADDRESS);
   expect(readAddress(join(directory, "absent"))).toBeNull();
 });
 
-/** A directory stands for a file that cannot be removed, because tests may run as root. */
+/** Creates a directory in place of a file that cannot be removed, because tests may run as root. */
 const unremovable = (name: string) => mkdir(join(directory, name));
 
 it("an address that cannot be removed does not delay the stop", async () => {
@@ -45,13 +45,13 @@ it("an address that cannot be removed does not delay the stop", async () => {
   lockDirectory(directory, null).release();
 });
 
-it("an address of a stopped server does not stay valid: the next server asks to remove it", async () => {
+it("the address of a stopped server does not stay valid: the next server asks to remove it", async () => {
   await unremovable("server.address");
   const path = join(directory, "server.address");
   const sentence = `${path} has the address of a server that has ended, and cannot be removed (`;
   expect(() => lockDirectory(directory, null)).toThrow(sentence);
   expect(() => lockDirectory(directory, null)).toThrow("Remove the file, and make its directory writable");
   await rmdir(path);
-  // A refused process does not keep the lock.
+  // A refused process releases the lock.
   lockDirectory(directory, null).release();
 });

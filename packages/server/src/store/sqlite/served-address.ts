@@ -7,27 +7,27 @@ import { OWNER_ONLY } from "./private-files.ts";
 
 const ADDRESS_FILE = "server.address";
 
-/** Ignores errors: on a full disk the server runs without it. */
+/** Records the address. Ignores errors, because a server on a full disk runs without the record. */
 export function noteAddress(directory: string, url: string): void {
   const path = join(directory, ADDRESS_FILE);
   try {
     writeFileSync(`${path}.new`, `${url}\n`, { mode: OWNER_ONLY });
     renameSync(`${path}.new`, path);
   } catch {
-    // Commands report that they do not know the address.
+    // Commands then report that they do not know the address.
   }
 }
 
-/** Ignores errors: the next owner of the lock reports them. */
+/** Removes the address. Ignores errors, because the next owner of the lock reports them. */
 export function forgetAddress(directory: string): void {
   try {
     rmSync(join(directory, ADDRESS_FILE), { force: true });
   } catch {
-    // It is invalid once the lock is released.
+    // The address becomes invalid when the lock is released.
   }
 }
 
-/** Removes the address of a server that crashed. Throws, with a message for the person who starts the next one, if it cannot. */
+/** Removes the address of a server that crashed. Throws with a user-facing message if that fails. */
 export function removeOldAddress(directory: string): void {
   const path = join(directory, ADDRESS_FILE);
   try {
@@ -44,7 +44,7 @@ export function removeOldAddress(directory: string): void {
   }
 }
 
-/** Returns `null` if there is none, or the file cannot be read. */
+/** Returns `null` if there is no address or the file cannot be read. */
 export function readAddress(directory: string): string | null {
   try {
     const url = readFileSync(join(directory, ADDRESS_FILE), "utf8").trim();

@@ -177,7 +177,7 @@ function prepareExpire(prepare: Prepare, remove: (key: number) => void): Synchro
         app === null
           ? ofDefault.all(retention, before, limit - ended.length)
           : ofApp.all(app, retention, before, limit - ended.length);
-      // An empty session is removed at whichever time comes first, with a wallet or without.
+      // An empty session is removed at the earlier of the two times, with a wallet or without.
       ended.push(...find(0, Math.max(emptyBefore, unboundBefore)));
       ended.push(...find(1, unboundBefore));
     };

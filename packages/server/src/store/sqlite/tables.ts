@@ -1,4 +1,5 @@
-// Opens a database as its tables, for moving data between stores. It works on the calling thread, which has nothing else to do.
+// Opens a database as its tables, for moving data between stores. Works on the calling thread, which has
+// nothing else to do.
 
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -18,13 +19,13 @@ export interface SqliteTablesOptions {
   /** Absolute path of the data directory. */
   readonly directory: string;
   readonly access: TableAccess;
-  /** Milliseconds since the Unix epoch: when new migrations are recorded. */
+  /** Time to record for new migrations, in milliseconds since the Unix epoch. */
   readonly at: number;
 }
 
 /**
- * Migrates the database of a data directory, runs `work` on it, and closes it. Rejects, with a message for the person at the terminal, if
- * there is none, or if a server uses it and `access` forbids that.
+ * Migrates the database of a data directory, runs `work` on it, and closes it. Rejects with a user-facing
+ * message if there is no database, or if a server uses it and `access` forbids that.
  */
 export async function withSqliteTables<Result>(
   { directory, access, at }: SqliteTablesOptions,
@@ -47,7 +48,7 @@ export async function withSqliteTables<Result>(
   }
 }
 
-/** Keeps servers from starting until it is released. */
+/** Keeps servers from starting until the lock is released. */
 function lockServers(directory: string): { release(): void } {
   const lock = lockFile(join(directory, "server.lock"));
   if (lock !== null) return lock;
@@ -81,11 +82,11 @@ function storeOf(database: DatabaseSync, directory: string, access: TableAccess)
     place: `sqlite:${directory}`,
     tables,
     read: <Result>(work: (reader: TableReader) => Promise<Result>) =>
-      // IMMEDIATE keeps out the commands that write beside a server.
+      // IMMEDIATE excludes the commands that write beside a server.
       inTransaction(access === "source" ? "BEGIN IMMEDIATE" : "BEGIN", () => work(rows)),
     change: <Result>(work: (writer: TableWriter) => Promise<Result>) =>
       inTransaction("BEGIN IMMEDIATE", () => work(rows)),
-    // The lock keeps servers out since before the database was opened.
+    // The lock was taken before the database was opened, so no server uses it.
     refuseServed: () => Promise.resolve(),
     tidy: async () => {
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");

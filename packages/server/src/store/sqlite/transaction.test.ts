@@ -21,7 +21,7 @@ describe("session keys", () => {
     expect(new Set(taken).size).toBe(taken.length);
   });
 
-  it("are reserved anew after a rollback, because another process may have the block by now", () => {
+  it("are reserved again after a rollback, because another process may have the block by now", () => {
     const [first, second] = [keys(), keys()];
     database.exec("BEGIN");
     first.take();

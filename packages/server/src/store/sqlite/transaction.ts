@@ -1,4 +1,4 @@
-// Runs one command in the current transaction: read, decide, write, answer.
+// Runs one command in the current transaction: read, decide, write, return the result.
 
 import {
   decideCommand,
@@ -27,7 +27,7 @@ export interface Transaction {
    * Like `execute`, if the command has nothing to write but the session's last use; `undefined` otherwise.
    */
   executeWithoutWriting(at: number, command: SessionCommand): Committed<unknown> | null | undefined;
-  /** Must be called after a rollback: discards numbers that were taken in it. */
+  /** Must be called after a rollback. Discards numbers that were taken in the transaction. */
   undone(): void;
 }
 
@@ -82,7 +82,7 @@ function prepareDecision(
   prepare: Prepare,
   { facts, keys, isAlone }: { readonly facts: Facts; readonly keys: SessionKeys; readonly isAlone: boolean },
 ): (at: number, command: SessionCommand, birth: SessionBirth | null) => Decided | null {
-  // One by one and in order: an owner stops when it sees a higher epoch.
+  // One by one and in order, because an owner stops when it sees a higher epoch.
   const nextEpoch = prepare<[], { readonly value: number }>(
     "UPDATE sequences SET value = value + 1 WHERE name = 'epoch' RETURNING value",
   );
@@ -121,13 +121,15 @@ function createdIn({ session, addedMessages, systemEvents }: SessionDraft): Stor
   };
 }
 
-/** Keys are taken from the database this many at a time; those that a process does not use are never used. */
+/**
+ * Number of keys that are taken from the database at a time. Keys that a process does not use are never used.
+ */
 const KEY_BLOCK = 256;
 
 interface SessionKeys {
   /** Returns a key that no process has taken before. Must be called in a write transaction. */
   take(): number;
-  /** Must be called after a rollback, which may have undone the taking of the current block. */
+  /** Must be called after a rollback, which may have undone the reservation of the current block. */
   undone(): void;
 }
 

@@ -1,4 +1,4 @@
-// Checkpoints of the write-ahead log, between batches and on the thread that writes: only then can the log
+// Checkpoints the write-ahead log, between batches and on the thread that writes: only then can the log
 // restart under any load. SQLite's automatic checkpoints are off, because they ignore their errors, including
 // a failed fsync.
 
@@ -11,17 +11,18 @@ import { failureOf } from "./failures.ts";
 import { prepareIn } from "./statement.ts";
 
 /**
- * Pages that the log should hold at a checkpoint. Measured: 4,000 take 2 ms at 1,500 calls a second, 3 microseconds a call; with 1,000 it
- * is 11 to 18, because pages that were written again and again are moved more often.
+ * Number of pages in the log at which it is checkpointed. Measured at 1,500 calls a second: with 4,000 pages
+ * a checkpoint takes 2 ms, or 3 microseconds a call; with 1,000 pages it takes 11 to 18 microseconds a call,
+ * because pages that are written repeatedly are moved more often.
  */
 const LOG_PAGES = 4000;
-/** A page of 4 KB with its frame. */
+/** Bytes of a page of 4 KB with its frame. */
 const FRAME_BYTES = 4096 + 24;
 const FEWEST_CALLS = 16;
 const MOST_CALLS = 4096;
 
 /**
- * Deletes within this time, in milliseconds, share one erasure; after it the log has to grow again, which
+ * Deletes within this many milliseconds share one erasure, because the log must grow again after each, which
  * slows commits down.
  */
 const ERASURE_DELAY_MS = 1000;
@@ -29,11 +30,11 @@ const ERASURE_DELAY_MS = 1000;
 export interface Wal {
   /** Must be called after every batch. Throws a FatalStoreError. */
   after(calls: readonly Call[], outcomes: readonly Outcome[]): void;
-  /** Erases deleted text if that is due. Throws a FatalStoreError. */
+  /** Erases deleted text if an erasure is due. Throws a FatalStoreError. */
   finish(): void;
 }
 
-/** `onFatal` receives errors outside of calls after which the process must end. */
+/** `onFatal` receives errors outside calls after which the process must end. */
 export function prepareWal(database: DatabaseSync, onFatal: (error: unknown) => void): Wal {
   database.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${LOG_PAGES * FRAME_BYTES}`);
   const checkpoint = prepareCheckpoint(database);
@@ -51,12 +52,12 @@ export function prepareWal(database: DatabaseSync, onFatal: (error: unknown) => 
 }
 
 function prepareCheckpoint(database: DatabaseSync): (outcomes: readonly Outcome[]) => void {
-  /** `log`: pages in the log; `checkpointed`: those of them that are in the database now. */
+  /** `log`: pages in the log; `checkpointed`: pages of the log that are in the database now. */
   const passive = prepareIn(database)<[], { readonly log: number; readonly checkpointed: number }>(
     "PRAGMA wal_checkpoint(PASSIVE)",
   );
   const isTooLong = prepareSizeCheck(database);
-  // Number of calls that fill a log of LOG_PAGES, estimated from the last ones.
+  // Number of calls that fill a log of LOG_PAGES, estimated from the most recent calls.
   let callsToFill = FEWEST_CALLS;
   let calls = 0;
   const move = (): void => {
@@ -66,7 +67,7 @@ function prepareCheckpoint(database: DatabaseSync): (outcomes: readonly Outcome[
       const fitting = Math.round((calls * LOG_PAGES) / row.log);
       callsToFill = Math.min(MOST_CALLS, Math.max(FEWEST_CALLS, fitting));
     } catch (error) {
-      // On a full disk the log keeps everything, and the next checkpoint retries. Rethrows after a failed
+      // On a full disk the log keeps everything and the next checkpoint retries. Rethrows after a failed
       // fsync.
       failureOf(error);
       callsToFill = FEWEST_CALLS;
@@ -74,7 +75,7 @@ function prepareCheckpoint(database: DatabaseSync): (outcomes: readonly Outcome[
   };
   return (outcomes) => {
     calls += outcomes.length;
-    // A log that cannot grow any more may still fit into the database.
+    // The pages of a log that cannot grow may still fit into the database.
     if (outcomes.some((outcome) => "failure" in outcome && outcome.failure.kind === "full")) {
       callsToFill = FEWEST_CALLS;
     }
@@ -103,7 +104,7 @@ function prepareErasure(database: DatabaseSync, onFatal: (error: unknown) => voi
   let due: NodeJS.Timeout | null = null;
   /** Returns false if another process is reading the log, or the disk is full. */
   const erase = (): boolean => {
-    // Never waits for other processes: calls would wait with it.
+    // Never waits for other processes, because calls would have to wait too.
     database.exec("PRAGMA busy_timeout = 0");
     try {
       return truncate.get()?.busy === 0;

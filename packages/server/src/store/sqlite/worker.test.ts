@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 const run = promisify(execFile);
 
-/** Prints the URL of every loaded module. Outside of a worker thread, the module throws after its imports. */
+/** Prints the URL of every loaded module. Outside a worker thread, the module throws after its imports. */
 const LOAD = `
   const { registerHooks } = await import("node:module");
   registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) });

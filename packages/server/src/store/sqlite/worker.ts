@@ -1,4 +1,5 @@
-// The thread that owns the database: it takes all waiting calls, commits them together, and answers.
+// The thread that owns the database: it takes all waiting calls, commits them together, and returns their
+// outcomes.
 
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
@@ -61,7 +62,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
   });
 }
 
-/** Releases the directory at once if the database cannot be opened, not only when the thread has ended. */
+/** Opens the database. On failure, releases the directory at once and not only when the thread has ended. */
 function openOrRelease(directory: string | null, at: number, lock: { release(): void } | null): DatabaseSync {
   try {
     return openDatabase(directory, at);
@@ -71,7 +72,7 @@ function openOrRelease(directory: string | null, at: number, lock: { release(): 
   }
 }
 
-/** Takes all waiting messages, after the first one. */
+/** Takes all waiting messages, starting with `first`. */
 function drain(
   port: MessagePort,
   first: ToWorker,

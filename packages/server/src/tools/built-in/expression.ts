@@ -1,5 +1,5 @@
-// A precedence-climbing (Pratt) parser that evaluates arithmetic written by a model. Own code: the small
-// libraries are unmaintained or only parse, the maintained ones weigh megabytes, and nothing here may
+// A precedence-climbing (Pratt) parser that evaluates arithmetic written by a model. Written here because the
+// small libraries are unmaintained or only parse, the maintained ones weigh megabytes, and nothing here may
 // evaluate code.
 
 /** An invalid expression. The message names the position, counted in characters from 1. */
@@ -17,7 +17,7 @@ interface Token {
   readonly position: number;
 }
 
-/** The last alternative matches a character that no token begins with. */
+/** The last alternative matches characters that start no token. */
 const tokenPattern =
   /(?<number>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|(?<name>[a-z_]\w*)|(?<symbol>\*\*|[-−+*×·/÷%^(),])|\S/gi;
 
@@ -44,7 +44,7 @@ const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ["%", { precedence: 2, compute: (left, right) => left % right }],
   ["^", { precedence: 4, isRightAssociative: true, compute: (left, right) => left ** right }],
 ]);
-/** Between `*` and `^`, so that `-2^2` is -4 as in mathematics. */
+/** Precedence of a sign, between `*` and `^`, so that `-2^2` is -4 as in mathematics. */
 const signPrecedence = 3;
 
 /**
@@ -91,7 +91,7 @@ export function evaluateExpression(text: string): number {
   return roundToReadable(new ExpressionReader(tokenize(text)).readAll());
 }
 
-/** @throws ExpressionError for an unknown character, and for a number that exceeds a double. */
+/** @throws ExpressionError for an unknown character, and for a number beyond the range of a double. */
 function tokenize(expression: string): readonly Token[] {
   return Array.from(expression.matchAll(tokenPattern), ({ 0: text, index, groups }) => {
     const position = index + 1;

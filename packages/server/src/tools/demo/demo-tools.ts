@@ -1,9 +1,9 @@
-// Tools for the demo model alone: they show recovery and approvals without a real model.
+// Tools for the demo model only, which show recovery and approvals without a real model.
 
 import { isJsonObject } from "../../core/json.ts";
 import type { SourcePlan, SourceTool } from "../tool-source.ts";
 
-/** Ends a step of "count to N". A step that is finished is not repeated after a crash. */
+/** Ends a step of "count to N". A finished step is not repeated after a crash. */
 const continueCounting: SourceTool = {
   name: "continue_counting",
   description: "Ends a step of counting. Has no effects; the next step begins with the number given.",
@@ -17,7 +17,7 @@ const continueCounting: SourceTool = {
   execute: async (input) => input,
 };
 
-/** Asks a person for approval, like a tool of an App with `approvals`. */
+/** Needs a person's approval, like a tool of an App with `approvals`. */
 const orderTea: SourceTool = {
   name: "order_tea",
   description: "Pretends to order tea, to try out approvals. Needs approval, and has no effects.",
@@ -45,8 +45,8 @@ function cupsOf(input: unknown): number {
 const NONE: readonly SourceTool[] = [];
 
 /**
- * Plans the demo model's tools. `isDemo` tells its rigs from others; `withApproval` adds the tool that asks a
- * person.
+ * Plans the demo model's tools. `isDemo` returns true for its rigs; `withApproval` adds the tool that needs
+ * approval.
  */
 export function planDemoTools(isDemo: (rig: string) => boolean, withApproval: boolean): SourcePlan {
   const tools = withApproval ? [continueCounting, orderTea] : [continueCounting];

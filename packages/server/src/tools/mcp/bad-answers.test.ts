@@ -68,7 +68,7 @@ describe("a response that is too large", () => {
     expect(Buffer.byteLength(JSON.stringify(output))).toBeGreaterThan(65_000);
   });
 
-  it("is not read to its end if it has none", async () => {
+  it("is not read to its end if it never ends", async () => {
     bad((_request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       const more = (): void => {
@@ -89,7 +89,7 @@ describe("a response that is too large", () => {
     expect((await callBad()).output).toMatch(/^\["one","x{10000}/);
   });
 
-  it("makes the tools unavailable if it answers tools/list", async () => {
+  it("makes the tools unavailable if it is the response to tools/list", async () => {
     server.tools = [{ name: "work", ...TOOL, description: "x".repeat(MEGABYTES) }];
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     expect(JSON.stringify(tools.logger.lines)).toContain("larger than 4194304 bytes");
@@ -151,7 +151,7 @@ describe("an invalid response", () => {
     ["breaks off before it begins", false, "destroy"],
     ["breaks off in the middle", true, "destroy"],
     ["ends before it is complete", true, "end"],
-  ] as const)("that %s fails only its own call if the server is still there", async (_case, begun, how) => {
+  ] as const)("that %s fails only its own call if the server still responds", async (_case, begun, how) => {
     bad((request, response) => {
       if (begun) writeProgress(response, request, 1);
       setImmediate(() => response[how]());
@@ -164,7 +164,7 @@ describe("an invalid response", () => {
     });
   });
 
-  it("is not said to have had an effect if the tool only reads", async () => {
+  it("is not reported as possibly effective if the tool only reads", async () => {
     await tools.toolset.close();
     open({ srv_bad: "read" });
     bad((_request, response) => void setImmediate(() => response.destroy()));

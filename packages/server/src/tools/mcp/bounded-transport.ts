@@ -17,7 +17,7 @@ export const MAX_MESSAGES = 5_000;
 /** Time limit for a server to end a session that is no longer needed. */
 const END_SESSION_MS = 1_000;
 
-/** Outside the range of JSON-RPC codes: it is never sent. */
+/** Error code outside the range of JSON-RPC codes, because it is never sent. */
 export const STREAM_ENDED = -32_099;
 
 export class BoundedTransport implements Transport {
@@ -85,7 +85,10 @@ export class BoundedTransport implements Transport {
     }
   }
 
-  /** Also ends the session on the server, if there is one and the server responds in time. */
+  /**
+   * Closes the connection. Ends the session on the server too, if there is one and the server responds in
+   * time.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#endSession().then(() => this.#inner.close());
     return this.#closing;

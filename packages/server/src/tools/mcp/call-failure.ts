@@ -25,9 +25,12 @@ const NOT_ALLOWED: ReadonlySet<SdkErrorCode> = new Set([
 export interface CallFailure {
   /** The error to show to the model. */
   readonly failure: Error;
-  /** Whether the connection is usable, its session is gone, or a further request must find out. */
+  /**
+   * `stands`: the connection is usable; `forgotten`: the server has dropped its session; `doubtful`: a
+   * further request must find out.
+   */
   readonly connection: "stands" | "forgotten" | "doubtful";
-  /** True if the server is at fault, rather than having refused a call. */
+  /** True if the server is at fault, and has not just refused a call. */
   readonly isFault: boolean;
 }
 
@@ -35,7 +38,7 @@ export interface FailedCall {
   /** Name of the server in the configuration. */
   readonly server: string;
   readonly effect: ToolEffect;
-  /** Whether the server had assigned a session to the connection. */
+  /** True if the server had assigned a session to the connection. */
   readonly hasSession: boolean;
 }
 
@@ -53,13 +56,13 @@ export function describeCallFailure(error: unknown, call: FailedCall): CallFailu
   if (message === null) {
     return { failure: new McpBroken(server, effect, options), connection: "doubtful", isFault: true };
   }
-  // Some servers answer 400 instead of 404 for an unknown session.
+  // Some servers respond with 400 instead of 404 for an unknown session.
   const connection = hasSession && status === 400 ? "doubtful" : "stands";
   const isFault = !(error instanceof ProtocolError) && (status === null || status >= 500);
   return { failure: new Error(message, options), connection, isFault };
 }
 
-/** Returns true if the server responded, even with an error: no reconnect delay is needed then. */
+/** Returns true if the server responded, even with an error, so that no reconnect delay is needed. */
 export function hasResponded(error: unknown): boolean {
   return statusOf(error) !== null;
 }
@@ -69,7 +72,10 @@ function statusOf(error: unknown): number | null {
   return error instanceof SdkHttpError ? error.status : null;
 }
 
-/** Returns the message of a response, uncut because secrets are removed first; `null` if there was none. */
+/**
+ * Returns the message of a response, or `null` if there was none. It is uncut, because secrets are removed
+ * first.
+ */
 function describeAnswer(
   error: unknown,
   status: number | null,

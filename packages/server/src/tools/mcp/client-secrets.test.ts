@@ -37,7 +37,7 @@ function open() {
 }
 
 describe("a server with client secrets in its headers", () => {
-  it("gets the secret of each client on that client's calls only, and cannot repeat it", async () => {
+  it("gets the secret of each client on that client's calls only, and cannot repeat the secret in its output", async () => {
     const tools = open();
     for (const clientId of ["ada", "bob", "ada"]) {
       expect(await tools.call("srv_work", {}, { clientId })).toEqual({
@@ -80,7 +80,7 @@ describe("a server with client secrets in its headers", () => {
     await tools.toolset.close();
   });
 
-  it("gets no request for a client without the secret, which is named in a stand-in", async () => {
+  it("gets no request for a client without the secret; a stand-in names the missing secret", async () => {
     const tools = open();
     for (const clientId of [null, "eve"]) {
       const { definitions } = await tools.open(clientId);
@@ -136,7 +136,7 @@ describe("a server with client secrets in its headers", () => {
     },
   );
 
-  it("cannot be sent another header through a secret", async () => {
+  it("cannot be sent a further header through a secret", async () => {
     secrets["ada"] = { KEY: "x\r\nX-Admin: canary" };
     const tools = open();
     const { definitions } = await tools.open("ada");
@@ -181,7 +181,7 @@ describe("a server with client secrets in its headers", () => {
     expect(server.of("initialize")).toHaveLength(before);
   });
 
-  it("serves a limited number of clients, and disconnects the least recently used ones", async () => {
+  it("serves a limited number of clients, and disconnects the least recently used one", async () => {
     for (let client = 0; client < 205; client += 1) secrets[`client-${client}`] = { KEY: `key-of-${client}` };
     const tools = open();
     for (let client = 0; client < 205; client += 1) await tools.open(`client-${client}`);
@@ -229,7 +229,7 @@ describe("a server after a configuration reload", () => {
     });
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_work"]);
     expect(server.of("initialize")).toHaveLength(2);
-    // A turn that started before the reload may still call: it reconnects.
+    // A turn that started before the reload may still call the server, and reconnects.
     expect(await before.call("old_work", {}, options)).toEqual({ output: null, isError: false });
     expect(server.of("initialize")).toHaveLength(3);
     await tools.toolset.close();

@@ -4,7 +4,7 @@
 import type { JSONRPCErrorResponse } from "@modelcontextprotocol/client";
 import { Beginning } from "../scrubbed-beginning.ts";
 
-/** Outside the range of JSON-RPC codes: it is never sent. */
+/** Error code outside the range of JSON-RPC codes, because it is never sent. */
 export const ANSWER_CUT = -32_098;
 /** Maximum size of a response, or of one event of a stream. */
 export const MAX_MESSAGE_BYTES = 4 * 1_024 * 1_024;
@@ -13,7 +13,7 @@ export const TAIL_BYTES = 1_024;
 /** Number of bytes kept of an oversized response. */
 export const HEAD_BYTES = Beginning.ENOUGH;
 
-/** Maximum number of arrays and objects; a head with more is unlikely to be text. */
+/** Maximum number of arrays and objects. A beginning with more is unlikely to contain text. */
 const MAX_NESTED = 5_000;
 const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,/;
 const ID_LAST = /[,{]\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;

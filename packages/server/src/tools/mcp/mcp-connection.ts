@@ -141,8 +141,8 @@ export class McpConnection {
   }
 
   /**
-   * Checks whether the server still responds. A response that broke off may be the tool's fault alone; a
-   * reconnect would make all other users wait, so it needs a failed tools/list. Never rejects.
+   * Checks whether the server still responds. A single tool may be at fault for a response that broke off,
+   * and a reconnect makes all other users wait. So it reconnects only if tools/list fails. Never rejects.
    */
   async #verify(client: Client): Promise<void> {
     if (client !== this.#client) return;
@@ -205,7 +205,7 @@ export class McpConnection {
     }
   }
 
-  /** Drops a client, which is closed after its last call. `again` tells when the next one may be opened. */
+  /** Drops a client, which is closed after its last call. `again` says when the next client may be opened. */
   #lose(client: Client, error: unknown, again: "at once" | "after a pause"): void {
     if (this.#client !== client) return;
     this.#client = null;
@@ -270,7 +270,7 @@ class ClientUses {
 interface McpCall {
   readonly tool: ListedTool;
   readonly input: Readonly<Record<string, unknown>>;
-  /** The operator's configured effect, else the one that the server claims. */
+  /** The operator's configured effect, or else the effect that the server claims. */
   readonly effect: ToolEffect;
   readonly callId: string;
   readonly signal: AbortSignal;
@@ -282,7 +282,7 @@ function callOn(
   client: Client,
   { tool, input, callId, signal, onProgress }: McpCall,
 ): Promise<CallToolResult> {
-  // Without the output schema: this service checks it, within limits.
+  // Omits the output schema, because this service checks the output itself, within limits.
   const { outputSchema: _, ...toolDefinition } = tool;
   return client.callTool(
     { name: tool.name, arguments: { ...input }, _meta: { "idempotency-key": callId } },

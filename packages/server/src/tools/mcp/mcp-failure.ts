@@ -5,14 +5,14 @@ import { cleanText } from "../../core/json.ts";
 import { messageOf } from "../call-tool.ts";
 import { scrubText, type Scrubber } from "../scrub.ts";
 
-/** The server could not be reached, so nothing was called. */
+/** The server could not be reached, so the tool was not called. */
 export class McpUnavailable extends Error {
   constructor(server: string, options?: ErrorOptions) {
     super(`The MCP server "${server}" cannot be reached at the moment. The tool was not called.`, options);
   }
 }
 
-/** The call was sent, but its response broke off or never came. */
+/** The call was sent, but its response broke off or never arrived. */
 export class McpBroken extends Error {
   constructor(server: string, effect: ToolEffect, options?: ErrorOptions) {
     const what = `The connection to the MCP server "${server}" broke before the tool answered.`;
@@ -38,8 +38,8 @@ const MAX_CAUSES = 5;
 const MAX_LENGTH = 500;
 
 /**
- * Returns the messages of an error and its causes, for the log. The error itself is never logged: it may
- * quote keys that the server repeated.
+ * Returns the messages of an error and its causes, for the log. The error itself is never logged, because it
+ * may quote keys that the server repeated.
  */
 export function failureText(error: unknown, scrub: Scrubber): string {
   const texts: string[] = [];

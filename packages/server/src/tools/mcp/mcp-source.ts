@@ -72,8 +72,8 @@ class McpSource implements ToolSource {
           missingSecret: error.slot,
           isClientSpecific: true,
         });
-      // Our own error, for this client only: an unreadable secret, an invalid header value, or too many
-      // clients.
+      // An error of this service for this client only: an unreadable secret, an invalid header value, or too
+      // many clients.
       const failure = messageOf(error);
       this.#logger.warn({ server: this.#server, failure }, "an MCP server cannot be used in a turn");
       return this.#standIn(failure, { isClientSpecific: true });
@@ -107,7 +107,7 @@ class McpSource implements ToolSource {
     }
   }
 
-  /** Returns a stand-in while the server's tools are unknown; the same list for the same reason. */
+  /** Returns a stand-in while the server's tools are unknown. Returns the same list for the same reason. */
   #standIn(
     reason: string,
     more: Pick<UnavailableTools, "missingSecret" | "isClientSpecific"> = {},
@@ -154,7 +154,7 @@ function connectionsTo(server: string, settings: McpServerSettings, options: Mcp
   return { for: () => connection, retire: () => connection.retire(), close: () => connection.close() };
 }
 
-/** Returns a digest, because headers and environment are secret. */
+/** Returns a digest of the settings, because headers and environment are secret. */
 function keyOf(server: string, settings: McpServerSettings, { effects = {} }: McpOptions): string {
   const own = Object.entries(effects).filter(([name]) => name.startsWith(toolNameOf(server, "")));
   const all =
@@ -177,7 +177,7 @@ type Headers = Readonly<Record<string, string>>;
 /** Opens a connection; `secrets` are the client's secrets in the headers. */
 type Connect = (headers: Headers, secrets: readonly string[], onIdle: () => void) => McpConnection;
 
-/** One connection per client; the least recently used idle one makes room for a new one. */
+/** One connection per client. The least recently used idle connection makes room for a new one. */
 class ClientConnections implements Connections {
   readonly #headers: Headers;
   readonly #connect: Connect;
@@ -186,7 +186,7 @@ class ClientConnections implements Connections {
   #isRetired = false;
   #isClosed = false;
 
-  /** @param headers with the places of the secrets of a turn's client. */
+  /** @param headers may contain placeholders for secrets of a turn's client. */
   constructor(headers: Headers, connect: Connect) {
     this.#headers = headers;
     this.#connect = connect;

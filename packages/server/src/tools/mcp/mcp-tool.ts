@@ -72,7 +72,10 @@ function effectOf({ annotations }: ListedTool): ToolEffect {
   return annotations?.idempotentHint === true ? "idempotent" : "unsafe";
 }
 
-/** Skips the check if the schema is unreadable: the tool's output is shown anyway. */
+/**
+ * Returns the output check, or one without violations if the schema is unreadable: the tool's output is shown
+ * anyway.
+ */
 function announcedOutput({ outputSchema }: ListedTool): AnnouncedOutput | null {
   if (outputSchema === undefined) return null;
   try {

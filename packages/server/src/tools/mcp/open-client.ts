@@ -10,13 +10,15 @@ import { BoundedTransport } from "./bounded-transport.ts";
 
 /** The SDK's timeout is effectively disabled: signals end requests, on the service's clock. */
 export const NO_TIMEOUT_MS = 2_147_483_647;
-/** Time limit for the version probe: older servers may not answer it, and get the legacy handshake then. */
+/**
+ * Time limit for the version probe. Older servers may not respond to it, and then get the legacy handshake.
+ */
 const PROBE_MS = 3_000;
 const RECONNECTS = { initialReconnectionDelay: 1_000, maxReconnectionDelay: 30_000 };
 
 export interface OpenOptions {
   readonly settings: McpServerSettings;
-  /** With all secrets filled in. */
+  /** Headers with all secrets filled in. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -27,7 +29,7 @@ export interface OpenOptions {
 /** A transport and a handshake to try. */
 interface Variant {
   readonly transport: () => Transport;
-  /** Whether to probe for the server's protocol revision first. */
+  /** True if the server's protocol revision is probed first. */
   readonly probes: boolean;
 }
 
@@ -43,7 +45,7 @@ export async function openClient(options: OpenOptions): Promise<Client> {
       await connect(client, bounded, options.signal);
       return client;
     } catch (error) {
-      // The client does not own its transport before the handshake.
+      // Before the handshake, the client does not own its transport.
       await Promise.allSettled([client.close(), bounded.close()]);
       failure = error;
       if (options.signal.aborted || !shouldTryNextVariant(error, sdk)) break;

@@ -27,7 +27,7 @@ export function sanitizeSchema(schema: JsonValue): JsonValue {
 
 interface Whole {
   readonly root: JsonValue;
-  /** In the form of references: `#name`. */
+  /** Anchors as references name them: `#name`. */
   readonly anchors: ReadonlySet<string>;
 }
 
@@ -99,9 +99,10 @@ const MAX_NESTED_ALTERNATIVES = 2;
 const MAX_DEPTH = 32;
 
 /**
- * Reduces a server's JSON Schema to the part that is checked here. The server checks its input itself; the check only saves calls
- * that cannot succeed, and must not block this process: no patterns (regular expressions can run forever), no references, and few
- * nested alternatives (their combinations can explode). The model gets the whole schema.
+ * Reduces a server's JSON Schema to the part that is checked here. The server checks its input itself; the
+ * check only saves calls that cannot succeed, and must not block this process: no patterns (regular
+ * expressions can run forever), no references, and few nested alternatives (the number of combinations can
+ * explode). The model gets the whole schema.
  *
  * @returns a schema that is cheap to check and accepts everything that `schema` accepts
  */

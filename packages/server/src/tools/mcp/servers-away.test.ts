@@ -8,7 +8,7 @@ import { textResult, useScriptedServer } from "./testing/use-scripted-server.ts"
 const scripted = useScriptedServer();
 
 describe("an unavailable server", () => {
-  it("is replaced by a stand-in, retried with backoff, and used again when it is back", async () => {
+  it("is replaced by a stand-in, retried with backoff, and used again once it is available", async () => {
     await scripted.server.stop();
     const tools = scripted.open();
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
@@ -53,7 +53,7 @@ describe("an unavailable server", () => {
     await scripted.clock.advance(2_000);
     await until(async () => (await tools.open()).definitions[0]?.name === "srv_work");
     expect(await call("srv_unavailable")).toMatchObject({ isError: false });
-    // The call was meant for the tool itself, which has not run.
+    // The call was for the tool itself, which has not run.
     expect(await call("srv_work")).toMatchObject({ output: notThere, isError: true });
     expect(scripted.server.of("tools/call")).toEqual([]);
     await tools.toolset.close();
@@ -73,7 +73,7 @@ describe("an unavailable server", () => {
     await tools.toolset.close();
   });
 
-  it("delays one turn by at most five seconds, and is given up after thirty", async () => {
+  it("delays one turn by at most five seconds, and is abandoned after thirty", async () => {
     scripted.server.before = ({ method }) => (method === "tools/list" ? "answered" : undefined);
     const tools = scripted.open();
     const opened = tools.open();
@@ -125,7 +125,7 @@ describe("an unavailable server", () => {
     await tools.toolset.close();
   });
 
-  /** Makes the server assign sessions, then respond with `status` to the first one from now on. */
+  /** Makes the server assign sessions, and then respond with `status` to the first session. */
   async function forgetSession(tools: ReturnType<typeof scripted.open>, status: number): Promise<void> {
     const giveSession: typeof scripted.server.before = ({ method }, response) => {
       if (method === "initialize")
@@ -144,7 +144,7 @@ describe("an unavailable server", () => {
     scripted.server.call = () => textResult(`call ${(calls += 1)}`);
   }
 
-  it("gets a new session after a 404, and the repeatable call again", async () => {
+  it("gets a new session after a 404, and then the repeatable call again", async () => {
     const tools = scripted.open({}, { srv_work: "idempotent" });
     await forgetSession(tools, 404);
     expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
@@ -159,7 +159,7 @@ describe("an unavailable server", () => {
       { srv_work: "unsafe" },
     ],
   ] as const)(
-    "does not repeat the call of a tool %s after a lost session",
+    "is not sent the call of a tool %s again after a lost session",
     async (_case, annotations, effects) => {
       scripted.server.tools = [{ name: "work", annotations, inputSchema: { type: "object" } }];
       const tools = scripted.open({}, effects);
@@ -173,7 +173,7 @@ describe("an unavailable server", () => {
     },
   );
 
-  it("that answers 400 to a lost session has refused the call, and gets a new session", async () => {
+  it("has refused the call if it responds with 400 to a lost session, and gets a new session", async () => {
     const tools = scripted.open({}, { srv_work: "idempotent" });
     await forgetSession(tools, 400);
     expect((await tools.call("srv_work")).output).toBe(
@@ -184,7 +184,7 @@ describe("an unavailable server", () => {
   });
 
   it.each([404, 400])(
-    "that assigned no session and answers %i has refused the call, which is not repeated",
+    "that assigned no session and responds with %i has refused the call, which is not repeated",
     async (status) => {
       scripted.server.before = ({ method }, response) => {
         if (method !== "tools/call") return undefined;

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 /**
- * Source of a server that answers the handshake and tools/list with one tool; `call` is added by each test.
+ * Source of a server that responds to the handshake and to tools/list with one tool; each test adds `call`.
  */
 const SERVER = `
 const { createInterface } = require("node:readline");
@@ -43,7 +43,7 @@ async function open(call: string, env: Readonly<Record<string, string>> = {}, gi
   return mcpTools({ srv: stdioServer(process.execPath, [file], env) }, { clock: given });
 }
 
-/** Returns the system clock, on which the given number of sleeps end at once after `begin`. */
+/** Returns the system clock, on which the next `sleeps` sleeps after `begin` end at once. */
 function hurriedClock(sleeps: number) {
   let hurried = 0;
   const sleep: Clock["sleep"] = (ms, signal) => {
@@ -183,7 +183,7 @@ describe("a server process", () => {
   it.each([
     ["with its id first", "{ jsonrpc: '2.0', id, result }"],
     ["with its id last", "{ result, jsonrpc: '2.0', id }"],
-  ])("has an oversized response cut and stays usable, %s", async (_case, message) => {
+  ])("stays usable after an oversized response, which is cut, %s", async (_case, message) => {
     const tools = await open(
       `calls = (globalThis.calls ?? 0) + 1;
        const result = { content: [{ type: "text", text: process.pid + (calls === 2 ? " x".repeat(2500000) : "") }] };
@@ -198,7 +198,7 @@ describe("a server process", () => {
     await tools.toolset.close();
   });
 
-  it("that cannot be started only causes a logged warning", async () => {
+  it("only causes a logged warning if it cannot be started", async () => {
     const tools = mcpTools({ srv: stdioServer(join(directory, "nothing-here"), []) }, { clock });
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     expect(tools.logger.lines.map(({ message }) => message)).toEqual(["an MCP server cannot be reached"]);

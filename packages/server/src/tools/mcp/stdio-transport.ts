@@ -17,7 +17,7 @@ import { within } from "../time-limit.ts";
 import { MAX_MESSAGES, FlowLimit } from "./bounded-transport.ts";
 import { cutAnswer, idOfAnswer, MAX_MESSAGE_BYTES, HEAD_BYTES, TAIL_BYTES } from "./cut-answer.ts";
 
-/** Limits of output within ten seconds, counted before parsing: invalid lines take time too. */
+/** Limits of output within ten seconds, counted before parsing, because invalid lines take time too. */
 const MAX_LINES = MAX_MESSAGES;
 const MAX_BYTES = 16 * MAX_MESSAGE_BYTES;
 const LINE_END = 0x0a;
@@ -28,7 +28,10 @@ const EXIT_TIMEOUT_MS = 1_000;
 export interface StdioOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** Added to those that a program needs (`PATH`, `HOME`, …); no others of this service are passed on. */
+  /**
+   * Variables in addition to those that a program needs (`PATH`, `HOME`, …). No other variables of this
+   * service are passed on.
+   */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /** Called with lines of the server's stderr. */
@@ -46,7 +49,7 @@ export class StdioTransport implements Transport {
   #cancelKillAtExit: () => void = () => undefined;
   readonly #lines: FlowLimit;
   readonly #bytes: FlowLimit;
-  /** Discards all further output. */
+  /** True if all further output is discarded. */
   #isCutOff = false;
   #isClosing = false;
 
@@ -72,7 +75,7 @@ export class StdioTransport implements Transport {
     this.#exited = new Promise((resolve) => child.once("exit", resolve));
     child.once("exit", (code, signal) => {
       const how = signal === null ? `has ended with the code ${code}` : `was ended by ${signal}`;
-      // Not an error if this service is closing it.
+      // Not an error if this service is closing the process.
       if (this.#child === child && !this.#isClosing)
         this.onerror?.(new Error(`The server's process ${how}.`));
       this.#end(child);
@@ -187,13 +190,13 @@ function passLines(stream: Readable, onLine: (line: string) => void): void {
 }
 
 interface OutputLine {
-  /** The line including its end, or only its head. */
+  /** The line with its end, or only its beginning. */
   readonly head: Buffer;
-  /** The last bytes of a line that is not kept whole; `null` for a whole line. */
+  /** The last bytes of a line that is not kept completely; `null` for a complete line. */
   readonly tail: Buffer | null;
 }
 
-/** Splits output into lines. Keeps whole lines up to a limit, and the head and tail of longer ones. */
+/** Splits output into lines. Keeps complete lines up to a limit, and the beginning and end of longer ones. */
 class LongLines {
   #parts: Buffer[] = [];
   #bytes = 0;
@@ -236,7 +239,8 @@ class LongLines {
   }
 }
 
-// Besides main.ts, only this file uses `process` (docs/adr/0009): Node has no other way to signal a group.
+// Apart from main.ts, only this file uses `process` (docs/adr/0009), because Node has no other way to signal
+// a group.
 
 /** Signals the group that `pid` leads; returns false if no process received the signal. */
 function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {

@@ -7,7 +7,7 @@ import { NO_TIMEOUT_MS } from "./open-client.ts";
 import { isTooDeep, MAX_DEPTH } from "./bounded-transport.ts";
 
 const MAX_PAGES = 64;
-/** Tools per server. Models choose badly among more, and each is sent with every model call. */
+/** Maximum tools per server. Models choose badly among more, and each tool is sent with every model call. */
 const MAX_TOOLS = 128;
 /** Maximum size of one tool's JSON in characters. */
 const MAX_TOOL_LENGTH = 64 * 1_024;
@@ -15,7 +15,7 @@ const MAX_TOOL_LENGTH = 64 * 1_024;
 const LIST_MS = 15_000;
 /** Minimum interval between lists of a server that keeps announcing changes. */
 const PAUSE_MS = 1_000;
-/** Refresh after this time even without an announcement, which may get lost. */
+/** Maximum age of a list without an announcement, which may get lost. */
 const STALE_MS = 5 * 60_000;
 
 export interface ToolListOptions {
@@ -30,7 +30,7 @@ export class ToolList {
   #tools: readonly ListedTool[] | null = null;
   #fetchedAt = 0;
   #fetching = false;
-  /** A change was announced while a list was being fetched. */
+  /** True if a change was announced while a list was being fetched. */
   #isOutdated = false;
 
   constructor(options: ToolListOptions) {

@@ -1,5 +1,5 @@
-// The JSON body of an operation: its fields become inputs of the tool beside the parameters if possible, else
-// one input.
+// The JSON body of an operation. Its fields become inputs of the tool beside the parameters if possible;
+// otherwise the body is one input.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import { cutText, listAt, objectAt, textAt, follow } from "./fields.ts";

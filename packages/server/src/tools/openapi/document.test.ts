@@ -168,7 +168,7 @@ describe("baseUrl", () => {
     }
   });
 
-  it("lets isElsewhere detect servers of an operation", () => {
+  it("reports operations of other servers through isElsewhere", () => {
     const base = new URL("https://api.test/v1/");
     expect(isElsewhere([], base, location)).toBe(false);
     expect(isElsewhere([{ url: "https://api.test/v1" }], base, location)).toBe(false);

@@ -8,9 +8,9 @@ import { messageOf } from "../call-tool.ts";
 import { listAt, objectAt, textAt } from "./fields.ts";
 
 export interface OpenApiDocument {
-  /** The document with unresolved references. YAML aliases may create cycles: traverse it with a limit. */
+  /** The document with unresolved references. YAML aliases may create cycles, so traverse it with a limit. */
   readonly content: JsonObject;
-  /** The URL that it was read from; `null` for a file. */
+  /** The URL of the document; `null` for a file. */
   readonly location: URL | null;
 }
 
@@ -58,7 +58,7 @@ async function fetchText(
 
 async function parse(text: string): Promise<JsonObject> {
   const json = text.trimStart().startsWith("{");
-  // Loaded on demand: only some Apps have a document.
+  // Loaded on demand, because only some Apps have a document.
   const { default: Parser } = await import("@apidevtools/swagger-parser");
   const content = await new Parser()
     .parse(json ? "document.json" : "document.yaml", {
@@ -79,7 +79,7 @@ async function parse(text: string): Promise<JsonObject> {
   return content;
 }
 
-/** Returns the first line of the parser's error, without the made-up file name. */
+/** Returns the first line of the parser's error, without the placeholder file name. */
 function reasonOf(error: unknown): string {
   const [line = ""] = messageOf(error).split("\n");
   return line.replace(/^Error parsing \S+: /, "").replace(/"?\S*document\.(?:json|yaml)"?/, "it");

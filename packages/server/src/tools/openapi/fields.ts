@@ -3,19 +3,19 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, cleanText } from "../../core/json.ts";
 
-/** Returns the field if it is an object, else `null`. */
+/** Returns the field if it is an object; `null` otherwise. */
 export function objectAt(object: JsonObject | null, field: string): JsonObject | null {
   const value = valueAt(object, field) ?? null;
   return isJsonObject(value) ? value : null;
 }
 
-/** Returns the field if it is an array, else an empty one. */
+/** Returns the field if it is an array; an empty array otherwise. */
 export function listAt(object: JsonObject | null, field: string): readonly JsonValue[] {
   const value = valueAt(object, field);
   return Array.isArray(value) ? value : [];
 }
 
-/** Returns the field if it is a string, else an empty one. */
+/** Returns the field if it is a string; "" otherwise. */
 export function textAt(object: JsonObject | null, field: string): string {
   const value = valueAt(object, field);
   return typeof value === "string" ? value : "";

@@ -42,7 +42,7 @@ describe.each(["3.0.3", "3.1.0"] as const)("a service with a document of version
     });
   });
 
-  it("is called according to its document", async () => {
+  it("calls operations as its document describes", async () => {
     const { url, seen } = await startPets(version, closeLater);
     const tools = await list(open({ document: `${url}/openapi.json` }));
     expect(

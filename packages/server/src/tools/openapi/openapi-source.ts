@@ -71,7 +71,7 @@ class OpenApiSource implements ToolSource {
     return (await this.#known(signal)) ?? this.#standIn;
   }
 
-  /** Returns `null` if the document cannot be read now; retries with backoff. */
+  /** Returns the tools, or `null` if the document cannot be read now. Retries with backoff. */
   async #known(signal: AbortSignal): Promise<readonly SourceTool[] | null> {
     const { clock } = this.#options;
     if (this.#tools !== null) return this.#tools;

@@ -283,7 +283,7 @@ describe("the body of a request", () => {
     ["has alternatives", { oneOf: [pet, { type: "string" }] }],
     ["allows additional properties", { ...pet, additionalProperties: true }],
     ["has no schema", {}],
-  ])("is one input if it %s", (_, schema) => {
+  ])("is one input if the body %s", (_, schema) => {
     const given = { method: "post", requestBody: json(schema, { required: true }) };
     expect(planOf(given).plan.inputSchema["required"]).toEqual(["body"]);
     expect(request(given, { body: [1, { a: null }] }).init.body).toBe('[1,{"a":null}]');
@@ -369,7 +369,7 @@ describe("an operation of a document", () => {
     });
   });
 
-  it("is described by its summary and description, shortened", () => {
+  it("is described by its summary and description, shortened if necessary", () => {
     const describeWith = (more: JsonObject): string => {
       const document = { paths: { "/a/{b}/c.d": { get: { parameters: [inPath("b")], ...more } } } };
       const [written] = writtenOperations(document, () => undefined);

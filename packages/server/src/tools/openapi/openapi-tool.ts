@@ -1,5 +1,5 @@
-// Creates a tool from an operation. The operator determines the base URL and the headers of its requests, the model
-// everything else.
+// Creates a tool from an operation. The operator determines the base URL and the headers of its requests, and
+// the model determines everything else.
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import { isJsonObject, type JsonValue, type JsonObject } from "../../core/json.ts";
@@ -57,7 +57,7 @@ export function createOpenApiTool(plan: OperationPlan, parts: OpenApiToolParts):
   };
 }
 
-/** Tells the model that a failed call with an unsafe effect may have had it. */
+/** Adds to the error of an unsafe call that the call may have had its effect. */
 function withOutcome(error: unknown, effect: ToolEffect): unknown {
   const isUnknown = error instanceof OutboundError && (error.kind === "failed" || error.kind === "timeout");
   if (!isUnknown || effect !== "unsafe") return error;
@@ -72,7 +72,7 @@ export interface OperationRequest {
 
 interface RequestParts {
   readonly base: URL;
-  /** The configured headers with secrets filled in. They override all others. */
+  /** The configured headers with secrets filled in, which override all others. */
   readonly headers: Readonly<Record<string, string>>;
   readonly callId: string;
 }
@@ -143,10 +143,10 @@ interface ReadBytes {
 }
 
 /**
- * Returns the response, or the beginning of a text that is too large.
+ * Reads the response, or the beginning of a text that is too large.
  *
  * @throws Error with the status and the body from status 400 on. It is uncut, because secrets are removed
- *   first.
+ * first.
  */
 export async function readAnswer(response: Response, host: string): Promise<Answer | Beginning> {
   const { status } = response;
@@ -171,7 +171,7 @@ async function readBytes({ body }: Response): Promise<ReadBytes> {
     for await (const part of body ?? []) parts.push(part);
     return { bytes: Buffer.concat(parts), isAll: true };
   } catch (error) {
-    // The call has been made: an oversized body must not hide its status.
+    // The call has been made, so an oversized body must not hide its status.
     if (!(error instanceof OutboundError) || error.kind !== "too_large") throw error;
     return { bytes: Buffer.concat(parts), isAll: false };
   }
@@ -181,13 +181,13 @@ function nameOf(type: string): string {
   return type.trim() || "an unknown type";
 }
 
-/** Returns `null` for a body that is not text. */
+/** Returns the text; `null` for a body that is not text. */
 function decode({ bytes, isAll }: ReadBytes, type: string, parameters: string): string | null {
   const isText =
     /^text\/|[/+](?:json|xml|yaml)$|^application\/(?:javascript|x-www-form-urlencoded|x-ndjson)$/;
   if (type !== "" && !isText.test(type)) return null;
   const charset = /charset="?([\w-]+)/.exec(parameters)?.[1] ?? "utf-8";
-  // The beginning may end within a character.
+  // The text may be cut within a character.
   const options = { stream: !isAll };
   try {
     return new TextDecoder(charset, { fatal: type === "" }).decode(bytes, options);
@@ -196,7 +196,7 @@ function decode({ bytes, isAll }: ReadBytes, type: string, parameters: string): 
   }
 }
 
-/** Returns `undefined` for text that is not JSON, whatever its content type says. */
+/** Returns the parsed text; `undefined` for text that is not JSON, whatever its content type says. */
 function parseJson(text: string, type: string): JsonValue | undefined {
   if (type.trim() !== "" && !/[/+]json$/.test(type.trim())) return undefined;
   try {

@@ -10,7 +10,9 @@ import { createOpenApiTool, type OpenApiToolParts } from "./openapi-tool.ts";
 import { readOperation, type WrittenOperation, writtenOperations } from "./operation.ts";
 import type { ParameterPlace } from "./parameter.ts";
 
-/** Models choose badly among more tools, and each is sent with every model call. */
+/**
+ * Maximum tools per document. Models choose badly among more, and each tool is sent with every model call.
+ */
 const maximumTools = 128;
 /** Maximum size of one tool's input schema in characters of JSON. */
 const maximumSchemaLength = 64 * 1_024;

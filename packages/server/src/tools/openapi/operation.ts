@@ -21,7 +21,7 @@ export interface OperationPlan {
   readonly body: BodyPlan | null;
 }
 
-/** An operation as written in the document. */
+/** An operation as the document contains it. */
 export interface WrittenOperation {
   readonly id: string;
   readonly method: string;
@@ -136,7 +136,7 @@ function parametersOf(document: JsonObject, { item, operation }: WrittenOperatio
   return [...byKey.values()];
 }
 
-/** Returns `null` for a parameter that the model does not set. */
+/** Returns the parameter; `null` for one that the model does not set. */
 function readParameter(
   parameter: JsonObject,
   names: InputNames,

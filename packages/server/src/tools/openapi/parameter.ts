@@ -20,8 +20,9 @@ const delimiters = { simple: ",", form: ",", spaceDelimited: "%20", pipeDelimite
 /**
  * Encodes a value for a path, as one segment or part of one, so that it cannot change the path.
  *
- * @throws Error for a value that could change it anyway: empty, or `.` and `..` alone or between slashes or
- *   backslashes, because some servers decode a path before they parse it.
+ * @throws Error for a value that could still change the path: empty, or `.` and `..` alone or between slashes
+ * or
+ * backslashes, because some servers decode a path before they parse it.
  */
 export function pathText(parameter: ParameterPlan, value: JsonValue): string {
   const raw = flatten(parameter, value, plainText, ",");
@@ -57,7 +58,10 @@ export function cookieText(parameter: ParameterPlan, value: JsonValue): string {
   return `${encode(parameter.name)}=${flatten(parameter, value, encode, ",")}`;
 }
 
-/** Joins a value to one text: arrays as `a,b`, objects as `k,v,l,w`, or `k=v,l=w` with `explode`. */
+/**
+ * Joins the parts of a value into one text: arrays as `a,b`, objects as `k,v,l,w`, or `k=v,l=w` with
+ * `explode`.
+ */
 function flatten(
   { explode, isJson }: ParameterPlan,
   value: JsonValue,

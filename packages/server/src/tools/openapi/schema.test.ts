@@ -53,7 +53,7 @@ describe("SchemaReader", () => {
     expect(() => read({ $ref: "#/components/schemas/A" }, schemas)).toThrow("is circular");
   });
 
-  it("allows any value where a schema contains itself", () => {
+  it("allows any value at a schema that contains itself", () => {
     const tree = {
       type: "object",
       properties: { name: text, children: { type: "array", items: { $ref: "#/components/schemas/Tree" } } },

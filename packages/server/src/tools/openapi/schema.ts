@@ -1,10 +1,13 @@
 // Converts a schema of an OpenAPI document to JSON Schema for models: inlines references, unifies the two
-// versions of OpenAPI, and keeps only what describes the shape of the input.
+// versions of OpenAPI, and keeps only the keywords about the shape of the input.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import { cutText, isSmall, listAt, objectAt, textAt, follow } from "./fields.ts";
 
-/** Limits of the schemas per tool. Beyond them anything is allowed: the service checks its input. */
+/**
+ * Limits of the schemas per tool. Beyond these limits a schema allows anything, because the service checks
+ * its input.
+ */
 const maximumSchemas = 1_000;
 const maximumDepth = 16;
 const maximumDescription = 500;
@@ -21,7 +24,7 @@ const copied: ReadonlySet<string> = new Set(
 /** Reads the schemas of one operation. Not reusable: its limits apply to the whole operation. */
 export class SchemaReader {
   readonly #document: JsonObject;
-  /** References that are being inlined; one of them again would recurse forever. */
+  /** References that are being inlined. Inlining one of them again would recurse forever. */
   readonly #open = new Set<string>();
   #left = maximumSchemas;
 
@@ -120,7 +123,7 @@ function orNull(schema: JsonObject): JsonObject {
   return withNull;
 }
 
-/** The only keywords that parts of an `allOf` may have to be merged. */
+/** The only keywords that mergeable parts of an `allOf` may have. */
 const joinable: ReadonlySet<string> = new Set(
   "type properties required description additionalProperties default".split(" "),
 );

@@ -53,14 +53,17 @@ const kinds: Readonly<Record<string, AddressKind>> = {
 
 /** Benchmarking (RFC 2544); also used by private networks and by some machines for all of their traffic. */
 const benchmarking = ipaddr.IPv4.parseCIDR("198.18.0.0/15");
-/** IPv4-compatible, deprecated (RFC 4291 section 2.5.5.1). */
+/** IPv4-compatible addresses, deprecated (RFC 4291 section 2.5.5.1). */
 const compatible = ipaddr.IPv6.parseCIDR("::/96");
-/** NAT64 (RFC 6052 section 2.1). */
+/** NAT64 addresses (RFC 6052 section 2.1). */
 const translation = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 /** The global unicast space that IANA has allocated; the rest of IPv6 is unassigned. */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** `address` is dotted decimal IPv4, or IPv6 without brackets. Other notations are `special`. */
+/**
+ * Returns the kind of an address. `address` is dotted decimal IPv4, or IPv6 without brackets. Other notations
+ * are `special`.
+ */
 export function addressKind(address: string): AddressKind {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return kindOfIPv4(ipaddr.IPv4.parse(address));
   // Checked first: `parse` also accepts IPv4 with omitted parts, in hexadecimal and in octal.

@@ -24,7 +24,7 @@ export interface Agents {
   readonly configured: Agent;
 }
 
-/** `null` if a connection is allowed, else the reason: the end of "X was refused: its address …". */
+/** `null` if a connection is allowed; otherwise the reason, as the end of "X was refused: its address …". */
 type Reach = Readonly<Record<AddressKind, string | null>>;
 
 const publicReach: Reach = {
@@ -38,7 +38,10 @@ const publicReach: Reach = {
   special: "is no address of a host",
 };
 
-/** A configured name may resolve to a private address, but its DNS must not lead to cloud credentials. */
+/**
+ * Addresses of configured servers. A configured name may resolve to a private address, but never to the
+ * metadata service of a cloud.
+ */
 const configuredReach: Reach = {
   ...publicReach,
   translated_public: null,
@@ -60,7 +63,7 @@ export function createAgents(parts: ConnectionParts): Agents {
     const secure = createConnector(encrypted, parts);
     return new Agent({
       connect: (options, callback) => (options.protocol === "https:" ? secure : plain)(options, callback),
-      // The caller limits the duration of a request, on its own clock.
+      // The caller limits the duration of a request, on the service's clock.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveMaxTimeout: 60_000,

@@ -88,7 +88,7 @@ describe("the response of a guarded request", () => {
     expect((await body)[0]).toBe("timeout");
   });
 
-  it("leaves no timer, however it ends", async () => {
+  it("leaves no timer, whatever its outcome", async () => {
     const clock = new ManualClock();
     const server = await startPublic();
     const outbound = open({ clock });

@@ -1,4 +1,4 @@
-// One hop of an outbound request: its validation, and the request that follows a redirect.
+// One hop of an outbound request: its validation, and the next request after a redirect.
 
 import { OutboundError } from "./outbound-error.ts";
 
@@ -9,7 +9,7 @@ export interface OutboundRequest {
   readonly body: string | null;
 }
 
-/** Headers of the connection, which fetch and the guard set. */
+/** Headers of the connection, which only fetch and the guard may set. */
 const connectionHeaders = (
   "connection content-length expect host keep-alive proxy-authorization proxy-connection te trailer " +
   "transfer-encoding upgrade"
@@ -22,7 +22,10 @@ const harmlessHeaders = new Set(
 
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
-/** The body is text, because it may have to be sent again after a redirect. */
+/**
+ * Parts of a request that the caller sets. The body is text, because it may have to be sent again after a
+ * redirect.
+ */
 export type OutboundInit = Pick<RequestInit, "method" | "headers"> & { readonly body?: string | null };
 
 /** @throws OutboundError (`refused`) if the URL or a header cannot be sent. */
@@ -78,7 +81,7 @@ function readHeaders(init: OutboundInit["headers"]): Headers {
   try {
     headers = new Headers(init);
   } catch {
-    // Do not pass on the cause: it quotes the value, which may be a key.
+    // Omit the cause: it quotes the value, which may be a key.
     throw new OutboundError("refused", "The request was refused: a header has invalid characters.");
   }
   for (const name of connectionHeaders) headers.delete(name);

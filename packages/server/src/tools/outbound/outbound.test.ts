@@ -101,7 +101,7 @@ describe("a guarded request", () => {
       const server = await start("127.0.0.1", (_, response) => response.end("secret"), certificate);
       const outbound = closeLater(createOutbound({ clock: new ManualClock() }));
       const [kind] = await failure(get(outbound, `https://${host}:${server.port}/`));
-      // Not every resolver knows a.localhost; it is unreachable then.
+      // Not every resolver knows a.localhost, which is then unreachable.
       expect(["refused", "unreachable"]).toContain(kind);
       expect(server.connections()).toBe(0);
     },

@@ -1,5 +1,5 @@
-// The guarded `fetch`: the only way out for requests whose address a model, a client or a third-party
-// document can influence, and for requests to configured servers. For its rules, see
+// The guarded `fetch`: the only way to send requests whose address a model, a client or a third-party
+// document can influence, and requests to configured servers. For its rules, see
 // docs/adr/0010-outbound-guard.md.
 
 import type { fetch } from "undici";
@@ -104,7 +104,7 @@ export function createOutbound(parts: OutboundParts): Outbound {
   return { guardedFetch, close };
 }
 
-/** Loads undici and creates the agents at the first request: most services make none. */
+/** Loads undici and creates the agents at the first request, because most services make none. */
 function connectLazily(parts: ConnectionParts) {
   let agents = null as Agents | null;
   let isClosed = false;

@@ -14,7 +14,10 @@ import type { SourceTool, SourcePlan } from "../tool-source.ts";
 
 const MAX_ISSUES = 5;
 
-/** `execute` as it is called: with the AI SDK's second parameter, and the tool context in its `context`. */
+/**
+ * The type of `execute` at run time: it gets the AI SDK's second parameter, with the tool context in
+ * `context`.
+ */
 type Execute = (
   input: unknown,
   options: {
@@ -83,7 +86,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** As in the AI SDK: reports each value as progress, and returns the last one as the result. */
+/** Works as in the AI SDK: reports each value as progress, and returns the last one as the result. */
 async function lastOf(values: AsyncIterable<unknown>, context: ToolContext): Promise<unknown> {
   let last: { readonly value: unknown } | null = null;
   for await (const value of values) {

@@ -1,4 +1,4 @@
-// Decoded texts with a mapping back: which part of the original each character came from.
+// Decoded texts that map each character back to the part of the original that it came from.
 
 /** One way to escape characters. */
 interface Encoding {
@@ -7,7 +7,9 @@ interface Encoding {
   decode(escaped: string): string;
 }
 
-/** Percent-encoding of a UTF-8 sequence or a single byte, and the output of JavaScript's legacy `escape()`. */
+/**
+ * Percent-encoding of a UTF-8 sequence or a single byte, and the output of JavaScript's legacy `escape()`.
+ */
 const PERCENT: Encoding = {
   escape:
     /%(?:u[0-9a-f]{4}|[cd][0-9a-f]%[89ab][0-9a-f]|e[0-9a-f](?:%[89ab][0-9a-f]){2}|f[0-7](?:%[89ab][0-9a-f]){3}|[0-9a-f]{2})/gi,
@@ -92,7 +94,7 @@ export class DecodedText {
   readonly #replaced: Replacement | null;
   #spans: Spans | null = null;
 
-  /** @param replaced how the text was made, `null` for the original itself. */
+  /** @param replaced how the text was derived from the original; `null` for the original itself. */
   constructor(text: string, replaced: Replacement | null) {
     this.text = text;
     this.#replaced = replaced;
@@ -107,10 +109,10 @@ export class DecodedText {
     return new DecodedText(text, { source: this, pattern, replace });
   }
 
-  /** Returns the span of the original that a span of this text was made from. */
+  /** Returns the span of the original from which a span of this text was derived. */
   originOf(start: number, end: number): readonly [start: number, end: number] {
     if (this.#replaced === null) return [start, end];
-    // Only texts that hold a secret need the mapping.
+    // Only texts that contain a secret need the mapping.
     this.#spans ??= spansOf(this.text.length, this.#replaced);
     const { starts, ends } = this.#spans;
     return this.#replaced.source.originOf(starts[start] ?? start, ends[end - 1] ?? end);

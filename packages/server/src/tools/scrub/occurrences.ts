@@ -1,13 +1,18 @@
-// Linear-time search for many texts at once. Tools are untrusted, and `indexOf` can be made to compare all of a
-// long secret at each index of a long output.
+// Searches for many texts at once, in linear time. Tools are untrusted, and could make `indexOf` compare all
+// of a long secret at each index of a long output.
 
 /** Length of the window that selects the patterns to compare at an index. Patterns are at least as long. */
 const WINDOW = 4;
 
-/** Length of the prefix that is compared first. Most texts do not contain it, and need no more work. */
+/**
+ * Length of the prefix that is compared first. Most texts do not contain the prefix and need no more work.
+ */
 const PREFIX = 16;
 
-/** A number of the last `WINDOW` UTF-16 units: each unit shifts the older ones left, until they are masked out. */
+/**
+ * Bits of the hash over the last `WINDOW` UTF-16 units. Each unit shifts the older ones left until they are
+ * masked out.
+ */
 const HASH_BITS = 16;
 const HASH_MASK = 2 ** HASH_BITS - 1;
 const UNIT_SHIFT = HASH_BITS / WINDOW;

@@ -1,8 +1,8 @@
 import { PatternSet } from "./occurrences.ts";
 
 /**
- * Shorter values are replaced only as whole strings: they occur in many words, and the gaps would reveal
- * them.
+ * Minimum length of a value that is searched for inside text. Shorter values are replaced only as whole
+ * strings: they occur in many words, and the gaps would reveal them.
  */
 export const MINIMUM_LENGTH = 4;
 
@@ -13,7 +13,7 @@ const OFFSETS = [0, 1, 2];
 export interface SecretForms {
   /** The values and their hexadecimal digits, for folded text. */
   readonly plain: PatternSet<null>;
-  /** Only the hexadecimal digits. */
+  /** The hexadecimal digits only. */
   readonly hex: PatternSet<null>;
   readonly base64: PatternSet<Base64Edges>;
 }
@@ -49,8 +49,8 @@ export function formsOf(values: readonly string[]): SecretForms {
 }
 
 /**
- * Folds case, and maps `+` to a space, which forms cannot tell apart (WHATWG URL section 5.2). Keeps the
- * length.
+ * Folds case, and maps `+` to a space, because form encoding does not distinguish them (WHATWG URL section
+ * 5.2). Keeps the length.
  */
 export function folded(text: string): string {
   // U+0130 is longer in lower case, and the lower case of sigma depends on its neighbours.

@@ -1,5 +1,5 @@
-// The configured chains of an App, and requests with validated responses: an RPC server is trusted for values,
-// never for their types.
+// The configured chains of an App, and requests with validated responses: an RPC server is trusted for
+// values, but never for their types.
 
 import { numberToHex, type Address, type Hex } from "viem";
 import type { ChainSettings, WalletSettings } from "../../core/app-settings.ts";
@@ -52,7 +52,9 @@ function labelOf({ id, name }: ChainSettings): string {
   return `${name} (chain ${id})`;
 }
 
-/** Verifies the server's chain id before the first request: balances of another chain would be wrong. */
+/**
+ * Verifies the server's chain id before the first request, because balances of another chain would be wrong.
+ */
 function createCheckedEndpoint(chain: ChainSettings, clock: Clock): RpcRequest {
   const label = labelOf(chain);
   const request = createRpcEndpoint({ url: chain.rpcURL, label, clock });

@@ -1,5 +1,5 @@
-// ENS against a canned universal resolver on a Hardhat node: no local chain has the real one with its names.
-// The chain, viem's ENS client and the bytes between them are real.
+// ENS against a canned universal resolver on a Hardhat node: no local chain has the real resolver with its
+// names. The chain, viem's ENS client and the bytes between them are real.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -116,7 +116,7 @@ describe.skipIf(isWithoutChain)("wallet_ens_name", () => {
     expect(await wallet.call("wallet_ens_name", { name: " Alice.ETH" })).toEqual(answer);
   });
 
-  it("returns a null address for a name without one", async () => {
+  it("returns a null address for a name without an address", async () => {
     expect(await wallet.call("wallet_ens_name", { name: "nobody.eth" })).toMatchObject({ address: null });
     expect(await wallet.call("wallet_ens_name", { name: "empty.eth" })).toMatchObject({ address: null });
   });
@@ -172,7 +172,7 @@ describe.skipIf(isWithoutChain)("wallet_ens_name", () => {
     await expect(both.call("wallet_ens_name", { name: "alice.eth", chain_id: 424_242 })).rejects.toThrow(
       "There is no ENS on 424242. The chains are: 424242 (Nowhere), 31337 (Local).",
     );
-    // viem knows this chain; the error about the chain id shows that it was queried.
+    // viem knows this chain. The error about the chain id shows that the chain was queried.
     const mainnet: ChainSettings = { ...settings, id: 1, name: "Ethereum", contracts: null };
     const three = createWalletCaller([settings, mainnet], new ManualClock());
     await expect(

@@ -11,8 +11,8 @@ const maximumNameLength = 255;
 const offchainLookup = "0x556f1830";
 
 /**
- * Returns the ENS contracts of a chain: the configured ones, else those that viem knows; `null` if there is
- * no universal resolver.
+ * Returns the ENS contracts of a chain: the configured ones, or else those that viem knows; `null` if there
+ * is no universal resolver.
  */
 export async function contractsWithEns(
   chainId: number,
@@ -40,7 +40,7 @@ export async function addressOfName(
 
 /**
  * Returns the primary name of an address, `null` for none. The resolver verifies the forward resolution. A
- * name that is not normalized (ENSIP-15) counts as none: it may be a lookalike.
+ * name that is not normalized (ENSIP-15) counts as none, because it may be a lookalike.
  */
 export async function nameOfAddress(
   chain: Chain,
@@ -59,7 +59,7 @@ export function normalizeName(name: string): string {
     const normalized = normalize(name.trim());
     if (normalized.includes(".")) return normalized;
   } catch {
-    // Reported below.
+    // The error below reports the name.
   }
   throw new RangeError(`"${plainLine(name, 100)}" is not an ENS name, such as "vitalik.eth".`);
 }
@@ -110,7 +110,7 @@ function explain(chain: Chain, error: unknown): unknown {
   return new Error(`ENS on ${chain.label} could not look this up: ${revertReason(cause)}.`);
 }
 
-/** Returns the error of our transport, which viem wraps. */
+/** Returns the error of this service's transport, which viem wraps. */
 function causeOf(error: unknown): RpcUnavailable | RpcRefusal | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof RpcUnavailable || cause instanceof RpcRefusal) return cause;

@@ -16,11 +16,11 @@ import {
 import { formatAbiItem } from "viem/utils";
 
 export interface CallArgument {
-  /** Name of the parameter; of a value in a struct or array, its path: `details[0].amount`. */
+  /** Name of the parameter. For a value in a struct or array, its path: `details[0].amount`. */
   readonly name: string;
   readonly type: string;
   readonly value: string;
-  /** Contract of the token that the value is an amount of; `null` if the value is not an amount. */
+  /** Token contract, if the value is an amount of a token; `null` otherwise. */
   readonly token: Address | null;
 }
 
@@ -31,9 +31,9 @@ export interface KnownCall {
 }
 
 /**
- * ERC-20 and ERC-721 share `transferFrom` and `approve`, and their data does not tell an amount from a token
- * id. A parameter whose name begins with `amount` is an amount of the sibling parameter `token` if there is one,
- * else of the called contract.
+ * ERC-20 and ERC-721 share `transferFrom` and `approve`, whose data does not distinguish an amount from a
+ * token id. A parameter whose name begins with `amount` is an amount of the sibling parameter `token` if
+ * there is one, or else of the called contract.
  */
 const KNOWN = parseAbi([
   "function transfer(address to, uint256 amount)",
@@ -70,7 +70,7 @@ const KNOWN = parseAbi([
 const BY_SELECTOR: ReadonlyMap<Hex, AbiFunction> = new Map(
   KNOWN.map((known) => [toFunctionSelector(known), known]),
 );
-/** Calls with more values are treated as unknown. */
+/** Maximum number of values. Calls with more are treated as unknown. */
 const MAX_ARGUMENTS = 128;
 
 /**

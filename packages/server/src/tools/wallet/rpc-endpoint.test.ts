@@ -79,9 +79,7 @@ function startAnswering(value: unknown): Promise<WalletCaller> {
   return start((method, response) => result(response, method === "eth_chainId" ? "0x1" : value));
 }
 
-/**
- * Returns the message of the call's error, after checking that no printed form of the error contains the URL.
- */
+/** Returns the message of the call's error. Fails if any printed form of the error contains the URL. */
 async function failureOf(call: Promise<unknown>): Promise<string> {
   const error = await call.then(
     () => null,
@@ -160,7 +158,7 @@ describe("a chain's RPC server", () => {
     );
   });
 
-  it("is asked for its chain id until it has answered once", async () => {
+  it("is asked for its chain id until it has responded once", async () => {
     const methods: string[] = [];
     const caller = await start((method, response) => {
       methods.push(method);

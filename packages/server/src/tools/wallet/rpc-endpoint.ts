@@ -1,5 +1,5 @@
-// JSON-RPC over HTTP with viem's client, which limits the response and sends the URL's credentials as a header. Its
-// errors quote the URL, so none of them leaves this file.
+// JSON-RPC over HTTP with viem's client, which limits the response and sends the URL's credentials as a
+// header. The client's errors quote the URL, so none of them leaves this file.
 
 import { ResponseBodyTooLargeError } from "viem";
 import { getHttpRpcClient, type HttpRpcClient } from "viem/utils";
@@ -17,7 +17,7 @@ export type RpcRequest = (
 
 export interface RpcEndpointOptions {
   readonly url: Hidden<string>;
-  /** Name of the server in messages, for instance "Ethereum (chain 1)". */
+  /** Name of the server in messages, such as "Ethereum (chain 1)". */
   readonly label: string;
   readonly clock: Clock;
 }
@@ -30,7 +30,10 @@ const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** A failure that a retry may fix. */
 class TransientFailure extends RpcUnavailable {}
 
-/** Each attempt has 10 s, responses have 1 MiB; retries once if the server is unreachable or busy. */
+/**
+ * Creates a function that sends requests. Each attempt may take 10 s, and a response may have 1 MiB. Retries
+ * once if the server is unreachable or busy.
+ */
 export function createRpcEndpoint(options: RpcEndpointOptions): RpcRequest {
   const url = options.url.reveal();
   const clean = createUrlCleaner(url);

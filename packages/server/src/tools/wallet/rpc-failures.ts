@@ -1,5 +1,5 @@
-// Errors of RPC servers, safe to show: the URL may contain a provider's key, so every text of the server or
-// of a library is cleaned of all parts of the URL.
+// Errors of RPC servers, safe to show. The URL may contain a provider's key, so all parts of the URL are
+// removed from every text of the server or of a library.
 
 import { decodeErrorResult, parseAbi, type Hex } from "viem";
 import { cleanText, decodePercent } from "../../core/json.ts";
@@ -7,7 +7,7 @@ import { cleanText, decodePercent } from "../../core/json.ts";
 const maximumMessageLength = 300;
 const shortestSecret = 4;
 
-/** The server is down, slow or returns an invalid response. Says nothing about the chain. */
+/** The server is down, slow or returns an invalid response. The error says nothing about the chain. */
 export class RpcUnavailable extends Error {
   override readonly name = "RpcUnavailable";
 }
@@ -57,7 +57,9 @@ export function createUrlCleaner(url: string): (text: string) => string {
 
 const solidityErrors = parseAbi(["error Error(string)", "error Panic(uint256)"]);
 
-/** Returns the reason of a revert as part of a sentence: the contract's, else the server's message. */
+/**
+ * Returns the reason of a revert as part of a sentence: the contract's reason, or else the server's message.
+ */
 export function revertReason({ data, message }: RpcRefusal): string {
   if (data === null || data === "0x") return message;
   return decodeReason(data) ?? `the contract's error ${data.slice(0, 10)}`;

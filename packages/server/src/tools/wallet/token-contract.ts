@@ -1,6 +1,6 @@
 // Reads real-world ERC-20 contracts: some return bytes32 instead of string, some return nothing, and anybody
-// can deploy one that lies. Unreadable facts are `null` with a note; only a contract that is no token at all
-// is an error.
+// can deploy one that lies. Unreadable facts are `null` with a note; only a contract that implements no token
+// function is an error.
 
 import {
   decodeAbiParameters,
@@ -18,7 +18,7 @@ export interface TokenFacts {
   readonly symbol: string | null;
   readonly name: string | null;
   readonly decimals: number | null;
-  /** In the smallest unit of the token. */
+  /** Total supply in the smallest unit of the token. */
   readonly totalSupply: bigint | null;
   /** Caveats for the reader of these facts. */
   readonly notes: readonly string[];
@@ -53,7 +53,7 @@ export async function readToken(chain: Chain, token: Address): Promise<TokenFact
   return { ...facts, notes: notesOn(facts) };
 }
 
-/** Returns the decimals that a contract claims; `null` if it returns no valid number. */
+/** Returns the decimals that a contract reports; `null` if it returns no valid number. */
 export async function readTokenDecimals(chain: Chain, token: Address): Promise<number | null> {
   const data = encodeFunctionData({ abi: erc20Abi, functionName: "decimals" });
   return readDecimals(await callContract(chain, token, data));
@@ -112,7 +112,7 @@ function readString(data: Hex): string | null {
   }
 }
 
-/** Decodes a null-terminated bytes32, as tokens from before the standard return. */
+/** Decodes a null-terminated bytes32, which tokens older than the standard return. */
 function readBytes32(data: Hex): string | null {
   const bytes = hexToBytes(data);
   const end = bytes.indexOf(0);

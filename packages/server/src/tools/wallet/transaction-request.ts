@@ -24,9 +24,9 @@ export function readTransaction(input: TransactionInput, chain: Chain): Omit<Tra
 }
 
 /**
- * Creates the request for the user. Simulates the transaction from the user's claimed address first; skips
- * this if the address is unknown or the RPC server fails, because the wallet simulates it again. `described`
- * is the same chain with a shorter time limit, for the description.
+ * Creates the request for the user. Simulates the transaction from the user's claimed address first. Skips
+ * the simulation if the address is unknown or the RPC server fails, because the wallet simulates the
+ * transaction again. `described` is the same chain with a shorter time limit, for the description.
  *
  * @throws Error with the reason if the transaction is invalid or would fail.
  */
@@ -80,20 +80,20 @@ function readData(data = "0x"): Hex {
   return data.toLowerCase() as Hex;
 }
 
-/** Maximum number of tokens per call whose decimals are looked up; amounts of others stay raw. */
+/** Maximum number of tokens per call whose decimals are looked up. Amounts of further tokens stay raw. */
 const MAX_TOKENS = 4;
 
 /**
  * Describes the call that `data` makes to `to`. Returns `null` for an unknown call, and if `to` has no code,
- * because then the call does nothing. Decimals are each token's own claim, `null` if it does not answer in
- * time. Never rejects.
+ * because such a call does nothing. Decimals are as each token reports them, `null` if the chain does not
+ * respond in time. Never rejects.
  */
 async function describeCall(chain: Chain, to: Address, data: Hex): Promise<DescribedCall | null> {
   const call = readKnownCall(to, data);
   if (call === null) return null;
   const tokens = [...new Set(call.arguments.flatMap(({ token }) => token ?? []))].slice(0, MAX_TOKENS);
   const [isContract, ...claims] = await Promise.all([
-    // If the server does not answer, describe the bytes anyway.
+    // If the server does not respond, describe the bytes without decimals.
     hasCode(chain, to).catch(() => true),
     ...tokens.map((token) => readTokenDecimals(chain, token).catch(() => null)),
   ]);

@@ -42,7 +42,7 @@ const mail = {
 
 const read = (value: object): JsonObject => readTypedData(value as JsonObject, chains);
 
-/** Creates typed data with one field `x` of a type. */
+/** Creates typed data with one field `x` of type `type`. */
 function one(type: string, x: JsonValue | undefined, types: object = {}): object {
   const message = x === undefined ? {} : { x };
   return {
@@ -62,7 +62,7 @@ describe("readTypedData", () => {
     );
   });
 
-  it("adds a missing domain type, in the order of the standard", () => {
+  it("adds a missing domain type, in the standard's order of fields", () => {
     const { EIP712Domain, ...types } = mail.types;
     const { verifyingContract, chainId: _, ...domain } = mail.domain;
     const shuffled = { verifyingContract, chainId: "0x1", ...domain };

@@ -15,7 +15,7 @@ const maximumDepth = 12;
 const maximumTypes = 64;
 const maximumFields = 64;
 
-/** The fields of a domain (EIP-712, "Definition of domainSeparator"), in their order. */
+/** The fields of a domain in the order of EIP-712, "Definition of domainSeparator". */
 const domainFields = [
   { name: "name", type: "string" },
   { name: "version", type: "string" },
@@ -169,7 +169,7 @@ function fits(type: string, value: JsonValue): boolean {
   }
 }
 
-/** Accepts a safe integer, or decimal or hexadecimal text. */
+/** Returns true for a safe integer, or for decimal or hexadecimal text. */
 function fitsInteger(value: JsonValue, bits: number, isSigned: boolean): boolean {
   const isNumber = typeof value === "number" && Number.isSafeInteger(value);
   const isText = typeof value === "string" && /^(-?\d{1,78}|0x[0-9a-fA-F]{1,64})$/.test(value);

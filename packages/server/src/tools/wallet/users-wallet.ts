@@ -1,4 +1,5 @@
-// The user's wallet as the client claims it. It is not verified, so results name the source of an address.
+// The user's wallet as the client claims it. The claim is not verified, so results name the source of an
+// address.
 
 import { getAddress, isAddress, type Address } from "viem";
 import type { ChainSettings } from "../../core/app-settings.ts";
@@ -13,7 +14,7 @@ export interface OwnedAddress {
 }
 
 /**
- * Returns the user's address, or `null` if it is unknown: the connected wallet of the user state, else the
+ * Returns the user's address, or `null` if it is unknown: the connected wallet of the user state, or else the
  * wallet that the session is bound to. Ignores text that is not an EVM address or has a wrong checksum.
  */
 export function addressOfUser(turn: ToolTurn): OwnedAddress | null {
@@ -27,7 +28,9 @@ export function addressOfUser(turn: ToolTurn): OwnedAddress | null {
   return bound === null ? null : { address: bound, source };
 }
 
-/** Returns the given address, else the user's. @throws Error if there is none, or the checksum is wrong. */
+/**
+ * Returns the given address, or else the user's. @throws Error if there is none, or the checksum is wrong.
+ */
 export function addressOrUsers(given: string | undefined, turn: ToolTurn): OwnedAddress {
   if (given !== undefined) return { address: readAddress(given, "address"), source: "given" };
   const owned = addressOfUser(turn);
@@ -37,7 +40,7 @@ export function addressOrUsers(given: string | undefined, turn: ToolTurn): Owned
 }
 
 /**
- * Returns the given chain, else the one of the user's wallet, else the first configured one.
+ * Returns the given chain, or else the chain of the user's wallet, or else the first configured chain.
  *
  * @throws RangeError if that chain is not configured.
  */
@@ -96,7 +99,7 @@ function readUserState({ userState }: ToolTurn) {
   const { evm, connection } = userState ?? {};
   return {
     evm: isJsonObject(evm) ? evm : {},
-    // Connected unless explicitly false: the field is optional.
+    // A wallet counts as connected unless the optional field is false.
     isConnected: !isJsonObject(connection) || connection["is_connected"] !== false,
   };
 }

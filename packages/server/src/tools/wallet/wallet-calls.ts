@@ -152,7 +152,7 @@ async function lookUpName(chains: Chains, input: Input<"ensName">, turn: ToolTur
   return { chain: summaryOf(chain), address: owner.address, address_source: owner.source, name };
 }
 
-/** Returns the given chain; else the user's if it has ENS, else the first one that has. */
+/** Returns the given chain; or else the user's chain if it has ENS, or else the first chain that has ENS. */
 async function chainWithEns(
   chains: Chains,
   given: number | undefined,

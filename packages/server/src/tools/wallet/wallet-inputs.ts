@@ -43,7 +43,7 @@ function text(pattern: RegExp, description: string) {
   return z.string().regex(pattern).describe(description);
 }
 
-/** Checksums are checked later, where the error message can say what to do. */
+/** Schema of an address. The checksum is checked later, where the error message can say what to do. */
 function address(description: string) {
   return text(/^0x[0-9a-fA-F]{40}$/, description);
 }

@@ -12,7 +12,8 @@ import { createWalletInputs } from "./wallet-inputs.ts";
 
 /**
  * Creates the tools that read chains and ask the user's wallet. The person's decision is the result of a
- * request, so its `execute` runs only if `ask` returned nothing, and reports what is wrong with the request.
+ * request, so the `execute` of a request runs only if `ask` returned nothing, and then reports the problem of
+ * the request.
  */
 export function createWalletTools(settings: WalletSettings, clock: Clock): readonly Tool[] {
   const inputs = createWalletInputs(settings.chains);
@@ -89,7 +90,7 @@ function asking<Input>(
       try {
         return await prepare(readInput(schema, input), turn, new AbortController().signal);
       } catch {
-        // Asks nothing; the call that follows reports the error to the model.
+        // Asks for nothing. The call that follows reports the error to the model.
         return null;
       }
     },
@@ -102,7 +103,7 @@ function asking<Input>(
 
 function describe(name: string, description: string, schema: z.ZodType): Omit<Tool, "execute"> {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { target: "draft-7", io: "input" });
-  // All tools only read: the service never executes a request, so a crash repeats its checks at most.
+  // All tools only read. The service never executes a request, so after a crash it only repeats its checks.
   return { name, description, inputSchema: inputSchema as JSONSchema7, effect: "read" };
 }
 

@@ -15,7 +15,7 @@ export interface WalletChain {
   readonly alice: Address;
   readonly bob: Address;
   readonly token: Address;
-  /** Deploys a contract with canned answers. */
+  /** Deploys a contract with canned responses. */
   readonly deploy: (...answers: CannedAnswer[]) => Promise<Address>;
 }
 
