@@ -6,7 +6,10 @@ import { join } from "node:path";
 
 export const BASE = "/guide/";
 
-/** Moves inline scripts into files of their own, so that the server's policy allows scripts of its own files only. */
+/**
+ * Moves inline scripts into separate files, because the server's policy allows only scripts from its own
+ * files.
+ */
 export function withoutInlineScripts(directory: string): void {
   for (const file of globSync("**/*.html", { cwd: directory })) {
     const path = join(directory, file);

@@ -2,10 +2,13 @@
 
 import { posix } from "node:path";
 
-/** What a link needs to know of the site: its pages by path below docs/, and where the repository is. */
+/**
+ * The facts about the site that links depend on: its pages by path below docs/, and the address of the
+ * repository.
+ */
 export interface Targets {
   readonly pages: ReadonlySet<string>;
-  /** Such as `https://github.com/colloquy/colloquy`. */
+  /** URL of the repository, such as `https://github.com/colloquy/colloquy`. */
   readonly repository: string;
 }
 
@@ -22,7 +25,7 @@ export function withSiteLinks(text: string, file: string, { pages, repository }:
   });
 }
 
-/** Returns the anchor of a heading, as GitHub makes it, so that links work in both. */
+/** Returns the anchor of a heading as GitHub builds it, so that links work on GitHub and on the site. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -145,7 +145,7 @@ it("the client has no dependency", () => {
   expect(manifestOf("client")).not.toHaveProperty("peerDependencies");
 });
 
-it("packing leaves the clone unchanged, even after an interrupted run", async () => {
+it("leaves the clone unchanged after packing, even after an interrupted run", async () => {
   expect(sources()).toEqual(before);
   const script = [join(clone, "scripts/pack.ts"), "build"];
   await run(process.execPath, script, { cwd: join(clone, "packages/protocol") });

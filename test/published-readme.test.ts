@@ -25,7 +25,7 @@ it.each(["packages/client", "packages/react", "packages/protocol", "packages/ser
   },
 );
 
-it("links into the repository become their paths", () => {
+it("turns links into the repository into their paths", () => {
   const text =
     "[The guide](../../docs/react.md#threads) and [`one`](test/one.md), [there](https://example.com), [here](#here).";
   expect(readmeForRegistry(text, "packages/react")).toBe(

@@ -18,7 +18,7 @@ export interface Request extends Abortable {
   readonly headers?: Readonly<Record<string, string | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Whether the request is safe to repeat. */
+  /** True if the request is safe to repeat. */
   readonly repeatable?: boolean;
   /** Milliseconds that the service may hold the request before it answers. */
   readonly longPollMs?: number;

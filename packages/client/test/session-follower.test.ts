@@ -68,7 +68,7 @@ function answering(): { readonly stop: () => void; speak(say: (call: ScriptedCal
   };
 }
 
-it("a live session reaches the service's snapshot despite random faults", { timeout: 120_000 }, async () => {
+it("reaches the service's snapshot despite random faults", { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), async (steps) => {
       const session = served.client().session(randomUUID());

@@ -60,7 +60,7 @@ async function meanwhile(asking: () => Promise<void>, work: () => Promise<void>)
   await asked;
 }
 
-it("a removed conversation stays removed, also if the list was not loaded yet", async () => {
+it("keeps a removed conversation removed, even if the list was not loaded yet", async () => {
   await meanwhile(list.refresh, async () => {
     await served.direct.deleteThread(B);
     list.drop(B);
@@ -73,19 +73,19 @@ it("a removed conversation stays removed, also if the list was not loaded yet", 
   expect(list.getState()).toMatchObject({ threads: [{ title: "A" }], isLoading: false, error: null });
 });
 
-it("a renamed conversation keeps its name", async () => {
+it("keeps the name of a renamed conversation", async () => {
   await list.refresh();
   await meanwhile(list.refresh, async () => list.put(await served.direct.renameThread(A, "Z")));
   expect(titles()).toBe("B,C,Z");
 });
 
-it("a pinned conversation stays pinned", async () => {
+it("keeps a pinned conversation pinned", async () => {
   await list.refresh();
   await meanwhile(list.refresh, async () => list.put(await served.direct.pinThread(A)));
   expect(list.getState().threads.map(({ pinned }) => pinned)).toEqual([true, false, false]);
 });
 
-it("a conversation removed while the next page loads is missing from that page, and no other is", async () => {
+it("omits a conversation that was removed while the next page loads, and no other", async () => {
   const paged = newList(1);
   await paged.refresh();
   const seen: (readonly ThreadEntry[])[] = [];
@@ -107,7 +107,7 @@ const summary = (id: string, title: string, newest: string) => ({
   isDeleted: false,
 });
 
-it("a message in a renamed conversation does not make the pending answer outdated", async () => {
+it("keeps the pending response after a message in a renamed conversation", async () => {
   await list.refresh();
   await meanwhile(list.refresh, async () => {
     list.onSummary(summary(A, "A", "2"), summary(A, "A", "1"));
@@ -118,7 +118,7 @@ it("a message in a renamed conversation does not make the pending answer outdate
   expect(asked).toEqual(["50", "50", "50"]);
 });
 
-it("a message refetches one page of a longer list and keeps the rest", async () => {
+it("refetches one page of a longer list after a message, and keeps the rest", async () => {
   const paged = newList(2);
   await paged.refresh();
   await paged.loadMore();
@@ -131,7 +131,7 @@ it("a message refetches one page of a longer list and keeps the rest", async () 
   expect([titles(paged), paged.getState().hasMore]).toEqual(["A,B,C", false]);
 });
 
-it("the whole list is refetched if all threads on the page are pinned, because new ones follow them", async () => {
+it("refetches the whole list if all threads on the page are pinned, because new ones follow them", async () => {
   const paged = newList(1);
   await served.direct.pinThread(A);
   await paged.refresh();
@@ -142,7 +142,7 @@ it("the whole list is refetched if all threads on the page are pinned, because n
   expect(asked).toEqual(["1", "1", "1", "2"]);
 });
 
-it("the whole list is refetched if everything on the page is new", async () => {
+it("refetches the whole list if everything on the page is new", async () => {
   const paged = newList(1);
   await paged.refresh();
   await paged.loadMore();

@@ -331,7 +331,7 @@ describe("useThreads with a wallet", () => {
 });
 
 describe("during server rendering", () => {
-  it("hooks return the values of an absent session and send no request", () => {
+  it("returns the values of an absent session and sends no request", () => {
     const client = createClient({
       fetch: () => {
         throw new Error("A server asks nothing");
@@ -350,7 +350,7 @@ describe("during server rendering", () => {
     expect(html).toBe("nothing idle 0 true");
   });
 
-  it("hooks without a provider throw an error that names it", () => {
+  it("throws an error that names the missing provider", () => {
     function Lost(): ReactNode {
       return useSession(ID).snapshot?.title;
     }

@@ -25,9 +25,8 @@ export interface Exchange {
 /** Maximum milliseconds until a response or the end of the connection. */
 const TIMEOUT_MS = 10_000;
 /**
- * Milliseconds of silence after which the client half-closes, as a client does that sent less than it
- * announced. Not used after complete requests: the machine may stall, and the server drops requests of closed
- * clients.
+ * Milliseconds of silence after which the client half-closes, like a client that sent less than it announced.
+ * Not used after complete requests: the machine may stall, and the server drops requests of closed clients.
  */
 const SILENCE_MS = 600;
 

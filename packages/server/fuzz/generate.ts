@@ -18,7 +18,7 @@ export interface GeneratedRequest {
   readonly answers: number;
   /** Index of the answer to a HEAD, which has no body; -1 for none. */
   readonly bodiless: number;
-  /** Whether the client half-closes right after the last byte. */
+  /** True if the client half-closes right after the last byte. */
   readonly breaksOff: boolean;
 }
 

@@ -138,7 +138,7 @@ it("reports all missed failures when their conversation is opened", () => {
 });
 
 describe("after a reload", () => {
-  it("messages in flight are sent again unchanged and in order, and removed once stored", async () => {
+  it("sends messages in flight again, unchanged and in order, and removes them once stored", async () => {
     const { outbox: before } = sending(["First", "Second"]);
     before.track(message("New", null), new Promise(() => {}));
     time += 22 * HOUR;
@@ -160,13 +160,13 @@ describe("after a reload", () => {
     expect(kept.size).toBe(0);
   });
 
-  it("messages sent again are kept over another reload", () => {
+  it("keeps messages that were sent again over another reload", () => {
     sending(["Hello"]);
     newOutbox().sendAgain(() => new Promise(() => {}));
     expect(newOutbox().getSnapshot().outgoing).toMatchObject([{ ...message("Hello"), isAgain: true }]);
   });
 
-  it.each([23, 48, -1])("a message from %i hours ago becomes a draft, with a report", async (hours) => {
+  it.each([23, 48, -1])("turns a message from %i hours ago into a draft, and reports it", async (hours) => {
     sending(["Hello"]);
     time += hours * HOUR;
     const outbox = newOutbox();
@@ -180,7 +180,7 @@ describe("after a reload", () => {
     expect(kept.size).toBe(0);
   });
 
-  it("a refused message becomes a draft, and the report does not say that it was not sent", async () => {
+  it("turns a refused message into a draft, and does not report it as unsent", async () => {
     sending(["Hello"]);
     const outbox = newOutbox();
     outbox.sendAgain(() => Promise.reject(REFUSED));
@@ -191,7 +191,7 @@ describe("after a reload", () => {
     ]);
   });
 
-  it("a message stored by an older console without a key becomes a draft", async () => {
+  it("turns a message without a key from an older console into a draft", async () => {
     kept.set("colloquy.leaving", '[{"number":4,"sessionId":"a","text":"Old"}]');
     const outbox = newOutbox();
     outbox.sendAgain(() => expect.unreachable("has no key"));

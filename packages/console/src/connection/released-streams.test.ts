@@ -43,7 +43,7 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<st
   return new TextDecoder().decode((await reader.read()).value);
 }
 
-it("a tab hidden for a minute releases its stream", async () => {
+it("releases the stream of a tab that was hidden for a minute", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   const reader = await open(fetch);
   expect(await next(reader)).toBe("id: 1\n\n");
@@ -58,7 +58,7 @@ it("a tab hidden for a minute releases its stream", async () => {
   await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
 });
 
-it("a stream requested in a hidden tab opens when the tab becomes visible", async () => {
+it("opens a stream requested in a hidden tab when the tab becomes visible", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -73,7 +73,7 @@ it("a stream requested in a hidden tab opens when the tab becomes visible", asyn
   await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
 });
 
-it("a refused request ends the stream, so that the subscriber retries", async () => {
+it("ends the stream of a refused request, so that the subscriber retries", async () => {
   const { fetch, hide, show, aMinutePasses, answerWith } = tab();
   hide();
   aMinutePasses();
@@ -84,7 +84,7 @@ it("a refused request ends the stream, so that the subscriber retries", async ()
   await expect(reader.read()).rejects.toThrow("could not be opened again");
 });
 
-it("a tab that becomes visible opens no stream for a removed subscriber", async () => {
+it("opens no stream for a removed subscriber when the tab becomes visible", async () => {
   const { fetch, hide, show, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -97,7 +97,7 @@ it("a tab that becomes visible opens no stream for a removed subscriber", async 
   expect(asked).toEqual([]);
 });
 
-it("other requests are sent in hidden tabs too", async () => {
+it("sends other requests in hidden tabs too", async () => {
   const { fetch, hide, aMinutePasses, asked } = tab();
   hide();
   aMinutePasses();
@@ -105,7 +105,7 @@ it("other requests are sent in hidden tabs too", async () => {
   expect(asked.map(({ url }) => url)).toEqual(["http://host/api/chat"]);
 });
 
-it("a stream that ended, broke or never opened leaves no listeners", async () => {
+it("leaves no listeners of a stream that ended, broke or never opened", async () => {
   const listeners = new Set<() => void>();
   const away = {
     isAway: () => false,

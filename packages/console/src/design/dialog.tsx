@@ -16,7 +16,7 @@ export interface DialogProps {
   readonly isHeld?: boolean;
 }
 
-/** Open while rendered. */
+/** A modal dialog, which is open while it is rendered. */
 export function Dialog({ title, onClose, side, isHeld = false, children }: DialogProps): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const isPressedBeside = useRef(false);

@@ -14,7 +14,7 @@ describe("the buckets of a range", () => {
     expect(bucketsOf(range("1h"), ["hour", "day"])).toEqual([]);
   });
 
-  it("keep the selection while it fits, else use the bucket closest to sixty points", () => {
+  it("keep the selection while it fits, and otherwise use the bucket closest to sixty points", () => {
     expect(fittingBucket(range("24h"), ["minute", "hour", "day"], "minute")).toBe("minute");
     expect(fittingBucket(range("24h"), ["minute", "hour", "day"], "day")).toBe("hour");
     expect(fittingBucket(range("30d"), ["hour", "day"], null)).toBe("day");

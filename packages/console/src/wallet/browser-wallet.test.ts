@@ -82,7 +82,7 @@ describe("a transaction", () => {
     ["eth_sendTransaction", null, "refused. It gave no reason."],
     ["eth_sendTransaction", new Error("out of gas"), "out of gas"],
     ["eth_sendTransaction", () => 5, "returned an invalid answer"],
-  ])("that fails at %s with %j is reported as a sentence", async (method, thrown, sentence) => {
+  ])("is reported as a sentence if it fails at %s with %j", async (method, thrown, sentence) => {
     const failing = wallet({ [method]: thrown });
     await expect(sendTransaction(failing, TRANSACTION, null)).rejects.toThrow(sentence);
   });
@@ -96,13 +96,13 @@ it("typed data is signed unchanged, on its chain", async () => {
   expect(signing.calls).toContain("wallet_switchEthereumChain");
 });
 
-it("a wallet that returns no account is reported as locked", async () => {
+it("reports a wallet that returns no account as locked", async () => {
   expect(await connectWallet(wallet())).toBe(ANN);
   await expect(connectWallet(wallet({}, []))).rejects.toThrow("Unlock it");
   await expect(connectWallet(wallet({ eth_requestAccounts: () => "odd" }))).rejects.toThrow("Unlock it");
 });
 
-it("a page without an extension has no wallet", () => {
+it("finds no wallet on a page without an extension", () => {
   expect(browserWallet({})).toBeNull();
   expect(browserWallet({ ethereum: {} })).toBeNull();
   expect(browserWallet({ ethereum: wallet() })).not.toBeNull();

@@ -52,7 +52,7 @@ async function expectApp(page: Page, name: string): Promise<void> {
   await expect.poll(async () => (await admin.getSession(id)).session.app).toBe(name);
 }
 
-describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the console with Apps and keys", { timeout: 60_000 }, () => {
   const { takePage, openPage } = useSharedPage({ isBlankAfter: true });
 
   /** Opens the console's start page with no settings. */
@@ -63,7 +63,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     return watched;
   }
 
-  it("a valid key alone selects its App, and new conversations belong to that App", async () => {
+  it("selects the App of a valid key, to which new conversations then belong", async () => {
     const { page } = await open();
     await enter(page, { key });
     await expect.poll(() => app(page).inputValue()).toBe("support");
@@ -72,7 +72,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "support");
   });
 
-  it("the default App is used when selected, also with a selected model", async () => {
+  it("uses the default App when it is selected, also with a selected model", async () => {
     const { page } = await open();
     await enter(page, { key });
     await app(page).selectOption("default");
@@ -83,7 +83,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "default");
   });
 
-  it("saving a key and selecting an App leave no session behind", async () => {
+  it("leaves no session behind after a key was saved and an App selected", async () => {
     const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
     const sessions = async () => (await admin.listSessions()).sessions.map(({ session_id }) => session_id);
     const before = await sessions();
@@ -102,7 +102,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     expect(await sessions()).toEqual(before);
   });
 
-  it("a selected model is reset with its App", async () => {
+  it("resets a selected model with its App", async () => {
     const { page } = await open();
     await enter(page, { key });
     await app(page).selectOption("default");
@@ -134,7 +134,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "support");
   });
 
-  it("settings entered in an open conversation apply to the next one only", async () => {
+  it("keeps an open conversation's App when settings change, and applies them to the next one", async () => {
     const { page } = await open();
     await say(page, "count to 3");
     await expectAnswer(page, /1 2 3/);

@@ -20,9 +20,9 @@ const TIMEOUT_MS = 60_000;
 interface Round {
   readonly one: number;
   readonly two: number;
-  /** Of a bare `node:http` server with the same client. */
+  /** Chats per second of a bare `node:http` server with the same client. */
   readonly control: number;
-  /** Of inserts in a loop, without HTTP. */
+  /** Chats per second of inserts in a loop, without HTTP. */
   readonly loop: number;
 }
 

@@ -129,8 +129,8 @@ export class ProcessEventHub implements EventHub {
   }
 
   async #check(id: string, versions: Versions): Promise<void> {
-    // Take the known incarnations before reading: one that starts meanwhile may be missing in the result
-    // without having ended.
+    // Take the known incarnations before reading: one that starts during the read may be missing in the
+    // result without having ended.
     const incarnations = this.#listeners.incarnationsOf(id);
     const version = await versions.of(id);
     if (this.#closed) return;

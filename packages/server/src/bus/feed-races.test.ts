@@ -72,7 +72,7 @@ describe("stream being opened", () => {
     expect(ids).toEqual(ids.map((_, index) => first + index));
   });
 
-  it("ends with the `session_deleted` notice when its session is deleted meanwhile", async () => {
+  it("ends with the `session_deleted` notice when its session is deleted", async () => {
     await turn("one");
     const from = (await service.snapshot(id)).last_event_id;
     await turn("two");
@@ -101,7 +101,7 @@ describe("stream being opened", () => {
     expect(sink.text).toContain("Seen");
   });
 
-  it("ends at once when the service stops meanwhile", async () => {
+  it("ends at once when the service stops", async () => {
     const letGo = hold("open");
     const sink = new RecordingSink();
     const opening = service.feed.open(

@@ -272,7 +272,8 @@ async function resolveStart(
   if (id === null || id.life !== source.life || id.n > head) return null;
   if (id.n === head) return head;
   const page = await events.after(source.sessionId, id.n, 0);
-  // If this incarnation ended meanwhile, no resync is needed: the stream is about to report `session_deleted`.
+  // If this incarnation ended in the meantime, no resync is needed: the stream is about to report
+  // `session_deleted`.
   const isOver = page === null || page.life !== source.life;
   return isOver || page.floor <= id.n ? id.n : null;
 }

@@ -63,7 +63,7 @@ const upTo = (last: number, first = 1) =>
 const eventLoopTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("replaying subscriber", () => {
-  it("waits for the client between pages, and misses no event announced meanwhile", async () => {
+  it("waits for the client between pages, and misses no event announced during the wait", async () => {
     log.head = channel.head = 450;
     const sink = new SlowSink();
     const one = subscriber(sink, 0);

@@ -43,7 +43,10 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** Returns true if the promise resolves within `ms` milliseconds; rejects if it rejects by then. */
+/**
+ * Returns true if the promise resolves within `ms` milliseconds, and false otherwise. Rejects if the promise
+ * rejects within that time.
+ */
 export async function within(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
   const late = Promise.withResolvers<boolean>();
   const timer = clock.after(ms, () => late.resolve(false));

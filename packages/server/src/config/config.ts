@@ -49,7 +49,7 @@ export interface ServerConfig {
   /** `off` rejects listing threads with 403, because wallet addresses are public (contract section 4). */
   readonly walletListing: "on" | "off";
   readonly logLevel: LogLevel;
-  /** Enforced if the service is public. */
+  /** Rate limits, which apply if the service is public. */
   readonly rateLimits: RateLimits;
 }
 

@@ -47,7 +47,7 @@ export interface ToolSettings {
   readonly approvals: Readonly<Record<string, ApprovalRule>>;
 }
 
-/** Whether a call needs a person's approval. A function is called with the input of each call. */
+/** Rule for whether a call needs a person's approval. A function is called with the input of each call. */
 export type ApprovalRule = "always" | "never" | ApprovalFunctions["rule"];
 
 interface ApprovalFunctions {

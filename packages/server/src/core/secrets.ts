@@ -50,7 +50,7 @@ export function formatMasterKey(key: Uint8Array): string {
   return Buffer.from(key).toString("base64");
 }
 
-/** Characters, in UTF-16 units. Enough for any key or certificate on one line. */
+/** Maximum length of a secret in UTF-16 units, enough for any key or certificate on one line. */
 export const SECRET_MAX = 8_192;
 
 /**

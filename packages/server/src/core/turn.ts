@@ -6,7 +6,7 @@ import type { MessageRecord, ToolCallRecord } from "./message.ts";
 /** State of a turn (contract section 3): three states of an open turn, three of an ended one. */
 export type TurnState = "queued" | "running" | "waiting" | "complete" | "interrupted" | "failed";
 
-/** Maximum attempts: a turn fails after so many crashes of its process (contract section 3, "Crash"). */
+/** Maximum attempts: a turn fails after this many crashes of its process (contract section 3, "Crash"). */
 export const MAX_ATTEMPTS = 3;
 
 /**

@@ -21,7 +21,7 @@ declare module "fastify" {
   }
 }
 
-/** `Retry-After` in seconds while this process stops; another process has replaced it by then. */
+/** `Retry-After` in seconds while this process stops, long enough for another process to replace it. */
 const STOPPING_RETRY_SECONDS = 5;
 
 /** Decides whether the service has capacity for a request. */

@@ -15,7 +15,7 @@ type Method = NonNullable<InjectOptions["method"]>;
 /** Binds SESSION to the App `vault`. */
 const comesToVault = (edge: TestEdge) => givenSession(edge, "vault");
 
-/** A body that is sent on request, and reports when the server waits for it. */
+/** Returns a body that is sent on request and reports when the server waits for it. */
 function slowBody(value: unknown) {
   const { promise: waitedFor, resolve } = Promise.withResolvers<void>();
   const text = JSON.stringify(value);
@@ -48,7 +48,7 @@ async function sendSlowly(
   return await answer;
 }
 
-/** Expected refusals for a session that has joined `vault`. */
+/** Expected refusals for a session that was bound to `vault` during the request. */
 const REFUSED = [
   [null, 401, "app_key_invalid"],
   ["to-defi", 403, "app_forbidden"],
@@ -71,7 +71,7 @@ const FOR_APP: readonly (readonly [Method, string, unknown])[] = [
 ];
 
 describe.each(OPERATIONS)("%s %s with a slow body", (method, url, body) => {
-  it("is rejected if the session is bound meanwhile to an App that the caller may not use", async () => {
+  it("is rejected if the session is bound to an App that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
       const edge = edgeWithApps();
       const answer = await sendSlowly(edge, { method, url, body }, key, () => comesToVault(edge));
@@ -109,7 +109,7 @@ describe.each([
   ["GET", "/api/state"],
   ["POST", "/api/chat?message=hello"],
 ] as const)("%s %s after a wait", (method, url) => {
-  /** Sends a waiting request, and lets it be answered after `meanwhile`. */
+  /** Sends a waiting request, and lets it finish after `meanwhile`. */
   async function wait(edge: TestEdge, path: string, key: string | null, meanwhile: () => unknown) {
     const { conversations } = edge.services;
     await conversations.ensure(SESSION, null);
@@ -129,7 +129,7 @@ describe.each([
     return await answer;
   }
 
-  it("is rejected if the session is bound meanwhile to an App that the caller may not use", async () => {
+  it("is rejected if the session is bound to an App that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
       const edge = edgeWithApps();
       expectProblem(await wait(edge, url, key, () => comesToVault(edge)), status, code);

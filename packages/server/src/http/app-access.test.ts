@@ -145,7 +145,7 @@ describe("a failing store", () => {
 });
 
 describe("the rate limit of chats", () => {
-  it("counts per key if one authorized the chat, else per address", async () => {
+  it("counts per key if a key authorized the chat, and per address otherwise", async () => {
     const edge = testEdge({
       loopback: false,
       rateLimits: { chatsPerMinute: 2, newSessionsPerMinute: 100, streamsPerAddress: 10 },

@@ -18,7 +18,7 @@ interface Budget {
   readonly isGuarded?: boolean;
 }
 
-/** By name in header fields, which is the key prefix in shared counts. */
+/** Budgets by their name in header fields, which is also the key prefix in shared counts. */
 const BUDGETS = {
   reads: { what: "requests", limit: "readsPerMinute", isLocal: true },
   "session-reads": { what: "requests about one session", limit: "sessionReadsPerMinute", isLocal: true },

@@ -1,6 +1,6 @@
 // Recognizes what a person asks of the demo model.
 
-/** What a message asks the demo model to do (contract section 4). */
+/** A request to the demo model (contract section 4). */
 export type DemoIntent =
   | { readonly kind: "introduction" }
   | { readonly kind: "first-message" }

@@ -97,7 +97,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   );
 
   it.each([["PostgreSQL"], ["SQLite"]])(
-    "resumes whenever it is killed on the way to %s, and no server starts meanwhile",
+    "resumes after being killed on the way to %s, while no server can start",
     async (to) => {
       const from = to === "SQLite" ? await postgres() : sqlite("from");
       const goal = to === "SQLite" ? sqlite("to") : await postgres();

@@ -102,7 +102,7 @@ describe("an export", () => {
     expect(lines.find(({ kind }) => kind === "message")).not.toHaveProperty("session_key");
   });
 
-  it("of a wallet contains only its sessions", async () => {
+  it("contains only the sessions of a wallet if requested", async () => {
     const lines = await exported(here, { column: "public_key", value: WALLET });
     const ids = lines
       .map((line) => JSON.parse(line) as { kind?: string; id: string })

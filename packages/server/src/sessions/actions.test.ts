@@ -145,7 +145,7 @@ describe("a decision", () => {
     expect(turn.charged).toHaveLength(1);
   });
 
-  it("after the expiry is rejected, before and after the check", async () => {
+  it("is rejected after the expiry, whether or not the expiry was processed", async () => {
     await turn.service.close();
     await turn.start({ maxRunning: 1 });
     await turn.waiting();

@@ -115,7 +115,7 @@ describe("expiry", () => {
   it.each([
     ["get session", () => service.threads.get(id), "sessions.find"],
     ["list messages", () => service.threads.messages(id, null, 10), "sessions.messagePage"],
-  ])("answers %s with one read and no write if its use was recorded lately", async (_what, ask, read) => {
+  ])("answers %s with one read and no write if its use was recorded recently", async (_what, ask, read) => {
     await service.snapshot(id);
     await service.evict();
     await ask();

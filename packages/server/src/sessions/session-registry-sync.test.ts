@@ -122,7 +122,7 @@ describe("a session in memory that other processes changed", () => {
     };
     await expect(registry.find(ID)).rejects.toMatchObject({ status: 503, code: "session_restless" });
     expect(loads).toBe(3);
-    // Deleted by now.
+    // The session is deleted now.
     expect(await registry.find(ID)).toBeNull();
   });
 });

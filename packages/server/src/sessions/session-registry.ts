@@ -111,7 +111,7 @@ export class SessionRegistry {
     return await this.#loads.load(id, admit, false, spelling);
   }
 
-  /** Records the use of a session that was read from the store, unless it was recorded lately. */
+  /** Records the use of a session that was read from the store, unless it was recorded recently. */
   async noteUse({ id, life, unusedMs }: SessionUse): Promise<void> {
     if (unusedMs >= USE_NOTED_MS) await this.#touch({ id, life });
   }
@@ -315,8 +315,9 @@ export class SessionRegistry {
   }
 
   /**
-   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. Loads again if it was
-   * deleted or changed too fast meanwhile; throws `Unavailable` after some attempts.
+   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is
+   * `null`. Loads again if the session was deleted or changed too fast during the load; throws `Unavailable`
+   * after some attempts.
    */
   async #load(id: string, spelling: string | null): Promise<Session | null> {
     for (let loads = 0; loads < MAX_LOADS; loads += 1) {

@@ -145,15 +145,15 @@ describe("Session", () => {
     });
   });
 
-  describe("use", () => {
+  describe("recorded use", () => {
     const at = (wall: number, monotonic: number) => ({ now: () => wall, monotonic: () => monotonic });
     const WALL = 1_000_000_000;
 
-    it("is not recorded before this process recorded it", () => {
+    it("is unknown before this process has recorded it", () => {
       expect(new Session(stored({ updatedAt: 5 })).isUseNoted(at(5, 0))).toBe(false);
     });
 
-    it("is recorded for five minutes on both clocks", () => {
+    it("counts as recorded for five minutes on both clocks", () => {
       const session = new Session(stored());
       session.noteUse(momentOf(at(WALL, 500)));
       expect(session.isUseNoted(at(WALL + USE_NOTED_MS - 1, 500 + USE_NOTED_MS - 1))).toBe(true);
@@ -163,7 +163,7 @@ describe("Session", () => {
       expect(session.isUseNoted(at(WALL + USE_NOTED_MS, 501))).toBe(false);
     });
 
-    it("keeps the latest time", () => {
+    it("keeps the latest of several recorded times", () => {
       const session = new Session(stored());
       session.noteUse(momentOf(at(WALL, USE_NOTED_MS)));
       session.noteUse(momentOf(at(WALL, 0)));

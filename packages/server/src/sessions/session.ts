@@ -259,8 +259,9 @@ export class Session {
   }
 
   /**
-   * Resolves when the session stops processing, asks a person by an event after `head`, is deleted or replaced, or when the signal is
-   * aborted. May resolve for a later request that was decided meanwhile. Never rejects.
+   * Resolves when the session stops processing, asks a person by an event after `head`, is deleted or
+   * replaced, or when the signal is aborted. May resolve for a request that was decided in the meantime.
+   * Never rejects.
    */
   async untilIdleOrAsking(head: number, signal: AbortSignal): Promise<void> {
     if (!this.isProcessing || this.hasRequestAfter(head) || this.#ended || this.#replaced || signal.aborted)

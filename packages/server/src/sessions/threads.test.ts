@@ -241,7 +241,7 @@ describe("the list of all threads", () => {
     await expect(service.threads.pin(newId(), true)).rejects.toMatchObject({ status: 404 });
   });
 
-  it("keeps threads that move to the front meanwhile, and hides those of other Apps", async () => {
+  it("keeps threads that move to the front during the listing, and hides those of other Apps", async () => {
     const ids = await threadsOf(150);
     const portions = (await service.threads.listAll({ publicKey: WALLET, opened: [], cursor: null }))[
       Symbol.asyncIterator

@@ -100,7 +100,7 @@ describe("a title", () => {
     expect(await service.store.jobs.claimTitles(10, 0)).toEqual([]);
   });
 
-  it("of a deleted incarnation does not reach the next one", async () => {
+  it("does not reach the next incarnation of a deleted session", async () => {
     await service.say(id, "the old life");
     const { titling } = await calls();
     await service.threads.remove(id);

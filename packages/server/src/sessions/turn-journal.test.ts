@@ -35,7 +35,7 @@ describe("streaming text", () => {
     expect(one.saved()).toHaveLength(2);
   });
 
-  it("is dropped after the turn was told to stop", async () => {
+  it("is dropped after the turn was stopped", async () => {
     one.journal.appendText("one");
     one.stop.abort();
     one.journal.appendText(" two");

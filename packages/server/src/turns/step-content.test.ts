@@ -86,7 +86,7 @@ describe("content of a step", () => {
     expect(step.parts).toEqual([{ type: "text", text: "here" }]);
   });
 
-  it("returns calls of unknown tools or with invalid JSON, so that the model is told", async () => {
+  it("returns calls of unknown tools or with invalid JSON, so that the model gets an error", async () => {
     const { step } = await stepOf(
       { type: "tool-call", toolCallId: "c1", toolName: "teleport", input: '{"to":"moon"}' },
       { type: "tool-call", toolCallId: "c2", toolName: "calculator", input: '{"expression":' },

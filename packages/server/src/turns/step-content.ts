@@ -89,7 +89,7 @@ export class StepContent {
     this.#receivedBytes += piece.length;
   }
 
-  /** True if so many arguments arrived that the response should be cut off. */
+  /** True if the arguments that arrived exceed the limit at which the response is cut off. */
   get isOverLimit(): boolean {
     return this.#receivedBytes > MAX_RECEIVED_BYTES;
   }

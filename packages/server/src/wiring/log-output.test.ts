@@ -66,7 +66,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     return text;
   }
 
-  it("that pauses gets every line whole and in order", async () => {
+  it("gets every line, complete and in order, after a pause", async () => {
     const lines = Array.from({ length: 5000 }, (_, i) => `${i} ${"é".repeat(50)}\n`);
     for (const line of lines) output.write(line);
     expect(await takeAll()).toBe(lines.join(""));
@@ -74,7 +74,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that pauses for long uses bounded memory, and gets the number of missing lines", async () => {
+  it("costs bounded memory during a long pause, and gets the number of missing lines", async () => {
     const line = `${"x".repeat(1024 * 1024 - 1)}\n`;
     for (let i = 0; i < 40; i++) output.write(line);
     expect(output.dropped).toBeGreaterThan(20);
@@ -86,7 +86,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that never reads does not delay the exit", () => {
+  it("does not delay the exit if it never reads", () => {
     for (let i = 0; i < 1000; i++) output.write(`${"x".repeat(1000)}\n`);
     const before = performance.now();
     expect(output.flush(100)).toBe(true);
@@ -94,7 +94,7 @@ describe.skipIf(process.platform === "win32")("a reader", () => {
     closeSync(reading);
   });
 
-  it("that resumes gets the rest of the line and the number of missing lines", async () => {
+  it("gets the rest of the line and the number of missing lines when it resumes", async () => {
     // More than fits into a pipe, so that a part is written when the reader closes.
     const first = `${"a".repeat(100_000)}\n`;
     output.write(first);

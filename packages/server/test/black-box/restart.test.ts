@@ -38,7 +38,7 @@ describe("an answer of the demo model in steps", () => {
 });
 
 describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a restart", (signal) => {
-  it("a session is unchanged, byte for byte", async () => {
+  it("keeps a session unchanged, byte for byte", async () => {
     const program = await started();
     const session = newSession();
     const wallet = newWallet();
@@ -56,7 +56,7 @@ describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a restart", (signal
     expect(list.json()).toMatchObject([{ session_id: session }]);
   });
 
-  it("an accepted message is answered, and a stream resumes", async () => {
+  it("answers an accepted message, and resumes a stream", async () => {
     const program = await started();
     const session = newSession();
     const reader = await EventReader.connect(program.url, session, { include: "messages" });

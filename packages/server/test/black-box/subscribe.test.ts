@@ -196,7 +196,7 @@ describe("Last-Event-ID", () => {
 });
 
 describe("the fold", () => {
-  it("of a snapshot and the events after it is the next snapshot, whenever a client subscribes", async () => {
+  it("yields the next snapshot from a snapshot and the events after it, whenever a client subscribes", async () => {
     const session = newSession();
     const start = await state(url(), session);
     const readers: { reader: EventReader; from: typeof start }[] = [];

@@ -230,7 +230,7 @@ describe.each(appCallers)("on a session of $app, with $caller", ({ app, caller }
   });
 
   it.each(GET_OPERATIONS)(
-    "HEAD instead of %s returns no text that GET would not return",
+    "returns no text for HEAD instead of %s that GET would not return",
     async (name, operation) => {
       const target = await targetFor(operation, caller, app);
       const { streams: _, ...read } = operation;
@@ -253,14 +253,14 @@ async function snapshotOf(app: AppName, session: string): Promise<string> {
 }
 
 describe("afterwards", () => {
-  it("callers with an App's own key have seen all of its texts", () => {
+  it("has shown all of an App's texts to callers with its own key", () => {
     for (const app of APPS) {
       const { conversation, app: ofApp } = service.apps[app].canaries;
       expect([...conversation, ...ofApp].filter((text) => !answersToOwnKey[app].includes(text))).toEqual([]);
     }
   });
 
-  it("each model has received texts of its own App only, and no keys", () => {
+  it("finds texts of its own App only, and no keys, in the input of each model", () => {
     for (const { model, canaries: own } of Object.values(service.apps)) {
       const received = model.received.join("\n");
       expect(received).toContain(own.instructions);
@@ -274,7 +274,7 @@ describe("afterwards", () => {
     }
   });
 
-  it("the log contains no canary, key or wallet", () => {
+  it("finds no canary, key or wallet in the log", () => {
     const logged = service.logged.join("\n");
     expect([...canaries(), ...service.keySecrets].filter((text) => logged.includes(text))).toEqual([]);
     expect(logged).not.toContain(service.wallet);

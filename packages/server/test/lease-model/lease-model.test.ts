@@ -64,7 +64,7 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
     expect(broken?.what).toBe("a step was committed under a lease that had run out");
   });
 
-  it("a takeover without a new epoch", async () => {
+  it("a claim that takes over a turn without a new epoch", async () => {
     const { broken } = await explorePlanted({
       file: "core/commands/turns.ts",
       text: "const epoch = draft.raiseEpoch();",
@@ -82,7 +82,7 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
     expect(broken?.what).toMatch(/^. still trusts a lease that it no longer has$/);
   });
 
-  it("a renewal counted from its answer", async () => {
+  it("a renewal whose time counts from its response", async () => {
     const { broken } = await explorePlanted({
       file: "turns/leases.ts",
       text: "turn.heldUntil = askedAt + HOLD_MS;",
@@ -92,7 +92,7 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
     expect(broken?.path.at(-1)).toMatch(/hears that its lease is renewed|time passes/);
   });
 
-  it("a claim counted from its answer", async () => {
+  it("a claim whose time counts from its response", async () => {
     const { broken } = await explorePlanted({
       file: "turns/dispatcher.ts",
       text: "heldUntil: askedAt + HOLD_MS }",
@@ -110,7 +110,7 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
     expect(broken?.what).toMatch(/still trusts/);
   });
 
-  it("a sweep by the clock of a node that is ahead of the database's", async () => {
+  it("a sweep on the clock of a node that is ahead of the database's", async () => {
     const { broken } = await exploreSources({ sweepAhead: 2 });
     expect(broken?.what).toMatch(/still trusts/);
     expect(broken?.path).toContain("the lease is swept");

@@ -94,7 +94,7 @@ describe("rotating the key in a file", () => {
     expect(await file.read()).toEqual([]);
   });
 
-  it("resumes after a crash at any step, and servers keep working meanwhile", async () => {
+  it("resumes after a crash at any step while servers keep working", async () => {
     let stoppedEverywhere = 0;
     for (let steps = 0; ; steps += 1) {
       await rm(file.path, { force: true });
@@ -254,8 +254,8 @@ describe("rotating given keys", () => {
 });
 
 /**
- * Fails every step after the given number, before or after its call: a caller may not learn that a step was
- * done.
+ * Fails every step after the given number, before or after its call, because a caller may not get to know
+ * that a step was done.
  */
 function crashAfter(steps: number): {
   store(store: SecretStore): SecretStore;

@@ -139,8 +139,8 @@ async function resealAll(
     await Promise.all(batch.map(handle));
     last = batch.at(-1) ?? null;
   } while (last !== null);
-  // A secret that was not replaced has changed meanwhile, under the newest key; unless that is no longer in
-  // force.
+  // A secret that was not replaced was set again in the meantime with the newest key, unless that key is no
+  // longer in force.
   if (inForce !== newest.id || (await store.keyInForce()) !== newest.id) {
     throw new Error(
       "Another rotation with a different key has started. Provide the same keys to both, and run this command again.",

@@ -123,7 +123,7 @@ export class Transcript {
 /** Codes of notices that end the stream and are in no snapshot. */
 const UNSHOWN_NOTICES: ReadonlySet<string> = new Set(["session_deleted", "app_key_invalid"]);
 
-/** Returns text and tool calls in order. A result follows its call if it is available by then. */
+/** Returns text and tool calls in order. A result follows its call if it is available. */
 function answerPieces(message: Message, isOver: boolean, shown: ShownMessage): readonly Piece[] {
   const { content, tool_results: results = [] } = message;
   const pieces: Piece[] = [];

@@ -185,7 +185,7 @@ describe("an approval", () => {
     expect(one.claim()?.openCalls).toMatchObject([{ id: "a" }]);
   });
 
-  it("of a call that never started survives a crash or a stop; an interrupt then reports the call as not started", () => {
+  it("survives a crash or a stop if its call never started; an interrupt then reports the call as not started", () => {
     const { one } = waiting();
     one.decide("action-a", "approve");
     for (let crash = 1; crash <= 2; crash += 1) {
@@ -196,7 +196,7 @@ describe("an approval", () => {
     expect(resultsOf(one)).toEqual([["a", "interrupted", true]]);
   });
 
-  it("of one of two calls leaves the turn waiting for the other", () => {
+  it("leaves the turn waiting if another call of the step is undecided", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b")], [ask("a"), ask("b")]);

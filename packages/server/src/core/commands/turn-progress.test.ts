@@ -235,7 +235,7 @@ describe("a tool's result", () => {
     expect(one.messages[1]?.toolResults.map(({ call_id }) => call_id)).toEqual(["a", "b"]);
   });
 
-  it("with a missing secret names the secret to the person once", () => {
+  it("names a missing secret to the person once", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")]);

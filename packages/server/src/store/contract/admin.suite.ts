@@ -82,7 +82,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
       expect(seen).toEqual(opened.toReversed());
     });
 
-    it("of the same millisecond are ordered by age, also across pages", async () => {
+    it("are ordered by age within a millisecond, also across pages", async () => {
       for (let count = 0; count < 4; count += 1) await chat(given.store, randomUUID(), "hello");
       const all = await given.store.admin.used({ app: null, after: null, limit: 4 });
       expect(all.map(({ key }) => key)).toEqual(all.map(({ key }) => key).toSorted((one, two) => two - one));
@@ -274,7 +274,7 @@ function describeEndedTurns(openStore: OpenStore): void {
   describe("ended turns", () => {
     const given = givenStore(openStore, "all, without sessions");
 
-    it("of the requested period are listed with their usage, those that ended last first", async () => {
+    it("are listed for the requested period with their usage, those that ended last first", async () => {
       const { store, clock } = given;
       const [one, two] = [randomUUID(), randomUUID()];
       const from = clock.now();
@@ -309,7 +309,7 @@ function describeEndedTurns(openStore: OpenStore): void {
       expect(endsOf(await store.admin.ended({ ...query, to: from + 2000 }))).toEqual([1000]);
     });
 
-    it("that ended in the same millisecond are listed in pages", async () => {
+    it("are listed in pages even if they ended in the same millisecond", async () => {
       const { store, clock } = given;
       const started = await Promise.all([1, 2, 3, 4, 5].map(() => startTurn(store, randomUUID(), "hello")));
       for (const turn of started) await complete(store, turn, "done");

@@ -156,7 +156,7 @@ export function describeLeases(openStore: OpenStore): void {
       expect(await release("nobody")).toBe(0);
     });
 
-    it("of other owners are released by a single process, which keeps its own", async () => {
+    it("are released by a single process if they belong to other owners; its own are kept", async () => {
       const mine = await startTurn(given.store, randomUUID(), "mine");
       const theirs = randomUUID();
       await startTurn(given.store, theirs, "theirs", {

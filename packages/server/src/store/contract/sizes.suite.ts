@@ -62,7 +62,7 @@ export function describeSizes(openDatabase: () => Promise<OpenedDatabase>): void
       expect(await record(store, session.id)).toMatchObject({ messageBytes: 0, eventBytes: 0 });
     });
 
-    it("stay uncounted until cleanup counts them, whatever happens to the session", async () => {
+    it("stay uncounted until cleanup counts them, even if the session changes", async () => {
       await uncount();
       expect((await chat(store, id, "more", { maxMessageBytes: 1 })).outcome.kind).toBe("accepted");
       await rename(store, existing(id), "Mine");

@@ -84,7 +84,7 @@ describe.skipIf(await isWithoutPostgres())("commits in progress", () => {
     await database.holding("SELECT pg_advisory_xact_lock(1)", async () => {
       commits.push(lanes.commit([writes("one")]));
       await database.untilWaiting();
-      // Written later: when it no longer waits for the disk, neither does the first commit.
+      // Written after the first commit: when this one no longer waits for the disk, neither does the first.
       commits.push(others.commit([writes("other")]));
       await late.promise;
       expect([lanes.isFree, said]).toEqual([false, []]);

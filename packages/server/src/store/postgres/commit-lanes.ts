@@ -19,7 +19,7 @@ export interface CommitLanesOptions {
   readonly lanes: number;
   /** Called when another commit may begin. */
   readonly onFree: () => void;
-  /** Milliseconds after which the next commit begins although this one still writes; 20 when absent. */
+  /** Milliseconds after which the next commit begins while this one still writes; 20 when absent. */
   readonly lateMs?: number;
   /** Milliseconds of waiting for the disk after which the next commit begins; 2 when absent. */
   readonly diskMs?: number;

@@ -1,6 +1,5 @@
 // Drops the oldest events of sessions' logs, and keeps the byte counts in their rows correct. The rows must
-// be locked. A floor never decreases, although a trim may have computed its own before another node cut the
-// log.
+// be locked. A floor never decreases, even if a trim computed a lower floor before another node cut the log.
 
 import { EVENT_LOG_CUT_BYTES } from "../../core/ports/driven/event-store.ts";
 import type { Write } from "./bulk.ts";

@@ -93,7 +93,7 @@ async function takeLock(connection: Connection): Promise<boolean> {
 }
 
 /**
- * Applies a migration. The indexes of the previous one are complete by then, so older indexes need no check.
+ * Applies a migration. The indexes of the previous migration are complete, so older indexes need no check.
  */
 async function apply(connection: Connection, migration: Migration): Promise<void> {
   const current = await currentVersion(connection);

@@ -16,7 +16,7 @@ const given = givenStore(async (clock: ManualClock) => {
   return { store, reopen: null, dispose: async () => undefined };
 }, "each");
 
-it("an expired lease can be renewed and permits writes until it is released", async () => {
+it("permits renewal and writes under an expired lease until it is released", async () => {
   const { turns } = given.store;
   const turn = identityOf(await startTurn(given.store, randomUUID(), "one"));
   await given.clock.advance(LEASE_MS + 1);
@@ -40,7 +40,7 @@ it("an expired lease can be renewed and permits writes until it is released", as
   ).toBeNull();
 });
 
-it("an interrupted turn cannot write, however long its lease lasts", async () => {
+it("rejects writes of an interrupted turn, however long its lease lasts", async () => {
   const { turns } = given.store;
   const id = randomUUID();
   const turn = identityOf(await startTurn(given.store, id, "one"));

@@ -10,14 +10,14 @@ let directory = "";
 beforeEach(async () => void (directory = await mkdtemp(join(tmpdir(), "colloquy-address-"))));
 afterEach(() => rm(directory, { recursive: true }));
 
-it("the served address can be read as written, by the owner of the directory only", async () => {
+it("returns the served address as written, to the owner of the directory only", async () => {
   expect(readAddress(directory)).toBeNull();
   noteAddress(directory, ADDRESS);
   expect(readAddress(directory)).toBe(ADDRESS);
   expect((await stat(join(directory, "server.address"))).mode & 0o777).toBe(0o600);
 });
 
-it("the address of a killed or stopped server is not attributed to the next one", () => {
+it("does not attribute the address of a killed or stopped server to the next one", () => {
   noteAddress(directory, ADDRESS);
   const lock = lockDirectory(directory, null);
   expect(readAddress(directory)).toBeNull();
@@ -26,7 +26,7 @@ it("the address of a killed or stopped server is not attributed to the next one"
   expect(readAddress(directory)).toBeNull();
 });
 
-it("a failure to write the address is ignored", () => {
+it("ignores a failure to write the address", () => {
   noteAddress(join(directory, "absent"), ADDRESS);
   expect(readAddress(join(directory, "absent"))).toBeNull();
 });
@@ -34,7 +34,7 @@ it("a failure to write the address is ignored", () => {
 /** Creates a directory in place of a file that cannot be removed, because tests may run as root. */
 const unremovable = (name: string) => mkdir(join(directory, name));
 
-it("an address that cannot be removed does not delay the stop", async () => {
+it("does not delay the stop if the address cannot be removed", async () => {
   const lock = lockDirectory(directory, null);
   await unremovable("server.address");
   await unremovable("server.pid");
@@ -45,7 +45,7 @@ it("an address that cannot be removed does not delay the stop", async () => {
   lockDirectory(directory, null).release();
 });
 
-it("the address of a stopped server does not stay valid: the next server asks to remove it", async () => {
+it("asks to remove the address of a stopped server if the next server cannot", async () => {
   await unremovable("server.address");
   const path = join(directory, "server.address");
   const sentence = `${path} has the address of a server that has ended, and cannot be removed (`;

@@ -36,7 +36,7 @@ async function createDatabase(): Promise<GivenDatabase> {
 
 describeTables("SQLite", createDatabase);
 
-it("a directory without a database is rejected as a source, and stays unchanged", async () => {
+it("rejects a directory without a database as a source, and leaves it unchanged", async () => {
   const directory = join(tmpdir(), "colloquy-nothing-here");
   for (const access of ["source", "alone", "beside"] as const) {
     await expect(withSqliteTables({ directory, access, at: 0 }, () => Promise.resolve())).rejects.toThrow(

@@ -11,7 +11,7 @@ const LOAD = `
   await import(${JSON.stringify(import.meta.resolve("./worker.ts"))}).catch(() => undefined);
 `;
 
-it("the store's thread loads no package, which would double its start time", async () => {
+it("loads no package in the store's thread, which would double its start time", async () => {
   const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", LOAD]);
   const loaded = stdout.trim().split("\n");
   expect(loaded).toEqual(

@@ -52,7 +52,7 @@ describe("a response that is too large", () => {
   it.each([
     ["JSON", false],
     ["an event", true],
-  ])("in %s is cut with a note, and affects only its own call", async (_case, isStream) => {
+  ])("is cut with a note and affects only its own call, in %s", async (_case, isStream) => {
     bad((request, response) => {
       if (!isStream) return text(`begun ${"x".repeat(MEGABYTES)}`);
       writeProgress(response, request, 1);
@@ -151,7 +151,7 @@ describe("an invalid response", () => {
     ["breaks off before it begins", false, "destroy"],
     ["breaks off in the middle", true, "destroy"],
     ["ends before it is complete", true, "end"],
-  ] as const)("that %s fails only its own call if the server still responds", async (_case, begun, how) => {
+  ] as const)("fails only its own call if the server still responds: it %s", async (_case, begun, how) => {
     bad((request, response) => {
       if (begun) writeProgress(response, request, 1);
       setImmediate(() => response[how]());
@@ -173,7 +173,7 @@ describe("an invalid response", () => {
     );
   });
 
-  it("with an unknown content type fails only its own call", async () => {
+  it("fails only its own call if its content type is unknown", async () => {
     bad((_request, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>"));
     expect(await callBad()).toMatchObject({
       output:
@@ -182,7 +182,7 @@ describe("an invalid response", () => {
     });
   });
 
-  it("without the announced structured content is an error that includes its text", async () => {
+  it("is an error that includes its text if the announced structured content is missing", async () => {
     const outputSchema = { type: "object", properties: { degrees: { type: "number" } } };
     server.tools = [{ name: "bad", ...TOOL, outputSchema }];
     bad(() => text("warm"));

@@ -184,7 +184,7 @@ describe("an unavailable server", () => {
   });
 
   it.each([404, 400])(
-    "that assigned no session and responds with %i has refused the call, which is not repeated",
+    "has refused a call if it assigned no session and responds with %i, and does not get the call again",
     async (status) => {
       scripted.server.before = ({ method }, response) => {
         if (method !== "tools/call") return undefined;

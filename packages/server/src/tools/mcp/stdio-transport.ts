@@ -247,7 +247,7 @@ function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
   try {
     return ownProcess.kill(-pid, signal);
   } catch {
-    // The group is gone, or its id belongs to another user by now.
+    // The group is gone, or another user's process now has its id.
     return false;
   }
 }

@@ -86,10 +86,10 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Returns the configured URL, else the document's first server.
+ * Returns the configured URL, or else the document's first server.
  *
  * @throws Error if there is none, or if a fetched document names a server of another origin: otherwise,
- *   anybody who can change the document could obtain the App's keys.
+ * anybody who can change the document could obtain the App's keys.
  */
 export function baseUrl(configured: string | null, { content, location }: OpenApiDocument): URL {
   if (configured !== null) return new URL(configured);

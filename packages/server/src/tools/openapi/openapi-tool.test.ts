@@ -316,7 +316,7 @@ describe("the body of a request", () => {
     }
   });
 
-  it("of another media type is omitted, or the operation is rejected if it requires one", () => {
+  it("is omitted if it has another media type, or its operation is rejected if it requires one", () => {
     const content = { "multipart/form-data": {}, "application/xml": {} };
     const { plan, leftOut } = planOf({ method: "post", requestBody: { content } });
     expect([plan.body, plan.inputSchema["properties"]]).toEqual([null, {}]);
@@ -388,7 +388,7 @@ describe("an operation of a document", () => {
     ["/", "get_root"],
     ["/pets/{petId}/toys", "get_pets_petId_toys"],
     ["/v1.0/a-b", "get_v1_0_a_b"],
-  ])("without an id at %s gets the id %s", (path, id) => {
+  ])("is named after its method and path if it has no id: %s, %s", (path, id) => {
     const document = { paths: { [path]: { get: {}, trace: {} } } };
     expect(writtenOperations(document, () => undefined).map((written) => written.id)).toEqual([id]);
   });

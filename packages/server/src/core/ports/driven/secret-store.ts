@@ -32,8 +32,8 @@ export interface SecretStore {
    */
   sealedByOthers(keyId: string, after: SealedSecret | null, limit: number): Promise<readonly SealedSecret[]>;
   /**
-   * Replaces `before` by `after`, or removes it with `null`. Returns false if `before` was changed meanwhile or `after` is not
-   * sealed by the active key.
+   * Replaces `before` by `after`, or removes it with `null`. Returns false if `before` was changed in the
+   * meantime or `after` is not sealed by the active key.
    */
   replace(before: SealedSecret, after: SealedSecret | null): Promise<boolean>;
 }
