@@ -154,8 +154,8 @@ describe("a thread", () => {
 
 describe("a page of records", () => {
   /** Stores unanswered messages of 98,304 bytes each. */
-  const fill = async (count: number): Promise<void> => {
-    const birth = { life: "life", model: "demo/assistant" };
+  const fill = async (count: number, life = "life"): Promise<void> => {
+    const birth = { life, model: "demo/assistant" };
     for (let index = 0; index < count; index += 1) {
       await service.store.execute({
         kind: "chat",
@@ -194,6 +194,14 @@ describe("a page of records", () => {
     expect(messageReads()).toEqual(["sessions.messagePage", "sessions.messages"]);
     await service.threads.remove(id);
     await expect(read(first!.id)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("never holds messages of a later session with the same id", async () => {
+    await fill(1);
+    const { read } = await service.threads.messages(id, null, 1000);
+    await service.threads.remove(id);
+    await fill(1, "later");
+    await expect(read(null)).rejects.toMatchObject({ code: "not_found" });
   });
 });
 

@@ -12,7 +12,7 @@ import type {
   ThreadPage,
   ThreadService,
 } from "../core/ports/driving/services.ts";
-import type { ThreadQuery } from "../core/ports/driven/session-store.ts";
+import type { SessionUse, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { appOf, belongsToAny, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
@@ -163,12 +163,12 @@ export class Threads implements ThreadService {
 
   /** Returns some records after the one with id `after`, up to the one with id `last`. */
   async #recordsUpTo(
-    { id, spelling }: { readonly id: string; readonly spelling: string },
+    { id, life, spelling }: SessionUse,
     after: string | null,
     last: string,
     apps: readonly string[] | undefined,
   ): Promise<readonly PersistedMessage[]> {
-    const messages = await this.#options.store.sessions.messages(id, after, PORTION_LIMIT, apps);
+    const messages = await this.#options.store.sessions.messages(id, after, PORTION_LIMIT, apps, life);
     // The session was deleted, or now belongs to another App, while the client was reading.
     if (messages === null || messages === "other_app" || messages.length === 0) throw unknownMessages();
     const end = messages.findIndex((message) => message.id === last);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { chat, load, messagesOf } from "./testing/scenario.ts";
+import { chat, existing, load, messagesOf, record, remove } from "./testing/scenario.ts";
 
 export function describeMessagePages(openStore: OpenStore): void {
   describe("pages of messages", () => {
@@ -44,6 +44,16 @@ export function describeMessagePages(openStore: OpenStore): void {
       const elsewhere = await messagesOf(given.store, other);
       expect(await given.store.sessions.messages(id, elsewhere[0]?.id ?? "", 10)).toBeNull();
       expect(await given.store.sessions.messages(randomUUID(), null, 10)).toBeNull();
+    });
+
+    it("are null for an incarnation that was deleted, although the id is in use again", async () => {
+      const id = randomUUID();
+      await chat(given.store, id, "one");
+      const { life } = await record(given.store, id);
+      expect(await given.store.sessions.messages(id, null, 10, undefined, life)).toHaveLength(1);
+      await remove(given.store, existing(id));
+      await chat(given.store, id, "two");
+      expect(await given.store.sessions.messages(id, null, 10, undefined, life)).toBeNull();
     });
   });
 }

@@ -156,8 +156,9 @@ function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "message
         const sizes = await sizesAfter.all(connection, key, position, limit + 1);
         return { ...pageEnd(sizes, limit, bytes), session: use };
       }),
-    messages: (id, after, limit, apps) =>
-      fromPlace([id, after, apps], async (connection, { key, position }) => {
+    messages: (id, after, limit, apps, life) =>
+      fromPlace([id, after, apps], async (connection, { key, position, use }) => {
+        if (life !== undefined && life !== use.life) return null;
         const rows = await messagesAfter.all(connection, key, position, limit, MESSAGE_PORTION_BYTES);
         return rows.map(toMessage);
       }),

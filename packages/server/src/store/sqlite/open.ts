@@ -82,7 +82,7 @@ function conversationPorts(read: Ask, write: Ask): Pick<Ports, "sessions" | "tur
       listKeys: (query) => read("sessions.listKeys", query),
       byKeys: (keys, apps) => read("sessions.byKeys", keys, apps),
       messagePage: (id, after, most, apps) => read("sessions.messagePage", id, after, most, apps),
-      messages: (id, after, limit, apps) => read("sessions.messages", id, after, limit, apps),
+      messages: (id, after, limit, apps, life) => read("sessions.messages", id, after, limit, apps, life),
       expire: (input) => write("sessions.expire", input),
       countSizes: (limit) => write("sessions.countSizes", limit),
     },

@@ -131,9 +131,10 @@ function prepareMessages(
       const following = sizes.iterate(from.row.key, from.position, limit + 1);
       return { ...pageEnd(following, limit, bytes), session: toSessionUse(from.row, at) };
     },
-    messages: (_at, id, after, limit, apps) => {
+    messages: (_at, id, after, limit, apps, life) => {
       const from = beginning(id, after, apps);
       if (from === null || from === "other_app") return from;
+      if (life !== undefined && life !== from.row.life) return null;
       const messages: MessageRecord[] = [];
       let bytes = 0;
       for (const row of portion.iterate(from.row.key, from.position, limit)) {

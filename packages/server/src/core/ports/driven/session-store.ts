@@ -105,13 +105,14 @@ export interface SessionStore {
   ): Promise<(MessagePageEnd & { readonly session: SessionUse }) | "other_app" | null>;
   /**
    * Returns up to `limit` messages after message `after` (`null`: from the first), and ends with the one that reaches 32 KiB. `null` if the
-   * session or message is unknown.
+   * session, its incarnation `life` (default: the present one) or the message is unknown.
    */
   messages(
     id: string,
     after: string | null,
     limit: number,
     apps?: readonly string[],
+    life?: string,
   ): Promise<readonly MessageRecord[] | "other_app" | null>;
   /**
    * Removes up to `limit` unused sessions without open turns: empty sessions last used before `emptyBefore`,
