@@ -15,7 +15,7 @@ const HIDDEN =
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "colloquy-without-"));
-  // Every machine then has programs to hide.
+  // Create some programs, so that there are programs to hide on every machine.
   for (const name of ["nginx", "psql", "kept-program"]) await program(name, "exit 0");
 });
 afterEach(() => rm(folder, { recursive: true }));

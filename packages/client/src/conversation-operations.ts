@@ -17,14 +17,14 @@ export interface SendOptions extends WaitOptions {
   readonly idempotencyKey?: string;
   /** Wallet address to bind to the session. */
   readonly publicKey?: string;
-  /** Merged into the session's user state. */
+  /** User state to merge into the session's. */
   readonly userState?: UserState;
   /** Client whose secrets tools may use. */
   readonly clientId?: string;
 }
 
 export interface StateOptions extends WaitOptions {
-  /** Merged into the session's user state. */
+  /** User state to merge into the session's. */
   readonly userState?: UserState;
   readonly clientId?: string;
 }

@@ -37,7 +37,7 @@ export class SessionStore {
   #active: ActiveFollower | null = null;
   #snapshot: Snapshot | null = null;
   #connection = IDLE;
-  /** Set during deletion. Following would create the session again. */
+  /** True during a deletion: following would create the session again. */
   #isDeleting = false;
 
   constructor(sessionId: string, transport: Transport) {
@@ -85,7 +85,10 @@ export class SessionStore {
     await this.#active?.ready.passed(signal);
   }
 
-  /** Call after a successful request: it may have changed the session or lifted a refusal. */
+  /**
+   * Retries after a refusal. Call after a successful request, which may have changed the session or lifted
+   * the refusal.
+   */
   retryNow(): void {
     this.#active?.follower.retryNow();
     this.#follow();

@@ -16,7 +16,7 @@ export interface Request extends Abortable {
   /** `undefined` values are left out. */
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /** Sent as JSON. */
+  /** Request body, sent as JSON. */
   readonly body?: unknown;
   /** True if the request is safe to repeat. */
   readonly repeatable?: boolean;
@@ -42,7 +42,7 @@ export interface Answer<Body> {
 export interface ConnectionOptions {
   /** URL of the service, for example `https://chat.example.com`; the page's own origin when absent. */
   readonly baseUrl?: string;
-  /** Sent with every request. */
+  /** Header fields sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;

@@ -70,7 +70,7 @@ export class WalletThreadList implements ThreadList {
     if (isDeleted) return this.drop(id);
     const entry = this.#state.threads.find(({ session_id }) => session_id === id);
     if (entry !== undefined) this.put({ ...entry, title });
-    // A new message or conversation: the service knows its position.
+    // Only the service knows the position of a new message or conversation, so fetch the list.
     if (this.#hasStarted && before !== null && before.newest?.id !== newest?.id) this.#refreshTop();
   };
 

@@ -4,7 +4,7 @@ export interface RawAnswer {
   readonly status: number;
   /** Names in lower case; values of repeated names are joined with ", ". */
   readonly headers: ReadonlyMap<string, string>;
-  /** Empty for a stream. */
+  /** Body of the response; empty for a stream. */
   readonly body: Buffer;
   /** True for an event stream, which has no end. */
   readonly streams: boolean;

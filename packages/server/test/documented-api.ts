@@ -7,7 +7,7 @@ import addFormats from "ajv-formats";
 /** A request with its response. Header names are in lower case. */
 export interface Traffic {
   readonly method: string;
-  /** Path and query. */
+  /** Path and query of the request. */
   readonly target: string;
   readonly sent: Readonly<Record<string, unknown>>;
   readonly body: string | null;

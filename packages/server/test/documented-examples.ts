@@ -4,10 +4,10 @@
 export interface ExampleRequest {
   readonly operationId: string;
   readonly method: string;
-  /** The path as in the document. */
+  /** Path in the document, with placeholders. */
   readonly path: string;
   readonly tag: string;
-  /** Path and query. */
+  /** Path and query of the request. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;

@@ -130,7 +130,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
         {},
         { status: "interrupted", content: "so far" },
       ]);
-      // Without the bus the owner notices at its next poll or lease renewal.
+      // Without the bus, the owner notices the interrupt at its next poll or lease renewal.
       if (!hasBus) await pass(3_000);
       await until(() => call.options.abortSignal?.aborted === true);
       expect(await contentOn(b, id)).toEqual(["user complete: go", "agent interrupted: so far"]);

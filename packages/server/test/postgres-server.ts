@@ -42,7 +42,7 @@ const IN_HUMAN_ORDER = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-loca
 
 /** A created server. */
 interface Cluster {
-  /** The folder of its programs. */
+  /** Folder of the server's programs. */
   readonly programs: string;
   readonly folder: string;
   readonly user: SystemUser | null;

@@ -76,7 +76,7 @@ describe("a reloaded configuration", () => {
     expect(sink.text).toContain("boots");
   });
 
-  it("has new providers", async () => {
+  it("can add providers", async () => {
     reload({ models: ["mine/assistant"] }, { mine: { kind: "demo" } });
     await say("what is 12 * 7?");
     await idle();

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** One connection through the proxy. */
+/** A connection through the proxy. */
 export interface Link {
   readonly client: Socket;
   readonly server: Socket;

@@ -4,7 +4,7 @@
 import type { Message } from "@colloquy/protocol";
 
 export interface SentMessage {
-  /** Unique within the run. */
+  /** Text of the message, unique within the run. */
   readonly text: string;
   /** Moment of the first attempt. */
   readonly sent: number;

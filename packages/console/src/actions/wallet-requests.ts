@@ -13,7 +13,7 @@ import { ASKED, forgetResult, storeResult, storedResult, type WalletResult } fro
  */
 const REFUSALS: ReadonlySet<unknown> = new Set([4001, 4100, 4200]);
 
-/** One per page. Fits `useSyncExternalStore`. */
+/** The wallet requests of a page. Fits `useSyncExternalStore`. */
 export class WalletRequests {
   readonly #page: WalletPage;
   /** Stores signatures per tab: they are sensitive, and reporting one again has no effect. */
@@ -126,7 +126,7 @@ export class WalletRequests {
     this.#changed();
   }
 
-  /** Call when the action is decided, or the result is unusable. */
+  /** Removes the records of an action. Call when the action is decided, or the result is unusable. */
   forget(actionId: string): void {
     this.#browser.removeItem(`${ASKED}${actionId}`);
     for (const storage of [this.#browser, this.#tab]) forgetResult(storage, actionId);

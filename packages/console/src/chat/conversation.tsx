@@ -83,7 +83,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
   );
 }
 
-/** Shown while there are no messages. */
+/** Greeting of a conversation without messages. */
 function Beginning({
   snapshot,
   connection,

@@ -112,7 +112,7 @@ function useBeginning(id: string, model: string | null) {
         // Returns the text to the composer.
         throw new MessageNotSentError("not sent");
       }
-      // The wallet's list does not contain it yet.
+      // The wallet's list does not contain the conversation yet.
       void refresh();
       // The person can find the conversation in the list.
       if (isHere.current) goTo({ page: "chat", sessionId: id }, { replace: true });

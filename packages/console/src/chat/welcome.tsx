@@ -1,12 +1,12 @@
 import type { ReactNode } from "react";
 import styles from "./welcome.module.css";
 
-/** One prompt for each ability of the demo model. */
+/** One prompt per ability of the demo model. */
 const EXAMPLES = ["What is 12 * 7?", "What time is it in Tokyo?", "Count to 50", "Order 2 cups of tea"];
 
 /**
- * Shown while there are no messages. `model` is the one that answers, `null` while unknown; `onAsk` sends an
- * example.
+ * Greeting of a conversation without messages. `model` is the one that answers, `null` while unknown; `onAsk`
+ * sends an example.
  */
 export function Welcome({
   model,

@@ -250,7 +250,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     const { page, calls } = await asked("wallet_request_transaction", PAYMENT, payingWallet);
     const id = await sessionOf(page);
     const [action] = (await kept.service.direct.getState(id)).pending_actions;
-    // Between the click and the wallet.
+    // Decide elsewhere after the click and before the wallet is asked.
     await page.route("**/api/state*", async (route) => {
       await kept.service.direct.decideAction(id, action!.id, { decision: "deny" });
       await route.continue();

@@ -35,9 +35,9 @@ const FOLLOW_MS = 1000;
 /** Maximum time to send queued notifications before the bus closes. */
 const FLUSH_MS = 1000;
 const ALL_NODES = "*";
-/** Turns are waiting for a free slot. */
+/** Message: turns are waiting for a free slot. */
 const WORK = "work";
-/** This node lost notifications. */
+/** Message: this node lost notifications. */
 const LOST = "lost";
 
 export class ClusterBus implements Bus {

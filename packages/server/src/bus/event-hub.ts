@@ -9,10 +9,12 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 
 const POLL_MS = 2_000;
-/** Sessions read at once. Other reads of the store wait behind one batch, not behind all of them. */
+/**
+ * Maximum sessions per read, so that other reads of the store wait behind one batch, not behind all of them.
+ */
 const BATCH = 500;
 
-/** Without other nodes, every notification arrives. */
+/** Subscription without other nodes, which misses no notification. */
 const FOLLOWED: Following = { ready: Promise.resolve(), stop: () => undefined };
 
 /** Reads where sessions stand in a store that other processes change too. */

@@ -149,7 +149,7 @@ export class Feed implements UpdateService {
    */
   #recover(session: LoadedSession, streaming: StreamingText): void {
     const channel = this.#channels.get(session.id);
-    // The load is older than the notifications since.
+    // Notifications that arrived since then are newer than the loaded text.
     if (channel?.life === session.life && session.head < channel.head) return this.#repair.begin(session.id);
     const isNew = this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch });
     if (!isNew || channel === undefined) return;

@@ -17,7 +17,7 @@ const NOTE_USE_MS = 4 * 60_000;
 const KEY_CHECK_MS = 2_000;
 /** Maximum age of key data. It bounds how long a stream outlives a revocation that could not be read. */
 const MAX_KEY_AGE_MS = 5_000;
-/** Sessions per transaction, so that ten thousand do not block other writes. */
+/** Maximum sessions per transaction, so that ten thousand do not block other writes. */
 const NOTE_USE_BATCH = 500;
 
 export interface StreamMaintenanceOptions {

@@ -5,7 +5,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 
 /** A text for the nodes that follow a session, or for all nodes. */
 export interface Packet {
-  /** `null`: for every node. */
+  /** Session whose followers receive the text; `null` sends it to every node. */
   readonly sessionId: string | null;
   readonly text: string;
 }

@@ -43,7 +43,7 @@ export interface CommandParts {
   readonly host: HostProcess;
   /** Starts the service. Resolves when it accepts requests or failed to start. */
   serve(overrides: Overrides, mode?: "dev"): Promise<ExitCode>;
-  /** Has the running service reload its configuration, and waits until that is done. */
+  /** Makes the running service reload its configuration, and waits until that is done. */
   reload(which: { readonly pid: number | null; readonly overrides: Overrides }): Promise<ReloadOutcome>;
   /** Loads the configuration that a server started here would use. */
   loadConfig(): Promise<LoadedConfig>;

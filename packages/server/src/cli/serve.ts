@@ -132,7 +132,7 @@ function overridesOf(options: object): Overrides {
   );
 }
 
-/** An empty variable counts as unset, but an empty option is a mistake. */
+/** Rejects empty text: an empty variable counts as unset, but an empty option is a mistake. */
 function parsePresent(text: string): string {
   if (text.trim() === "")
     throw new InvalidArgumentError("It is empty: give a value, or leave the option out.");

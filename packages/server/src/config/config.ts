@@ -13,13 +13,13 @@ export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 export interface Config {
   readonly server: ServerConfig;
-  /** By name; always includes `default`. */
+  /** Apps by name; always includes `default`. */
   readonly apps: Readonly<Record<string, AppSettings>>;
-  /** By the part of a rig before `/`. Includes every provider that an App's rigs name. */
+  /** Providers by the part of a rig before `/`. Includes every provider that an App's rigs name. */
   readonly providers: Readonly<Record<string, ProviderConfig>>;
   readonly limits: Readonly<z.output<typeof LimitsSection>>;
   readonly retention: Readonly<z.output<typeof RetentionSection>>;
-  /** By provider name. */
+  /** Secrets by provider name. */
   readonly secrets: Hidden<Readonly<Record<string, ProviderSecrets>>>;
   /** `COLLOQUY_SECRET_KEY`, which encrypts clients' secrets; `null` if it is not set. */
   readonly secretKey: Hidden<string> | null;
@@ -36,7 +36,7 @@ export interface ServerConfig {
   readonly host: string;
   /** True if `host` is a loopback address. Decides the `Host` check and CORS and, with `trustedProxies`, rate limits. */
   readonly loopback: boolean;
-  /** 0 picks a free port. */
+  /** Port to listen on; 0 picks a free one. */
   readonly port: number;
   /** Absolute path. */
   readonly dataDirectory: string;

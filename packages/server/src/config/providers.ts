@@ -26,7 +26,7 @@ interface KnownProvider {
 
 /** Name of the provider that is always available. */
 const DEMO_PROVIDER = "demo";
-/** Its only model. */
+/** The demo provider's only model. */
 export const DEMO_MODEL = "assistant";
 
 /**
@@ -60,7 +60,7 @@ export interface Provider {
   readonly name: string;
   readonly config: ProviderConfig;
   readonly secrets: ProviderSecrets;
-  /** Why its models cannot be used, as a sentence; `null` if they can. */
+  /** Why the provider's models cannot be used, as a sentence; `null` if they can. */
   readonly unusable: string | null;
 }
 

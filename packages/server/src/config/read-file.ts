@@ -10,7 +10,7 @@ import { scanJson, type RepeatedName } from "../core/json-scan.ts";
 import { stampOf } from "./file-stamps.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
 
-/** In order of precedence; the first that exists is used. */
+/** Names of the configuration file in order of precedence; the first existing file is used. */
 const FILE_NAMES = ["ts", "mts", "js", "mjs", "json"].map((extension) => `colloquy.config.${extension}`);
 
 /** Time limit for importing a module, in milliseconds. */
@@ -142,7 +142,10 @@ async function readDefault(path: string, reading: Reading): Promise<unknown> {
   return await (await importFresh(path, reading)).default;
 }
 
-/** A module that awaits a promise that never settles would block this load and all later ones. */
+/**
+ * Rejects after a time limit: a module that awaits a promise that never settles would block this load and all
+ * later ones.
+ */
 async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
@@ -242,7 +245,7 @@ async function importFresh(
       if (!ours.has(parentURL) || !/^(?:\.{0,2}\/|file:)/.test(specifier)) {
         return nextResolve(specifier, context);
       }
-      // Before the file is resolved, so that the stamps include a missing file.
+      // Recorded before the file is resolved, so that the stamps include a missing file.
       const file = fileURLToPath(new URL(specifier, parentURL));
       if (!stamps.has(file)) stamps.set(file, stampOf(file));
       const resolved = nextResolve(specifier, context);

@@ -66,7 +66,7 @@ export type McpServerSettings =
   | {
       readonly transport: "http";
       readonly url: string;
-      /** Values may hold `{{secret.NAME}}`. */
+      /** Header values may contain `{{secret.NAME}}`. */
       readonly headers: Hidden<Readonly<Record<string, string>>>;
     }
   | {
@@ -87,7 +87,7 @@ export interface OpenApiSettings {
   readonly baseURL: string | null;
   /** Operation ids that become tools; `null` for all. */
   readonly operations: readonly string[] | null;
-  /** Values may hold `{{secret.NAME}}`. */
+  /** Header values may contain `{{secret.NAME}}`. */
   readonly headers: Hidden<Readonly<Record<string, string>>>;
 }
 

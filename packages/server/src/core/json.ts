@@ -42,7 +42,7 @@ export function cleanText(text: string): string {
   return isCleanText(text) ? text : text.replaceAll("\0", "").toWellFormed();
 }
 
-/** Deeper than any tool's input, and shallow enough for recursive readers. */
+/** Maximum depth of cleaned JSON: deeper than any tool's input, and shallow enough for recursive readers. */
 const MAX_DEPTH = 64;
 
 /** Cleans all strings, and replaces values deeper than 64 levels and non-finite numbers by `null`. Keeps the order of keys. */

@@ -13,12 +13,12 @@ export type ToolCallPhase = "started" | "asked" | "approved" | "allowed";
  * wire.
  */
 export interface ToolCallRecord extends ToolCall {
-  /** Absent for a call that starts with its step. */
+  /** Phase of the call; absent for a call that starts with its step. */
   readonly phase?: ToolCallPhase;
   readonly effect: ToolEffect;
   /** Number of the model step that made the call. */
   readonly step: number;
-  /** The input of the policy decision, after the tool's schema; absent if it equals the arguments. */
+  /** The input of the policy decision, as parsed by the tool's schema; absent if it equals the arguments. */
   readonly input?: JsonValue;
 }
 

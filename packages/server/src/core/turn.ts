@@ -36,7 +36,7 @@ export interface TurnRecord {
   readonly agentPosition: number | null;
   /** Number of starts since it last waited for a person. */
   readonly attempts: number;
-  /** Finished model steps. */
+  /** Number of finished model steps. */
   readonly steps: number;
   /** Milliseconds of all ended attempts, on the store's clock. */
   readonly ranMs: number;

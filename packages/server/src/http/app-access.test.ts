@@ -1,4 +1,4 @@
-// Requests that name an App, and requests that a key opens Apps for.
+// Requests that name an App, and requests whose key opens Apps.
 
 import { describe, expect, it } from "vitest";
 import { Unavailable } from "../core/errors.ts";

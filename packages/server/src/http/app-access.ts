@@ -50,7 +50,7 @@ export class AppAccess {
     this.#conversations = conversations;
   }
 
-  // The hooks are Fastify route options, to be spread into a route. They answer 401; the `authorize` methods also 403.
+  // The hooks are Fastify route options, to be spread into a route. They reject with 401; the `authorize` methods also with 403.
 
   /** Hooks of operations on the App in the query: 401 unless it is the default App or the key is valid. */
   readonly queryHooks = hooks((request) => this.#requireKeyFor(request, appOfQuery(request)));

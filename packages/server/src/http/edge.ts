@@ -33,7 +33,7 @@ export interface HttpConfig {
   readonly allowedHosts: readonly string[];
   /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
   readonly trustedProxies: readonly string[];
-  /** Apply if the service is public: see `isPublic`. */
+  /** Rate limits, which apply if the service is public: see `isPublic`. */
   readonly rateLimits: RateLimits;
 }
 
@@ -75,7 +75,7 @@ export function createEdge(
           "access-control-allow-headers": ALLOWED_HEADERS,
           "access-control-max-age": PREFLIGHT_MAX_AGE,
           vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
-          // A public site that calls a server in a private network (WICG Private Network Access).
+          // Permits a public site to call a server in a private network (WICG Private Network Access).
           ...(raw.headers["access-control-request-private-network"] === "true" && {
             "access-control-allow-private-network": "true",
           }),
@@ -234,7 +234,10 @@ export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: St
     started(request: FastifyRequest): void {
       request.startedAt = clock.monotonic();
     },
-    /** Records the start of an answer. `route` is the pattern; `waited` is true if the client asked for the delay. */
+    /**
+     * Records the start of a response. `route` is the pattern; `waited` is true if the client asked for the
+     * delay.
+     */
     answered(request: FastifyRequest, route: string, status: number, waited: boolean): void {
       const milliseconds = request.startedAt === UNTIMED ? 0 : clock.monotonic() - request.startedAt;
       metrics.answered(request.method, route, status, milliseconds);

@@ -140,7 +140,7 @@ it("builds the reference again after a failure", async () => {
   const { app, services } = testEdge();
   const { conversations } = services;
   let isFailing = true;
-  // Read when the routes are described; the served routes have read it before.
+  // The reference reads it when the routes are described; the served routes have read it before.
   Object.defineProperty(services, "conversations", {
     get: () => {
       if (isFailing) throw new Error("EMFILE: too many open files");

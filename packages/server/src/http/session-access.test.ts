@@ -1,4 +1,4 @@
-// Operations on the session of an App: which key they need, and what they check first.
+// Operations on the session of an App: the key that they require, and the order of their checks.
 
 import { describe, expect, it } from "vitest";
 import { OTHER_SESSION, SESSION, type TestEdge } from "./testing/edge.ts";

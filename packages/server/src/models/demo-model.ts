@@ -113,7 +113,7 @@ interface Delta {
   readonly waitMs: number;
 }
 
-/** Twenty numbers per second (contract section 4). */
+/** Milliseconds between two numbers: twenty numbers per second (contract section 4). */
 const countIntervalMs = 50;
 /**
  * Maximum deltas of a text. Text streams word by word, but a long quotation in not many more deltas than a

@@ -104,7 +104,10 @@ async function writeSession(
   }
 }
 
-/** Columns that the store computes. The session starts a new incarnation with an empty event log after the head. */
+/**
+ * Returns the columns that the store computes. The session starts a new incarnation with an empty event log
+ * after the head.
+ */
 function sessionCells(bundle: SessionBundle, key: number, at: number): Readonly<Record<string, Cell>> {
   const { session } = bundle;
   const isEmpty = isEmptySession({
@@ -162,7 +165,7 @@ function rowOf(table: Table, cells: Readonly<Record<string, unknown>>): TableRow
   });
 }
 
-/** In an optional column `null` is SQL NULL, otherwise it is JSON. */
+/** Returns JSON for a column. In an optional column, `null` is SQL NULL and not JSON. */
 function jsonText(table: Table, column: string, value: unknown): Cell {
   const isOptional = table.columns.some(({ name, isOptional }) => name === column && isOptional);
   return value === null && isOptional ? null : JSON.stringify(value);

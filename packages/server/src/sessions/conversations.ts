@@ -35,7 +35,7 @@ export interface ConversationsOptions {
   readonly hub: Pick<EventHub, "follow">;
   /** `null` if no other process changes the store. */
   readonly versions: Pick<VersionReads, "of"> | null;
-  /** Checked for every chat. */
+  /** Limits that are checked for every chat. */
   readonly limits: Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
 }
 

@@ -245,7 +245,7 @@ describe("a turn that waits for a person", () => {
 });
 
 describe("a crash", () => {
-  it("between the decision and the claim loses nothing: the tool runs once", async () => {
+  it("loses nothing between the decision and the claim: the tool runs once", async () => {
     await turn.waiting();
     await turn.restart({ maxRunning: 0 });
     await turn.decide("approve");

@@ -32,7 +32,7 @@ export function createScrubber(values: Iterable<string>): Scrubber {
   if (trimmed.length === 0) return (value) => value;
   const isLong = (value: string): boolean => value.length >= MINIMUM_LENGTH;
   const forms = formsOf(trimmed.filter(isLong));
-  // Replaced as whole strings only.
+  // Short values are replaced only as whole strings.
   const short = trimmed.filter((value) => !isLong(value));
   const wholes = new Set(short.map(folded));
   const wholesInBase64 = new Set(short.map(base64Of));

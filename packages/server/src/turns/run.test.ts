@@ -63,7 +63,7 @@ describe("turn", () => {
     expect(journal.entries.slice(2)).toEqual(['progress b {"done":1}', "result b"]);
     expect(model.waitingCalls).toBe(0);
     tool.finish("a", 1);
-    // The model receives them in the order of its calls.
+    // The model receives the results in the order of its calls.
     const results = (await model.next()).prompt.at(-1) ?? "";
     expect([...results.matchAll(/"toolCallId":"(.)"/g)].map(([, id]) => id)).toEqual(["a", "b", "c"]);
     expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");

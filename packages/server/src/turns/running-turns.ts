@@ -5,7 +5,7 @@ import { type StartedTurn, type TurnFailure, providerOf } from "../core/turn.ts"
 
 export interface RunningTurn {
   readonly turn: StartedTurn;
-  /** Aborted to stop the turn. */
+  /** Controller that is aborted to stop the turn. */
   readonly controller: AbortController;
   /** Monotonic time in milliseconds until which the lease is certainly held. The turn stops at this time. */
   heldUntil: number;

@@ -44,7 +44,7 @@ export class LogOutput {
   #batch: Batch | null = null;
   /** State of the system call in progress; a stuck call may never return. */
   #call: "started" | "late" | "stuck" | null = null;
-  /** Restarted with each write. */
+  /** Timer that is restarted with each write. */
   readonly #stuckTimer = setTimeout(() => this.#onLate(), STUCK_MS).unref();
   /** The rest of a partly written line, which must come first. */
   #rest: Buffer = NOTHING;

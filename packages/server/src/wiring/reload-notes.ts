@@ -147,7 +147,7 @@ function isAlive(pid: number, host: Pick<ReloadHost, "kill">): boolean {
     host.kill(pid, 0);
     return true;
   } catch (error) {
-    // A process of another user exists too.
+    // The error is EPERM: the process exists, but belongs to another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

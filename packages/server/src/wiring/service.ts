@@ -59,7 +59,7 @@ export interface Foundations {
   readonly isAlone: boolean;
   /** Models by rig, in addition to the configured ones. */
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
-  /** Absent if no secrets are stored. */
+  /** Vault of the secrets; absent if none are stored. */
   readonly vault?: SecretVault | null;
 }
 

@@ -30,7 +30,7 @@ export interface StorageOptions {
   readonly logger: Logger;
   /** Called when the process must end at once because its store can no longer be trusted. */
   readonly onFatal: (error: Error) => void;
-  /** Shown to a second server on the same data directory. */
+  /** Id of this process, shown to a second server on the same data directory. */
   readonly processId: number | undefined;
   /** Called with the number of notifications that were not sent unchanged, and the reason. */
   readonly onNotificationsLost: NonNullable<ClusterBusOptions["onLoss"]>;

@@ -219,7 +219,7 @@ describe.skipIf(await isWithoutPostgres())("examples with PostgreSQL", () => {
       .replace(/postgres:\S+/, database)
       .replace("--from sqlite:./data", "--from sqlite:./moved")
       .replace("--to sqlite:./data", "--to sqlite:./back");
-    // Exporting back needs data.
+    // An export back needs data in the database.
     if (example.includes("--from postgres")) expect(await type(there)).toMatchObject({ code: 0 });
     const moved = await type(line);
     expect(moved).toMatchObject({ code: 0 });

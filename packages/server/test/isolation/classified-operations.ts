@@ -27,7 +27,7 @@ export interface Target {
 
 export interface ClassifiedOperation {
   readonly class: OperationClass;
-  /** Path and query. */
+  /** Returns path and query of the request. */
   readonly path: (target: Target) => string;
   readonly call?: Call;
   readonly body?: (target: Target) => unknown;

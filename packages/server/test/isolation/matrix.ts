@@ -4,7 +4,7 @@ import { CALLERS } from "./isolation-service.ts";
 
 export interface Row {
   readonly app: string;
-  /** Method and path. */
+  /** Method and path of the operation. */
   readonly name: string;
   readonly class: string;
   /** Status per caller, in the order of `CALLERS`. */

@@ -176,7 +176,7 @@ export class DatabaseDecisions {
   }
 }
 
-/** An epoch taken by an interrupt has no claimant. */
+/** Returns the claimant; an epoch taken by an interrupt has none. */
 function claimantOf({ lease, session }: SessionDraft, before: Database): Owner | null {
   if (lease?.kind === "taken") return lease.owner as Owner;
   return session.epoch === EPOCH ? before.claimant : null;

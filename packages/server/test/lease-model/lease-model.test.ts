@@ -1,4 +1,4 @@
-// docs/adr/0018 explains what the exploration covers.
+// docs/adr/0018 explains which behaviour the exploration covers.
 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

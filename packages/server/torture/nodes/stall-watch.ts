@@ -6,7 +6,7 @@ export interface Work {
   readonly sessionKey: number;
   /** Changes with every step of its turn, but not with new messages. */
   readonly mark: string;
-  /** The process that holds its lease; `null` if none. */
+  /** The process that holds the session's lease; `null` if none. */
   readonly owner: string | null;
 }
 

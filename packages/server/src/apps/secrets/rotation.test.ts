@@ -105,7 +105,7 @@ describe("rotating the key in a file", () => {
       const first = await rotate({ store: crash.store(store.secrets) }, crash.file(file)).catch(() => null);
       if (first !== null) break;
       stoppedEverywhere += 1;
-      // The server that was already running, and one that starts now.
+      // One server that was already running, and one that starts now.
       await expectFilled(running);
       await expectFilled(vaultInFile());
       await running.set("defi", "new", { A: "set by the old one" });

@@ -34,7 +34,7 @@ export type Rotation =
       readonly resumed: boolean;
       readonly given: boolean;
     }
-  /** These secrets were modified or moved in the store and cannot be opened; the old keys are kept. */
+  /** Some secrets were modified or moved in the store and cannot be opened. The old keys are kept. */
   | {
       readonly outcome: "unreadable";
       readonly keyId: string;

@@ -144,7 +144,10 @@ async function openService(
   return { service, name: localServiceName(config) };
 }
 
-/** Above the service's limit; stops reading a large file that was piped in by mistake. Bytes. */
+/**
+ * Maximum bytes of piped input. Above the service's limit, and stops the reading of a large file that was
+ * piped in by mistake.
+ */
 const MAX_BYTES = 1_000_000;
 
 /** Reads all piped input and removes a trailing line end. */

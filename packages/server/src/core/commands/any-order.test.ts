@@ -94,7 +94,7 @@ class Run {
     }
   }
 
-  /** Calls without an action get their results before the turn completes or waits. */
+  /** Stores the results of calls without an action, which must precede the end or the wait of the turn. */
   #finishCalls(turn: StartedTurn): void {
     while (this.#startNext(turn)) continue;
     for (const { id } of this.#running()) this.#end(turn, id);
@@ -104,7 +104,7 @@ class Run {
     return openCalls(this.one.openTurns[0]!.agentMessage!);
   }
 
-  /** Calls that may be running. */
+  /** Returns the calls that may be running. */
   #running() {
     return this.#openCalls().filter((call) => call.phase !== "asked" && !needsIntent(call));
   }
@@ -129,7 +129,7 @@ class Run {
     this.one.result(turn, outcome);
   }
 
-  /** Three calls, two of which need a decision. */
+  /** Stores a step with three calls, two of which need a decision. */
   #ask(turn: StartedTurn): void {
     const ids = Array.from({ length: 3 }, () => `${(this.#calls += 1)}`);
     const calls = ids.map((id) => call(id, "unsafe"));
@@ -185,14 +185,14 @@ class Run {
     expect(one.session.status === "processing").toBe(open.length > 0);
     expect(one.events.map(({ number }) => number)).toEqual(one.events.map((_, index) => index + 1));
     expect(one.session.head).toBe(one.events.length);
-    // One turn at a time, always the first: it is running or runnable.
+    // Only the first turn is running or runnable.
     const [first, ...rest] = open.map(({ turn }) => turn);
     expect(rest.every(({ state, runnable }) => state === "queued" && !runnable)).toBe(true);
     if (first !== undefined) expect(first.runnable).toBe(one.owner === null && first.state !== "waiting");
     if (first?.state === "waiting") expect(one.owner).toBeNull();
     this.#checkActions();
     expect(one.foldedMessages()).toEqual(one.wireMessages());
-    // Counted change by change, never by summing up all messages.
+    // The bytes are counted change by change, never by summing up all messages.
     expect(one.session.messageBytes).toBe(bytesOf(one.wireMessages()));
     expect(one.session.eventBytes).toBe(bytesOf(one.events.map(({ event }) => event)));
     for (const { status, toolCalls, toolResults, role } of one.messages) {

@@ -11,7 +11,7 @@ export type OnBusy = "enqueue" | "reject" | "interrupt";
 export interface ChatInput {
   readonly app: string;
   readonly messageId: string;
-  /** As sent, 1 to 32,768 characters. */
+  /** Text of the message as sent, 1 to 32,768 characters. */
   readonly text: string;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;

@@ -133,9 +133,12 @@ export function dispositionOf(outcome: keyof typeof DISPOSITIONS): Disposition {
 
 export interface Definition<TargetKind extends keyof Targets, Input, Named extends Needs, Outcome> {
   readonly target: TargetKind;
-  /** Pure. Called before any read, so that lock and reads share one round trip. */
+  /**
+   * Returns the facts that the command needs. Pure, and called before any read, so that lock and reads share
+   * one round trip.
+   */
   readonly needs: (input: Input) => Named;
-  /** Pure. Changes the draft. */
+  /** Decides the command. Pure, except that it changes the draft. */
   readonly decide: (draft: SessionDraft, facts: Facts<TargetKind, Named>, input: Input) => Outcome;
   readonly disposition: (outcome: Outcome) => Disposition;
 }

@@ -22,9 +22,9 @@ export interface ResolveActionInput extends ActionAnswer {
 
 /** `arrived` is the number of turns that no longer wait for a person, as in `Expired`. */
 export type ActionOutcome =
-  /** Resolved by this answer, or earlier by an equal one. */
+  /** The action was resolved by this answer, or earlier by an equal one. */
   | { readonly kind: "decided"; readonly action: ActionRecord; readonly arrived: number }
-  /** Expired, by this command at the latest. */
+  /** The action has expired, by this command at the latest. */
   | { readonly kind: "expired"; readonly arrived: number }
   | { readonly kind: "unknown" }
   /** `expected` describes a valid result. */

@@ -19,7 +19,7 @@ export function edgeWithApps(): TestEdge {
   return edge;
 }
 
-/** Moves SESSION to the App. */
+/** Binds SESSION to the App. */
 export async function givenSession(edge: TestEdge, app: string | null): Promise<void> {
   await edge.services.conversations.ensure(SESSION, null);
   edge.services.conversations.sessions.get(SESSION)!.app = app;

@@ -66,7 +66,7 @@ export function describeActions(openStore: OpenStore): void {
       ]);
     });
 
-    it("keep their first decision: the same one again gets the same answer, another one a conflict", async () => {
+    it("are decided once: repeating the decision returns the same result, and a different decision is a conflict", async () => {
       const asked = askOf("a");
       const { id } = await waitFor(given.store, asked);
       const answers = await Promise.all([
@@ -169,7 +169,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await given.store.actions.isAnyDue()).toBe(false);
     });
 
-    it("are all listed while pending, with the most recent of the others", async () => {
+    it("are all listed while pending; of the others, only the most recent are listed", async () => {
       const asked = ["a", "b", "c", "d", "e"].map((call) => askOf(call));
       const { id } = await waitFor(given.store, ...asked);
       for (const { id: action } of asked.slice(1, 4)) await decide(given.store, existing(id), action, DENY);

@@ -65,7 +65,7 @@ export function describeDeletion(openStore: OpenStore): void {
       expect(keys.size).toBe(5);
     });
 
-    it("is reported to those that record the use of an incarnation which has ended", async () => {
+    it("is reported when the use of its ended incarnation is recorded", async () => {
       const [id, removed, never] = [randomUUID(), randomUUID(), randomUUID()];
       await open(given.store, target(id));
       await open(given.store, target(removed));

@@ -19,7 +19,7 @@ export function describeSessions(openStore: OpenStore): void {
   describe("sessions", () => {
     const given = givenStore(openStore, "all");
 
-    it("returns the current session with every other rejection", async () => {
+    it("returns the current session with a rejection within its own App", async () => {
       const id = randomUUID();
       await open(given.store, target(id), { userState: null, publicKey: "0xa" });
       const before = await load(given.store, id);
@@ -73,7 +73,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(second).toEqual({ ...first, created: false });
     });
 
-    it("creates nothing if the session must exist", async () => {
+    it("returns null and creates no session if the target must exist", async () => {
       const id = randomUUID();
       expect(await open(given.store, existing(id, true))).toBeNull();
       expect(
@@ -153,7 +153,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(second).toMatchObject({ created: false, events: [], session: { utilityModel: "local/two" } });
     });
 
-    it("returns with a session and with its messages how long it has been unused", async () => {
+    it("returns how long a session has been unused, together with the session or its messages", async () => {
       const { clock, store } = given;
       const [id, spelling] = [randomUUID(), randomUUID().toUpperCase()];
       const use = async () => {

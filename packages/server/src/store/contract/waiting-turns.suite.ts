@@ -43,7 +43,7 @@ export function describeWaitingTurns(openStore: OpenStore): void {
       expect((await load(given.store, id)).session.status).toBe("processing");
     });
 
-    it("keep the messages queued behind them out of the backlog until they resume, and each session within its limit", async () => {
+    it("exclude the messages queued behind them from the backlog until they resume; the limit per session still applies", async () => {
       const id = randomUUID();
       const asks = askOf("a");
       const turn = identityOf(await startTurn(given.store, id, "go"));
@@ -65,7 +65,7 @@ export function describeWaitingTurns(openStore: OpenStore): void {
       expect(await given.store.turns.countWaiting(10)).toBe(3);
     });
 
-    it("bring the messages queued behind them into the backlog when their actions expire", async () => {
+    it("add the messages queued behind them to the backlog when their actions expire", async () => {
       for (const { id } of [await waitFor(given.store, askOf("a")), await waitFor(given.store, askOf("b"))]) {
         await chat(given.store, id, "meanwhile");
       }

@@ -87,7 +87,7 @@ export class McpConnection {
       for (let attempt = 1; ; attempt += 1) {
         const client = await this.#connect();
         call.signal.throwIfAborted();
-        // Read before the call: a closed client no longer has its transport.
+        // Read before the call, because a closed client no longer has its transport.
         const hasSession = client.transport?.sessionId !== undefined;
         try {
           return await this.#uses.during(client, () => callOn(client, call));

@@ -72,7 +72,7 @@ function createClient({ onToolsChanged }: OpenOptions, sdk: typeof Sdk, probes: 
   return new sdk.Client(
     { name: "colloquy", version: "0.1.0" },
     {
-      // Neither sampling nor elicitation: servers cannot send requests to our users.
+      // No sampling and no elicitation, so that servers cannot send requests to users.
       capabilities: {},
       listChanged: { tools },
       versionNegotiation: probes ? { mode: "auto", probe: { timeoutMs: PROBE_MS } } : { mode: "legacy" },
@@ -80,7 +80,10 @@ function createClient({ onToolsChanged }: OpenOptions, sdk: typeof Sdk, probes: 
   );
 }
 
-/** Streamable HTTP with and without the probe, then HTTP+SSE of 2024, as the protocol prescribes. */
+/**
+ * Returns the variants to try: streamable HTTP with and without the probe, and then HTTP+SSE of 2024, as the
+ * protocol prescribes.
+ */
 async function variantsFor(options: OpenOptions, sdk: typeof Sdk): Promise<readonly Variant[]> {
   const { settings, headers, clock, onErrorLine } = options;
   if (settings.transport === "stdio") {

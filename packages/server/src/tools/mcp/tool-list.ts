@@ -37,7 +37,7 @@ export class ToolList {
     this.#options = options;
   }
 
-  /** The latest list, as the same array while its content is the same; `null` before the first one. */
+  /** The latest list, as the same array while its content is the same; `null` before the first list. */
   get tools(): readonly ListedTool[] | null {
     return this.#tools;
   }

@@ -76,7 +76,7 @@ function joinFields(schema: JsonObject, names: InputNames, plan: Omit<BodyPlan, 
     const input = names.give(name, "body");
     from.set(input, name);
     properties.push([input, isJsonObject(property) ? property : {}]);
-    // No field of an optional body is required.
+    // An optional body has no required fields.
     if (plan.required && needed.has(name)) required.push(input);
   }
   return { plan: { ...plan, from }, properties, required };

@@ -26,7 +26,7 @@ export interface OpenApiToolParts {
 
 /** Maximum size of a response. */
 const maximumAnswerBytes = 1_024 * 1_024;
-/** Longer than the time limit of any tool, which ends a call first. */
+/** Time limit of a request in milliseconds, longer than that of any tool, which ends a call first. */
 const timeoutMs = 600_000;
 
 /** @throws TypeError if the operation's input cannot be checked. */
@@ -132,7 +132,7 @@ function valueOf(input: JsonObject, name: string): JsonValue | undefined {
 
 interface Answer {
   readonly status: number;
-  /** JSON, text, `null` for an empty body, or a description of any other body. */
+  /** The body as JSON or text, `null` if it is empty, or a description of any other body. */
   readonly body: JsonValue;
 }
 

@@ -8,11 +8,11 @@ import { InputNames, type ParameterPlace, type ParameterPlan } from "./parameter
 import { SchemaReader } from "./schema.ts";
 
 export interface OperationPlan {
-  /** The operation's id; without one, its method and path: `get_pets_id`. */
+  /** The operation's id, or its method and path if it has none: `get_pets_id`. */
   readonly id: string;
-  /** In upper case. */
+  /** The method in upper case. */
   readonly method: string;
-  /** With parameter names in braces. */
+  /** The path with parameter names in braces. */
   readonly path: string;
   readonly effect: ToolEffect;
   readonly description: string;

@@ -11,7 +11,7 @@ export interface ParameterPlan {
   readonly place: ParameterPlace;
   readonly style: "simple" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject";
   readonly explode: boolean;
-  /** Serialized as JSON, whatever the style. */
+  /** True if the value is serialized as JSON, whatever the style. */
   readonly isJson: boolean;
 }
 

@@ -97,7 +97,7 @@ export class SchemaReader {
   }
 }
 
-/** In OpenAPI 3.0 `exclusiveMinimum` is a boolean beside `minimum`, in 3.1 it is the limit itself. */
+/** Converts `exclusiveMinimum`: a boolean beside `minimum` in OpenAPI 3.0, and the limit itself in 3.1. */
 function readLimits(schema: JsonObject): void {
   for (const [exclusive, limit] of [
     ["exclusiveMinimum", "minimum"],

@@ -22,7 +22,10 @@ export type AddressKind =
   | "carrier"
   | "special";
 
-/** In addition to 169.254.0.0/16: Alibaba, Azure, Oracle; AWS, Google, Scaleway, Oracle. */
+/**
+ * Metadata addresses in addition to 169.254.0.0/16: of Alibaba, Azure and Oracle (IPv4), and of AWS, Google,
+ * Scaleway and Oracle (IPv6).
+ */
 const metadataAddresses = new Set(
   [
     "169.254.169.254",
@@ -51,7 +54,10 @@ const kinds: Readonly<Record<string, AddressKind>> = {
   teredo: "carrier",
 };
 
-/** Benchmarking (RFC 2544); also used by private networks and by some machines for all of their traffic. */
+/**
+ * Addresses for benchmarks (RFC 2544), which private networks use too, and some machines for all of their
+ * traffic.
+ */
 const benchmarking = ipaddr.IPv4.parseCIDR("198.18.0.0/15");
 /** IPv4-compatible addresses, deprecated (RFC 4291 section 2.5.5.1). */
 const compatible = ipaddr.IPv6.parseCIDR("::/96");

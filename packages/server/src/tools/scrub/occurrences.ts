@@ -28,7 +28,7 @@ interface Pattern<T> {
 export class PatternSet<T> {
   /** Patterns by the hash of their first window. */
   readonly #patterns = new Map<number, Pattern<T>[]>();
-  /** 1 for each hash in `#patterns`. */
+  /** Contains 1 for each hash in `#patterns`. */
   readonly #hashes = new Uint8Array(HASH_MASK + 1);
   #shortest = Number.POSITIVE_INFINITY;
 

@@ -13,7 +13,7 @@ const OFFSETS = [0, 1, 2];
 export interface SecretForms {
   /** The values and their hexadecimal digits, for folded text. */
   readonly plain: PatternSet<null>;
-  /** The hexadecimal digits only. */
+  /** The hexadecimal digits of the values only. */
   readonly hex: PatternSet<null>;
   readonly base64: PatternSet<Base64Edges>;
 }

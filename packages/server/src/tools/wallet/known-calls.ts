@@ -41,13 +41,13 @@ const KNOWN = parseAbi([
   "function approve(address spender, uint256 amountOrId)",
   "function increaseAllowance(address spender, uint256 amountAdded)",
   "function permit(address owner, address spender, uint256 amount, uint256 deadline, uint8 v, bytes32 r, bytes32 s)",
-  // DAI
+  // Functions of DAI
   "function permit(address holder, address spender, uint256 nonce, uint256 expiry, bool allowed, uint8 v, bytes32 r, bytes32 s)",
-  // ERC-721 and ERC-1155
+  // Functions of ERC-721 and ERC-1155
   "function setApprovalForAll(address operator, bool approved)",
   "function safeTransferFrom(address from, address to, uint256 tokenId)",
   "function safeTransferFrom(address from, address to, uint256 tokenId, bytes data)",
-  // Permit2
+  // Functions of Permit2
   "struct PermitDetails { address token; uint160 amount; uint48 expiration; uint48 nonce; }",
   "struct PermitSingle { PermitDetails details; address spender; uint256 sigDeadline; }",
   "struct PermitBatch { PermitDetails[] details; address spender; uint256 sigDeadline; }",

@@ -68,7 +68,7 @@ export function readTypedData(value: JsonObject, chains: readonly ChainSettings[
   return checked as unknown as JsonObject;
 }
 
-/** A chain id is required: a signature without one is valid on every chain. */
+/** Returns the chain id, which is required: a signature without one is valid on every chain. */
 function readChainId(value: JsonValue | undefined, chains: readonly ChainSettings[]): number {
   const text = typeof value === "number" ? String(value) : value;
   if (typeof text !== "string" || !/^(\d{1,15}|0x[0-9a-fA-F]{1,12})$/.test(text)) {

@@ -16,7 +16,7 @@ export class RecordingJournal implements TurnJournal {
   said = "";
   failure: TurnFailure | null = null;
   isClosed = false;
-  /** Called before each write; its result is the write's result. */
+  /** Called before each write; its result becomes the write's result. */
   onWrite: (entry: string) => boolean | Promise<boolean> = () => true;
   readonly #turn: StartedTurn;
   readonly #before: readonly PastTurn[];

@@ -13,7 +13,7 @@ export type ToolEffect = "read" | "idempotent" | "unsafe";
 /** The turn that calls a tool. */
 export interface ToolTurn {
   readonly app: string;
-  /** The rig (`provider/model`) that calls it. */
+  /** The rig (`provider/model`) that calls the tool. */
   readonly model: string;
   /** The `client_id` of the chat: decides whose secrets its tools may use. */
   readonly clientId: string | null;
@@ -52,7 +52,7 @@ export class SecretMissing extends Error {
 
 /** A tool as models and recovery see it. */
 export interface ToolDefinition {
-  /** 1 to 64 of `[a-zA-Z0-9_-]`, unique within an App. */
+  /** Name of 1 to 64 characters of `[a-zA-Z0-9_-]`, unique within an App. */
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JSONSchema7;

@@ -5,7 +5,7 @@ import { SecretMissing, type Tool, type ToolTurn } from "../../../core/ports/dri
 import { toolTurn } from "../../testing/tool-turn.ts";
 import { createWalletTools } from "../wallet-tools.ts";
 
-/** Calls the wallet tools as a turn does. */
+/** A caller of the wallet tools, as a turn calls them. */
 export interface WalletCaller {
   readonly tools: readonly Tool[];
   call(name: string, input: unknown, of?: Partial<ToolTurn>, signal?: AbortSignal): Promise<unknown>;
