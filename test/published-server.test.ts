@@ -1,0 +1,234 @@
+// The server as users get it: published to a registry, installed into an empty directory, and started there.
+
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { globSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { findInstalled } from "./installed.ts";
+import { copyWithModules, packAll } from "./packed.ts";
+
+const run = promisify(execFile);
+const VERDACCIO = findInstalled("registry", "verdaccio/bin/verdaccio");
+const [NODE_24] = globSync("node24/node_modules/node-linux-*/bin/node", { cwd: import.meta.dirname });
+const TYPES = join(import.meta.dirname, "../node_modules/@types");
+/** Most megabytes of an installation. */
+const MOST_MEGABYTES = 150;
+const CONFIG = `
+  import { defineConfig } from "@colloquy/server/config";
+  import { tool } from "ai";
+  import { z } from "zod";
+  const weather = tool({
+    description: "Returns the weather",
+    inputSchema: z.object({ city: z.string() }),
+    execute: ({ city }) => "It is sunny in " + city,
+  });
+  export default defineConfig({ apps: { default: { tools: { weather } } } });
+`;
+const TYPED = CONFIG.replace("({ city }) =>", "({ city }: { city: string }): string =>");
+
+let folder: string;
+let project: string;
+let environment: Record<string, string>;
+const started: ChildProcess[] = [];
+
+/** Starts a command in a process group of its own, which ends with the test. */
+function start(directory: string, [program = "", ...words]: readonly string[], port = "0"): ChildProcess {
+  const env = { ...environment, PORT: port };
+  const child = spawn(program, words, { cwd: directory, env, detached: true, stdio: ["ignore", "pipe", 2] });
+  started.push(child);
+  return child;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const ended = once(child, "exit");
+  process.kill(-child.pid, "SIGKILL");
+  await ended;
+}
+
+/** The registry announces the port that it was told, so it cannot choose one. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+/** Resolves with what the pattern finds in the output. */
+async function output({ stdout }: ChildProcess, pattern: RegExp): Promise<string> {
+  if (stdout === null) throw new Error("The output is not piped.");
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: stdout })) {
+    lines.push(line);
+    const [, found] = pattern.exec(line) ?? [];
+    if (found === undefined) continue;
+    stdout.resume();
+    return found;
+  }
+  throw new Error(`The program ended:\n${lines.join("\n")}`);
+}
+
+/** Starts a service and returns its address. */
+const serve = (directory: string, command: readonly string[]): Promise<string> =>
+  output(start(directory, command), /"address":"([^"]+)"/);
+
+async function ask(url: string, message: string): Promise<string> {
+  const response = await fetch(`${url}/api/chat?message=${encodeURIComponent(message)}`, {
+    method: "POST",
+    headers: { "X-Session-Id": crypto.randomUUID(), Prefer: "wait=20" },
+  });
+  return response.text();
+}
+
+/** Creates a directory that has what `project` installed. */
+async function emptyProject(name: string, manifest: object): Promise<string> {
+  const directory = join(folder, name);
+  await mkdir(directory);
+  await writeFile(join(directory, "package.json"), JSON.stringify(manifest));
+  await run("cp", ["-al", join(project, "node_modules"), directory]);
+  return directory;
+}
+
+describe.skipIf(VERDACCIO === null)("the published server", () => {
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "colloquy-published-"));
+    project = join(folder, "project");
+    // npm's certificates and proxies are in the environment of the tests.
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^(?:COLLOQUY|VITEST|HOST$|PORT$|npm_)/.test(name),
+    );
+    environment = { ...(Object.fromEntries(inherited) as Record<string, string>), HOME: folder };
+    await mkdir(project);
+    const registry = await startRegistry();
+    await copyWithModules(join(folder, "clone"));
+    for (const tarball of (await packAll(join(folder, "clone"), folder)).values()) {
+      const options = ["--registry", registry, "--provenance=false"];
+      await run("npm", ["publish", tarball, ...options], { cwd: folder, env: environment });
+    }
+    const { stdout } = await run("npm", ["config", "get", "registry"]);
+    environment = { ...environment, npm_config_registry: stdout.trim(), npm_config_audit: "false" };
+    await run("npm", ["install", "@colloquy/server", "ai", "zod"], { cwd: project, env: environment });
+  }, 300_000);
+  afterEach(async () => {
+    // The first is the registry.
+    await Promise.all(started.splice(1).map(end));
+  });
+  afterAll(async () => {
+    await Promise.all(started.map(end));
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Starts a registry for our packages only. Everything else comes from npm's usual one. */
+  async function startRegistry(): Promise<string> {
+    const settings = {
+      storage: join(folder, "storage"),
+      packages: { "@colloquy/*": { access: "$all", publish: "$all" } },
+      log: { type: "stdout", format: "json", level: "warn" },
+    };
+    await writeFile(join(folder, "verdaccio.yaml"), JSON.stringify(settings));
+    const host = `127.0.0.1:${await freePort()}`;
+    const registry = `http://${host}`;
+    const command = ["--config", join(folder, "verdaccio.yaml"), "--listen", host];
+    await output(start(folder, [process.execPath, VERDACCIO ?? "", ...command]), /(http address)/);
+    const lines = [`@colloquy:registry=${registry}/`, `//${host}/:_authToken=anyone`];
+    await writeFile(join(folder, ".npmrc"), lines.join("\n"));
+    return registry;
+  }
+
+  it(`installs at most ${MOST_MEGABYTES} MB`, async () => {
+    const { stdout } = await run("du", ["-sm", "node_modules"], { cwd: project });
+    expect(Number.parseInt(stdout)).toBeLessThanOrEqual(MOST_MEGABYTES);
+  });
+
+  it("serves a chat and the console with npx in an empty directory", async () => {
+    const directory = join(folder, "empty");
+    await mkdir(directory);
+    const url = await serve(directory, ["npx", "--yes", "@colloquy/server"]);
+    expect(await ask(url, "what is 6*7")).toContain("42");
+    const page = await (await fetch(url, { headers: { Accept: "text/html" } })).text();
+    const script = /src="\.\/(assets\/[^"]+)"/.exec(page)?.[1];
+    expect((await fetch(`${url}/${script}`)).status).toBe(200);
+  });
+
+  it.each([
+    ["ts", "module", TYPED],
+    ["mts", "commonjs", TYPED],
+    ["js", "module", CONFIG],
+    ["mjs", "commonjs", CONFIG],
+  ])("reads a tool from colloquy.config.%s in a project of type %s", async (extension, type, text) => {
+    const directory = await emptyProject(`${extension}-${type}`, { type });
+    await writeFile(join(directory, `colloquy.config.${extension}`), text);
+    const url = await serve(directory, ["npx", "colloquy"]);
+    expect(await ask(url, 'call weather {"city": "Oslo"}')).toContain("It is sunny in Oslo");
+  });
+
+  it("reads colloquy.config.json", async () => {
+    const directory = await emptyProject("json", {});
+    const config = { apps: { default: { tools: ["current_time"] } } };
+    await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(config));
+    const url = await serve(directory, ["npx", "colloquy", "serve"]);
+    expect(await ask(url, "what is 6*7")).toContain("not among the tools");
+  });
+
+  it("says how to write a module in a CommonJS project", async () => {
+    const directory = await emptyProject("commonjs", { type: "commonjs" });
+    await writeFile(join(directory, "colloquy.config.ts"), TYPED);
+    const options = { cwd: directory, env: environment };
+    const failure = await run("npx", ["colloquy", "check"], options).catch(
+      (error: { stderr: string; code: number }) => error,
+    );
+    expect(failure).toMatchObject({ code: 2, stderr: expect.stringContaining("colloquy.config.mts") });
+  });
+
+  it("asks for viem only where an App has a wallet", async () => {
+    const directory = await emptyProject("wallet", { type: "module" });
+    const chains = { 1: { name: "Ethereum", rpcURL: "https://rpc.test" } };
+    const config = { chains, apps: { default: { wallet: true } } };
+    await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(config));
+    const options = { cwd: directory, env: environment };
+    const failure = await run("npx", ["colloquy", "check"], options).catch(
+      (error: { stderr: string; code: number }) => error,
+    );
+    expect(failure).toMatchObject({ code: 2, stderr: expect.stringContaining("npm install viem") });
+  });
+
+  it.skipIf(NODE_24 === undefined)("runs on Node 24", async () => {
+    const directory = await emptyProject("node24", { type: "module" });
+    await writeFile(join(directory, "colloquy.config.ts"), TYPED);
+    const node = join(import.meta.dirname, NODE_24 ?? "");
+    const url = await serve(directory, [node, "node_modules/.bin/colloquy"]);
+    expect(await ask(url, 'call weather {"city": "Oslo"}')).toContain("It is sunny in Oslo");
+  });
+
+  it("has types for a configuration file", async () => {
+    const directory = await emptyProject("types", { type: "module" });
+    await writeFile(join(directory, "colloquy.config.ts"), TYPED);
+    await writeFile(
+      join(directory, "wrong.ts"),
+      'import { defineConfig } from "@colloquy/server";\nexport default defineConfig({ apps: { default: { models: 5 } } });\n',
+    );
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      module: "nodenext",
+      types: ["node"],
+      typeRoots: [TYPES],
+    };
+    const files = ["colloquy.config.ts", "wrong.ts"];
+    await writeFile(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
+    const compiler = join(import.meta.dirname, "../node_modules/typescript-compiler/bin/tsc");
+    const found = await run(process.execPath, [compiler, "-p", directory], { cwd: directory }).catch(
+      (error: { stdout: string }) => error,
+    );
+    expect(found.stdout.split("\n").filter((line) => line.includes(": error"))).toEqual([
+      expect.stringMatching(/^wrong\.ts\(2,\d+\): error TS/),
+    ]);
+  });
+});
