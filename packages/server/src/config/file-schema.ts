@@ -140,7 +140,7 @@ export const RateLimitsSection = z.strictObject({
   newSessionsPerMinute: rate
     .default(RATES.newSessionsPerMinute)
     .describe(
-      "New sessions a minute per address. With an App key behind a trusted proxy: per `client_id`, and a hundred times the number per key.",
+      "New sessions a minute per address. With an App key: per `client_id`, and a hundred times the number per key.",
     ),
   readsPerMinute: rate
     .default(RATES.readsPerMinute)
@@ -158,9 +158,7 @@ export const RateLimitsSection = z.strictObject({
     .describe("Write requests a minute per session, without messages and secrets."),
   streamsPerAddress: rate
     .default(RATES.streamsPerAddress)
-    .describe(
-      "Maximum open event streams per address. With an App key behind a trusted proxy: a hundred times the number per key.",
-    ),
+    .describe("Maximum open event streams per address. With an App key: a hundred times the number per key."),
   streamsPerSession: rate
     .default(RATES.streamsPerSession)
     .describe("Maximum open event streams per session."),

@@ -5,7 +5,7 @@ import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { AdmitChange, NewSessionOptions, Readiness, Services } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { appKey, SESSION_HEADER } from "./request.ts";
-import { addressKeyOf, trustedProxies } from "./client-address.ts";
+import { addressKeyOf } from "./client-address.ts";
 import { sessionOfHeader, sessionOfPath } from "./app-access.ts";
 import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";
 import type { HttpConfig } from "./edge.ts";
@@ -92,9 +92,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
       stream: () => Promise.resolve(null),
     };
   }
-  const isProxy = trustedProxies(config.trustedProxies);
-  const isProxied = (request: FastifyRequest): boolean => isProxy(request.socket.remoteAddress);
-  const spendFor = callerCounter(parts, isProxied);
+  const spendFor = callerCounter(parts);
   return {
     hook: (method, url) => (isLimited(url) ? countingHook(budgets, method, url) : null),
     chat(request, caller, isRepeat) {
@@ -110,12 +108,12 @@ export function createAdmission(parts: AdmissionParts): Admission {
     newSession(request, clientId = null) {
       const spent = spentOf(request);
       const ofAddress = countLater(budgets, [["new-sessions", addressKeyOf(request)]], spent);
-      const key = isProxied(request) ? appKey(request.raw) : null;
+      const key = appKey(request.raw);
       const admit = key === null ? ofAddress : countForKey(parts, key, clientId, spent, ofAddress);
       return { spelling: spellingOf(request), admit };
     },
     change: (request, id) => countLater(budgets, changeOf(addressKeyOf(request), id), spentOf(request)),
-    stream: streamLimits(parts, isProxied),
+    stream: streamLimits(parts),
   };
 }
 
@@ -183,14 +181,10 @@ function spentOf(request: FastifyRequest): Spent[] {
 }
 
 /**
- * Returns the counter for the caller of a request: its address, or its App key. A key that a trusted proxy
- * sends may serve many people, so each client or session counts, and the whole key counts in `ofKey`, because
- * its holder chooses their names.
+ * Returns the counter for the caller of a request: its address, or its App key. A key may serve many people, so each client or session
+ * counts, and the whole key counts in `ofKey`, because its holder chooses their names.
  */
-function callerCounter(
-  { services, budgets }: AdmissionParts,
-  isProxied: (request: FastifyRequest) => boolean,
-) {
+function callerCounter({ services, budgets }: AdmissionParts) {
   return (own: BudgetName, ofKey: BudgetName, request: FastifyRequest, caller: Caller): Counted => {
     const { app, clientId, sessionId } = caller;
     const spent = spentOf(request);
@@ -199,7 +193,6 @@ function callerCounter(
     const grant = app === DEFAULT_APP ? null : request.keyGrant;
     if (grant === null) return budgets.spend(own, addressKeyOf(request), spent, chatsPerMinute);
     const key = `key ${grant.keyId} ${app}`;
-    if (!isProxied(request)) return budgets.spend(own, key, spent, chatsPerMinute);
     const one = clientId === null ? `session ${sessionId}` : `client ${clientId}`;
     const entries = [
       [own, `${key} ${one}`, chatsPerMinute],
@@ -244,11 +237,8 @@ async function countUnlessRepeat(
   }
 }
 
-/** Limits streams per session, and per App key (if a trusted proxy sends it) or per address. */
-function streamLimits(
-  { config, counters }: AdmissionParts,
-  isProxied: (request: FastifyRequest) => boolean,
-): Admission["stream"] {
+/** Limits streams per session, and per App key if the request has one, else per address. */
+function streamLimits({ config, counters }: AdmissionParts): Admission["stream"] {
   const { streamsPerAddress, streamsPerSession } = config.rateLimits;
   const limitOf = (name: string, limit: number) =>
     counters === null ? new ConcurrencyLimit(limit) : new SharedConcurrencyLimit(counters, name, limit);
@@ -260,7 +250,7 @@ function streamLimits(
   const ofSession =
     counters && new SharedConcurrencyLimit(counters, "streams of", streamsPerSession, tooManyStreams);
   return async (request, sessionId) => {
-    const grant = isProxied(request) ? request.keyGrant : null;
+    const grant = request.keyGrant;
     const kind = grant === null ? "address" : "App key";
     const holder = grant === null ? addressKeyOf(request) : grant.keyId;
     await limits[kind].acquire(holder, `event streams of one ${kind}`);
