@@ -50,6 +50,7 @@ function writePages(generated: ReadonlyMap<string, string>): void {
     mkdirSync(dirname(page), { recursive: true });
     writeFileSync(page, withSiteLinks(text, file, { pages: new Set(files), repository: url }));
   }
+  cpSync(join(ROOT, "packages/console/src/design/favicon.svg"), join(PAGES, "public/favicon.svg"));
   for (const picture of globSync("**/*.png", { cwd: DOCS }))
     cpSync(join(DOCS, picture), join(PAGES, picture));
 }

@@ -12,13 +12,13 @@ export interface Targets {
   readonly repository: string;
 }
 
-const LINK = /(?<!!)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)/g;
+const LINK = /\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)/g;
 
 /** Returns the Markdown of the page `file`, in which links out of the site lead to the repository. */
 export function withSiteLinks(text: string, file: string, { pages, repository }: Targets): string {
   return text.replaceAll(LINK, (link, to: string, anchor = "") => {
     const target = posix.join(posix.dirname(file), to);
-    if (pages.has(target)) return link;
+    if (pages.has(target) || target.endsWith(".png")) return link;
     const path = posix.join("docs", target).replace(/\/$/, "");
     const isFolder = to.endsWith("/") || posix.extname(path) === "";
     return `](${repository}/${isFolder ? "tree" : "blob"}/main/${path}${anchor})`;

@@ -1,4 +1,5 @@
-// The pages of the site and their order. Pages of docs/ that are missing here are for contributors; the site links to the repository instead.
+// The pages of the site and their order. Other pages of docs/ are for contributors: the site links to the
+// repository instead.
 
 export interface Page {
   /** Path below docs/; generated pages are below `reference/`. */

@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -27,6 +27,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "colloquy-packages-"));
   clone = join(folder, "clone");
   await copyWithModules(clone);
+  await mkdir(join(clone, "site/dist"), { recursive: true });
+  await writeFile(join(clone, "site/dist/index.html"), "The guide");
   before = sources();
   for (const [name, tarball] of await packAll(clone, folder)) {
     await mkdir(unpacked(name), { recursive: true });
@@ -89,7 +91,9 @@ describe.each(PUBLISHED)("packages/%s", (name) => {
   it("imports only its own files and declared packages", () => {
     const { dependencies, peerDependencies } = manifestOf(name);
     const declared = Object.keys({ ...dependencies, ...peerDependencies, [`@colloquy/${name}`]: "" });
-    const code = filesOf(name).filter((file) => /(?:\.js|\.d\.ts)$/.test(file) && !file.includes("console/"));
+    const code = filesOf(name).filter(
+      (file) => /(?:\.js|\.d\.ts)$/.test(file) && !/console\/|guide\//.test(file),
+    );
     const missing = code.flatMap((file) =>
       [...read(name, file).matchAll(IMPORTS)]
         .map(([, named = "", loaded = named]) => loaded)
@@ -122,7 +126,7 @@ it("all packages have one version, and depend on each other in that version", ()
   }
 });
 
-it("the server has its command, schema, migrations and the console", () => {
+it("the server has its command, schema, migrations, the console and the guide", () => {
   const files = filesOf("server");
   const migrations = globSync("**/*.sql", { cwd: join(clone, "packages/server/src") });
   expect(migrations.length).toBeGreaterThan(9);
@@ -133,6 +137,7 @@ it("the server has its command, schema, migrations and the console", () => {
       "dist/main.js",
       "dist/store/sqlite/worker.js",
       "dist/console/index.html",
+      "dist/guide/index.html",
       ...migrations.map((file) => `dist/${file}`),
     ]),
   );

@@ -1,4 +1,5 @@
-// The site of the documentation: its pages, its size, and how they are made. test/built-site.test.ts looks at the built site.
+// The site of the documentation: its pages, its size, and how they are made. test/browser/guide.test.ts looks at
+// the built site.
 
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,9 +34,9 @@ it(`has at most ${MOST_WORDS} hand-written words`, () => {
 it("links to its own pages, and to the repository for everything else", () => {
   const targets = { pages: new Set(["api.md"]), repository: "https://example.com/r" };
   const text =
-    "[1](../api.md#errors) [2](../adr/0003-leases.md) [3](../../examples/first-app) [4](#here) [5](https://x.test)";
+    "[1](../api.md#errors) [2](../adr/0003-leases.md) [3](../../examples/first-app) [4](#here) [5](https://x.test) ![6](../screenshots/a.png)";
   expect(withSiteLinks(text, "guides/page.md", targets)).toBe(
-    "[1](../api.md#errors) [2](https://example.com/r/blob/main/docs/adr/0003-leases.md) [3](https://example.com/r/tree/main/examples/first-app) [4](#here) [5](https://x.test)",
+    "[1](../api.md#errors) [2](https://example.com/r/blob/main/docs/adr/0003-leases.md) [3](https://example.com/r/tree/main/examples/first-app) [4](#here) [5](https://x.test) ![6](../screenshots/a.png)",
   );
 });
 

@@ -19,6 +19,9 @@ export default {
   outDir: "dist",
   cacheDir: "node_modules/.cache/vitepress",
   cleanUrls: true,
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: `${BASE}favicon.svg` }]],
+  // Disabling them needs an inline style, which the server's policy refuses.
+  appearance: { disableTransition: false },
   markdown: { anchor: { slugify: anchorOf }, config: withoutTemplates },
   themeConfig: {
     outline: [2, 3],

@@ -1,12 +1,15 @@
-// Builds the published package: every module as JavaScript, declarations of the entries, migrations and the console.
+// Builds the published package: every module as JavaScript, declarations of the entries, migrations, the console, and the
+// guide if it is built.
 
-import { cpSync, globSync, rmSync } from "node:fs";
+import { cpSync, existsSync, globSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildConsole } from "../../console/build/build-console.ts";
 import { begin, writeDeclarations, writeManifest, writeModules } from "../../../scripts/published-package.ts";
 
 const PACKAGE = join(import.meta.dirname, "..");
 const SOURCES = join(PACKAGE, "src");
+/** Output of `npm run site`. */
+const GUIDE = join(PACKAGE, "../../site/dist");
 /** Files that the console's build keeps for the next build. */
 const NOT_SERVED = [".vite", "sources.sha256"];
 
@@ -18,5 +21,6 @@ export async function buildPackage(directory: string): Promise<void> {
   for (const file of globSync("**/*.sql", { cwd: SOURCES })) cpSync(join(SOURCES, file), join(dist, file));
   await buildConsole(join(dist, "console"));
   for (const name of NOT_SERVED) rmSync(join(dist, "console", name), { recursive: true });
+  if (existsSync(GUIDE)) cpSync(GUIDE, join(dist, "guide"), { recursive: true });
   writeManifest(PACKAGE, directory);
 }

@@ -61,7 +61,7 @@ const FRAMING = new Set([
   "transfer-encoding",
 ]);
 /** Pages, files and the document itself are not part of the document. */
-const PAGES = /^\/(?:$|docs|reference|openapi\.json|assets\/|console|favicon|admin(?:$|\/)|\?)/;
+const PAGES = /^\/(?:$|docs|reference|openapi\.json|assets\/|guide(?:$|\/)|console|favicon|admin(?:$|\/)|\?)/;
 const PROBLEM = { $ref: "#/components/schemas/Problem" };
 
 export class DocumentedApi {

@@ -37,7 +37,7 @@ import { finishAfterHalfClose, KEEP_ALIVE_MS, lingerAfterLastAnswer } from "./co
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
 import { continueInTurn, HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
-import { consoleRoutes, referenceRoutes } from "./pages.ts";
+import { type PageDirectories, pageRoutes, referenceRoutes } from "./pages.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
@@ -64,8 +64,8 @@ export interface HttpParts {
   readonly rateCounters?: RateCounters | null;
   /** `null` disables the admin API. */
   readonly admin?: { readonly key: Hidden<string>; readonly service: AdminService } | null;
-  /** Output of the console's build; absent if no console is served. */
-  readonly consoleDirectory?: string;
+  /** Console and guide; absent if neither is served. */
+  readonly pages?: PageDirectories;
 }
 
 /** Builds the HTTP server, which does not listen yet. */
@@ -126,7 +126,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   };
   allRoutes(app, routeParts, register);
   referenceRoutes(app, routeParts, register);
-  if (parts.consoleDirectory !== undefined) consoleRoutes(app, parts.consoleDirectory);
+  if (parts.pages !== undefined) pageRoutes(app, parts.pages);
   return app;
 }
 

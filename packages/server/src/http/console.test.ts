@@ -26,7 +26,7 @@ beforeAll(async () => {
     ".vite/manifest.json": "{}",
   };
   for (const [name, content] of Object.entries(files)) await writeFile(join(built, name), content);
-  edge = testEdge({}, null, built);
+  edge = testEdge({}, null, { console: built, guide: built });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -67,7 +67,7 @@ describe("GET /", () => {
 
   it("explains how to build a missing console, and serves it once it is built", async () => {
     const late = join(folder, "late");
-    const { app, send } = testEdge({}, null, late);
+    const { app, send } = testEdge({}, null, { console: late, guide: late });
     expect(expectProblem(await send("GET", "/"), 404, "console_not_built")).toContain("npm run build");
     await mkdir(late);
     await writeFile(join(late, "index.html"), PAGE);

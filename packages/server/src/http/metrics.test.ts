@@ -18,7 +18,7 @@ const STATUSES = Array.from({ length: 400 }, (_, index) => 200 + index);
 /** Creates an edge with all routes. */
 function wholeEdge() {
   const admin = { key: new Hidden("sixteen-or-more-characters"), service: {} as AdminService };
-  return testEdge({}, null, tmpdir(), admin);
+  return testEdge({}, null, { console: tmpdir(), guide: tmpdir() }, admin);
 }
 
 function seriesOf(text: string): string[] {

@@ -1,5 +1,5 @@
-// Serves the pages for people: the console, and the API reference. They may only load files from this server
-// and call this server.
+// Serves the pages for people: the console, the guide, and the API reference. They may only load files from
+// this server and call this server.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,10 @@ const FILES = "assets";
 const NOT_BUILT =
   'The console is not built. Run "npm run build -w packages/console" on the server, and load this page again; the interface works without it, see /docs.';
 
-const POLICY = [
+const GUIDE_NOT_BUILT =
+  'The guide is not built. In a clone run "npm ci --prefix site && npm run site", and load this page again; its texts are in the folder docs.';
+
+const OWN_FILES_ONLY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -25,10 +28,13 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
-  // Trusted Types: no text becomes script or markup.
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
+];
+/** Trusted Types: no text becomes script or markup. */
+const POLICY = [...OWN_FILES_ONLY, "require-trusted-types-for 'script'", "trusted-types 'none'"].join("; ");
+/** The guide has icons in its style sheet, and colours of code in attributes. Its inline scripts are files. */
+const GUIDE_POLICY = [...OWN_FILES_ONLY, "style-src-attr 'unsafe-inline'"]
+  .join("; ")
+  .replace("img-src 'self'", "img-src 'self' data:");
 
 const PROTECTED = {
   "content-security-policy": POLICY,
@@ -39,6 +45,8 @@ const PROTECTED = {
 
 /** File names of the build, without subfolders. Others are not looked up. */
 const BUILT_NAME = /^\w[\w-]*(?:\.[\w-]+)+$/;
+/** A part of a path in the guide. */
+const GUIDE_NAME = /^[\w@][\w@.-]*$/;
 /** A year in milliseconds, because file names change with their content. */
 const FOR_GOOD = { maxAge: 31_536_000_000, immutable: true, acceptRanges: false };
 /**
@@ -47,16 +55,26 @@ const FOR_GOOD = { maxAge: 31_536_000_000, immutable: true, acceptRanges: false 
  */
 const EACH_TIME = { cacheControl: false, etag: false, lastModified: false, acceptRanges: false };
 
-/** Serves the console from `directory`, the build's output, which may appear while the service runs. */
-export function consoleRoutes(app: HttpApp, directory: string): void {
-  const root = join(directory, FILES);
+/** Outputs of builds, which may appear while the service runs. */
+export interface PageDirectories {
+  readonly console: string;
+  readonly guide: string;
+}
+
+/** Serves console and guide. */
+export function pageRoutes(app: HttpApp, { console: consoleDirectory, guide }: PageDirectories): void {
   void app.register(fastifyStatic, {
-    root: directory,
+    root: consoleDirectory,
     serve: false,
     preCompressed: true,
     dotfiles: "ignore",
   });
+  consoleRoutes(app, consoleDirectory);
+  guideRoutes(app, guide);
+}
 
+function consoleRoutes(app: HttpApp, directory: string): void {
+  const root = join(directory, FILES);
   app.get("/", { schema: HIDDEN }, (_request, reply) => {
     if (!existsSync(join(directory, PAGE))) throw new NotFound("console_not_built", NOT_BUILT);
     return reply.headers(PROTECTED).header("cache-control", "no-cache").sendFile(PAGE, EACH_TIME);
@@ -64,6 +82,24 @@ export function consoleRoutes(app: HttpApp, directory: string): void {
   app.get<{ Params: { name: string } }>(`/${FILES}/:name`, { schema: HIDDEN }, ({ params }, reply) => {
     if (!BUILT_NAME.test(params.name)) return reply.callNotFound();
     return reply.headers(PROTECTED).sendFile(params.name, root, FOR_GOOD);
+  });
+}
+
+/** Serves the documentation that site/build.ts built. */
+function guideRoutes(app: HttpApp, directory: string): void {
+  app.get("/guide", { schema: HIDDEN }, (_request, reply) => reply.redirect("/guide/", 308));
+  app.get<{ Params: { "*": string } }>("/guide/*", { schema: HIDDEN }, ({ params }, reply) => {
+    if (!existsSync(join(directory, PAGE))) throw new NotFound("guide_not_built", GUIDE_NOT_BUILT);
+    const path = params["*"];
+    const isNamed = path === "" || path.split("/").every((part) => GUIDE_NAME.test(part));
+    const file = path === "" ? PAGE : /\.\w+$/.test(path) ? path : `${path}.html`;
+    const isThere = isNamed && existsSync(join(directory, file));
+    reply.headers({ ...PROTECTED, "content-security-policy": GUIDE_POLICY });
+    if (isThere && path.startsWith(`${FILES}/`)) return reply.sendFile(file, directory, FOR_GOOD);
+    return reply
+      .code(isThere ? 200 : 404)
+      .header("cache-control", "no-cache")
+      .sendFile(isThere ? file : "404.html", directory, EACH_TIME);
   });
 }
 

@@ -52,11 +52,11 @@ export interface ColloquyServer {
 
 /** Maximum milliseconds for responses in progress, after everything else has stopped. */
 const CLOSING_MS = 2_000;
-/** The built console: in its own package beside the sources, or inside the published package. */
-const CONSOLE_DIRECTORY = join(
-  import.meta.dirname,
-  import.meta.filename.endsWith(".ts") ? "../../../console/dist" : "../console",
-);
+const fromHere = (path: string): string => join(import.meta.dirname, path);
+/** Built pages: in folders of their own beside the sources, inside the published package. */
+const PAGES = import.meta.filename.endsWith(".ts")
+  ? { console: fromHere("../../../console/dist"), guide: fromHere("../../../../site/dist") }
+  : { console: fromHere("../console"), guide: fromHere("../guide") };
 
 /** Builds the service. Rejects with a user-facing Error if the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
@@ -84,7 +84,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     clock,
     rateCounters,
     admin: buildAdmin({ config, storage, service, readiness, clock }),
-    consoleDirectory: CONSOLE_DIRECTORY,
+    pages: PAGES,
   });
   const connections = new OpenConnections(http.server, clock);
   const { host, port, dataDirectory } = config.server;

@@ -123,10 +123,10 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
 export const DOCUMENT_ROUTES: readonly string[] = ["GET /openapi.json", "GET /docs", "GET /docs/scalar.js"];
 
 /**
- * Routes of the console, which the document does not list either. They are `public`, and give 404 if the
- * console is not built.
+ * Routes of console and guide, which the document does not list either. They are `public`, and give 404 if the
+ * pages are not built.
  */
-export const CONSOLE_ROUTES: readonly string[] = ["GET /", "GET /assets/{name}"];
+export const PAGE_ROUTES: readonly string[] = ["GET /", "GET /assets/{name}", "GET /guide", "GET /guide/*"];
 
 function admin(path: (target: Target) => string): ClassifiedOperation {
   return { class: "admin", path: (target) => `/api/admin/${path(target)}` };

@@ -48,7 +48,10 @@ export function routesIn(tree: string): string[] {
     const depth = indent.length / 4;
     parents.length = depth;
     parents.push(path);
-    const whole = `/${parents.join("")}`.replaceAll(/\/+/g, "/").replaceAll(/:([a-z_]+)/g, "{$1}");
+    const whole = `/${parents.join("")}`
+      .replaceAll(/\/+/g, "/")
+      .replaceAll(/:([a-z_]+)/g, "{$1}")
+      .replace(/(?<=\w)\*$/, "/*");
     const names = methods?.split(", ").filter((method) => method !== "HEAD") ?? [];
     return names.map((method) => `${method} ${whole.length > 1 ? whole.replace(/\/$/, "") : whole}`);
   });

@@ -41,11 +41,11 @@ const ownDocument = loadOnce(async () => {
   return new DocumentedApi(answer.json());
 });
 
-/** `rateCounters`, `consoleDirectory` and `admin` as in `HttpParts`. */
+/** `rateCounters`, `pages` and `admin` as in `HttpParts`. */
 export function testEdge(
   changes: EdgeChanges = {},
   rateCounters: RateCounters | null = null,
-  consoleDirectory?: string,
+  pages?: HttpParts["pages"],
   admin: HttpParts["admin"] = null,
 ): TestEdge {
   const services = inMemoryServices();
@@ -74,7 +74,7 @@ export function testEdge(
     clock: { monotonic: () => time },
     rateCounters,
     admin,
-    ...(consoleDirectory !== undefined && { consoleDirectory }),
+    ...(pages !== undefined && { pages }),
   });
   return {
     app,
