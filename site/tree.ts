@@ -48,6 +48,7 @@ export const TREE: readonly Group[] = [
     text: "Explanation",
     pages: [
       page("architecture.md", "Architecture"),
+      page("durability.md", "Durability"),
       page("security.md", "Security"),
       page("performance.md", "Performance"),
       page("scaling.md", "Scaling"),

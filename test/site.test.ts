@@ -5,8 +5,11 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import * as client from "@colloquy/client";
+import * as adminClient from "@colloquy/client/admin";
 import { problemsOf, withoutInlineScripts } from "../site/built-pages.ts";
 import { withSiteLinks } from "../site/links.ts";
+import { clientPages } from "../site/reference/client.ts";
 import { commandLinePage } from "../site/reference/command-line.ts";
 import { httpPage, readOpenApi } from "../site/reference/http.ts";
 import { NOT_ON_THE_SITE, TREE } from "../site/tree.ts";
@@ -67,6 +70,19 @@ it("describes every operation and schema of the OpenAPI document", async () => {
       expect(page).toContain(`\`\`\`http\n${method.toUpperCase()} ${path}\n`);
   for (const name of Object.keys(document.components.schemas)) expect(page).toContain(`### ${name}\n`);
   expect(page).toContain("POST /api/admin/keys\n");
+});
+
+it("describes everything that the client exports, and the types it mentions", async () => {
+  const { client: page, react } = await clientPages();
+  const exported = [...Object.keys(client), ...Object.keys(adminClient)];
+  expect(exported).toEqual(expect.arrayContaining(["createClient", "createAdminClient"]));
+  for (const name of exported) expect(page).toContain(`### \`${name}\`\n`);
+  for (const name of ["Snapshot", "LiveSession", "ConversationOperations", "AdminOverview"])
+    expect(page).toContain(`### \`${name}\`\n`);
+  expect(page).toContain("  send(text: string, options?: SendOptions): Promise<Snapshot>;");
+  expect(page).not.toMatch(/### `Transport`|^ *#?private/m);
+  for (const name of ["useSession", "ColloquyProvider", "useColloquyRuntime"])
+    expect(react).toContain(`### \`${name}\`\n`);
 });
 
 describe("a built page", () => {

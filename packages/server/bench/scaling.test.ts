@@ -15,7 +15,7 @@ it("matches docs/scaling.md to docs/performance.md (npm run bench:scaling)", asy
 it("finds the figures of docs/operations.md in docs/performance.md", async () => {
   const [, sizing = ""] = /\n## Sizing\n([^]*?)\n## /.exec(await page("operations.md")) ?? [];
   const figures = [...sizing.matchAll(/[\d.,]+(?:\/s| KB)/g)].map(([figure]) => figure);
-  expect(figures.length).toBeGreaterThanOrEqual(6);
+  expect(figures.length).toBeGreaterThanOrEqual(3);
   const measured = await page("performance.md");
   expect(figures.filter((figure) => !measured.includes(`| ${figure} |`))).toEqual([]);
 });
