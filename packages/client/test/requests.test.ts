@@ -363,7 +363,7 @@ it.each([
   ["interrupt", (to: Client) => to.interrupt(SESSION)],
   ["deleteThread", (to: Client) => to.deleteThread(SESSION)],
   ["removeSecrets", (to: Client) => to.removeSecrets({ clientId: "me" })],
-])("%s is sent once, because a late retry may do harm", async (_name, ask) => {
+])("calls %s once, because a late retry may do harm", async (_name, ask) => {
   answers = [reset, json({})];
   expect(await outcome<unknown>(ask(client()))).toMatchObject({ code: "network_failed" });
   expect(seen).toHaveLength(1);

@@ -98,7 +98,7 @@ describe("a pending action", () => {
     expect(await outcomeOf("ask_user")).toContain("Neither");
   });
 
-  it("of a wallet is decided by resuming the interrupt", async () => {
+  it("is decided by resuming the interrupt if it needs a wallet", async () => {
     const typed_data = {
       types: {
         EIP712Domain: [{ name: "chainId", type: "uint256" }],

@@ -4,7 +4,7 @@ import { startScriptedService, type ChatAnswer, type ScriptedService } from "./s
 import { SessionClient } from "./session-client.ts";
 
 const UNCHANGED = { status: 503, detail: "The store cannot be written right now, and nothing was changed." };
-const LOST = { status: 503, detail: "The store was lost while it was writing." };
+const LOST = { status: 503, detail: "The connection to the store broke during a write." };
 const STORED = { status: 503, detail: "What you sent was stored, but cannot be shown right now." };
 const SHOWN = { status: 200 };
 

@@ -2,7 +2,7 @@ import { isValidElement } from "react";
 import { expect, it } from "vitest";
 import { ErrorBoundary } from "./error-boundary.tsx";
 
-/** Returns what is shown in place of a broken part. */
+/** Returns the content that replaces a broken part. */
 function shownAfter(props: ConstructorParameters<typeof ErrorBoundary>[0]): unknown {
   const boundary = new ErrorBoundary(props);
   Object.assign(boundary, { state: ErrorBoundary.getDerivedStateFromError(new Error("too deep")) });

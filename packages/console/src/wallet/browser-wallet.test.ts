@@ -88,7 +88,7 @@ describe("a transaction", () => {
   });
 });
 
-it("typed data is signed unchanged, on its chain", async () => {
+it("signs typed data unchanged, on its chain", async () => {
   const typedData = { domain: { chainId: "8453" }, primaryType: "Mail", types: {}, message: { n: "1" } };
   const signing = wallet();
   expect(await signTypedData(signing, typedData, ANN)).toBe(HASH);

@@ -33,7 +33,7 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     return opened;
   }
 
-  it("of a wallet are searched beyond the loaded pages of the list", async () => {
+  it("are searched beyond the loaded pages of a wallet's list", async () => {
     const service = await serveConsole();
     stop = service.stop;
     for (let number = 0; number < 120; number += 1) {

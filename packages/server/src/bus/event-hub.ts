@@ -17,7 +17,7 @@ const BATCH = 500;
 /** Subscription without other nodes, which misses no notification. */
 const FOLLOWED: Following = { ready: Promise.resolve(), stop: () => undefined };
 
-/** Reads where sessions stand in a store that other processes change too. */
+/** Reads the versions of sessions in a store that other processes change as well. */
 interface Versions {
   /** Returns the session's version in the store, or `null` if it does not exist. */
   of(sessionId: string): Promise<SessionVersion | null>;

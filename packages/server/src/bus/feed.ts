@@ -219,7 +219,10 @@ export class Feed implements UpdateService {
     }
   }
 
-  /** Reads the session from the store and sends its subscribers what they missed, if their keys allow it. */
+  /**
+   * Reads the session from the store and sends its subscribers the events and text that they missed, if their
+   * keys allow it.
+   */
   async #refresh(sessionId: string): Promise<boolean> {
     const position = await this.#options.positions.position(sessionId);
     const channel = this.#channels.get(sessionId);

@@ -34,7 +34,7 @@ export class ReconnectingConnection<Connection> {
   readonly #options: ReconnectingConnectionOptions<Connection>;
   readonly #closing = new AbortController();
   #established: EstablishedConnection<Connection> | null = null;
-  /** Resolves the waiters of `ready`; `#attempted` those of `attempted`. */
+  /** Promise that `ready` returns; `attempted` returns `#attempted`. */
   #ready = Promise.withResolvers<boolean>();
   readonly #attempted = Promise.withResolvers<void>();
   #dropped = Promise.withResolvers<void>();
@@ -130,7 +130,10 @@ export class ReconnectingConnection<Connection> {
     );
   }
 
-  /** Checks the connection periodically, because a dead peer may never close it. Returns how to stop. */
+  /**
+   * Checks the connection periodically, because a dead peer may never close it. Returns a function that stops
+   * the checks.
+   */
   #watch(made: EstablishedConnection<Connection>): () => void {
     const { clock } = this.#options;
     const dropIt = (): void => {

@@ -147,7 +147,9 @@ export class StreamingTexts {
 
 export interface TextRepairOptions {
   readonly clock: Clock;
-  /** Reads the session and its text from the store. Returns false if the result was older than what is known. */
+  /**
+   * Reads the session and its text from the store. Returns false if the result is older than the known text.
+   */
   readonly read: (sessionId: string) => Promise<boolean>;
   /** Returns true if pieces are still missing and the session has subscribers. */
   readonly isBroken: (sessionId: string) => boolean;

@@ -69,7 +69,7 @@ type Section = Readonly<z.output<typeof ProviderSection>>;
 
 // Settings that a reload cannot change, because they are applied once at startup. The environment is also read once.
 
-/** Names in the file of those `Config.server` settings that come from it. */
+/** Names that differ in the configuration file, by setting of `Config.server`. */
 const FILE_NAMES: Readonly<Record<string, string>> = { corsOrigins: "cors.origins" };
 
 /** Returns a warning for each setting of `next` that differs from `started` and needs a restart to take effect. */

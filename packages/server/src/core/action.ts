@@ -78,7 +78,7 @@ export interface ActionRecord {
 /** Returns the action in the form of snapshots and `action_requested` events. */
 export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAction {
   const { id, asked, tool, callId, createdAt, expiresAt } = action;
-  // The compiler cannot pair kind and request; `ActionRequest` does.
+  // `ActionRequest` pairs each kind with its request, which the compiler cannot infer here.
   return {
     id,
     kind: asked.kind,

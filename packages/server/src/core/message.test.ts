@@ -97,16 +97,19 @@ describe("an unsafe call without a result", () => {
     ["allowed", false, true],
     ["approved", false, true],
     ["started", true, false],
-  ] as const)("in phase %s: uncertain outcome %s, start must be recorded %s", (phase, uncertain, needs) => {
-    const unsafe: ToolCallRecord = { ...CALL, effect: "unsafe", ...(phase !== undefined && { phase }) };
-    expect([isUncertain(unsafe), needsIntent(unsafe)]).toEqual([uncertain, needs]);
-    for (const effect of ["read", "idempotent"] as const) {
-      expect([isUncertain({ ...unsafe, effect }), needsIntent({ ...unsafe, effect })]).toEqual([
-        false,
-        false,
-      ]);
-    }
-  });
+  ] as const)(
+    "is classified by its phase %s: uncertain outcome %s, start must be recorded %s",
+    (phase, uncertain, needs) => {
+      const unsafe: ToolCallRecord = { ...CALL, effect: "unsafe", ...(phase !== undefined && { phase }) };
+      expect([isUncertain(unsafe), needsIntent(unsafe)]).toEqual([uncertain, needs]);
+      for (const effect of ["read", "idempotent"] as const) {
+        expect([isUncertain({ ...unsafe, effect }), needsIntent({ ...unsafe, effect })]).toEqual([
+          false,
+          false,
+        ]);
+      }
+    },
+  );
 });
 
 describe("the text of steps", () => {

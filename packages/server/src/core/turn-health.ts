@@ -1,4 +1,4 @@
-// Detects stuck turns for operators. The sweeps of leases and actions repair what they can.
+// Detects stuck turns for operators. Sweeps of leases and actions repair some of them.
 
 import type { AdminSessionStatus } from "@colloquy/protocol";
 import { ranInAttempt } from "./turn.ts";

@@ -45,6 +45,6 @@ describe("the running time of the current attempt", () => {
   });
 });
 
-it("the provider of a model is the part before its first slash", () => {
+it("takes the provider of a model from the part before its first slash", () => {
   expect(["demo/assistant", "a/b/c", "none"].map(providerOf)).toEqual(["demo", "a", "none"]);
 });

@@ -220,7 +220,7 @@ describe("wrong keys", () => {
     expect((await get(RIGHT)).statusCode).toBe(429);
   });
 
-  it("sent concurrently are all counted before the first response", async () => {
+  it("are all counted before the first response if sent concurrently", async () => {
     const { get } = givenAdmin();
     const answers = await Promise.all(
       [...Array.from({ length: 30 }, () => wrong), RIGHT].map((key) => get(key)),

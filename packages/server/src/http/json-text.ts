@@ -19,9 +19,9 @@ export type ParsedJson =
     };
 
 /**
- * Parses JSON (RFC 8259). Refuses what could not be stored or returned unchanged: nesting beyond 32, NUL and lone surrogates
- * (also escaped, also in keys), numbers beyond the range of a double, integers with more digits than a double holds (section
- * 6), and repeated names in an object (section 4).
+ * Parses JSON (RFC 8259). Refuses values that could not be stored or returned unchanged: nesting beyond 32,
+ * NUL and lone surrogates (also escaped, also in keys), numbers beyond the range of a double, integers with
+ * more digits than a double holds (section 6), and repeated names in an object (section 4).
  */
 export function parseJson(text: string): ParsedJson {
   return text.isWellFormed() ? parse(text) : refusedText();

@@ -76,7 +76,7 @@ describe("input that is not HTTP", () => {
     expectProblem(await exchange(bytes), 400, "http_invalid");
   });
 
-  it("a broken chunk gives 400", async () => {
+  it("gives 400 for a broken chunk", async () => {
     const head = `POST /api/chat HTTP/1.1\r\n${HOST}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
     expectProblem(await exchange(`${head}zz\r\n`), 400, "http_invalid");
   });

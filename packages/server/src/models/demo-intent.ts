@@ -1,4 +1,4 @@
-// Recognizes what a person asks of the demo model.
+// Recognizes requests to the demo model.
 
 /** A request to the demo model (contract section 4). */
 export type DemoIntent =

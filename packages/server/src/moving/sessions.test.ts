@@ -368,7 +368,7 @@ describe("an import", () => {
 describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
   const server = usePostgres();
 
-  it("sessions survive a round trip without differences", async () => {
+  it("restores sessions without differences after a round trip", async () => {
     const there: DatabaseAddress = { kind: "postgres", url: server.url(await server.createDatabase()) };
     for (const id of filled.all) {
       const lines = await session(id);

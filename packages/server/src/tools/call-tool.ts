@@ -256,9 +256,9 @@ export function shownInput(value: unknown): JsonValue {
 
 /**
  * Returns the value to run a call with, or `null` if the call must not run: the approved input and the input
- * that runs are the same. `value` is what the schema makes of the arguments (`sent`) now, `decided` is what
- * was shown before. If a schema yields a different result each time (a date, an id), the decided input runs
- * if it is plain JSON; other values cannot be stored.
+ * that runs are the same. `value` is the input that the schema now parses from the arguments (`sent`);
+ * `decided` is the input that was shown before. If a schema yields a different result each time (a date, an
+ * id), the decided input runs if it is plain JSON; other values cannot be stored.
  */
 function decidedValue(value: unknown, sent: unknown, decided: JsonValue): { readonly value: unknown } | null {
   if (sameJson(shownInput(value), decided)) return { value };

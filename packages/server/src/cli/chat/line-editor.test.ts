@@ -113,7 +113,7 @@ describe("a message", () => {
 });
 
 describe("keys", () => {
-  it("typed ahead answer one message after the other", async () => {
+  it("answer one message after the other when typed ahead", async () => {
     const { type, ask } = typewriter();
     await type("one\rtwo\r");
     expect(await ask(true)).toEqual({ kind: "line", text: "one" });
@@ -128,7 +128,7 @@ describe("keys", () => {
     expect(await ask(true)).toEqual({ kind: "line", text: "after" });
   });
 
-  it("typed before a question appeared do not answer it", async () => {
+  it("do not answer a question that appeared after they were typed", async () => {
     const { type, ask } = typewriter();
     await type("y\r");
     const asked = ask(false);

@@ -1,5 +1,5 @@
-// Tracks what was shown of a conversation and computes what to show next by comparing snapshots. This also
-// handles missed events and restarted answers.
+// Tracks the shown parts of a conversation, and computes the next parts to show by comparing snapshots. This
+// also handles missed events and restarted answers.
 
 import { answeredQuestion, messageParts, visibleJson, type SessionUpdate } from "@colloquy/client";
 import type { Message, PendingAction, Snapshot, SystemEvent, ToolCall, ToolResult } from "@colloquy/protocol";

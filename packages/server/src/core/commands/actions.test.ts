@@ -250,7 +250,7 @@ describe("a decision", () => {
     ["question", "approve", { answer: "x".repeat(4_097) }],
     ["question", "approve", { answer: 1 }],
     ["question", "deny", { answer: "no" }],
-  ])("about a %s, %s with the result %j, is rejected and changes nothing", (kind, decision, result) => {
+  ])("is rejected and changes nothing: for a %s, %s with the result %j", (kind, decision, result) => {
     const { one } = waiting(REQUESTS[kind]);
     expect(one.decide("action-a", decision, result)).toMatchObject({ kind: "invalid" });
     expect(one.last.events).toEqual([]);

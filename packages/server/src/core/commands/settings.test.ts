@@ -45,7 +45,7 @@ describe("a title", () => {
     expect(one.last.events).toEqual([]);
   });
 
-  it("set by the user wins in any order, even if it equals the placeholder", () => {
+  it("keeps the user's text when another one is generated before or after, even if it equals the placeholder", () => {
     for (const title of ["Mine", "New Chat"]) {
       const before = new DecidedSession();
       before.run("rename", { title });

@@ -43,8 +43,8 @@ describe.skipIf(await isWithoutPostgres())("changes repeated one by one", () => 
       },
     );
     await isOver.promise;
-    // First all changes together, then the failing one, then the locked ones. Releases the lock before any
-    // later transaction.
+    // The transactions are: all changes together, then the failing one, then the locked ones. Releases the
+    // lock before any later one.
     connections.before = async (transaction) => {
       if (transaction < 4) return;
       isFree.resolve();

@@ -68,7 +68,7 @@ describe("a response that is too large", () => {
     expect(Buffer.byteLength(JSON.stringify(output))).toBeGreaterThan(65_000);
   });
 
-  it("is not read to its end if it never ends", async () => {
+  it("is cut off if it never ends", async () => {
     bad((_request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       const more = (): void => {

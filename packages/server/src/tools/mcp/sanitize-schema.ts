@@ -1,4 +1,4 @@
-// Sanitizes a server's JSON Schema for models: keeps everything except what would make a provider reject the
+// Sanitizes a server's JSON Schema for models: removes only the parts that would make a provider reject the
 // request or the store reject the text. Otherwise, one tool would fail every turn of its App.
 
 import { isJsonObject, type JsonObject, type JsonValue, cleanText, decodePercent } from "../../core/json.ts";

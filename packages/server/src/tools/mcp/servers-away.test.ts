@@ -159,7 +159,7 @@ describe("an unavailable server", () => {
       { srv_work: "unsafe" },
     ],
   ] as const)(
-    "is not sent the call of a tool %s again after a lost session",
+    "does not get the call of a tool %s again after a lost session",
     async (_case, annotations, effects) => {
       scripted.server.tools = [{ name: "work", annotations, inputSchema: { type: "object" } }];
       const tools = scripted.open({}, effects);
