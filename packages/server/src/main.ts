@@ -141,7 +141,7 @@ async function serve(overrides: Overrides, mode: "serve" | "dev" = "serve"): Pro
   // Logged at any level, because with PORT=0 nothing else shows the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
   log.logger.child({}, { level: "info" }).info(announcement, "listening");
-  if (isTerminal || isDev) console.log(welcome(url, config));
+  if (isTerminal || isDev) console.log(welcome(url, config, server));
   const reloads = new Reloads({
     started: loaded,
     read: (source) => readConfig(environment, source),

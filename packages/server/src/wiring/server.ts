@@ -1,5 +1,6 @@
 // Opens the foundations of the service, builds it, and starts and stops it.
 
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
@@ -40,6 +41,8 @@ export interface ServerOverrides {
 }
 
 export interface ColloquyServer {
+  /** True if this installation has the guide. */
+  readonly hasGuide: boolean;
   /** Recovers from a crash, then accepts requests. */
   listen(): Promise<{ readonly url: string }>;
   /** Stops gracefully: running turns get `graceMs` milliseconds to end. */
@@ -91,6 +94,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   /** Commands on the same machine find the server through the address recorded beside its data. */
   const isNoted = config.databaseUrl === null && overrides.store === undefined && overrides.isHidden !== true;
   return {
+    hasGuide: existsSync(PAGES.guide),
     async listen() {
       await vault.check();
       // Listen first: a start that fails on the port must not claim turns, which would count as one of their attempts.

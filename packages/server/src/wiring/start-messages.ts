@@ -36,14 +36,14 @@ export function codeOf(error: unknown): unknown {
 }
 
 /** Returns the welcome text. */
-export function welcome(url: string, config: Config): string {
+export function welcome(url: string, config: Config, { hasGuide }: { readonly hasGuide: boolean }): string {
   const models = config.apps["default"]?.models.join(", ");
   return `
 Colloquy listens on ${url}. Models: ${models}.
 
   Open in a browser:  ${url}
   Say something:      curl -X POST -H "X-Session-Id: $(node -p 'crypto.randomUUID()')" -H "Prefer: wait=10" "${url}/api/chat?message=Hello"
-  Read the API:       ${url}/docs
+  Read the API:       ${url}/docs${hasGuide ? `\n  Read the guide:     ${url}/guide/` : ""}
   Stop:               Ctrl+C
 `;
 }
