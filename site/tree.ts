@@ -23,6 +23,7 @@ export const TREE: readonly Group[] = [
     text: "Guides",
     pages: [
       page("guides/application.md", "In your application"),
+      page("guides/your-server.md", "Your server in front"),
       page("react.md", "React"),
       page("client.md", "JavaScript client"),
       page("guides/wallet.md", "Wallet tools"),

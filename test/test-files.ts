@@ -12,7 +12,7 @@ export const SLOW: readonly string[] = [
   "packages/{client,react}/test/package.test.ts",
   "packages/client/test/runtimes.test.ts",
   "packages/react/test/examples.test.tsx",
-  "packages/server/test/deploy/**/*.test.ts",
+  "packages/server/test/{deploy,your-server}/**/*.test.ts",
   "packages/server/test/first-app.test.ts",
   "test/install.test.ts",
   "test/{packages,published-server}.test.ts",

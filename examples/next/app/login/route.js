@@ -1,0 +1,18 @@
+import { NextResponse } from "next/server";
+import { fromOwnPage, refuse } from "../../lib/handlers.js";
+import { isPassword, loginFor, WEEK_SECONDS } from "../../lib/login.js";
+
+export const POST = fromOwnPage(async (request) => {
+  const { user, password } = await request.json();
+  if (typeof user !== "string" || typeof password !== "string" || !(await isPassword(user, password))) {
+    return refuse(401, "The name or the password is wrong.");
+  }
+  const response = new NextResponse(null, { status: 204 });
+  response.cookies.set("login", loginFor(user), {
+    httpOnly: true,
+    sameSite: "lax",
+    secure: process.env.NODE_ENV === "production",
+    maxAge: WEEK_SECONDS,
+  });
+  return response;
+});

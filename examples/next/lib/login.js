@@ -1,0 +1,39 @@
+// Your login: here a demo list of users and a signed cookie. Replace it with what you have.
+
+import { createHmac, scrypt, timingSafeEqual } from "node:crypto";
+import { promisify } from "node:util";
+import users from "../users.json" with { type: "json" };
+
+/** Unknown users take as long as known ones. */
+const NOBODY = { salt: "00", hash: "00".repeat(32) };
+
+export const WEEK_SECONDS = 7 * 24 * 60 * 60;
+const hashOf = promisify(scrypt);
+
+export async function isPassword(user, password) {
+  const { salt, hash } = Object.hasOwn(users, user) ? users[user] : NOBODY;
+  const given = await hashOf(password, Buffer.from(salt, "hex"), 32);
+  return timingSafeEqual(given, Buffer.from(hash, "hex"));
+}
+
+/** Returns the value of the login cookie: user, expiry and signature. */
+export function loginFor(user) {
+  const claim = `${Buffer.from(user).toString("base64url")}.${Date.now() + WEEK_SECONDS * 1000}`;
+  return `${claim}.${signatureOf(claim)}`;
+}
+
+/** Returns the user who is logged in, `null` if nobody is. */
+export function userOf(login = "") {
+  const [, user = "", expires = "", signature = ""] = /^([\w-]+)\.(\d+)\.([\w-]+)$/.exec(login) ?? [];
+  const [sent, right] = [Buffer.from(signature), Buffer.from(signatureOf(`${user}.${expires}`))];
+  if (sent.length !== right.length || !timingSafeEqual(sent, right)) return null;
+  return Number(expires) > Date.now() ? Buffer.from(user, "base64url").toString() : null;
+}
+
+function signatureOf(claim) {
+  const { SESSION_SECRET = "" } = process.env;
+  if (SESSION_SECRET.length < 32) {
+    throw new Error("Set SESSION_SECRET to 32 or more random characters: openssl rand -base64 32");
+  }
+  return createHmac("sha256", SESSION_SECRET).update(claim).digest("base64url");
+}

@@ -1,0 +1,4 @@
+export default {
+  turbopack: { root: import.meta.dirname },
+  rewrites: () => [{ source: "/", destination: "/index.html" }],
+};
