@@ -1,7 +1,9 @@
 // The examples of "page → your server → Colloquy", all by one suite, in front of the real service.
 
+import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { UpdateEvent } from "@colloquy/protocol";
 import { send } from "../black-box/client.ts";
@@ -22,6 +24,11 @@ describe.each(["users.json", "public/index.html"])("%s", (file) => {
     );
     expect(own).toBe(first);
   });
+});
+
+it("the code of examples/express has no type errors", async () => {
+  const compiler = join(EXAMPLES, "../node_modules/.bin/tsc");
+  await expect(promisify(execFile)(compiler, ["-p", join(EXAMPLES, "express")])).resolves.toBeDefined();
 });
 
 it("the guide shows the code of examples/express", async () => {
