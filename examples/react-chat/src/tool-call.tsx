@@ -8,11 +8,11 @@ import { decideWithWallet } from "./wallet.ts";
 /** A call with its input, its progress, its result, and the decision that it waits for. */
 export function ToolCall(props: ToolCallMessagePartProps): ReactNode {
   const { toolName, argsText, result, isError } = props;
-  const { status, progress } = props.artifact as ToolArtifact;
+  const { action, status, progress } = props.artifact as ToolArtifact;
   return (
     <details className="tool" open={status === "running"}>
       <summary>
-        {toolName} <span className="status">{status}</span>
+        {toolName} <span className="status">{action === null ? status : "waits for you"}</span>
       </summary>
       <pre>{argsText}</pre>
       {progress !== null && <pre className="notice">{JSON.stringify(progress)}</pre>}

@@ -131,6 +131,40 @@ describe("a failed or unusual turn", () => {
     expect(messages()[1]!.querySelector("small")).toBeNull();
   });
 
+  it("sends the same message again as a new turn when it is reloaded", async () => {
+    page.show(<Chat sessionId={ID} newest={1} />);
+    await isLive();
+    await say("Hi");
+    (await page.model.next()).fail(new Error("broken"));
+    await until(() => messages()[0]?.dataset["status"] === "incomplete");
+    click("Try again");
+    (await page.model.next()).say("Hello").finish();
+    await until(() => shown().join("|") === "Hello");
+    const { messages: stored } = await page.direct.getState(ID, { wait: 10 });
+    expect(stored.map(({ content, status }) => `${content} ${status}`)).toEqual([
+      "Hi complete",
+      " failed",
+      "Hi complete",
+      "Hello complete",
+    ]);
+    expect(sent).toEqual(["Hi leaves", "Hi arrives", "Hi leaves", "Hi arrives"]);
+  });
+
+  it("reports a reload that could not be sent", async () => {
+    page.show(<Chat sessionId={ID} />);
+    await isLive();
+    await say("Hi");
+    (await page.model.next()).fail(new Error("broken"));
+    await until(() => messages()[1]?.dataset["status"] === "incomplete");
+    page.proxy.plan = ({ path }) =>
+      path === "/api/chat"
+        ? { status: 403, body: JSON.stringify({ detail: "Not you.", code: "app_forbidden" }) }
+        : null;
+    click("Try again");
+    await until(() => errors.length === 1);
+    expect(errors).toEqual([{ message: "Not you.", text: "Hi" }]);
+  });
+
   it("adds the notice to the message that caused it", async () => {
     await page.direct.createSession(ID, { publicKey: "0xabc" });
     page.show(<Chat sessionId={ID} />, { publicKey: "0xdef" });

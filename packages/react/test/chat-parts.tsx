@@ -2,6 +2,7 @@
 
 import {
   AssistantRuntimeProvider,
+  ActionBarPrimitive,
   ComposerPrimitive,
   MessagePrimitive,
   ThreadListItemPrimitive,
@@ -104,6 +105,7 @@ function Message(): ReactNode {
         <MessagePrimitive.Parts
           components={{ Text, tools: { Fallback: Tool }, data: { by_name: { [NOTICE_PART]: NoticeLine } } }}
         />
+        {reason !== "" && <ActionBarPrimitive.Reload>Try again</ActionBarPrimitive.Reload>}
       </MessagePrimitive.Root>
     </Profiler>
   );

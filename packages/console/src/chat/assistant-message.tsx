@@ -1,7 +1,8 @@
-import { MessagePrimitive, useAuiState } from "@assistant-ui/react";
+import { ActionBarPrimitive, MessagePrimitive, useAuiState } from "@assistant-ui/react";
 import { NOTICE_PART } from "@colloquy/react/assistant-ui";
 import { CircleAlert } from "../design/icons.tsx";
 import type { ReactNode } from "react";
+import { Button } from "../design/button.tsx";
 import { CopyButton } from "../design/copy-button.tsx";
 import { MarkdownText } from "../markdown/markdown-text.tsx";
 import { InReplyTo } from "./in-reply-to.tsx";
@@ -32,6 +33,11 @@ export function AssistantMessage(): ReactNode {
       )}
       {state !== "running" && state !== "requires-action" && (
         <footer className={styles["footer"]}>
+          {reason === "error" && (
+            <ActionBarPrimitive.Reload asChild>
+              <Button size="small">Try again</Button>
+            </ActionBarPrimitive.Reload>
+          )}
           {text !== "" && <CopyButton label="Copy message" text={text} />}
           <MessageTime />
           {reason === "cancelled" && <span className={styles["state"]}>Stopped</span>}

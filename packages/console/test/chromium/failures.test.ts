@@ -2,6 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
+import { findViolationsInBothSchemes } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { createSystemClock } from "../../../server/src/wiring/clock.ts";
 import {
@@ -110,6 +111,23 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectRest(page);
     await expectSeen(second.getByText("Stopped before it was answered"));
     await expectGone(said(page).filter({ hasText: "Count" }).getByText("Stopped before it was answered"));
+  });
+
+  it("sends a message again whose answer failed, also with the keyboard", async () => {
+    const { page } = await newChat();
+    await say(page, "Hello");
+    (await kept.service.model.next()).fail(new Error("broken"));
+    await expectRest(page);
+    const again = answers(page).last().getByRole("button", { name: "Try again" });
+    await expectSeen(again);
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+    await again.focus();
+    await page.keyboard.press("Enter");
+    (await kept.service.model.next()).say("Hi there.").finish();
+    await expectAnswer(page, /^Hi there\./);
+    await expectRest(page);
+    expect(await said(page).allInnerTexts()).toHaveLength(2);
+    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(1);
   });
 
   it("shows a denied call as denied, not as failed", async () => {

@@ -4,7 +4,13 @@ import {
   type ExternalStoreAdapter,
   type ExternalThreadQueueAdapter,
 } from "@assistant-ui/react";
-import type { Decision, LiveSession, PendingAction, SendOptions } from "@colloquy/client";
+import {
+  answeredQuestion,
+  type Decision,
+  type LiveSession,
+  type PendingAction,
+  type SendOptions,
+} from "@colloquy/client";
 import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
 import { decisionOf, isDecision } from "./action-decision.ts";
@@ -13,7 +19,7 @@ import { useLatest } from "./use-latest.ts";
 export interface AdapterCallbacks {
   readonly adapter: Pick<
     ExternalStoreAdapter,
-    "onNew" | "onCancel" | "onRespondToToolApproval" | "onResumeToolCall"
+    "onNew" | "onReload" | "onCancel" | "onRespondToToolApproval" | "onResumeToolCall"
   >;
   /** Takes messages sent while the assistant works. Holds none itself: the service does. */
   readonly queue: ExternalThreadQueueAdapter;
@@ -32,8 +38,7 @@ export function useAdapterCallbacks(
   const { client, publicKey } = useColloquy();
   const latest = useLatest({ ...sendOptions, ...(publicKey !== null && { publicKey }) });
   return useMemo(() => {
-    const send = async (message: AppendMessage): Promise<void> => {
-      const text = textOf(message);
+    const send = async (text: string): Promise<void> => {
       try {
         // Any unique id.
         const idempotencyKey = client.session().id;
@@ -48,11 +53,16 @@ export function useAdapterCallbacks(
     };
     return {
       adapter: {
-        onNew: send,
+        onNew: (message) => send(textOf(message)),
+        onReload: async (_parentId, { sourceId }) => {
+          const question = questionOf(session, sourceId);
+          // `send` has reported a failure.
+          if (question !== null) await send(question).catch(() => undefined);
+        },
         onCancel: () => interrupted(session, report),
         ...actionCallbacks(session, report),
       },
-      queue: queueOf((message) => void send(message).catch(() => undefined)),
+      queue: queueOf((message) => void send(textOf(message)).catch(() => undefined)),
     };
   }, [client, session, latest, report, onSend]);
 }
@@ -108,6 +118,15 @@ function queueOf(take: (message: AppendMessage) => void): ExternalThreadQueueAda
     edit: nothing,
     remove: nothing,
   };
+}
+
+/** Returns the text of the question that a message answers; `null` if it is not known. */
+function questionOf(session: LiveSession, answerId: string | null): string | null {
+  const messages = session.getSnapshot()?.messages ?? [];
+  const index = messages.findIndex(({ id }) => id === answerId);
+  const before = messages[index - 1];
+  const question = answeredQuestion(messages, index) ?? (before?.sender === "user" ? before : null);
+  return question?.content ?? null;
 }
 
 function textOf({ content }: AppendMessage): string {
