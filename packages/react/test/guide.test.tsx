@@ -28,7 +28,8 @@ async function appUnder(heading: string): Promise<ComponentType> {
   const [, after = ""] = guide.split(`\n## ${heading}\n`);
   const [, code = ""] = /```tsx\n(.*?)```/s.exec(after) ?? [];
   expect(code).toContain("http://127.0.0.1:8080");
-  const file = join(import.meta.dirname, `guide-page-${written.length}-${process.pid}.tsx`);
+  // A module is loaded once for each path, so every page has its own.
+  const file = join(import.meta.dirname, `guide-page-${heading.replaceAll(" ", "-")}-${process.pid}.tsx`);
   written.push(file);
   await writeFile(file, code.replace("http://127.0.0.1:8080", page.proxy.url));
   return ((await import(/* @vite-ignore */ file)) as { readonly App: ComponentType }).App;
@@ -60,7 +61,7 @@ it("shows the first page's conversation again after a reload", async () => {
 it("shows calls and approvals with assistant-ui, and tries a failed answer again", async () => {
   const App = await appUnder("assistant-ui");
   render(<App />);
-  await page.until(() => document.querySelector("[aria-label=Message]") !== null);
+  await page.until(() => page.proxy.streams === 1);
   fireEvent.change(input(), { target: { value: "6 * 7?" } });
   await click("Send");
   (await page.model.next()).callTool("calculator", { expression: "6 * 7" }).finish("tool-calls");
