@@ -1,7 +1,7 @@
 import type { NoticeCode } from "@colloquy/protocol";
 import type { ActionRecord } from "./action.ts";
 import type { JsonValue } from "./json.ts";
-import type { MessageRecord, ToolCallRecord } from "./message.ts";
+import { waitsForPerson, type MessageRecord, type ToolCallRecord } from "./message.ts";
 
 /** State of a turn (contract section 3): three states of an open turn, three of an ended one. */
 export type TurnState = "queued" | "running" | "waiting" | "complete" | "interrupted" | "failed";
@@ -85,6 +85,19 @@ export interface OpenTurn {
   readonly agentMessage: MessageRecord | null;
   /** Its pending actions, oldest first. */
   readonly actions: readonly ActionRecord[];
+}
+
+/** Joins an open turn from its parts. `pendingActions` returns those of the session. */
+export function openTurnOf(
+  turn: TurnRecord,
+  messageAt: (position: number) => MessageRecord,
+  pendingActions: () => readonly ActionRecord[],
+): OpenTurn {
+  const userMessage = messageAt(turn.userPosition);
+  const agentMessage = turn.agentPosition === null ? null : messageAt(turn.agentPosition);
+  // Only one turn of a session has started, so all pending actions of the session belong to it.
+  const asks = agentMessage !== null && waitsForPerson(agentMessage);
+  return { turn, userMessage, agentMessage, actions: asks ? pendingActions() : [] };
 }
 
 /** A finished model step, kept for recovery and for exact replay to a model. */

@@ -2,9 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { wireBytesOf, type MessageRecord } from "../core/message.ts";
-import { isEmptySession } from "../core/session.ts";
 import type { Cell, Table, TableRow, TableStore, TableWriter } from "../core/ports/driven/table-store.ts";
-import { toMessage } from "../store/rows.ts";
+import { retentionOf, toMessage } from "../store/rows.ts";
 import { cellOf, tableOf } from "./moved-tables.ts";
 import {
   linesOf,
@@ -110,12 +109,6 @@ async function writeSession(
  */
 function sessionCells(bundle: SessionBundle, key: number, at: number): Readonly<Record<string, Cell>> {
   const { session } = bundle;
-  const isEmpty = isEmptySession({
-    messageCount: session.message_count,
-    modelChosen: session.model_chosen === 1,
-    utilityModel: session.utility_model,
-    titleSource: session.title_source,
-  });
   return {
     key,
     life: randomUUID().replaceAll("-", "").slice(0, 12),
@@ -124,7 +117,13 @@ function sessionCells(bundle: SessionBundle, key: number, at: number): Readonly<
     message_bytes: linesOf(bundle, "message").reduce((sum, line) => sum + wireBytesOf(recordOf(line)), 0),
     epoch: 0,
     used_at: at,
-    retention: isEmpty ? 0 : session.public_key === null ? 1 : 2,
+    retention: retentionOf({
+      messageCount: session.message_count,
+      modelChosen: session.model_chosen === 1,
+      utilityModel: session.utility_model,
+      titleSource: session.title_source,
+      publicKey: session.public_key,
+    }),
   };
 }
 

@@ -9,6 +9,7 @@ import type {
   UsePlace,
 } from "../core/ports/driven/admin-store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import { allOf, TURNS } from "./columns.ts";
 import { toTurn, type TurnRow } from "./rows.ts";
 
 /** A turn with its lease and the latest deadline of its pending actions. */
@@ -37,9 +38,6 @@ export interface SeenSessionRow extends TurnOfSessionRow {
   readonly used_at: number;
 }
 
-const TURN_COLUMNS =
-  "number state user_position agent_position attempts steps ran_ms model started_at attempt_at epoch runnable behind_waiting client_id usage failure enqueued_at ended_at";
-
 /** Index hints of a dialect, after a table's name. */
 interface Hints {
   readonly openTurns: string;
@@ -49,7 +47,7 @@ interface Hints {
 const LEASE_OF_TURN = "LEFT JOIN leases l ON l.session_key = t.session_key AND t.state = 'running'";
 
 function turnColumns(prefix: string, { pendingActions }: Hints): string {
-  const own = TURN_COLUMNS.split(" ").map((name) => `t.${name} AS ${prefix}${name}`);
+  const own = Object.keys(allOf(TURNS)).map((name) => `t.${name} AS ${prefix}${name}`);
   const decideBy = `SELECT max(a.expires_at) FROM actions a ${pendingActions}
     WHERE a.session_key = t.session_key AND a.turn = t.number AND a.status = 'pending'`;
   const more = [

@@ -1,7 +1,11 @@
-// Pages of messages and of threads, and sizes of sessions, shared by all adapters.
+// Pages of messages, events, threads and history, expiries, and sizes of sessions, shared by all adapters.
 
-import type { MessagePageEnd, ThreadQuery } from "../core/ports/driven/session-store.ts";
+import { EVENT_PAGE_CHARACTERS, type EventPage } from "../core/ports/driven/event-store.ts";
+import type { MessagePageEnd, SessionStore, ThreadQuery } from "../core/ports/driven/session-store.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
+import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { SessionRecord } from "../core/session.ts";
+import { toMessage, toStep, type MessageRow, type StepRow, type TurnRow } from "./rows.ts";
 
 /** SQL for the bytes of a message. */
 export const MESSAGE_BYTES =
@@ -50,4 +54,84 @@ export function pageEnd(
     [last, count, total] = [id, count + 1, total + bytes];
   }
   return { last, hasMore: false };
+}
+
+/**
+ * Minimum length of logs in the separate index of long logs (migration 0001), so that trimming reads no
+ * others.
+ */
+export const LONG_LOG = 1000;
+/** Maximum sessions that one call of `trim` examines. */
+export const LOOKED_AT = 1000;
+
+export interface LogRow {
+  readonly key: number;
+  readonly life: string;
+  readonly head: number;
+  readonly event_floor: number;
+}
+
+export interface EventRow {
+  readonly number: number;
+  readonly payload: string;
+}
+
+/** Returns the first of these events, up to the one that brings them over `EVENT_PAGE_CHARACTERS`. */
+export function eventPage({ life, head, event_floor: floor }: LogRow, rows: Iterable<EventRow>): EventPage {
+  const events: NumberedEvent[] = [];
+  let characters = 0;
+  for (const { number, payload } of rows) {
+    events.push({ number, event: JSON.parse(payload) as NumberedEvent["event"] });
+    characters += payload.length;
+    if (characters > EVENT_PAGE_CHARACTERS) break;
+  }
+  return { life, head, floor, events };
+}
+
+/** Yields which sessions expire, in the order of removal: those of the default App (`null`), then those of the others. */
+export function* expiries(
+  { byApp = {}, ...others }: Parameters<SessionStore["expire"]>[0],
+  otherApps: readonly { readonly app: string }[],
+): Generator<{ readonly app: string | null; readonly retention: 0 | 1; readonly before: number }> {
+  const times = new Map(Object.entries(byApp));
+  for (const app of [null, ...otherApps.map(({ app }) => app)]) {
+    const { emptyBefore, unboundBefore } = (app === null ? null : times.get(app)) ?? others;
+    // An empty session is removed at the earlier of the two times, with a wallet or without.
+    yield { app, retention: 0, before: Math.max(emptyBefore, unboundBefore) };
+    yield { app, retention: 1, before: unboundBefore };
+  }
+}
+
+/** The rows of one turn. */
+interface RowsOfTurn {
+  readonly turn: TurnRow;
+  readonly user: MessageRow | undefined;
+  readonly agent: MessageRow | null;
+  readonly steps: readonly StepRow[];
+}
+
+/**
+ * Returns a turn of the history, and the approximate characters of it that a model receives: the user's text,
+ * the steps (or else the answer), and the tools' results.
+ */
+export function toPastTurn(
+  key: number,
+  { turn, user, agent, steps }: RowsOfTurn,
+): {
+  readonly past: PastTurn;
+  readonly characters: number;
+} {
+  if (user === undefined) throw new Error(`Turn ${turn.number} of session ${key} has no user message`);
+  const past = {
+    number: turn.number,
+    state: turn.state,
+    userMessage: toMessage(user),
+    agentMessage: agent === null ? null : toMessage(agent),
+    steps: steps.map(toStep),
+  };
+  const answered =
+    steps.length === 0
+      ? (agent?.content.length ?? 0)
+      : steps.reduce((sum, { parts }) => sum + parts.length, 0);
+  return { past, characters: user.content.length + answered + (agent?.tool_results?.length ?? 0) };
 }

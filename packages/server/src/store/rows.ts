@@ -3,7 +3,8 @@
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
 import type { SessionUse } from "../core/ports/driven/session-store.ts";
-import { isEmptySession, type SessionRecord } from "../core/session.ts";
+import type { TitleJob } from "../core/ports/driven/store.ts";
+import { appOf, isEmptySession, type SessionRecord } from "../core/session.ts";
 import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
 import { NO_USAGE } from "../core/turn.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -141,74 +142,6 @@ export function toSessionUse(row: SessionRow, at: number): SessionUse {
   return { id: row.id, life: row.life, spelling: row.spelling ?? row.id, unusedMs: at - row.used_at };
 }
 
-/**
- * Returns when cleanup removes an unused session: 0 for soon (it is empty), 1 for after a long time (it has
- * no wallet), 2 for never.
- */
-function retentionOf(session: SessionRecord): 0 | 1 | 2 {
-  if (isEmptySession(session)) return 0;
-  return session.publicKey === null ? 1 : 2;
-}
-
-/** The columns of a session that commands change. */
-export const CHANGING_COLUMNS = [
-  "app",
-  "title",
-  "title_source",
-  "status",
-  "model",
-  "model_chosen",
-  "model_app",
-  "utility_model",
-  "public_key",
-  "user_state",
-  "pinned",
-  "head",
-  "message_count",
-  "turn_count",
-  "message_bytes",
-  "event_bytes",
-  "epoch",
-  "updated_at",
-  "used_at",
-  "retention",
-] as const;
-
-export type ChangingColumn = (typeof CHANGING_COLUMNS)[number];
-
-/** The values of `CHANGING_COLUMNS`. `at` is the last use, in milliseconds since the Unix epoch. */
-export function changingCells(session: SessionRecord, at: number) {
-  return [
-    session.app,
-    session.title,
-    session.titleSource,
-    session.status,
-    session.model,
-    session.modelChosen ? 1 : 0,
-    session.modelApp,
-    session.utilityModel,
-    session.publicKey,
-    session.userState === null ? null : JSON.stringify(session.userState),
-    session.pinned ? 1 : 0,
-    session.head,
-    session.messageCount,
-    session.turnCount,
-    session.messageBytes,
-    session.eventBytes,
-    session.epoch,
-    session.updatedAt,
-    at,
-    retentionOf(session),
-  ] as const;
-}
-
-/** The columns of a session that never change. */
-export const LASTING_COLUMNS = ["key", "id", "spelling", "life", "created_at"] as const;
-
-export function lastingCells({ key, id, spelling, life, createdAt }: SessionRecord) {
-  return [key, id, spelling === id ? null : spelling, life, createdAt] as const;
-}
-
 export function toMessage(row: MessageRow): MessageRecord {
   return {
     position: row.position,
@@ -277,21 +210,9 @@ export function toAction(row: ActionRow): ActionRecord {
   };
 }
 
-/**
- * Returns the approximate characters of a turn that a model receives: the user's text, the steps (or else the
- * answer), and the tools' results.
- */
-export function charactersOf(user: MessageRow, agent: MessageRow | null, steps: readonly StepRow[]): number {
-  const said =
-    steps.length === 0
-      ? (agent?.content.length ?? 0)
-      : steps.reduce((sum, { parts }) => sum + parts.length, 0);
-  return user.content.length + said + (agent?.tool_results?.length ?? 0);
-}
-
-/** Returns the list as JSON; `null` for an empty list. */
-function listText(list: readonly unknown[]): string | null {
-  return list.length === 0 ? null : JSON.stringify(list);
+export function toTitleJob(row: TitleRow): TitleJob {
+  const { id, life, utility_model: utilityModel, text } = row;
+  return { sessionId: id, life, app: appOf(row), utilityModel, text };
 }
 
 const NO_USAGE_TEXT = JSON.stringify(NO_USAGE);
@@ -318,7 +239,56 @@ export const TABLES_OF_SESSIONS = [
   "actions",
 ] as const;
 
-/** Returns the values of a turn that commands change, in the order of both adapters' statements. */
+// The cells of records, in the order of their columns (columns.ts).
+
+/**
+ * Returns when cleanup removes an unused session: 0 for soon (it is empty), 1 for after a long time (it has
+ * no wallet), 2 for never.
+ */
+export function retentionOf(
+  session: Parameters<typeof isEmptySession>[0] & Pick<SessionRecord, "publicKey">,
+): 0 | 1 | 2 {
+  if (isEmptySession(session)) return 0;
+  return session.publicKey === null ? 1 : 2;
+}
+
+/** The changing cells of a session. `at` is the last use, in milliseconds since the Unix epoch. */
+export function changingCells(session: SessionRecord, at: number) {
+  return [
+    session.app,
+    session.title,
+    session.titleSource,
+    session.status,
+    session.model,
+    session.modelChosen ? 1 : 0,
+    session.modelApp,
+    session.utilityModel,
+    session.publicKey,
+    session.userState === null ? null : JSON.stringify(session.userState),
+    session.pinned ? 1 : 0,
+    session.head,
+    session.messageCount,
+    session.turnCount,
+    session.messageBytes,
+    session.eventBytes,
+    session.epoch,
+    session.updatedAt,
+    at,
+    retentionOf(session),
+  ] as const;
+}
+
+/** The cells of a session that never change. */
+export function lastingCells({ key, id, spelling, life, createdAt }: SessionRecord) {
+  return [key, id, spelling === id ? null : spelling, life, createdAt] as const;
+}
+
+/** Returns the list as JSON; `null` for an empty list. */
+function listText(list: readonly unknown[]): string | null {
+  return list.length === 0 ? null : JSON.stringify(list);
+}
+
+/** The cells of a turn that commands change. */
 export function turnCells(turn: TurnRecord) {
   return [
     turn.agentPosition,
@@ -338,12 +308,30 @@ export function turnCells(turn: TurnRecord) {
   ] as const;
 }
 
-/** Like `turnCells`, for a message. */
+/** The cells of a message that commands change. */
 export function messageCells({ status, toolCalls, toolResults, content }: MessageRecord) {
   return [status, listText(toolCalls), listText(toolResults), content] as const;
 }
 
-/** Like `turnCells`, for an action. */
+/** The cells of an action that commands change. */
 export function actionCells({ status, result, resolvedAt }: ActionRecord) {
   return [status, JSON.stringify(result), resolvedAt] as const;
+}
+
+/** The cells of a new message. */
+export function messageRow(key: number, message: MessageRecord) {
+  const { position, id, turn, role, createdAt } = message;
+  return [...messageCells(message), key, position, id, turn, role, createdAt];
+}
+
+/** The cells of a new turn. */
+export function turnRow(key: number, turn: TurnRecord) {
+  return [...turnCells(turn), key, turn.number, turn.userPosition, turn.clientId, turn.enqueuedAt];
+}
+
+/** The cells of a new action. */
+export function actionRow(key: number, action: ActionRecord) {
+  const { number, id, turn, callId, tool, asked, createdAt, expiresAt } = action;
+  const request = [id, turn, callId, tool, JSON.stringify(asked)];
+  return [...actionCells(action), key, number, ...request, createdAt, expiresAt];
 }

@@ -1,7 +1,7 @@
 // The parts of a command: a target, an input, and a definition that decides on stored facts.
 
 import type { ActionRecord } from "../action.ts";
-import type { MessageRecord } from "../message.ts";
+import { joinStepText, type MessageRecord } from "../message.ts";
 import type { SessionBirth, SessionRecord } from "../session.ts";
 import type { Lease, OpenTurn, TurnIdentity } from "../turn.ts";
 import type { SessionDraft, UsedKey } from "./draft.ts";
@@ -72,6 +72,17 @@ export interface PartialText {
   readonly turn: number;
   readonly epoch: number;
   readonly text: string;
+}
+
+/** Returns the text of the running turn. `streamed` returns what follows its last finished step. */
+export function partialTextOf(
+  openTurns: readonly OpenTurn[],
+  streamed: (turn: number) => string,
+): PartialText | null {
+  const running = openTurns.find(({ agentMessage }) => agentMessage !== null);
+  if (running === undefined || running.agentMessage === null) return null;
+  const { number, epoch } = running.turn;
+  return { turn: number, epoch, text: joinStepText(running.agentMessage.content, streamed(number)) };
 }
 
 /**

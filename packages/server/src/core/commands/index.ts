@@ -3,7 +3,7 @@
 import { chat } from "./chat.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { claimTurn } from "./claim-turn.ts";
-import { belongsToAny } from "../session.ts";
+import { belongsToAny, type SessionBirth } from "../session.ts";
 import {
   turnThatWrites,
   type Definition,
@@ -96,10 +96,20 @@ export function sessionOf({ target }: SessionCommand): string {
   return "turn" in target ? target.turn.sessionId : target.session;
 }
 
+/** Returns the initial values of a session that the command may create, `null` if it must exist. */
+export function birthOf({ target }: SessionCommand): SessionBirth | null {
+  return "birth" in target ? target.birth : null;
+}
+
+/** Returns true if the command's answer holds the whole session. */
+export function loadsSession({ target }: SessionCommand): boolean {
+  return "load" in target && target.load;
+}
+
 /** Returns the facts that a command and its answer need. */
-export function needsOf({ kind, target, input }: SessionCommand): Needs {
-  const needs = definitionOf(kind).needs(input);
-  return "load" in target && target.load ? { ...needs, snapshot: true } : needs;
+export function needsOf(command: SessionCommand): Needs {
+  const needs = definitionOf(command.kind).needs(command.input);
+  return loadsSession(command) ? { ...needs, snapshot: true } : needs;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ActionStore } from "../../core/ports/driven/store.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { prepare } from "./statement.ts";
-import { ACTION } from "./columns.ts";
+import { ACTION } from "../columns.ts";
 
 const keyOf = prepare<[string], { readonly key: number }>("SELECT key FROM sessions WHERE id = $1");
 // Two small reads, because a single condition would read every action of the session. `number > 0` is always

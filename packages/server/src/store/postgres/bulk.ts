@@ -1,9 +1,8 @@
 // Statements that write many rows at once: one array parameter per column, combined by `unnest`.
 
+import { allOf, type ChangingTable, type Columns } from "../columns.ts";
 import type { Connection } from "./connections.ts";
 import { prepare, type Value } from "./statement.ts";
-
-export type Columns = Readonly<Record<string, "bigint" | "integer" | "smallint" | "text">>;
 
 /** Values of one row, in the order of its columns. */
 export type Row = readonly (string | number | null)[];
@@ -17,6 +16,14 @@ export type Write = (connection: Connection) => Promise<void>;
  * be sent.
  */
 export type WriteRows = (rows: readonly Row[]) => Write;
+
+/** Statements that insert and update the rows of a table. */
+export function prepareTable(name: string, table: ChangingTable) {
+  return {
+    insert: prepareInsert(name, allOf(table)),
+    update: prepareUpdate(name, table.changing, table.key),
+  };
+}
 
 /** `onConflict` follows ON CONFLICT; empty omits the clause. */
 export function prepareInsert(table: string, columns: Columns, onConflict = ""): WriteRows {

@@ -3,7 +3,7 @@
 // locked are taken out of the batch: they wait for the lock on one of a few separate connections, or are
 // retried a moment later.
 
-import { needsOf, sessionOf } from "../../core/commands/index.ts";
+import { birthOf, needsOf, sessionOf } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { storeClosed, storeUnavailable } from "../unavailable.ts";
 import { ofSession, PASSED_OVER, type Calls } from "./calls.ts";
@@ -82,11 +82,10 @@ export class CallQueue implements Calls {
   }
 
   execute: Calls["execute"] = (command) => {
-    const { target } = command;
     const change: Change = {
       sessionId: sessionOf(command),
       needs: needsOf(command),
-      mayCreate: "birth" in target && target.birth !== null,
+      mayCreate: birthOf(command) !== null,
       at: this.#now(),
       decide: (transaction, at) => transaction.execute(at, command),
     };

@@ -1,62 +1,35 @@
 // Writes the drafts of a transaction: one statement per table and kind of change, all pipelined.
 
-import type { ActionRecord } from "../../core/action.ts";
-import type { MessageRecord } from "../../core/message.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
-import type { TurnRecord } from "../../core/turn.ts";
+import { ACTIONS, MESSAGES, SESSIONS, TURNS } from "../columns.ts";
 import {
   actionCells,
+  actionRow,
   changingCells,
   lastingCells,
   messageCells,
-  TABLES_OF_SESSIONS,
+  messageRow,
   turnCells,
+  turnRow,
+  TABLES_OF_SESSIONS,
   usageText,
-  type ChangingColumn,
 } from "../rows.ts";
-import { prepareDelete, prepareInsert, prepareUpdate, type Columns, type Row, type Write } from "./bulk.ts";
+import { prepareDelete, prepareInsert, prepareTable, prepareUpdate, type Write } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
 import type { Connection } from "./connections.ts";
 import { cutLogs } from "./event-log.ts";
 import type { SessionState } from "./session-state.ts";
 import { prepare, together } from "./statement.ts";
 
-const PLACE = { session_key: "bigint", number: "bigint" } as const;
+const OF_SESSION = { session_key: "bigint" } as const;
+const PLACE = { ...OF_SESSION, number: "bigint" } as const;
 
-/** Columns in the order of their cells. */
-const SESSION = {
-  app: "text",
-  title: "text",
-  title_source: "text",
-  status: "text",
-  model: "text",
-  model_chosen: "smallint",
-  model_app: "text",
-  utility_model: "text",
-  public_key: "text",
-  user_state: "text",
-  pinned: "smallint",
-  head: "bigint",
-  message_count: "bigint",
-  turn_count: "bigint",
-  message_bytes: "bigint",
-  event_bytes: "bigint",
-  epoch: "bigint",
-  updated_at: "bigint",
-  used_at: "bigint",
-  retention: "smallint",
-} as const satisfies Record<ChangingColumn, Columns[string]>;
+const sessions = prepareTable("sessions", SESSIONS);
+const messages = prepareTable("messages", MESSAGES);
+const turns = prepareTable("turns", TURNS);
+const actions = prepareTable("actions", ACTIONS);
 
-const insertSessions = prepareInsert("sessions", {
-  ...SESSION,
-  key: "bigint",
-  id: "text",
-  spelling: "text",
-  life: "text",
-  created_at: "bigint",
-});
-const updateSessions = prepareUpdate("sessions", SESSION, { key: "bigint" });
 const noteUses = prepareUpdate("sessions", { used_at: "bigint" }, { key: "bigint" });
 const removals = TABLES_OF_SESSIONS.map(
   (table): string => `DELETE FROM ${table} WHERE session_key = ANY($1::bigint[])`,
@@ -64,67 +37,12 @@ const removals = TABLES_OF_SESSIONS.map(
   .concat("DELETE FROM sessions WHERE key = ANY($1::bigint[])")
   .map((text) => prepare<[readonly number[]]>(text));
 
-const MESSAGE = { status: "text", tool_calls: "text", tool_results: "text", content: "text" } as const;
-const insertMessages = prepareInsert("messages", {
-  ...MESSAGE,
-  session_key: "bigint",
-  position: "bigint",
-  id: "text",
-  turn: "bigint",
-  role: "text",
-  created_at: "bigint",
-});
-const updateMessages = prepareUpdate("messages", MESSAGE, { session_key: "bigint", position: "bigint" });
-
-const TURN = {
-  agent_position: "bigint",
-  state: "text",
-  attempts: "integer",
-  steps: "integer",
-  ran_ms: "bigint",
-  model: "text",
-  started_at: "bigint",
-  attempt_at: "bigint",
-  epoch: "bigint",
-  runnable: "smallint",
-  behind_waiting: "smallint",
-  usage: "text",
-  failure: "text",
-  ended_at: "bigint",
-} as const;
-const insertTurns = prepareInsert("turns", {
-  ...TURN,
-  ...PLACE,
-  user_position: "bigint",
-  client_id: "text",
-  enqueued_at: "bigint",
-});
-const updateTurns = prepareUpdate("turns", TURN, PLACE);
-
-const ACTION = { status: "text", result: "text", resolved_at: "bigint" } as const;
-const insertActions = prepareInsert("actions", {
-  ...ACTION,
-  ...PLACE,
-  id: "text",
-  turn: "bigint",
-  call_id: "text",
-  tool: "text",
-  asked: "text",
-  created_at: "bigint",
-  expires_at: "bigint",
-});
-const updateActions = prepareUpdate("actions", ACTION, PLACE);
-
 const insertEvents = prepareInsert("events", { ...PLACE, at: "bigint", payload: "text" });
 const insertSystemEvents = prepareInsert("system_events", { ...PLACE, item: "text" });
-const keepLastSystemEvents = prepareDelete(
-  "system_events",
-  { session_key: "bigint" },
-  {
-    further: `old.number <= (SELECT number FROM system_events AS s WHERE s.session_key = given.session_key
+const keepLastSystemEvents = prepareDelete("system_events", OF_SESSION, {
+  further: `old.number <= (SELECT number FROM system_events AS s WHERE s.session_key = given.session_key
       ORDER BY number DESC LIMIT 1 OFFSET ${SYSTEM_EVENTS_SHOWN})`,
-  },
-);
+});
 
 const insertSteps = prepareInsert("steps", {
   session_key: "bigint",
@@ -136,7 +54,7 @@ const insertSteps = prepareInsert("steps", {
   parts: "text",
 });
 
-const OF_TURN = { session_key: "bigint", turn: "bigint" } as const;
+const OF_TURN = { ...OF_SESSION, turn: "bigint" } as const;
 const takeBackText = prepareDelete("checkpoints", OF_TURN, {
   also: { offset: "bigint" },
   further: `old."offset" >= given."offset"`,
@@ -148,14 +66,14 @@ const takeLeases = prepareInsert(
   { session_key: "bigint", owner: "text", epoch: "bigint", taken_at: "bigint", expires_at: "bigint" },
   `(session_key) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch, taken_at = excluded.taken_at, expires_at = excluded.expires_at`,
 );
-const giveUpLeases = prepareDelete("leases", { session_key: "bigint" });
+const giveUpLeases = prepareDelete("leases", OF_SESSION);
 
 const addTitleJobs = prepareInsert(
   "title_jobs",
   { session_key: "bigint", due_at: "bigint" },
   "(session_key) DO UPDATE SET due_at = excluded.due_at",
 );
-const deleteTitleJobs = prepareDelete("title_jobs", { session_key: "bigint" });
+const deleteTitleJobs = prepareDelete("title_jobs", OF_SESSION);
 
 const rememberKeys = prepareInsert(
   "idempotency_keys",
@@ -175,19 +93,18 @@ export function writeOf(changes: Changes): Write {
 
 function writesOf(changes: Changes): readonly Write[] {
   const streamed = [...changes.streamed.values()];
-  const sessions = [...changes.sessions.values()];
   const appended = new Set(changes.events.map(([key]) => key));
   const overfull = [...changes.sessions].flatMap(([key, { state }]) =>
     appended.has(key) && (state.session.eventBytes ?? 0) > EVENT_LOG_MAX_BYTES ? [key] : [],
   );
   return [
-    ...writesOfSessions(sessions),
-    insertMessages(changes.messages.added(messageRow)),
-    updateMessages(
+    ...writesOfSessions([...changes.sessions.values()]),
+    messages.insert(changes.messages.added(messageRow)),
+    messages.update(
       changes.messages.changed((key, message) => [...messageCells(message), key, message.position]),
     ),
-    insertTurns(changes.turns.added(turnRow)),
-    updateTurns(changes.turns.changed((key, turn) => [...turnCells(turn), key, turn.number])),
+    turns.insert(changes.turns.added(turnRow)),
+    turns.update(changes.turns.changed((key, turn) => [...turnCells(turn), key, turn.number])),
     insertSteps(
       changes.steps.map(({ key, turn, step }) => [
         key,
@@ -209,8 +126,8 @@ function writesOf(changes: Changes): readonly Write[] {
     cutLogs(overfull),
     insertSystemEvents(changes.systemEvents),
     keepLastSystemEvents([...new Set(changes.systemEvents.map(([key]) => key ?? null))].map((key) => [key])),
-    insertActions(changes.actions.added(actionRow)),
-    updateActions(changes.actions.changed((key, action) => [...actionCells(action), key, action.number])),
+    actions.insert(changes.actions.added(actionRow)),
+    actions.update(changes.actions.changed((key, action) => [...actionCells(action), key, action.number])),
     ...writesOfDuties(changes),
     // Last, because it also removes rows that earlier commands of this transaction wrote for these sessions.
     (connection) => removeSessions(connection, [...changes.removed]),
@@ -225,13 +142,15 @@ function writesOfSessions(
   const changed = used.filter(({ state }) => state.before !== null && state.before !== state.session);
   const unchanged = used.filter(({ state }) => state.before === state.session);
   return [
-    insertSessions(
+    sessions.insert(
       inOrder(born).map(({ state: { session }, at }) => [
         ...changingCells(session, at),
         ...lastingCells(session),
       ]),
     ),
-    updateSessions(changed.map(({ state: { session }, at }) => [...changingCells(session, at), session.key])),
+    sessions.update(
+      changed.map(({ state: { session }, at }) => [...changingCells(session, at), session.key]),
+    ),
     noteUses(unchanged.map(({ state: { session }, at }) => [at, session.key])),
   ];
 }
@@ -256,19 +175,4 @@ function writesOfDuties(changes: Changes): readonly Write[] {
     addTitleJobs(titles.flatMap(([key, dueAt]) => (dueAt === null ? [] : [[key, dueAt]]))),
     rememberKeys([...changes.usedKeys.values()]),
   ];
-}
-
-function messageRow(key: number, message: MessageRecord): Row {
-  const { position, id, turn, role, createdAt } = message;
-  return [...messageCells(message), key, position, id, turn, role, createdAt];
-}
-
-function turnRow(key: number, turn: TurnRecord): Row {
-  return [...turnCells(turn), key, turn.number, turn.userPosition, turn.clientId, turn.enqueuedAt];
-}
-
-function actionRow(key: number, action: ActionRecord): Row {
-  const { number, id, turn, callId, tool, asked, createdAt, expiresAt } = action;
-  const request = [id, turn, callId, tool, JSON.stringify(asked)];
-  return [...actionCells(action), key, number, ...request, createdAt, expiresAt];
 }

@@ -1,29 +1,14 @@
 import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/driven/event-store.ts";
-import type { NumberedEvent } from "../../core/session-event.ts";
+import { eventPage, LONG_LOG, LOOKED_AT, type EventRow, type LogRow } from "../pages.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { dropEvents } from "./event-log.ts";
 import { lockSessions } from "./session-locks.ts";
 import { prepare } from "./statement.ts";
 
-interface LogRow {
-  readonly key: number;
-  readonly life: string;
-  readonly head: number;
-  readonly event_floor: number;
-}
-
-/**
- * Minimum length of logs in the separate index of long logs (migration 0001), so that trimming reads no
- * others.
- */
-const LONG_LOG = 1000;
-/** Maximum sessions that one call of `trim` examines. */
-const LOOKED_AT = 1000;
-
 const log = prepare<[string], LogRow>("SELECT key, life, head, event_floor FROM sessions WHERE id = $1");
 // The database cuts the page, so that it sends one page at most.
-const page = prepare<[number, number, number], { readonly number: number; readonly payload: string }>(
+const page = prepare<[number, number, number], EventRow>(
   `SELECT number, payload FROM (
      SELECT number, payload, sum(length(payload)) OVER (ORDER BY number) - length(payload) AS before FROM (
        SELECT number, payload FROM events WHERE session_key = $1 AND number > $2 ORDER BY number LIMIT $3
@@ -38,14 +23,7 @@ export function eventsOf(calls: Calls): EventStore {
       calls.read(ofSession(sessionId), async (connection) => {
         const session = await log.get(connection, sessionId);
         if (session === undefined) return null;
-        const events: NumberedEvent[] = [];
-        let characters = 0;
-        for (const { number, payload } of await page.all(connection, session.key, after, limit)) {
-          events.push({ number, event: JSON.parse(payload) as NumberedEvent["event"] });
-          characters += payload.length;
-          if (characters > EVENT_PAGE_CHARACTERS) break;
-        }
-        return { life: session.life, head: session.head, floor: session.event_floor, events };
+        return eventPage(session, await page.all(connection, session.key, after, limit));
       }),
     trim: trimWith(calls),
   };

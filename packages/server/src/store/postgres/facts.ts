@@ -18,7 +18,7 @@ import {
 import type { Connection } from "./connections.ts";
 import { SessionState } from "./session-state.ts";
 import { prepare, together, type Statement } from "./statement.ts";
-import { ACTION, MESSAGE, TURN, of } from "./columns.ts";
+import { ACTION, MESSAGE, TURN, of } from "../columns.ts";
 
 /** The needs of a transaction's commands, by session id. */
 export type NeedsOfSessions = ReadonlyMap<string, readonly Needs[]>;

@@ -1,7 +1,6 @@
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
 import type { JobStore } from "../../core/ports/driven/store.ts";
-import { appOf } from "../../core/session.ts";
-import type { TitleRow } from "../rows.ts";
+import { toTitleJob, type TitleRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
 import { prepare } from "./statement.ts";
 
@@ -39,10 +38,7 @@ export function jobsOf(calls: Calls): JobStore {
             at + leaseMs,
             rows.map(({ key }) => key),
           );
-        return rows.map((row) => {
-          const { id, life, utility_model, text } = row;
-          return { sessionId: id, life, app: appOf(row), utilityModel: utility_model, text };
-        });
+        return rows.map(toTitleJob);
       }),
     isKeyUsed: (sessionId, key) =>
       calls.look(null, async (connection, at) => {

@@ -3,7 +3,7 @@ import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { toKey, type KeyRow } from "../app-rows.ts";
 import { prepare } from "./statement.ts";
-import { APP_KEY } from "./columns.ts";
+import { APP_KEY } from "../columns.ts";
 
 const insert = prepare<[string, string | null, string, string, number, number | null, number | null]>(
   `INSERT INTO app_keys (id, name, apps, digest, created_at, expires_at, revoked_at)

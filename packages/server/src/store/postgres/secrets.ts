@@ -4,7 +4,7 @@ import { prepareInsert } from "./bulk.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { prepare } from "./statement.ts";
-import { SECRET } from "./columns.ts";
+import { SECRET } from "../columns.ts";
 
 interface KeyInForceRow {
   readonly key_id: string;

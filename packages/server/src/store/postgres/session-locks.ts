@@ -2,7 +2,7 @@
 // sessions skips locked ones, so that no call waits for the lock of another session.
 
 import type { SessionRow } from "../rows.ts";
-import { SESSION } from "./columns.ts";
+import { SESSION } from "../columns.ts";
 import type { Connection } from "./connections.ts";
 import { prepare, together } from "./statement.ts";
 

@@ -1,14 +1,14 @@
 // A session within one transaction: read once under its lock, then changed by each command, so that later commands see earlier ones.
 
 import type { ActionRecord } from "../../core/action.ts";
-import type { PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
+import { partialTextOf, type StoredFacts, type TurnCount } from "../../core/commands/command.ts";
 import { needsOf, type SessionCommand } from "../../core/commands/index.ts";
 import type { SessionDraft, UsedKey } from "../../core/commands/draft.ts";
-import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/message.ts";
+import type { MessageRecord } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN, type SystemEventRecord } from "../../core/session-event.ts";
-import { LEASE_MS, type Lease, type OpenTurn, type TurnRecord } from "../../core/turn.ts";
+import { LEASE_MS, openTurnOf, type Lease, type OpenTurn, type TurnRecord } from "../../core/turn.ts";
 
 export class SessionState {
   /** The session as it was read; `null` if this transaction creates it. */
@@ -41,7 +41,7 @@ export class SessionState {
     return {
       turnCount: () => this.#countOpenTurns(),
       openTurns: () => this.openTurns(),
-      checkpointed: () => this.#checkpointed(),
+      checkpointed: () => partialTextOf(this.openTurns(), (turn) => this.#streamedOf(turn)),
       idempotencyKey: () => (idempotencyKey === null ? null : (this.#usedKeys.get(idempotencyKey) ?? null)),
       action: () => (action === null ? null : (this.#actions.get(action) ?? null)),
       lease: () => this.#lease,
@@ -115,21 +115,13 @@ export class SessionState {
     const pending = this.#pendingActions();
     return [...this.#turns.values()]
       .toSorted((left, right) => left.number - right.number)
-      .map((turn) => {
-        const userMessage = this.#messageAt(turn.userPosition);
-        const agentMessage = turn.agentPosition === null ? null : this.#messageAt(turn.agentPosition);
-        // Only one turn of a session has started, so all pending actions of the session belong to it.
-        const asks = agentMessage !== null && waitsForPerson(agentMessage);
-        return { turn, userMessage, agentMessage, actions: asks ? pending : [] };
-      });
-  }
-
-  #checkpointed(): PartialText | null {
-    const running = this.openTurns().find(({ agentMessage }) => agentMessage !== null);
-    if (running === undefined || running.agentMessage === null) return null;
-    const { turn, agentMessage } = running;
-    const text = joinStepText(agentMessage.content, this.#streamedOf(turn.number));
-    return { turn: turn.number, epoch: turn.epoch, text };
+      .map((turn) =>
+        openTurnOf(
+          turn,
+          (position) => this.#messageAt(position),
+          () => pending,
+        ),
+      );
   }
 
   /** Returns the content of a snapshot, which must have been read. */

@@ -7,12 +7,12 @@ import {
   type ThreadQuery,
 } from "../../core/ports/driven/session-store.ts";
 import { belongsToAny, DEFAULT_APP } from "../../core/session.ts";
-import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
+import { COUNT_SIZES, expiries, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { removeSessions } from "./draft-writer.ts";
 import { prepare } from "./statement.ts";
-import { MESSAGE, of, SESSION } from "./columns.ts";
+import { MESSAGE, of, SESSION } from "../columns.ts";
 import type { Connection } from "./connections.ts";
 
 const byId = prepare<[string], SessionRow & { readonly now: number }>(
@@ -195,24 +195,17 @@ const otherApps = prepare<[], { readonly app: string }>(
 
 async function expireSessions(
   connection: Connection,
-  { byApp = {}, limit, ...others }: Parameters<SessionStore["expire"]>[0],
+  input: Parameters<SessionStore["expire"]>[0],
 ): Promise<Awaited<ReturnType<SessionStore["expire"]>>> {
-  const times = new Map(Object.entries(byApp));
   const ended: LifeRow[] = [];
-  const end = async (app: string | null): Promise<void> => {
-    const { emptyBefore, unboundBefore } = (app === null ? null : times.get(app)) ?? others;
-    const find = (retention: number, before: number): Promise<LifeRow[]> => {
-      const left = limit - ended.length;
-      return app === null
+  for (const { app, retention, before } of expiries(input, await otherApps.all(connection))) {
+    const left = input.limit - ended.length;
+    const found =
+      app === null
         ? ofDefault.all(connection, retention, before, left)
         : ofApp.all(connection, retention, before, left, app);
-    };
-    // An empty session is removed at the earlier of the two times, with a wallet or without.
-    ended.push(...(await find(0, Math.max(emptyBefore, unboundBefore))));
-    ended.push(...(await find(1, unboundBefore)));
-  };
-  await end(null);
-  for (const { app } of await otherApps.all(connection)) await end(app);
+    ended.push(...(await found));
+  }
   await removeSessions(
     connection,
     ended.map(({ key }) => key),

@@ -9,7 +9,8 @@ import type {
   TableWriter,
 } from "../../core/ports/driven/table-store.ts";
 import { UNFINISHED_MOVE } from "../migrations.ts";
-import { prepareInsert, type Columns, type WriteRows } from "./bulk.ts";
+import type { Columns } from "../columns.ts";
+import { prepareInsert, type WriteRows } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
 import { connectionLost } from "./failures.ts";
 import { prepare, send } from "./statement.ts";

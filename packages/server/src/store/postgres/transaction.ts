@@ -1,7 +1,9 @@
 // Runs commands in one transaction: lock the sessions, read the facts, decide command by command, write everything at once.
 
 import {
+  birthOf,
   decideCommand,
+  loadsSession,
   needsOf,
   sessionOf,
   type Decision,
@@ -14,7 +16,7 @@ import { newSession, type SessionBirth } from "../../core/session.ts";
 import type { SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { Changes } from "./changes.ts";
-import { SESSION } from "./columns.ts";
+import { SESSION } from "../columns.ts";
 import type { TransactionName } from "./commit.ts";
 import type { Connection } from "./connections.ts";
 import { readFacts, statesOf, type NeedsOfSessions } from "./facts.ts";
@@ -81,9 +83,8 @@ export class Transaction {
 
   /** Runs a command, like `CommandStore.execute`. Later commands of the transaction see its changes. */
   execute(at: number, command: SessionCommand): Committed<unknown> | null {
-    const { target } = command;
-    const load = "load" in target && target.load;
-    const decided = this.#decide(at, command, "birth" in target ? target.birth : null);
+    const load = loadsSession(command);
+    const decided = this.#decide(at, command, birthOf(command));
     if (decided === null) return null;
     const { outcome, disposition, state, draft } = decided;
     if (disposition === "commit") {
@@ -143,7 +144,6 @@ export async function executeWithoutWriting(
   error: unknown,
 ): Promise<Committed<unknown> | null> {
   if (!(error instanceof Unavailable) || error.status !== 507) throw error;
-  const { target } = command;
   const id = sessionOf(command);
   return await calls.read(ofSession(id), async (connection) => {
     const [rows, addFacts] = await together([
@@ -151,7 +151,7 @@ export async function executeWithoutWriting(
       readFacts(connection, new Map([[id, [needsOf(command)]]]), "any"),
     ]);
     const [state] = statesOf(rows, addFacts).values();
-    if (state === undefined && "birth" in target && target.birth !== null) throw error;
+    if (state === undefined && birthOf(command) !== null) throw error;
     if (state === undefined) return null;
     const { session } = state;
     const draft = new SessionDraft(session, session.updatedAt, () => {
@@ -161,7 +161,7 @@ export async function executeWithoutWriting(
     if (decision === null) return null;
     const { outcome, disposition } = decision;
     if (disposition === "commit" && !draft.isUnchanged) throw error;
-    const loads = "load" in target && target.load && disposition !== "hidden";
+    const loads = loadsSession(command) && disposition !== "hidden";
     return { outcome, session, created: false, events: [], loaded: loads ? state.load() : null };
   });
 }

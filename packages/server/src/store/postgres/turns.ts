@@ -5,18 +5,16 @@ import { ranUnder } from "../../core/turn.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import {
-  charactersOf,
   toLease,
-  toMessage,
-  toStep,
   type LeaseRow,
   type MessageRow,
   type SessionRow,
   type StepRow,
   type TurnRow,
 } from "../rows.ts";
+import { toPastTurn } from "../pages.ts";
 import { ofSession, type Calls } from "./calls.ts";
-import { MESSAGE, SESSION, STEP, TURN } from "./columns.ts";
+import { MESSAGE, SESSION, STEP, TURN } from "../columns.ts";
 import type { Connection } from "./connections.ts";
 import { readFacts, statesOf } from "./facts.ts";
 import type { Patience } from "./session-locks.ts";
@@ -206,16 +204,12 @@ async function readTurns(
   const messages = new Map(messageRows.map((row) => [row.position, row]));
   return turns.map((turn) => {
     const user = messages.get(turn.user_position);
-    if (user === undefined) throw new Error(`Turn ${turn.number} of session ${key} has no user message`);
     const agent = turn.agent_position === null ? null : (messages.get(turn.agent_position) ?? null);
-    const steps = stepRows.filter((step) => step.turn === turn.number);
-    const past = {
-      number: turn.number,
-      state: turn.state,
-      userMessage: toMessage(user),
-      agentMessage: agent === null ? null : toMessage(agent),
-      steps: steps.map(toStep),
-    };
-    return { past, characters: charactersOf(user, agent, steps) };
+    return toPastTurn(key, {
+      turn,
+      user,
+      agent,
+      steps: stepRows.filter((step) => step.turn === turn.number),
+    });
   });
 }

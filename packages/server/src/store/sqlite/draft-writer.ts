@@ -7,15 +7,17 @@ import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { LEASE_MS } from "../../core/turn.ts";
+import { ACTIONS, allOf, MESSAGES, SESSIONS, TURNS, type ChangingTable, type Columns } from "../columns.ts";
 import {
   actionCells,
-  CHANGING_COLUMNS,
+  actionRow,
   changingCells,
-  LASTING_COLUMNS,
   lastingCells,
   messageCells,
-  TABLES_OF_SESSIONS,
+  messageRow,
   turnCells,
+  turnRow,
+  TABLES_OF_SESSIONS,
   usageText,
 } from "../rows.ts";
 import { prepareEventLog } from "./event-log.ts";
@@ -56,6 +58,20 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
   };
 }
 
+/** Statements that insert and update the rows of a table. */
+function prepareTable(prepare: Prepare, name: string, table: ChangingTable) {
+  const columns = Object.keys(allOf(table));
+  const equal = (some: Columns) => Object.keys(some).map((column) => `${column} = ?`);
+  return {
+    insert: prepare<SQLInputValue[]>(
+      `INSERT INTO ${name} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+    ),
+    update: prepare<SQLInputValue[]>(
+      `UPDATE ${name} SET ${equal(table.changing).join(", ")} WHERE ${equal(table.key).join(" AND ")}`,
+    ),
+  };
+}
+
 /**
  * Writes the row of a session after a transaction at `at`, which is also its last use. `before` is `null` for
  * a new session.
@@ -63,13 +79,7 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
 function prepareSessionWriter(
   prepare: Prepare,
 ): (before: SessionRecord | null, session: SessionRecord, at: number) => void {
-  const columns = [...CHANGING_COLUMNS, ...LASTING_COLUMNS];
-  const insert = prepare<SQLInputValue[]>(
-    `INSERT INTO sessions (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
-  );
-  const update = prepare<SQLInputValue[]>(
-    `UPDATE sessions SET ${CHANGING_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE key = ?`,
-  );
+  const { insert, update } = prepareTable(prepare, "sessions", SESSIONS);
   const noteUse = prepare<[number, number]>("UPDATE sessions SET used_at = ? WHERE key = ?");
   return (before, session, at) => {
     if (before === null) {
@@ -95,20 +105,9 @@ export function prepareRemoval(prepare: Prepare): (key: number) => void {
 }
 
 function prepareMessageWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
-  const insert = prepare<SQLInputValue[]>(
-    `INSERT INTO messages (session_key, position, id, turn, role, status, created_at, tool_calls, tool_results, content)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const update = prepare<SQLInputValue[]>(
-    `UPDATE messages SET status = ?, tool_calls = ?, tool_results = ?, content = ?
-     WHERE session_key = ? AND position = ?`,
-  );
+  const { insert, update } = prepareTable(prepare, "messages", MESSAGES);
   return (key, draft) => {
-    for (const message of draft.addedMessages) {
-      const { position, id, turn, role, createdAt } = message;
-      const [status, ...rest] = messageCells(message);
-      insert.run(key, position, id, turn, role, status, createdAt, ...rest);
-    }
+    for (const message of draft.addedMessages) insert.run(...messageRow(key, message));
     for (const message of draft.changedMessages.values()) {
       update.run(...messageCells(message), key, message.position);
     }
@@ -116,24 +115,12 @@ function prepareMessageWriter(prepare: Prepare): (key: number, draft: SessionDra
 }
 
 function prepareTurnWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
-  const insert = prepare<SQLInputValue[]>(
-    `INSERT INTO turns (agent_position, state, attempts, steps, ran_ms, model, started_at, attempt_at, epoch, runnable, behind_waiting,
-       usage, failure, ended_at, session_key, number, user_position, client_id, enqueued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const update = prepare<SQLInputValue[]>(
-    `UPDATE turns SET agent_position = ?, state = ?, attempts = ?, steps = ?, ran_ms = ?, model = ?, started_at = ?, attempt_at = ?,
-       epoch = ?, runnable = ?, behind_waiting = ?, usage = ?, failure = ?, ended_at = ?
-     WHERE session_key = ? AND number = ?`,
-  );
+  const { insert, update } = prepareTable(prepare, "turns", TURNS);
   const deleteCheckpoints = prepare<[number, number]>(
     "DELETE FROM checkpoints WHERE session_key = ? AND turn = ?",
   );
   return (key, draft) => {
-    for (const turn of draft.addedTurns) {
-      const { number, userPosition, clientId, enqueuedAt } = turn;
-      insert.run(...turnCells(turn), key, number, userPosition, clientId, enqueuedAt);
-    }
+    for (const turn of draft.addedTurns) insert.run(...turnRow(key, turn));
     for (const turn of draft.changedTurns.values()) update.run(...turnCells(turn), key, turn.number);
     for (const number of draft.obsoleteCheckpoints) deleteCheckpoints.run(key, number);
   };
@@ -192,22 +179,11 @@ function prepareEventWriter(prepare: Prepare): (key: number, draft: SessionDraft
 }
 
 function prepareActionWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
-  const insert = prepare<SQLInputValue[]>(
-    `INSERT INTO actions (session_key, number, id, turn, call_id, tool, asked, status, result, created_at, expires_at, resolved_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const resolve = prepare<[string, string, number | null, number, number]>(
-    "UPDATE actions SET status = ?, result = ?, resolved_at = ? WHERE session_key = ? AND number = ?",
-  );
+  const { insert, update } = prepareTable(prepare, "actions", ACTIONS);
   return (key, draft) => {
-    for (const action of draft.addedActions) {
-      const { number, id, turn, callId, tool, asked, createdAt, expiresAt } = action;
-      const [status, result, resolvedAt] = actionCells(action);
-      const request = [key, number, id, turn, callId, tool, JSON.stringify(asked)];
-      insert.run(...request, status, result, createdAt, expiresAt, resolvedAt);
-    }
+    for (const action of draft.addedActions) insert.run(...actionRow(key, action));
     for (const action of draft.changedActions.values()) {
-      resolve.run(...actionCells(action), key, action.number);
+      update.run(...actionCells(action), key, action.number);
     }
   };
 }

@@ -1,41 +1,19 @@
-import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/driven/event-store.ts";
-import type { NumberedEvent } from "../../core/session-event.ts";
+import type { EventStore } from "../../core/ports/driven/event-store.ts";
 import type { Synchronous } from "./calls.ts";
+import { eventPage, LONG_LOG, LOOKED_AT, type EventRow, type LogRow } from "../pages.ts";
 import { prepareEventLog } from "./event-log.ts";
 import type { Prepare } from "./statement.ts";
 
-interface LogRow {
-  readonly key: number;
-  readonly life: string;
-  readonly head: number;
-  readonly event_floor: number;
-}
-
-/**
- * Minimum length of logs in the separate index of long logs (migration 0001), so that trimming reads no
- * others.
- */
-const LONG_LOG = 1000;
-/** Maximum sessions that one call of `trim` examines. */
-const LOOKED_AT = 1000;
-
 export function prepareEvents(prepare: Prepare): Synchronous<EventStore> {
   const log = prepare<[string], LogRow>("SELECT key, life, head, event_floor FROM sessions WHERE id = ?");
-  const page = prepare<[number, number, number], { readonly number: number; readonly payload: string }>(
+  const page = prepare<[number, number, number], EventRow>(
     "SELECT number, payload FROM events WHERE session_key = ? AND number > ? ORDER BY number LIMIT ?",
   );
   return {
     after: (_at, sessionId, after, limit) => {
       const session = log.get(sessionId);
       if (session === undefined) return null;
-      const events: NumberedEvent[] = [];
-      let characters = 0;
-      for (const { number, payload } of page.iterate(session.key, after, limit)) {
-        events.push({ number, event: JSON.parse(payload) as NumberedEvent["event"] });
-        characters += payload.length;
-        if (characters > EVENT_PAGE_CHARACTERS) break;
-      }
-      return { life: session.life, head: session.head, floor: session.event_floor, events };
+      return eventPage(session, page.iterate(session.key, after, limit));
     },
     trim: prepareTrim(prepare),
   };

@@ -1,13 +1,12 @@
 // Reads facts of sessions in the current transaction, at the first use by a decision.
 
 import type { ActionRecord } from "../../core/action.ts";
-import type { Needs, PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
+import { partialTextOf, type Needs, type StoredFacts, type TurnCount } from "../../core/commands/command.ts";
 import type { UsedKey } from "../../core/commands/draft.ts";
-import { joinStepText, waitsForPerson } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { SystemEventRecord } from "../../core/session-event.ts";
-import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
+import { openTurnOf, type OpenTurn, type TurnRecord } from "../../core/turn.ts";
 import {
   toAction,
   toLease,
@@ -94,17 +93,10 @@ function prepareStoredFacts(
   const actionById = prepare<[number, string], ActionRow>(
     "SELECT * FROM actions WHERE session_key = ? AND id = ?",
   );
-  const checkpointed = (session: SessionRecord): PartialText | null => {
-    const running = openTurns(session).find(({ agentMessage }) => agentMessage !== null);
-    if (running === undefined || running.agentMessage === null) return null;
-    const { turn, agentMessage } = running;
-    const text = joinStepText(agentMessage.content, streamed(session.key, turn.number));
-    return { turn: turn.number, epoch: turn.epoch, text };
-  };
   return (session, { idempotencyKey = null, action = null }) => ({
     turnCount: () => countOpenTurns(session),
     openTurns: () => openTurns(session),
-    checkpointed: () => checkpointed(session),
+    checkpointed: () => partialTextOf(openTurns(session), (turn) => streamed(session.key, turn)),
     idempotencyKey: () =>
       idempotencyKey === null ? null : (usedKey.get(session.key, idempotencyKey) ?? null),
     action: () => {
@@ -144,11 +136,11 @@ function prepareOpenTurns(
   };
   const withMessages = (session: SessionRecord, turn: TurnRecord): OpenTurn => {
     const { key } = session;
-    const userMessage = messageAt(key, turn.userPosition);
-    const agentMessage = turn.agentPosition === null ? null : messageAt(key, turn.agentPosition);
-    // Only one turn of a session has started, so all pending actions of the session belong to it.
-    const asks = agentMessage !== null && waitsForPerson(agentMessage);
-    return { turn, userMessage, agentMessage, actions: asks ? pendingActions(session) : [] };
+    return openTurnOf(
+      turn,
+      (position) => messageAt(key, position),
+      () => pendingActions(session),
+    );
   };
   return {
     countOpenTurns: ({ key, status }) => {

@@ -1,7 +1,6 @@
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
 import type { JobStore } from "../../core/ports/driven/store.ts";
-import { appOf } from "../../core/session.ts";
-import type { TitleRow } from "../rows.ts";
+import { toTitleJob, type TitleRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
 import type { Prepare } from "./statement.ts";
 
@@ -29,8 +28,7 @@ export function prepareJobs(prepare: Prepare): Synchronous<JobStore> {
     claimTitles: (at, limit, leaseMs) =>
       due.all(at, limit).map((row) => {
         lend.run(at + leaseMs, row.key);
-        const { id, life, utility_model, text } = row;
-        return { sessionId: id, life, app: appOf(row), utilityModel: utility_model, text };
+        return toTitleJob(row);
       }),
     isKeyUsed: (at, sessionId, key) => used.get(sessionId, key, at - IDEMPOTENCY_KEPT_MS) !== undefined,
     forgetIdempotencyKeys: (at, limit) => forget.run(at - IDEMPOTENCY_KEPT_MS, limit),

@@ -7,7 +7,7 @@ import {
 import { belongsToAny, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./draft-writer.ts";
-import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
+import { COUNT_SIZES, expiries, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import type { Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
@@ -169,21 +169,14 @@ function prepareExpire(prepare: Prepare, remove: (key: number) => void): Synchro
        FROM apps WHERE apps.app IS NOT NULL
      )
      SELECT app FROM apps WHERE app IS NOT NULL`);
-  return (_at, { byApp = {}, limit, ...others }) => {
-    const times = new Map(Object.entries(byApp));
+  return (_at, input) => {
     const ended: LifeRow[] = [];
-    const end = (app: string | null): void => {
-      const { emptyBefore, unboundBefore } = (app === null ? null : times.get(app)) ?? others;
-      const find = (retention: number, before: number): LifeRow[] =>
-        app === null
-          ? ofDefault.all(retention, before, limit - ended.length)
-          : ofApp.all(app, retention, before, limit - ended.length);
-      // An empty session is removed at the earlier of the two times, with a wallet or without.
-      ended.push(...find(0, Math.max(emptyBefore, unboundBefore)));
-      ended.push(...find(1, unboundBefore));
-    };
-    end(null);
-    for (const { app } of otherApps.all()) end(app);
+    for (const { app, retention, before } of expiries(input, otherApps.all())) {
+      const left = input.limit - ended.length;
+      const found =
+        app === null ? ofDefault.all(retention, before, left) : ofApp.all(app, retention, before, left);
+      ended.push(...found);
+    }
     for (const { key } of ended) remove(key);
     return ended.map(({ id, life }) => ({ id, life }));
   };

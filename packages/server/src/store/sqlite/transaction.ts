@@ -1,7 +1,9 @@
 // Runs one command in the current transaction: read, decide, write, return the result.
 
 import {
+  birthOf,
   decideCommand,
+  loadsSession,
   needsOf,
   sessionOf,
   type Decision,
@@ -58,9 +60,9 @@ export function prepareTransaction(prepare: Prepare, isAlone = false): Transacti
     execute: (at, command) => {
       const decided = decide(at, command, birthOf(command));
       if (decided === null) return null;
-      if (decided.disposition !== "commit") return dropped(decided, loads(command));
+      if (decided.disposition !== "commit") return dropped(decided, loadsSession(command));
       write(decided.before, decided.draft);
-      return committed(decided, loads(command));
+      return committed(decided, loadsSession(command));
     },
     executeSelected: (at, command) => {
       const decided = decide(at, command, null);
@@ -71,8 +73,8 @@ export function prepareTransaction(prepare: Prepare, isAlone = false): Transacti
     executeWithoutWriting: (at, command) => {
       const decided = decide(at, command, null);
       if (decided === null) return birthOf(command) === null ? null : undefined;
-      if (decided.disposition !== "commit") return dropped(decided, loads(command));
-      return decided.draft.isUnchanged ? committed(decided, loads(command)) : undefined;
+      if (decided.disposition !== "commit") return dropped(decided, loadsSession(command));
+      return decided.draft.isUnchanged ? committed(decided, loadsSession(command)) : undefined;
     },
     undone: () => keys.undone(),
   };
@@ -101,14 +103,6 @@ function prepareDecision(
     const decision = decideCommand(command, draft, facts.of(session, needsOf(command)), leasesAt);
     return decision === null ? null : { ...decision, before, session, draft };
   };
-}
-
-function birthOf({ target }: SessionCommand): SessionBirth | null {
-  return "birth" in target ? target.birth : null;
-}
-
-function loads({ target }: SessionCommand): boolean {
-  return "load" in target && target.load;
 }
 
 function createdIn({ session, addedMessages, systemEvents }: SessionDraft): StoredSession {

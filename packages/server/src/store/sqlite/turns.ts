@@ -3,16 +3,8 @@
 import { turnThatRuns } from "../../core/commands/command.ts";
 import { ranUnder } from "../../core/turn.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
-import {
-  charactersOf,
-  toLease,
-  toMessage,
-  toStep,
-  type LeaseRow,
-  type MessageRow,
-  type StepRow,
-  type TurnRow,
-} from "../rows.ts";
+import { toLease, type LeaseRow, type MessageRow, type StepRow, type TurnRow } from "../rows.ts";
+import { toPastTurn } from "../pages.ts";
 import type { Synchronous } from "./calls.ts";
 import type { Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
@@ -97,17 +89,8 @@ function prepareHistory(prepare: Prepare, { facts }: Transaction): Synchronous<T
   );
   const read = (key: number, turn: TurnRow) => {
     const user = message.get(key, turn.user_position);
-    if (user === undefined) throw new Error(`Turn ${turn.number} of session ${key} has no user message`);
     const agent = message.get(key, turn.agent_position) ?? null;
-    const stepRows = steps.all(key, turn.number);
-    const past: PastTurn = {
-      number: turn.number,
-      state: turn.state,
-      userMessage: toMessage(user),
-      agentMessage: agent === null ? null : toMessage(agent),
-      steps: stepRows.map(toStep),
-    };
-    return { past, characters: charactersOf(user, agent, stepRows) };
+    return toPastTurn(key, { turn, user, agent, steps: steps.all(key, turn.number) });
   };
   return (_at, identity, maxCharacters) => {
     const session = facts.sessionByKey(identity.sessionKey);
