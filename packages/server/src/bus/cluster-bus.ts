@@ -5,10 +5,11 @@
 import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import { within } from "../core/waiting.ts";
 import { Listeners } from "./event-hub.ts";
 import { parseNotification } from "./notification-encoding.ts";
 import { OutgoingQueue, type NotificationLoss } from "./outgoing-queue.ts";
-import { type Packet, type Transport, within } from "./transport.ts";
+import type { Packet, Transport } from "./transport.ts";
 
 export interface ClusterBusOptions {
   /** This node's name, without white space; unique for each process start. */
@@ -112,14 +113,16 @@ export class ClusterBus implements Bus {
 
   async #close(): Promise<void> {
     const { clock, transport } = this.#options;
-    if (this.#sending !== null && transport.isReady) await within(clock, FLUSH_MS, this.#sending);
+    if (this.#sending !== null && transport.isReady) {
+      await within(this.#sending, undefined, { clock, ms: FLUSH_MS });
+    }
     await transport.close();
     await this.#sending;
   }
 
   #beginFollowing(sessionId: string): Followed {
     const { clock, logger, transport } = this.#options;
-    const ready = within(clock, FOLLOW_MS, transport.follow(sessionId)).then(
+    const ready = within(transport.follow(sessionId), undefined, { clock, ms: FOLLOW_MS }).then(
       () => undefined,
       (error: unknown) => logger.debug({ err: error }, "cannot follow a session until the bus reconnects"),
     );

@@ -9,8 +9,9 @@ import {
 } from "@nats-io/transport-node";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import { within } from "../core/waiting.ts";
 import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
-import { type Packet, type Transport, type TransportReceiver, within } from "./transport.ts";
+import type { Packet, Transport, TransportReceiver } from "./transport.ts";
 
 export interface NatsTransportOptions {
   /** Comma-separated `nats://` or `tls://` URLs; the first may contain user and password, or a token. */
@@ -85,8 +86,11 @@ export class NatsTransport implements Transport {
   async check(): Promise<void> {
     const { current } = this.#connection;
     if (current === null) throw new Error("There is no connection to NATS");
-    if (!(await within(this.#options.clock, ANSWER_MS, current.flush())))
+    const { clock } = this.#options;
+    const flushed = current.flush().then(() => true);
+    if (!(await within(flushed, false, { clock, ms: ANSWER_MS }))) {
       throw new Error("NATS did not answer in time");
+    }
   }
 
   async follow(sessionId: string): Promise<void> {
@@ -124,7 +128,7 @@ export class NatsTransport implements Transport {
       broken: link.broken,
       check: () => link.flush(),
       end: async () => {
-        await within(clock, END_MS, connection.close()).catch(() => undefined);
+        await within(connection.close(), undefined, { clock, ms: END_MS }).catch(() => undefined);
       },
     };
   }

@@ -5,8 +5,9 @@ import { Socket } from "node:net";
 import { Client } from "pg";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import { within } from "../core/waiting.ts";
 import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
-import { type Packet, type Transport, type TransportReceiver, within } from "./transport.ts";
+import type { Packet, Transport, TransportReceiver } from "./transport.ts";
 
 export interface PostgresTransportOptions {
   /** A PostgreSQL URL: `postgres://user:password@host:port/database`. */
@@ -100,8 +101,11 @@ export class PostgresTransport implements Transport {
   }
 
   async #inTime(answer: Promise<unknown>): Promise<void> {
-    if (!(await within(this.#options.clock, ANSWER_MS, answer)))
+    const { clock } = this.#options;
+    const isAnswered = answer.then(() => true);
+    if (!(await within(isAnswered, false, { clock, ms: ANSWER_MS }))) {
       throw new Error("The database did not answer in time");
+    }
   }
 
   follow(): Promise<void> {
@@ -149,7 +153,7 @@ export class PostgresTransport implements Transport {
       broken: broken.promise,
       check,
       end: async () => {
-        await within(clock, END_MS, client.end()).catch(() => undefined);
+        await within(client.end(), undefined, { clock, ms: END_MS }).catch(() => undefined);
         socket.destroy();
       },
     };

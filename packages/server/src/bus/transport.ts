@@ -1,8 +1,6 @@
 // Carries opaque texts between the nodes of a cluster. Delivery is best effort: texts may be lost, but arrive
 // whole, and those of one node arrive in the order in which it sent them.
 
-import type { Clock } from "../core/ports/driven/clock.ts";
-
 /** A text for the nodes that follow a session, or for all nodes. */
 export interface Packet {
   /** Session whose followers receive the text; `null` sends it to every node. */
@@ -41,18 +39,4 @@ export interface Transport {
   unfollow(sessionId: string): void;
   /** Closes every connection and timer, in bounded time. */
   close(): Promise<void>;
-}
-
-/**
- * Returns true if the promise resolves within `ms` milliseconds, and false otherwise. Rejects if the promise
- * rejects within that time.
- */
-export async function within(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = clock.after(ms, () => late.resolve(false));
-  try {
-    return await Promise.race([promise.then(() => true), late.promise]);
-  } finally {
-    timer.stop();
-  }
 }

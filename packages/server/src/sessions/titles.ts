@@ -8,6 +8,7 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { TitleJob, Store } from "../core/ports/driven/store.ts";
 import { PLACEHOLDER_TITLE } from "../core/session.ts";
 import { cleanText } from "../core/json.ts";
+import { untilAborted } from "../core/waiting.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /**
@@ -168,19 +169,14 @@ export class Titles {
     // The configuration may have changed since the job started.
     const rig = this.#rigFor(job);
     if (rig === null) return null;
-    const tooLong = Promise.withResolvers<never>();
-    const onAbort = (): void => tooLong.reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
     try {
-      return cleanTitle(await Promise.race([generate(rig, job.text, signal), tooLong.promise]));
+      return cleanTitle(await untilAborted(generate(rig, job.text, signal), signal));
     } catch (error) {
       if (!this.#stopped) {
         const code = failureCode(error);
         logger.info({ code, rig }, "the model gave no title; using the beginning of the message");
       }
       return null;
-    } finally {
-      signal.removeEventListener("abort", onAbort);
     }
   }
 

@@ -7,7 +7,7 @@ import { sameJson, type JsonValue } from "../core/json.ts";
 import type { PolicyDecision } from "../core/ports/driven/tool.ts";
 import { type CallableTool, type CallScope, checkSafely, refusedCall, shownInput } from "./call-tool.ts";
 import { jsonBytes, toJson } from "./json-output.ts";
-import { within } from "./time-limit.ts";
+import { within } from "../core/waiting.ts";
 
 /** Bytes of JSON that a person can be asked to decide about. */
 const MAX_REQUEST_BYTES = 64 * 1_024;

@@ -8,6 +8,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { ModelCatalog } from "../core/ports/driven/model.ts";
 import type { ToolDefinition } from "../core/ports/driven/tool.ts";
 import { type TokenUsage, NO_USAGE } from "../core/turn.ts";
+import { untilAborted } from "../core/waiting.ts";
 import { StepContent, type RequestedCall } from "./step-content.ts";
 
 /** The SDK's finish reasons for an incomplete answer. */
@@ -60,7 +61,12 @@ export class ModelCaller {
     const content = new StepContent(call.usedCallIds, call.argumentBytes);
     const progress = { hasStreamed: false };
     try {
-      const stream = await untilAborted(this.open(call), call.signal);
+      const opening = this.open(call);
+      const stream = await untilAborted(opening, call.signal).catch((error: unknown) => {
+        // The model may hang, and open its stream later.
+        opening.then((late) => late.cancel(error)).catch(() => undefined);
+        throw error;
+      });
       const reader = stream.getReader();
       const cancel = (): void => void reader.cancel(call.signal.reason).catch(() => undefined);
       call.signal.addEventListener("abort", cancel, { once: true });
@@ -171,21 +177,6 @@ function collect(content: StepContent, part: Part): void {
     }
     default:
       return undefined;
-  }
-}
-
-/** Rejects as soon as the signal aborts, even if the model hangs; a stream that opens later is cancelled. */
-async function untilAborted<T extends ReadableStream>(opening: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => {
-    aborted.reject(signal.reason);
-    opening.then((late) => late.cancel(signal.reason)).catch(() => undefined);
-  };
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([opening, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }
 

@@ -8,6 +8,7 @@ import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { TurnTools } from "../core/ports/driven/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
+import { untilAborted } from "../core/waiting.ts";
 import type { TurnJournal } from "./journal.ts";
 import type { OutputBudget } from "./step-content.ts";
 
@@ -52,7 +53,12 @@ export async function decideCalls(
       continue;
     }
     // Pass a copy, so that a rule cannot change the arguments that will run.
-    const decision = await untilAborted(tools.decide(call.name, structuredClone(call.arguments)), signal);
+    const deciding = tools.decide(call.name, structuredClone(call.arguments));
+    // A hanging rule must not delay the end of its turn.
+    const decision = await untilAborted(deciding, signal).catch((error: unknown) => {
+      if (signal.aborted) return null;
+      throw error;
+    });
     if (decision === null || signal.aborted) return null;
     onProgress();
     if (decision.kind === "deny") {
@@ -70,22 +76,6 @@ export async function decideCalls(
 /** Cleans the request's strings and keeps its shape. */
 function cleanRequest({ kind, request }: ActionRequest): ActionRequest {
   return { kind, request: cleanJson(request as JsonValue) } as ActionRequest;
-}
-
-/**
- * Resolves with `null` as soon as the signal aborts, because a hanging tool must not delay the end of its
- * turn.
- */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | null> {
-  const aborted = Promise.withResolvers<null>();
-  const abort = (): void => aborted.resolve(null);
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 /**

@@ -10,7 +10,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { isDeeperThan } from "../json-output.ts";
-import { within } from "../time-limit.ts";
+import { within } from "../../core/waiting.ts";
 
 /** Maximum number of messages from one server within ten seconds. */
 export const MAX_MESSAGES = 5_000;

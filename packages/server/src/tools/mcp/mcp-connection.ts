@@ -5,7 +5,7 @@ import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import type { Scrubber } from "../scrub.ts";
-import { within } from "../time-limit.ts";
+import { within } from "../../core/waiting.ts";
 import { failureText, McpUnavailable, SessionLost } from "./mcp-failure.ts";
 import { ReconnectPlan } from "./reconnect-plan.ts";
 import { ToolList } from "./tool-list.ts";

@@ -5,6 +5,7 @@ import type { Client, Transport } from "@modelcontextprotocol/client";
 import type * as Sdk from "@modelcontextprotocol/client";
 import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
+import { untilAborted } from "../../core/waiting.ts";
 import { boundFetch } from "./bounded-fetch.ts";
 import { BoundedTransport } from "./bounded-transport.ts";
 
@@ -42,7 +43,10 @@ export async function openClient(options: OpenOptions): Promise<Client> {
     const client = createClient(options, sdk, probes);
     const bounded = new BoundedTransport(transport(), options.clock);
     try {
-      await connect(client, bounded, options.signal);
+      const { signal } = options;
+      signal.throwIfAborted();
+      // The client itself ignores its signal during the version probe.
+      await untilAborted(client.connect(bounded, { signal, timeout: NO_TIMEOUT_MS }), signal);
       return client;
     } catch (error) {
       // Before the handshake, the client does not own its transport.
@@ -52,19 +56,6 @@ export async function openClient(options: OpenOptions): Promise<Client> {
     }
   }
   throw failure;
-}
-
-/** Like `client.connect`, which ignores its signal during the version probe. */
-async function connect(client: Client, transport: Transport, signal: AbortSignal): Promise<void> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    signal.throwIfAborted();
-    await Promise.race([client.connect(transport, { signal, timeout: NO_TIMEOUT_MS }), aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 function createClient({ onToolsChanged }: OpenOptions, sdk: typeof Sdk, probes: boolean): Client {

@@ -13,7 +13,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import { within } from "../time-limit.ts";
+import { within } from "../../core/waiting.ts";
 import { MAX_MESSAGES, FlowLimit } from "./bounded-transport.ts";
 import { cutAnswer, idOfAnswer, MAX_MESSAGE_BYTES, HEAD_BYTES, TAIL_BYTES } from "./cut-answer.ts";
 

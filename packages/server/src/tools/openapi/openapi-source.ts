@@ -15,7 +15,7 @@ import {
   type ToolScope,
   type ToolSource,
 } from "../tool-source.ts";
-import { within } from "../time-limit.ts";
+import { within } from "../../core/waiting.ts";
 import { readDocument } from "./document.ts";
 import { readTools } from "./openapi-tools.ts";
 
