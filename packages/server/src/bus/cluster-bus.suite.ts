@@ -113,11 +113,11 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await proxy.stop();
     });
 
-    it("notifies its own process before publish returns, and followers elsewhere in the same order", async () => {
+    it("notifies followers elsewhere in the order of publication", async () => {
       const [here, elsewhere] = await Promise.all([node([SESSION]), node([SESSION])]);
       const notifications = Array.from({ length: 300 }, (_, index) => eventsNotification(index + 1));
       for (const notification of notifications.slice(0, 100)) here.bus.publish(SESSION, notification);
-      expect(here.received.notifications).toHaveLength(100);
+      expect(elsewhere.received.notifications).toEqual([]);
       for (const notification of notifications.slice(100)) {
         here.bus.publish(SESSION, notification);
         await Promise.resolve();
@@ -126,9 +126,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       expect(elsewhere.received.notifications).toEqual(
         notifications.map((notification) => ({ sessionId: SESSION, notification, origin: "elsewhere" })),
       );
-      expect(here.received.notifications).toEqual(
-        notifications.map((notification) => ({ sessionId: SESSION, notification, origin: "here" })),
-      );
+      expect(here.received.notifications).toEqual([]);
     });
 
     it("does not deliver a notification back to its publisher", async () => {
@@ -136,24 +134,20 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       here.bus.publish(SESSION, eventsNotification(1));
       await elsewhere.received.until(({ notifications }) => notifications.length === 1);
       elsewhere.bus.publish(SESSION, eventsNotification(2));
-      await here.received.until(({ notifications }) => notifications.length >= 2);
+      await here.received.until(({ notifications }) => notifications.length >= 1);
       // An echo would have arrived before the reply.
       expect(here.received.notifications).toEqual([
-        { sessionId: SESSION, notification: eventsNotification(1), origin: "here" },
         { sessionId: SESSION, notification: eventsNotification(2), origin: "elsewhere" },
       ]);
     });
 
-    it("delivers notifications of a followed session until its last follower stops", async () => {
+    it("delivers notifications of a followed session until it is followed no more", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([OTHER])]);
-      const first = elsewhere.bus.follow(SESSION);
-      const second = elsewhere.bus.follow(SESSION);
-      await Promise.all([first.ready, second.ready]);
-      first.stop();
-      first.stop();
+      const following = elsewhere.bus.follow(SESSION);
+      await following.ready;
       here.bus.publish(SESSION, eventsNotification(1));
       await elsewhere.received.until(({ notifications }) => notifications.length === 1);
-      second.stop();
+      following.stop();
       here.bus.publish(SESSION, eventsNotification(2));
       here.bus.publish(OTHER, eventsNotification(3));
       await elsewhere.received.until(({ notifications }) => notifications.length >= 2);
@@ -182,7 +176,6 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
         { kind: "moved", life: "a", epoch: 1, head: 7 },
         eventsNotification(8),
       ]);
-      expect(here.received.notifications[0]).toMatchObject({ notification: { kind: "events" } });
     });
 
     it("splits a long delta into pieces that join to the same text", async () => {
@@ -277,7 +270,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       while ((await carrier.connections()) > 0);
       open.bus.publish(SESSION, eventsNotification(2));
       open.bus.notifyWork();
-      expect(open.received.notifications).toHaveLength(2);
+      expect(open.received.notifications).toEqual([]);
     });
 
     it("sends notifications published just before it is closed", async () => {

@@ -1,12 +1,10 @@
-// The bus of a node in a cluster. `publish` calls local listeners before it returns and sends to the other
-// nodes asynchronously. The wire format is `<node> <session or *> <body>`, so that unwanted texts are dropped
-// before their JSON is parsed.
+// The bus of a node in a cluster. `publish` sends to the other nodes asynchronously. The wire format is
+// `<node> <session or *> <body>`, so that unwanted texts are dropped before their JSON is parsed.
 
 import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { within } from "../core/waiting.ts";
-import { Listeners } from "./event-hub.ts";
 import { parseNotification } from "./notification-encoding.ts";
 import { OutgoingQueue, type NotificationLoss } from "./outgoing-queue.ts";
 import type { Packet, Transport } from "./transport.ts";
@@ -21,11 +19,6 @@ export interface ClusterBusOptions {
   readonly maxWaitingBytes?: number;
   /** Called with the number of notifications that were not sent unchanged, and the reason. */
   readonly onLoss?: (loss: NotificationLoss, notifications: number) => void;
-}
-
-interface Followed {
-  followers: number;
-  readonly ready: Promise<void>;
 }
 
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
@@ -43,9 +36,9 @@ const LOST = "lost";
 
 export class ClusterBus implements Bus {
   readonly #options: ClusterBusOptions;
-  readonly #listeners: Listeners;
+  #listener: BusListener | null = null;
   readonly #outgoing: OutgoingQueue;
-  readonly #followed = new Map<string, Followed>();
+  readonly #followed = new Set<string>();
   /** Pending broadcasts to every node, each at most once. */
   readonly #broadcasts = new Set<typeof WORK | typeof LOST>();
   #sending: Promise<void> | null = null;
@@ -55,14 +48,13 @@ export class ClusterBus implements Bus {
   /** Starts connecting. */
   constructor(options: ClusterBusOptions) {
     this.#options = options;
-    this.#listeners = new Listeners(options.logger);
     this.#outgoing = new OutgoingQueue({
       maxBytes: options.maxWaitingBytes ?? MAX_WAITING_BYTES,
       onLoss: (loss, notifications) => this.#reportLoss(loss, notifications),
     });
     options.transport.start({
       onText: (text) => this.#receive(text),
-      onResumed: () => this.#listeners.resumed(),
+      onResumed: () => this.#listener?.onResumed(),
     });
   }
 
@@ -72,7 +64,6 @@ export class ClusterBus implements Bus {
   }
 
   publish(sessionId: string, notification: SessionNotification): void {
-    this.#listeners.notify(sessionId, notification, "here");
     if (this.#closed !== null) return;
     this.#outgoing.add(sessionId, notification);
     this.#send();
@@ -84,25 +75,22 @@ export class ClusterBus implements Bus {
     this.#send();
   }
 
-  listen(listener: BusListener): () => void {
-    return this.#listeners.add(listener);
+  listen(listener: BusListener): void {
+    this.#listener = listener;
   }
 
   follow(sessionId: string): Following {
-    const followed = this.#followed.get(sessionId) ?? this.#beginFollowing(sessionId);
-    followed.followers += 1;
-    let isOver = false;
-    return {
-      ready: followed.ready,
-      stop: () => {
-        if (isOver) return;
-        isOver = true;
-        followed.followers -= 1;
-        if (followed.followers > 0) return;
-        this.#followed.delete(sessionId);
-        this.#options.transport.unfollow(sessionId);
-      },
+    const { clock, logger, transport } = this.#options;
+    this.#followed.add(sessionId);
+    const ready = within(transport.follow(sessionId), undefined, { clock, ms: FOLLOW_MS }).then(
+      () => undefined,
+      (error: unknown) => logger.debug({ err: error }, "cannot follow a session until the bus reconnects"),
+    );
+    const stop = (): void => {
+      this.#followed.delete(sessionId);
+      transport.unfollow(sessionId);
     };
+    return { ready, stop };
   }
 
   /** Sends queued notifications if the transport is ready, and closes the connections. */
@@ -118,17 +106,6 @@ export class ClusterBus implements Bus {
     }
     await transport.close();
     await this.#sending;
-  }
-
-  #beginFollowing(sessionId: string): Followed {
-    const { clock, logger, transport } = this.#options;
-    const ready = within(transport.follow(sessionId), undefined, { clock, ms: FOLLOW_MS }).then(
-      () => undefined,
-      (error: unknown) => logger.debug({ err: error }, "cannot follow a session until the bus reconnects"),
-    );
-    const followed = { followers: 0, ready };
-    this.#followed.set(sessionId, followed);
-    return followed;
   }
 
   #send(): void {
@@ -182,12 +159,12 @@ export class ClusterBus implements Bus {
     if (sessionId === ALL_NODES) this.#receiveBroadcast(text.slice(sessionEnd + 1));
     if (!this.#followed.has(sessionId)) return;
     const notification = parseNotification(text.slice(sessionEnd + 1));
-    if (notification !== null) this.#listeners.notify(sessionId, notification, "elsewhere");
+    if (notification !== null) this.#listener?.onNotification(sessionId, notification);
   }
 
   #receiveBroadcast(call: string): void {
-    if (call === WORK) this.#listeners.work();
-    if (call === LOST) this.#listeners.resumed();
+    if (call === WORK) this.#listener?.onWork();
+    if (call === LOST) this.#listener?.onResumed();
   }
 
   #reportLoss(loss: NotificationLoss, notifications: number): void {

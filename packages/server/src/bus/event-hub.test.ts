@@ -4,7 +4,7 @@ import { until } from "../../test/service.ts";
 import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
-import { describeBus } from "./bus.suite.ts";
+import { describeHub } from "./hub.suite.ts";
 import { ProcessEventHub } from "./event-hub.ts";
 
 const version = (id: string, life: string, head: number): SessionVersion => ({
@@ -27,9 +27,8 @@ class QuietBus implements Bus {
 
   notifyWork(): void {}
 
-  listen(listener: BusListener): () => void {
+  listen(listener: BusListener): void {
     this.others = listener;
-    return () => undefined;
   }
 
   follow(sessionId: string): Following {
@@ -85,7 +84,7 @@ afterEach(async () => {
 
 const kinds = () => received.map(([id, notification]) => `${id} ${notification.kind} ${notification.life}`);
 
-describeBus("event hub without other nodes", (logger) => {
+describeHub("without other nodes", (logger) => {
   return new ProcessEventHub({ bus: null, clock: new ManualClock(), logger, versions: null });
 });
 
@@ -108,7 +107,11 @@ describe("ProcessEventHub", () => {
 
   it("reads nothing when no session is followed", async () => {
     const following = hub.follow("x");
+    const second = hub.follow("x");
     following.stop();
+    following.stop();
+    expect(inner.stopped).toEqual([]);
+    second.stop();
     await clock.advance(2_000);
     expect(asked).toEqual([]);
     expect(inner.stopped).toEqual(["x"]);
@@ -144,7 +147,7 @@ describe("ProcessEventHub", () => {
       await hub.poll();
     }
     expect(warnings).toBe(1);
-    inner.others?.onResumed?.();
+    inner.others?.onResumed();
     await until(() => asked.length === 3);
     asked[2]?.answer.resolve(version("x", "a", 1));
     await until(() => received.length === 1);
@@ -187,7 +190,7 @@ describe("ProcessEventHub", () => {
     });
     alone.listen({ onNotification: () => undefined, onWork: () => void (work += 10) });
     alone.follow("x");
-    inner.others?.onResumed?.();
+    inner.others?.onResumed();
     await clock.advance(2_000);
     expect([asked.length, work]).toEqual([0, 1]);
     await alone.close();

@@ -2,9 +2,15 @@
 // streams, and `followOtherNodes`, which updates the sessions in memory. The bus may lose notifications, so the hub reads the
 // versions of the followed sessions from the store every two seconds: a lost change arrives late instead of never.
 
-import type { Bus, Following, Origin, SessionNotification } from "../core/ports/driven/bus.ts";
+import type { Bus, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
-import type { EventHub, HubListener, LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
+import type {
+  EventHub,
+  HubListener,
+  LoadedSession,
+  Origin,
+  StreamingText,
+} from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 
@@ -16,6 +22,12 @@ const BATCH = 500;
 
 /** Subscription without other nodes, which misses no notification. */
 const FOLLOWED: Following = { ready: Promise.resolve(), stop: () => undefined };
+
+/** A followed session, with the number of its followers. */
+interface Followed {
+  readonly following: Following;
+  followers: number;
+}
 
 /** Reads the versions of sessions in a store that other processes change as well. */
 interface Versions {
@@ -36,8 +48,7 @@ export class ProcessEventHub implements EventHub {
   readonly #options: ProcessEventHubOptions;
   readonly #listeners: Listeners;
   readonly #timer: Timer | null;
-  /** Number of followers of each session. */
-  readonly #followed = new Map<string, number>();
+  readonly #followed = new Map<string, Followed>();
   #polling: Promise<void> | null = null;
   #isFailing = false;
   #closed = false;
@@ -47,7 +58,8 @@ export class ProcessEventHub implements EventHub {
     this.#options = options;
     this.#listeners = new Listeners(logger);
     bus?.listen({
-      onNotification: (...args) => this.#listeners.notify(...args),
+      onNotification: (sessionId, notification) =>
+        this.#listeners.notify(sessionId, notification, "elsewhere"),
       onWork: () => this.#listeners.work(),
       onResumed: () => void this.poll(),
     });
@@ -55,9 +67,8 @@ export class ProcessEventHub implements EventHub {
   }
 
   publish(sessionId: string, notification: SessionNotification): void {
-    const { bus } = this.#options;
-    if (bus === null) this.#listeners.notify(sessionId, notification, "here");
-    else bus.publish(sessionId, notification);
+    this.#listeners.notify(sessionId, notification, "here");
+    this.#options.bus?.publish(sessionId, notification);
   }
 
   notifyWork(): void {
@@ -77,19 +88,24 @@ export class ProcessEventHub implements EventHub {
   }
 
   follow(sessionId: string): Following {
-    const following = this.#options.bus?.follow(sessionId) ?? FOLLOWED;
-    if (this.#timer === null) return following;
-    this.#followed.set(sessionId, (this.#followed.get(sessionId) ?? 0) + 1);
+    const { bus } = this.#options;
+    if (bus === null && this.#timer === null) return FOLLOWED;
+    const followed = this.#followed.get(sessionId) ?? {
+      following: bus?.follow(sessionId) ?? FOLLOWED,
+      followers: 0,
+    };
+    followed.followers += 1;
+    this.#followed.set(sessionId, followed);
     let stopped = false;
     return {
-      ready: following.ready,
+      ready: followed.following.ready,
       stop: () => {
         if (stopped) return;
         stopped = true;
-        following.stop();
-        const others = (this.#followed.get(sessionId) ?? 0) - 1;
-        if (others > 0) this.#followed.set(sessionId, others);
-        else this.#followed.delete(sessionId);
+        followed.followers -= 1;
+        if (followed.followers > 0) return;
+        this.#followed.delete(sessionId);
+        followed.following.stop();
       },
     };
   }
@@ -146,7 +162,7 @@ export class ProcessEventHub implements EventHub {
 }
 
 /** The listeners of this process. A listener that throws is logged and affects neither the others nor the publisher. */
-export class Listeners {
+class Listeners {
   readonly #listeners = new Set<HubListener>();
   readonly #logger: Logger;
 
@@ -166,10 +182,6 @@ export class Listeners {
 
   work(): void {
     this.#tell("work", (listener) => listener.onWork?.());
-  }
-
-  resumed(): void {
-    this.#tell("resumed", (listener) => listener.onResumed?.());
   }
 
   evicted(sessionId: string): void {

@@ -2,10 +2,11 @@
 // feed never touches a live session.
 
 import { tooManyStreams } from "../core/errors.ts";
-import type { Origin, SessionNotification } from "../core/ports/driven/bus.ts";
+import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type {
   EventHub,
+  Origin,
   LoadedSession,
   StreamingText,
   StreamPosition,
@@ -50,7 +51,6 @@ export interface FeedOptions {
   readonly store: Pick<CommandStore, "execute">;
   readonly clock: Clock;
   readonly positions: Positions;
-  /** The sessions in memory. */
   readonly cache: { has(sessionId: string): boolean };
   /** Maximum number of open streams of one session; `null` for no limit. */
   readonly maxStreamsPerSession: number | null;
@@ -82,7 +82,6 @@ export class Feed implements UpdateService {
     this.#repair = new TextRepair({ clock, read: (id) => this.#refresh(id), isBroken });
   }
 
-  /** Number of open streams. */
   get openStreams(): number {
     let count = 0;
     for (const channel of this.#channels.values()) count += channel.subscribers.size;

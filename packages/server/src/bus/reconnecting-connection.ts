@@ -3,7 +3,6 @@
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 
-/** An established connection. */
 export interface EstablishedConnection<Connection> {
   readonly connection: Connection;
   /** Resolves when the connection is unusable. */

@@ -1,6 +1,7 @@
 // Sample notifications and a recording listener for bus tests.
 
-import type { Bus, Origin, SessionNotification } from "../../core/ports/driven/bus.ts";
+import type { BusListener, SessionNotification } from "../../core/ports/driven/bus.ts";
+import type { HubListener, Origin } from "../../core/ports/driven/event-hub.ts";
 
 export interface ReceivedNotification {
   readonly sessionId: string;
@@ -8,16 +9,16 @@ export interface ReceivedNotification {
   readonly origin: Origin;
 }
 
-/** A bus listener that counts and stores everything it receives. */
+/** A listener of a bus or a hub that counts and stores everything it receives. */
 export class RecordingListener {
   readonly notifications: ReceivedNotification[] = [];
   workNotices = 0;
   resumed = 0;
   readonly #waiting = new Set<() => void>();
 
-  constructor(bus: Bus) {
-    bus.listen({
-      onNotification: (sessionId, notification, origin) => {
+  constructor(source: { listen(listener: BusListener & HubListener): unknown }) {
+    source.listen({
+      onNotification: (sessionId, notification, origin: Origin = "elsewhere") => {
         this.notifications.push({ sessionId, notification, origin });
         this.#notifyWaiters();
       },

@@ -25,15 +25,13 @@ export type SessionNotification =
     }
   | { readonly kind: "deleted"; readonly life: string };
 
-/** The publisher of a notification: this process or another one. */
-export type Origin = "here" | "elsewhere";
-
+/** Receives what other processes publish. */
 export interface BusListener {
-  onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void;
+  onNotification(sessionId: string, notification: SessionNotification): void;
   /** Called when another process has turns for which it has no free slot. */
-  onWork?(): void;
+  onWork(): void;
   /** Called when notifications may have been lost. Followed sessions must be read from the store. */
-  onResumed?(): void;
+  onResumed(): void;
 }
 
 /** Subscription to notifications of other processes about a session. */
@@ -43,16 +41,15 @@ export interface Following {
   stop(): void;
 }
 
+/** Carries notifications to the other processes. */
 export interface Bus {
-  /** Calls the listeners of this process synchronously, and later those of processes that follow the session. Never throws. */
+  /** Sends to the processes that follow the session, in the order of the calls. Never throws. */
   publish(sessionId: string, notification: SessionNotification): void;
   /** Notifies the other processes of turns for which no slot is free here. Never throws. */
   notifyWork(): void;
-  /**
-   * Calls the listener for all notifications of this process, and those of other processes about followed sessions, in each publisher's
-   * order. Returns a function that stops it.
-   */
-  listen(listener: BusListener): () => void;
+  /** Calls the listener for what other processes publish about followed sessions, in each one's order. One listener at a time. */
+  listen(listener: BusListener): void;
+  /** Follows a session that is not followed yet. */
   follow(sessionId: string): Following;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 
 import type { PendingAction } from "@colloquy/protocol";
 import type { PlacedMessage } from "../../message.ts";
-import type { Bus, BusListener } from "./bus.ts";
+import type { Bus, Following, SessionNotification } from "./bus.ts";
 
 /** An agent message that streams, with its whole text so far. */
 export interface StreamingText {
@@ -31,8 +31,13 @@ export interface StreamPosition {
 /** A session that was loaded into memory in the middle of an answer. */
 export type LoadedSession = StreamPosition & { readonly id: string };
 
-/** Listens to one process. What only `HubListener` has never reaches other nodes. */
-export interface HubListener extends BusListener {
+/** The publisher of a notification: this process or another one. */
+export type Origin = "here" | "elsewhere";
+
+export interface HubListener {
+  onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void;
+  /** Called when another process has turns for which it has no free slot. */
+  onWork?(): void;
   /** The session was evicted from memory. */
   onEvicted?(sessionId: string): void;
   /** The session was loaded in the middle of an answer; no notification announced the text that came from the store. */
@@ -41,8 +46,15 @@ export interface HubListener extends BusListener {
   incarnationsOf?(sessionId: string): readonly string[];
 }
 
-export interface EventHub extends Bus {
+export interface EventHub extends Pick<Bus, "notifyWork" | "close"> {
+  /** Calls the listeners of this process before it returns, and later those of processes that follow the session. Never throws. */
+  publish(sessionId: string, notification: SessionNotification): void;
+  /**
+   * Calls the listener for all notifications of this process, and those of other processes about followed sessions, in each publisher's
+   * order. Returns a function that stops it.
+   */
   listen(listener: HubListener): () => void;
+  follow(sessionId: string): Following;
   /** Calls `onEvicted` of every listener. Never throws. */
   evicted(sessionId: string): void;
   /** Calls `onAnswerLoaded` of every listener. Never throws. */
