@@ -113,7 +113,7 @@ async function command(...parameters: readonly string[]): Promise<{ code: unknow
 async function newKey(): Promise<string> {
   const { keys, close } = await openAdministration(administered());
   const input = { name: "", apps: ["defi"], expiresInMs: null };
-  const { key } = await keys(["defi"]).create(input);
+  const { key } = await keys(["defi"]).createKey(input);
   await close();
   return key;
 }

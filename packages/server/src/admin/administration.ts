@@ -39,6 +39,15 @@ export function createAdministration(options: AdministrationOptions): AdminServi
     apps: () => listApps({ store, catalog, keys, tools }),
     usage: (query) => reportUsage({ store }, query),
     latency: (query) => reportLatency({ store }, query),
+    ...manageKeys(keys),
+  };
+}
+
+export type KeyManagement = Pick<AdminService, "keys" | "createKey" | "revokeKey" | "rotateKey">;
+
+/** The part that manages App keys, for the command line too. */
+export function manageKeys(keys: KeyService): KeyManagement {
+  return {
     keys: async (app) => {
       const listed = await keys.list();
       return listed.filter(({ apps }) => app === null || apps.includes(app)).map(toAdminKey);

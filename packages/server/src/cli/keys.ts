@@ -1,3 +1,4 @@
+import type { AdminKey, IssuedAdminKey } from "@colloquy/protocol";
 import { type Command, InvalidArgumentError } from "commander";
 import type { Administration } from "../wiring/administration.ts";
 import { InvalidRequest, NoDatabase } from "../core/errors.ts";
@@ -9,10 +10,6 @@ import {
   printJson,
   printLine,
 } from "./command.ts";
-
-type Keys = ReturnType<Administration["keys"]>;
-type IssuedKey = Awaited<ReturnType<Keys["create"]>>;
-type ListedKey = Awaited<ReturnType<Keys["revoke"]>>;
 
 const JSON_OPTION = ["--json", "print one JSON document"] as const;
 const NAME_MAX = 100;
@@ -56,7 +53,8 @@ function addCreate(keys: Command, parts: CommandParts): void {
       }) => {
         const { app: apps, name = null, expires: expiresInMs = null } = options;
         const configured = Object.keys((await configuration(parts)).apps);
-        const work = ({ keys: open }: Administration) => open(configured).create({ apps, name, expiresInMs });
+        const work = ({ keys: open }: Administration) =>
+          open(configured).createKey({ apps, name, expiresInMs });
         const issued = administer(parts, "made when absent", work);
         printIssued(parts, await issued.catch(asWrongArgument), options.json);
       },
@@ -70,14 +68,14 @@ function addList(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys list --json")
     .action(async ({ json }: { readonly json?: boolean }) => {
-      const listed = await administer(parts, "existing", ({ keys: open }) => open([]).list()).catch(
+      const listed = await administer(parts, "existing", ({ keys: open }) => open([]).keys(null)).catch(
         (error: unknown) => {
           if (!(error instanceof NoDatabase)) throw error;
           parts.errors.write(`${error.message}\n`);
           return [];
         },
       );
-      if (json === true) return printJson(parts, listed.map(asJson));
+      if (json === true) return printJson(parts, listed);
       if (listed.length === 0)
         return printLine(parts, "There are no keys. Create one with colloquy keys create.");
       for (const line of asTable(listed)) printLine(parts, line);
@@ -92,7 +90,7 @@ function addRotate(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys rotate 4fTzq0LkW1nB7xYc --overlap 24h")
     .action(async (id: string, { overlap, json }: { readonly overlap: number; readonly json?: boolean }) => {
-      const work = (administration: Administration) => administration.keys([]).rotate(id, overlap);
+      const work = (administration: Administration) => administration.keys([]).rotateKey(id, overlap);
       printIssued(parts, await administer(parts, "existing", work), json);
     });
 }
@@ -104,43 +102,30 @@ function addRevoke(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys revoke 4fTzq0LkW1nB7xYc")
     .action(async (id: string, { json }: { readonly json?: boolean }) => {
-      const revoked = await administer(parts, "existing", ({ keys: open }) => open([]).revoke(id));
-      if (json === true) printJson(parts, asJson(revoked));
+      const revoked = await administer(parts, "existing", ({ keys: open }) => open([]).revokeKey(id));
+      if (json === true) printJson(parts, revoked);
       else printLine(parts, `The key ${id} is revoked. Running servers refuse it within five seconds.`);
     });
 }
 
-function printIssued(parts: CommandParts, issued: IssuedKey, json = false): void {
-  if (json) return printJson(parts, { ...asJson(issued), key: issued.key });
-  const { id, apps, expiresAt } = issued;
-  const until = expiresAt === null ? "does not expire" : `expires ${timeOf(expiresAt)}`;
+function printIssued(parts: CommandParts, issued: IssuedAdminKey, json = false): void {
+  if (json) return printJson(parts, issued);
+  const { id, apps, expires_at: expiresAt } = issued;
+  const until = expiresAt === null ? "does not expire" : `expires ${expiresAt}`;
   printLine(parts, `${issued.key}\n`);
   printLine(parts, `This is the key ${id}. It opens ${apps.join(", ")} and ${until}.`);
   printLine(parts, "Save it now: it is shown only once. Clients send it in the header SERVICE-APP-KEY.");
 }
 
-/** Uses the field names of the HTTP API. */
-function asJson({ id, name, apps, status, createdAt, expiresAt, revokedAt }: ListedKey): object {
-  return {
-    id,
-    name,
-    apps,
-    status,
-    created_at: timeOf(createdAt),
-    expires_at: timeOf(expiresAt),
-    revoked_at: timeOf(revokedAt),
-  };
-}
-
-function asTable(listed: readonly ListedKey[]): readonly string[] {
+function asTable(listed: readonly AdminKey[]): readonly string[] {
   const rows = [
     ["ID", "STATUS", "APPS", "CREATED", "EXPIRES", "NAME"],
-    ...listed.map(({ id, status, apps, createdAt, expiresAt, name }) => [
+    ...listed.map(({ id, status, apps, created_at: createdAt, expires_at: expiresAt, name }) => [
       id,
       status,
       apps.join(","),
-      timeOf(createdAt) ?? "",
-      timeOf(expiresAt) ?? "never",
+      createdAt,
+      expiresAt ?? "never",
       name ?? "",
     ]),
   ];
@@ -151,10 +136,6 @@ function asTable(listed: readonly ListedKey[]): readonly string[] {
       .join("  ")
       .trimEnd(),
   );
-}
-
-function timeOf(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -182,9 +182,3 @@ export const COMPUTED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   sessions: ["key", "life", "event_floor", "message_bytes", "event_bytes", "epoch", "used_at", "retention"],
   turns: ["session_key", "attempt_at", "epoch", "runnable", "behind_waiting"],
 };
-
-/** Tables of sessions that are not exported, with the reason. */
-export const NOT_EXPORTED: Readonly<Record<string, string>> = {
-  events: "an imported session starts a new incarnation, so no subscriber can resume in it",
-  leases: "no process works on the imported session yet",
-};

@@ -1,12 +1,18 @@
 // Opens the configured store for administrative commands, beside a running server or without one (contract section 7).
 
+import type { AdminSession, AdminSessionPage } from "@colloquy/protocol";
+import { manageKeys, type KeyManagement } from "../admin/administration.ts";
+import { listSessions } from "../admin/sessions.ts";
+import { toAdminSession } from "../admin/wire.ts";
 import { KeyAdministration } from "../apps/keys/key-administration.ts";
 import type { Rotation } from "../apps/secrets/rotation.ts";
 import type { Hidden } from "../core/hidden.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
+import type { AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
 import { NoDatabase } from "../core/errors.ts";
+import type { HealthLimits } from "../core/turn-health.ts";
 import type { DatabaseAddress } from "../moving/database-address.ts";
 import { hasDatabase } from "../store/sqlite/data-directory.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
@@ -28,8 +34,14 @@ export type DatabaseNeed = "existing" | "made when absent";
 export interface Administration {
   readonly store: Store;
   readonly settings: AdministrationSettings;
-  /** Manages App keys; `apps` are the configured Apps, which only `create` needs. */
-  keys(apps: readonly string[]): KeyAdministration;
+  /** Manages App keys; `apps` are the configured Apps, which only `createKey` needs. */
+  keys(apps: readonly string[]): KeyManagement;
+  /** Sessions as the admin API shows them. */
+  sessions(limits: HealthLimits): {
+    list(query: AdminSessionQuery): Promise<AdminSessionPage>;
+    /** Returns `null` if the session does not exist. */
+    find(id: string): Promise<AdminSession | null>;
+  };
   /** Seals all secrets with a new master key. `discardUnreadable` removes secrets that no key opens. */
   rotateMaster(discardUnreadable: boolean): Promise<Rotation>;
   /** Runs `work` on the tables of the same database. */
@@ -55,7 +67,14 @@ export async function openAdministration(
   return {
     store,
     settings,
-    keys: (apps) => new KeyAdministration({ store: store.keys, clock, apps: () => apps }),
+    keys: (apps) => manageKeys(new KeyAdministration({ store: store.keys, clock, apps: () => apps })),
+    sessions: (limits) => ({
+      list: (query) => listSessions({ store: store.admin, limits }, query),
+      find: async (id) => {
+        const [seen, at] = [await store.admin.find(id), await store.admin.now()];
+        return seen === null ? null : toAdminSession(seen, at, limits);
+      },
+    }),
     rotateMaster: (discardUnreadable) =>
       rotateMaster({ ...settings, isShared: databaseUrl !== null }, store.secrets, discardUnreadable),
     withTables: async (access, work) => {

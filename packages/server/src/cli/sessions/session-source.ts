@@ -1,11 +1,17 @@
 // Data sources of `colloquy sessions`: the store of this configuration, or a remote service with an admin key.
 
 import type { AdminClient } from "@colloquy/client/admin";
-import type { AdminSession, AdminSessionStatus, Message, PersistedMessage } from "@colloquy/protocol";
+import type {
+  AdminSession,
+  AdminSessionPage,
+  AdminSessionStatus,
+  Message,
+  PersistedMessage,
+} from "@colloquy/protocol";
 import type { Administration } from "../../wiring/administration.ts";
 import { toPersistedMessage, toWireMessage } from "../../core/message.ts";
-import type { SeenSession, UsePlace } from "../../core/ports/driven/admin-store.ts";
-import { type HealthLimits, sessionStatus } from "../../core/turn-health.ts";
+import type { AdminSessionQuery } from "../../core/ports/driving/admin-service.ts";
+import type { HealthLimits } from "../../core/turn-health.ts";
 import { isSessionNotFound } from "../command.ts";
 
 /** A session of the admin API, without its turn. */
@@ -36,25 +42,14 @@ export interface SessionSource {
 const PAGE = 200;
 const MESSAGES = 1_000;
 
-export function storedSessions({ store }: Administration, limits: HealthLimits): SessionSource {
+export function storedSessions(administration: Administration, limits: HealthLimits): SessionSource {
+  const { store } = administration;
+  const sessions = administration.sessions(limits);
   return {
-    async list({ app, status, limit }) {
-      const at = await store.admin.now();
-      const found: ListedSession[] = [];
-      let after: UsePlace | null = null;
-      while (found.length < limit) {
-        const page: readonly SeenSession[] = await store.admin.used({ app, after, limit: PAGE });
-        const sessions = page.map((seen) => listed(seen, at, limits));
-        found.push(...sessions.filter((session) => status === null || session.status === status));
-        const last = page.at(-1);
-        if (last === undefined || page.length < PAGE) break;
-        after = { usedAt: last.usedAt, key: last.key };
-      }
-      return found.slice(0, limit);
-    },
+    list: (query) => listPages(query, sessions.list),
     async show(id) {
-      const [seen, at] = [await store.admin.find(id), await store.admin.now()];
-      if (seen === null) return null;
+      const session = await sessions.find(id);
+      if (session === null) return null;
       const all = [];
       for (let after: string | null = null; ; ) {
         const page = await store.sessions.messages(id, after, MESSAGES);
@@ -65,8 +60,8 @@ export function storedSessions({ store }: Administration, limits: HealthLimits):
         if (last === undefined) break;
         after = last.id;
       }
-      const records = all.map((message) => toPersistedMessage(seen.spelling, message));
-      return { session: listed(seen, at, limits), records, messages: all.map(toWireMessage) };
+      const records = all.map((message) => toPersistedMessage(session.session_id, message));
+      return { session: withoutTurn(session), records, messages: all.map(toWireMessage) };
     },
     remove: async (id) => {
       const target = { session: id, birth: null, load: false };
@@ -77,21 +72,15 @@ export function storedSessions({ store }: Administration, limits: HealthLimits):
 
 export function servedSessions(client: AdminClient): SessionSource {
   return {
-    async list({ app, status, limit }) {
-      const found: ListedSession[] = [];
-      let cursor: string | null = null;
-      do {
-        const page = await client.listSessions({
-          limit: Math.min(PAGE, limit),
+    list: (query) =>
+      listPages(query, ({ app, status, cursor, limit }) =>
+        client.listSessions({
+          limit,
           ...(app !== null && { app }),
           ...(status !== null && { status }),
           ...(cursor !== null && { cursor }),
-        });
-        found.push(...page.sessions.map(withoutTurn));
-        cursor = page.next_cursor;
-      } while (cursor !== null && found.length < limit);
-      return found.slice(0, limit);
-    },
+        }),
+      ),
     show: (id) => nullIfNotFound(() => showServed(client, id)),
     async remove(id) {
       return (await nullIfNotFound(async () => [await client.deleteSession(id)])) !== null;
@@ -121,20 +110,19 @@ export async function nullIfNotFound<Result>(ask: () => Promise<Result>): Promis
   }
 }
 
-function listed(seen: SeenSession, at: number, limits: HealthLimits): ListedSession {
-  return {
-    session_id: seen.spelling,
-    title: seen.title,
-    app: seen.app,
-    model: seen.model,
-    public_key: seen.publicKey,
-    status: sessionStatus(seen, at, limits),
-    created_at: new Date(seen.createdAt).toISOString(),
-    updated_at: new Date(seen.updatedAt).toISOString(),
-    used_at: new Date(seen.usedAt).toISOString(),
-    message_count: seen.messageCount,
-    turn_count: seen.turnCount,
-  };
+/** Reads pages until there are `limit` sessions. */
+async function listPages(
+  { app, status, limit }: SessionQuery,
+  read: (query: AdminSessionQuery) => Promise<AdminSessionPage>,
+): Promise<readonly ListedSession[]> {
+  const found: ListedSession[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await read({ app, status, search: null, cursor, limit: Math.min(PAGE, limit) });
+    found.push(...page.sessions.map(withoutTurn));
+    cursor = page.next_cursor;
+  } while (cursor !== null && found.length < limit);
+  return found.slice(0, limit);
 }
 
 function withoutTurn({ turn: _, ...session }: AdminSession): ListedSession {
