@@ -6,6 +6,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describeFileError } from "../core/file-error.ts";
+import { isPlainObject } from "../core/json.ts";
 import { scanJson, type RepeatedName } from "../core/json-scan.ts";
 import { stampOf } from "./file-stamps.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
@@ -220,9 +221,8 @@ async function exists(path: string): Promise<boolean> {
 function readAll(value: unknown, seen = new Set<unknown>()): void {
   if (typeof value !== "object" || value === null || seen.has(value)) return;
   seen.add(value);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  const isPlain = Array.isArray(value) || prototype === null || prototype === Object.prototype;
-  if (isPlain) for (const part of Object.values(value)) readAll(part, seen);
+  if (!Array.isArray(value) && !isPlainObject(value)) return;
+  for (const part of Object.values(value)) readAll(part, seen);
 }
 
 // Node caches imported modules by URL. A reload gives the configuration and all files that it imports by a relative

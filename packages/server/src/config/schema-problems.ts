@@ -1,6 +1,7 @@
 // Turns zod issues into sentences. They quote only values that cannot be secret.
 
 import { z } from "zod";
+import { isPlainObject } from "../core/json.ts";
 import { suggestion } from "./nearest-name.ts";
 import { formatPath, type ConfigProblem } from "./problem.ts";
 
@@ -148,14 +149,8 @@ function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "number" && !Number.isInteger(value)) return String(value);
-  if (typeof value === "object" && !isPlain(value)) return classOf(value);
+  if (typeof value === "object" && !isPlainObject(value)) return classOf(value);
   return typeof value === "boolean" ? "a boolean" : (ARTICLES[typeof value] ?? `a ${typeof value}`);
-}
-
-/** The schema accepts plain objects, not class instances such as a Map or a promise. */
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
 }
 
 function classOf(value: object): string {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cleanText, isCleanText, isJsonObject, jsonDepth } from "./json.ts";
+import { cleanText, isCleanText, isDeeperThan, isJsonObject } from "./json.ts";
 
 describe("JSON", () => {
   it("recognizes JSON objects", () => {
@@ -9,9 +9,12 @@ describe("JSON", () => {
   });
 
   it("has a depth: 0 for a plain value, or that of its deepest branch", () => {
-    expect([null, "a", 1].map(jsonDepth)).toEqual([0, 0, 0]);
-    expect([{}, [], [1], { a: 1 }].map(jsonDepth)).toEqual([1, 1, 1, 1]);
-    expect(jsonDepth({ a: 1, b: [{ c: [] }], d: {} })).toBe(4);
+    for (const plain of [null, "a", 1]) expect(isDeeperThan(0, plain)).toBe(false);
+    for (const one of [{}, [], [1], { a: 1 }]) {
+      expect([isDeeperThan(0, one), isDeeperThan(1, one)]).toEqual([true, false]);
+    }
+    const four = { a: 1, b: [{ c: [] }], d: {} };
+    expect([isDeeperThan(3, four), isDeeperThan(4, four)]).toEqual([true, false]);
   });
 });
 

@@ -5,12 +5,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the nesting depth: 0 for a plain value, 1 for `{}` and `[1]`, 2 for `[[1]]`. */
-export function jsonDepth(value: JsonValue): number {
-  if (typeof value !== "object" || value === null) return 0;
-  let deepest = 0;
-  for (const inner of Object.values(value)) deepest = Math.max(deepest, jsonDepth(inner));
-  return deepest + 1;
+/** Returns true unless the object is an instance of a class, such as a Map or a promise. */
+export function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+/** Returns true if arrays and objects are nested deeper than `levels`: `{}` and `[1]` have one level, `[[1]]` two. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner));
 }
 
 /** Compares two JSON values deeply, ignoring the order of keys. */

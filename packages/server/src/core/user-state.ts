@@ -1,6 +1,6 @@
 // User state: a client's unverified claims about its user (wallet, chain, connection).
 
-import { isJsonObject, jsonDepth, sameJson, type JsonObject, type JsonValue } from "./json.ts";
+import { isDeeperThan, isJsonObject, sameJson, type JsonObject, type JsonValue } from "./json.ts";
 
 export const USER_STATE_MAX_BYTES = 8 * 1024;
 const USER_STATE_MAX_DEPTH = 16;
@@ -17,7 +17,7 @@ export function mergeUserState(base: JsonObject | null, patch: JsonObject): Json
 /** Returns true if a merged state is within the limits: 8 KiB as JSON, depth 16. */
 export function userStateFits(state: JsonObject): boolean {
   return (
-    jsonDepth(state) <= USER_STATE_MAX_DEPTH &&
+    !isDeeperThan(USER_STATE_MAX_DEPTH, state) &&
     new TextEncoder().encode(JSON.stringify(state)).length <= USER_STATE_MAX_BYTES
   );
 }

@@ -1,7 +1,7 @@
 // Runs one tool call, from the arguments that the model sent to the outcome that it gets. Tool exceptions
 // become outcomes, and an abort ends the call at once even if the tool ignores its signal.
 
-import { type JsonValue, sameJson, cleanText } from "../core/json.ts";
+import { isPlainObject, type JsonValue, sameJson, cleanText } from "../core/json.ts";
 import {
   SecretMissing,
   type Tool,
@@ -270,6 +270,5 @@ function isPlain(value: unknown): boolean {
   if (typeof value !== "object") return ["undefined", "string", "number", "boolean"].includes(typeof value);
   if (value === null) return true;
   if (Array.isArray(value)) return value.every(isPlain);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return (prototype === null || prototype === Object.prototype) && Object.values(value).every(isPlain);
+  return isPlainObject(value) && Object.values(value).every(isPlain);
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "../core/ports/driven/tool.ts";
-import { isDeeperThan } from "./json-output.ts";
+import { isDeeperThan } from "../core/json.ts";
 
 /**
  * Checks an input. Returns an error message for the model, `null` if the input is valid, or the value that

@@ -55,12 +55,6 @@ function convertObject(value: object, path: string, depth: number): JsonValue {
   return Object.fromEntries(entries);
 }
 
-/** Returns true if arrays and objects are nested deeper than `levels`. */
-export function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner));
-}
-
 /**
  * Returns the value itself if its JSON has at most `limit` bytes of UTF-8. Otherwise returns a string of at
  * most `limit` bytes as JSON: the beginning of the string (or of the JSON text) and a note that it was cut.

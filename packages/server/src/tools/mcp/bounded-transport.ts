@@ -9,7 +9,7 @@ import type {
   Tool as ListedTool,
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import { isDeeperThan } from "../json-output.ts";
+import { isDeeperThan } from "../../core/json.ts";
 import { within } from "../../core/waiting.ts";
 
 /** Maximum number of messages from one server within ten seconds. */

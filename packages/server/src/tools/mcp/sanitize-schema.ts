@@ -1,7 +1,7 @@
 // Sanitizes a server's JSON Schema for models: removes only the parts that would make a provider reject the
 // request or the store reject the text. Otherwise, one tool would fail every turn of its App.
 
-import { isJsonObject, type JsonObject, type JsonValue, cleanText, decodePercent } from "../../core/json.ts";
+import { cleanJson, decodePercent, isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 
 /** Keywords whose values are data, not schemas. */
 const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "example", "required"]);
@@ -21,7 +21,7 @@ const NAMES: ReadonlySet<string> = new Set(["$anchor", "$dynamicAnchor"]);
  * schema's depth must be bounded.
  */
 export function sanitizeSchema(schema: JsonValue): JsonValue {
-  const root = cleaned(schema);
+  const root = cleanJson(schema);
   return sanitize(root, { root, anchors: anchorsIn(root, new Set()) });
 }
 
@@ -78,13 +78,6 @@ function anchorsIn(value: JsonValue, found: Set<string>): ReadonlySet<string> {
     else anchorsIn(inner, found);
   }
   return found;
-}
-
-function cleaned(value: JsonValue): JsonValue {
-  if (typeof value === "string") return cleanText(value);
-  if (Array.isArray(value)) return value.map(cleaned);
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [cleanText(key), cleaned(inner)]));
 }
 
 const COPIED: ReadonlySet<string> = new Set(

@@ -5,8 +5,8 @@
 import { hashTypedData, type TypedDataDefinition, isAddress } from "viem";
 import { z } from "zod";
 import type { ChainSettings } from "../../core/app-settings.ts";
-import { type JsonObject, type JsonValue, isJsonObject } from "../../core/json.ts";
-import { isDeeperThan, jsonBytes } from "../json-output.ts";
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
+import { jsonBytes } from "../json-output.ts";
 import { unknownChain } from "./wallet-inputs.ts";
 import { plainLine } from "./rpc-failures.ts";
 
