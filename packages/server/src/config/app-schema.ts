@@ -7,9 +7,8 @@ import type { ApprovalRule, OwnTool } from "../core/app-settings.ts";
 import type { ToolContext as Context } from "../core/ports/driven/tool.ts";
 import {
   APP_RATE_LIMITS,
-  BASE_URL_RULE,
+  baseURL,
   headers,
-  isBaseURL,
   isServerURL,
   period,
   rig,
@@ -104,10 +103,7 @@ export const OpenApiSection = z.strictObject({
   document: text.describe(
     "OpenAPI document: a path relative to the directory of the configuration file, or an http or https URL.",
   ),
-  baseURL: z
-    .string()
-    .refine(isBaseURL, BASE_URL_RULE)
-    .meta({ pattern: "^https?://" })
+  baseURL: baseURL
     .optional()
     .describe(
       "Base URL of the service; defaults to the first server of the document. `http` reaches only loopback and private addresses, because calls may carry keys; the same holds for `document`.",

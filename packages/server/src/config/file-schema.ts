@@ -7,10 +7,9 @@ import { AppSection } from "./app-schema.ts";
 import { DEFAULT_RATE_LIMITS } from "../core/rate-limits.ts";
 import {
   APP_RATE_LIMITS,
-  BASE_URL_RULE,
+  baseURL,
   count,
   headers,
-  isBaseURL,
   period,
   rate,
   shortName,
@@ -27,10 +26,7 @@ export const ProviderSection = z.strictObject({
     .describe(
       "API of the provider: `openai`, `anthropic`, `google`, `demo` or `openai-compatible` (Ollama, vLLM, LM Studio, a gateway). Optional if the provider has the name of a kind.",
     ),
-  baseURL: z
-    .string()
-    .refine(isBaseURL, BASE_URL_RULE)
-    .meta({ pattern: "^https?://" })
+  baseURL: baseURL
     .optional()
     .describe(
       "Base URL of its API, without `/chat/completions`. Required for `openai-compatible`. Defaults to the provider's own, or to the one in its variable such as `OPENAI_BASE_URL`; with `apiKeyEnv` that variable is ignored, so that no key is sent to a URL it is not meant for.",

@@ -68,6 +68,8 @@ export function isBaseURL(value: string): boolean {
   return isServerURL(value) && URL.parse(value)?.search === "";
 }
 
+export const baseURL = z.string().refine(isBaseURL, BASE_URL_RULE).meta({ pattern: "^https?://" });
+
 /** Returns true for an http or https URL without credentials; a query is allowed. */
 export function isServerURL(value: string): boolean {
   const url = URL.parse(value);

@@ -10,6 +10,7 @@ import type {
   NewSessionOptions,
   RecordPage,
   ThreadPage,
+  ThreadSearch,
   ThreadService,
 } from "../core/ports/driving/services.ts";
 import type { SessionUse, ThreadQuery } from "../core/ports/driven/session-store.ts";
@@ -24,12 +25,6 @@ const PAGE_BYTES = 1024 * 1024;
 const PORTION_LIMIT = 100;
 /** Maximum threads of one read. */
 const THREAD_PORTION = 100;
-
-interface ThreadSearch {
-  readonly publicKey: string;
-  readonly opened: readonly string[];
-  readonly cursor: string | null;
-}
 
 export interface ThreadsOptions {
   readonly store: Store;

@@ -8,18 +8,13 @@ import {
   type ToolResultRecord,
   toWireResult,
 } from "../message.ts";
+import type { ToolOutcome } from "../ports/driven/tool.ts";
 import type { SessionDraft } from "./draft.ts";
 
-export interface ToolOutcomeInput {
+export interface ToolOutcomeInput extends ToolOutcome {
   readonly callId: string;
-  readonly output: JsonValue;
-  readonly isError: boolean;
-  /** As in `ToolOutcome`. */
-  readonly shown?: string;
   /** Milliseconds that the call took. */
   readonly durationMs: number;
-  /** An empty secret slot that the call needs. */
-  readonly missingSecret?: string;
 }
 
 /** Stores several results and announces the message once. Ignores further results of a call. */

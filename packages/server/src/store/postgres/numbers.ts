@@ -23,11 +23,8 @@ export function timeGiven(parameter: string): string {
   return `coalesce(${parameter}::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`;
 }
 
-interface TakenRow {
+interface TakenRow extends TransactionName {
   readonly at: number;
-  readonly id: string;
-  readonly backend: number;
-  readonly checkpoint: string;
   readonly epochs: string;
   readonly absent?: readonly string[];
   readonly unborn?: Readonly<Record<string, number | null>> | null;

@@ -12,6 +12,7 @@ import type {
   AdminUsage,
   IssuedAdminKey,
 } from "@colloquy/protocol";
+import type { KeyService } from "./key-service.ts";
 import type { RecordPage } from "./services.ts";
 
 /** Period of a report in milliseconds since the Unix epoch; `null` for 24 hours ago, and for now. */
@@ -48,11 +49,7 @@ export interface AdminService {
   latency(query: ReportQuery<AdminLatency["bucket"]>): Promise<AdminLatency>;
   /** Lists keys, only those that open `app` if given. */
   keys(app: string | null): Promise<readonly AdminKey[]>;
-  createKey(input: {
-    readonly apps: readonly string[];
-    readonly name: string | null;
-    readonly expiresInMs: number | null;
-  }): Promise<IssuedAdminKey>;
+  createKey(input: Parameters<KeyService["create"]>[0]): Promise<IssuedAdminKey>;
   revokeKey(id: string): Promise<AdminKey>;
   rotateKey(id: string, overlapMs: number): Promise<IssuedAdminKey>;
 }

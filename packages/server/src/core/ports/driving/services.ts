@@ -130,6 +130,13 @@ export interface ModelService {
   listModels(request: ListModelsRequest, creation: NewSessionOptions): Promise<readonly string[]>;
 }
 
+export interface ThreadSearch {
+  readonly publicKey: string;
+  /** Apps whose threads are listed beside those of `default`. */
+  readonly opened: readonly string[];
+  readonly cursor: string | null;
+}
+
 /** Thread lists and records of sessions; `apps` as in `ConversationService`. */
 export interface ThreadService {
   create(
@@ -140,19 +147,9 @@ export interface ThreadService {
   ): Promise<Thread>;
   get(sessionId: string, apps?: readonly string[]): Promise<Thread>;
   /** Throws `InvalidRequest` for a `cursor` that no earlier page returned. */
-  list(query: {
-    readonly publicKey: string;
-    /** Apps whose threads are listed beside those of `default`. */
-    readonly opened: readonly string[];
-    readonly limit: number;
-    readonly cursor: string | null;
-  }): Promise<ThreadPage>;
+  list(query: ThreadSearch & { readonly limit: number }): Promise<ThreadPage>;
   /** Like `list`, but returns all pages from `cursor` on, each read as the caller iterates. */
-  listAll(query: {
-    readonly publicKey: string;
-    readonly opened: readonly string[];
-    readonly cursor: string | null;
-  }): Promise<AsyncIterable<readonly Thread[]>>;
+  listAll(query: ThreadSearch): Promise<AsyncIterable<readonly Thread[]>>;
   rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread>;
   pin(sessionId: string, pinned: boolean, apps?: readonly string[]): Promise<Thread>;
   /** Returns the session's id in its original spelling. */
