@@ -108,3 +108,17 @@ function listOf(columns: Columns): string {
 export function of(alias: string, columns: string): string {
   return columns.replaceAll(/\w+/g, (name) => `${alias}.${name}`);
 }
+
+/** The tables with rows of a session, which are removed with it. */
+export const TABLES_OF_SESSIONS = [
+  "messages",
+  "turns",
+  "steps",
+  "checkpoints",
+  "events",
+  "system_events",
+  "leases",
+  "idempotency_keys",
+  "title_jobs",
+  "actions",
+] as const;

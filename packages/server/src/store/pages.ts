@@ -1,11 +1,9 @@
-// Pages of messages, events, threads and history, expiries, and sizes of sessions, shared by all adapters.
+// Pages of messages, events and threads, expiries, and sizes of sessions, shared by all adapters.
 
 import { EVENT_PAGE_CHARACTERS, type EventPage } from "../core/ports/driven/event-store.ts";
 import type { MessagePageEnd, SessionStore, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
-import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { SessionRecord } from "../core/session.ts";
-import { toMessage, toStep, type MessageRow, type StepRow, type TurnRow } from "./rows.ts";
 
 /** SQL for the bytes of a message. */
 export const MESSAGE_BYTES =
@@ -100,38 +98,4 @@ export function* expiries(
     yield { app, retention: 0, before: Math.max(emptyBefore, unboundBefore) };
     yield { app, retention: 1, before: unboundBefore };
   }
-}
-
-/** The rows of one turn. */
-interface RowsOfTurn {
-  readonly turn: TurnRow;
-  readonly user: MessageRow | undefined;
-  readonly agent: MessageRow | null;
-  readonly steps: readonly StepRow[];
-}
-
-/**
- * Returns a turn of the history, and the approximate characters of it that a model receives: the user's text,
- * the steps (or else the answer), and the tools' results.
- */
-export function toPastTurn(
-  key: number,
-  { turn, user, agent, steps }: RowsOfTurn,
-): {
-  readonly past: PastTurn;
-  readonly characters: number;
-} {
-  if (user === undefined) throw new Error(`Turn ${turn.number} of session ${key} has no user message`);
-  const past = {
-    number: turn.number,
-    state: turn.state,
-    userMessage: toMessage(user),
-    agentMessage: agent === null ? null : toMessage(agent),
-    steps: steps.map(toStep),
-  };
-  const answered =
-    steps.length === 0
-      ? (agent?.content.length ?? 0)
-      : steps.reduce((sum, { parts }) => sum + parts.length, 0);
-  return { past, characters: user.content.length + answered + (agent?.tool_results?.length ?? 0) };
 }

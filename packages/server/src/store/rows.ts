@@ -3,6 +3,7 @@
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
 import type { SessionUse } from "../core/ports/driven/session-store.ts";
+import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { TitleJob } from "../core/ports/driven/store.ts";
 import { appOf, isEmptySession, type SessionRecord } from "../core/session.ts";
 import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
@@ -180,7 +181,7 @@ export function toTurn(row: TurnRow): TurnRecord {
   };
 }
 
-export function toStep(row: StepRow): StepRecord {
+function toStep(row: StepRow): StepRecord {
   return {
     number: row.number,
     text: row.text,
@@ -210,6 +211,30 @@ export function toAction(row: ActionRow): ActionRecord {
   };
 }
 
+/**
+ * Returns a turn of the history, and the approximate characters of it that a model receives: the user's text,
+ * the steps (or else the answer), and the tools' results.
+ */
+export function toPastTurn(
+  key: number,
+  turn: TurnRow,
+  { user, agent, steps }: { user: MessageRow | undefined; agent: MessageRow | null; steps: StepRow[] },
+): { readonly past: PastTurn; readonly characters: number } {
+  if (user === undefined) throw new Error(`Turn ${turn.number} of session ${key} has no user message`);
+  const past = {
+    number: turn.number,
+    state: turn.state,
+    userMessage: toMessage(user),
+    agentMessage: agent === null ? null : toMessage(agent),
+    steps: steps.map(toStep),
+  };
+  const answered =
+    steps.length === 0
+      ? (agent?.content.length ?? 0)
+      : steps.reduce((sum, { parts }) => sum + parts.length, 0);
+  return { past, characters: user.content.length + answered + (agent?.tool_results?.length ?? 0) };
+}
+
 export function toTitleJob(row: TitleRow): TitleJob {
   const { id, life, utility_model: utilityModel, text } = row;
   return { sessionId: id, life, app: appOf(row), utilityModel, text };
@@ -224,20 +249,6 @@ export function usageText(usage: TokenUsage): string {
 function toUsage(text: string): TokenUsage {
   return text === NO_USAGE_TEXT ? NO_USAGE : (JSON.parse(text) as TokenUsage);
 }
-
-/** The tables with rows of a session, which are removed with it. */
-export const TABLES_OF_SESSIONS = [
-  "messages",
-  "turns",
-  "steps",
-  "checkpoints",
-  "events",
-  "system_events",
-  "leases",
-  "idempotency_keys",
-  "title_jobs",
-  "actions",
-] as const;
 
 // The cells of records, in the order of their columns (columns.ts).
 

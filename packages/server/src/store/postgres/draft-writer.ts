@@ -2,7 +2,7 @@
 
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
-import { ACTIONS, MESSAGES, SESSIONS, TURNS } from "../columns.ts";
+import { ACTIONS, MESSAGES, SESSIONS, TURNS, TABLES_OF_SESSIONS } from "../columns.ts";
 import {
   actionCells,
   actionRow,
@@ -12,7 +12,6 @@ import {
   messageRow,
   turnCells,
   turnRow,
-  TABLES_OF_SESSIONS,
   usageText,
 } from "../rows.ts";
 import { prepareDelete, prepareInsert, prepareTable, prepareUpdate, type Write } from "./bulk.ts";

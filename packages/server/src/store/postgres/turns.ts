@@ -11,8 +11,8 @@ import {
   type SessionRow,
   type StepRow,
   type TurnRow,
+  toPastTurn,
 } from "../rows.ts";
-import { toPastTurn } from "../pages.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { MESSAGE, SESSION, STEP, TURN } from "../columns.ts";
 import type { Connection } from "./connections.ts";
@@ -205,8 +205,7 @@ async function readTurns(
   return turns.map((turn) => {
     const user = messages.get(turn.user_position);
     const agent = turn.agent_position === null ? null : (messages.get(turn.agent_position) ?? null);
-    return toPastTurn(key, {
-      turn,
+    return toPastTurn(key, turn, {
       user,
       agent,
       steps: stepRows.filter((step) => step.turn === turn.number),

@@ -7,7 +7,16 @@ import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { LEASE_MS } from "../../core/turn.ts";
-import { ACTIONS, allOf, MESSAGES, SESSIONS, TURNS, type ChangingTable, type Columns } from "../columns.ts";
+import {
+  ACTIONS,
+  allOf,
+  MESSAGES,
+  SESSIONS,
+  TURNS,
+  type ChangingTable,
+  type Columns,
+  TABLES_OF_SESSIONS,
+} from "../columns.ts";
 import {
   actionCells,
   actionRow,
@@ -17,7 +26,6 @@ import {
   messageRow,
   turnCells,
   turnRow,
-  TABLES_OF_SESSIONS,
   usageText,
 } from "../rows.ts";
 import { prepareEventLog } from "./event-log.ts";

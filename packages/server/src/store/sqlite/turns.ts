@@ -3,8 +3,7 @@
 import { turnThatRuns } from "../../core/commands/command.ts";
 import { ranUnder } from "../../core/turn.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
-import { toLease, type LeaseRow, type MessageRow, type StepRow, type TurnRow } from "../rows.ts";
-import { toPastTurn } from "../pages.ts";
+import { toLease, type LeaseRow, type MessageRow, type StepRow, type TurnRow, toPastTurn } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
 import type { Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
@@ -90,7 +89,7 @@ function prepareHistory(prepare: Prepare, { facts }: Transaction): Synchronous<T
   const read = (key: number, turn: TurnRow) => {
     const user = message.get(key, turn.user_position);
     const agent = message.get(key, turn.agent_position) ?? null;
-    return toPastTurn(key, { turn, user, agent, steps: steps.all(key, turn.number) });
+    return toPastTurn(key, turn, { user, agent, steps: steps.all(key, turn.number) });
   };
   return (_at, identity, maxCharacters) => {
     const session = facts.sessionByKey(identity.sessionKey);
