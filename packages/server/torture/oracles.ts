@@ -79,7 +79,7 @@ function checkUserMessages(ledger: LifeLedger, snapshot: Snapshot, asked: number
     }
     if (seen.has(content)) report("doubled", content, "is in the session twice");
     seen.add(content);
-    // A message before this one was sent only after this one was acknowledged.
+    // A message that was acknowledged before another one was sent must come before it.
     if (message.acknowledged !== null && message.acknowledged < latestSent) {
       report("disordered", content, "is after a message that was sent later");
     }

@@ -9,20 +9,23 @@ export type TitleSource = "placeholder" | "generated" | "user";
 
 /** One incarnation of a session in the store. Times are milliseconds since the Unix epoch. */
 export interface SessionRecord {
-  /** The store's key of this incarnation; never reused, so an old incarnation cannot write into a new one. */
+  /**
+   * Primary key of this incarnation in the store; never reused, so an old incarnation cannot write into a new
+   * one.
+   */
   readonly key: number;
-  /** In lower case, for comparison and lookup. */
+  /** The id in lower case, for comparison and lookup. */
   readonly id: string;
   /** The id in its creator's spelling, which responses and events use. */
   readonly spelling: string;
-  /** Random word of this incarnation; the first half of event ids. */
+  /** Random word of this incarnation, the first part of its event ids. */
   readonly life: string;
-  /** `null` until the first chat; counts as the default App's until then. */
+  /** App of the first chat; `null` before it, when the session counts as the default App's. */
   readonly app: string | null;
   readonly title: string;
   readonly titleSource: TitleSource;
   readonly status: SessionStatus;
-  /** The current rig. */
+  /** Name of the current rig. */
   readonly model: string;
   /** True if the rig was chosen for this session; otherwise it follows the App's default. */
   readonly modelChosen: boolean;
@@ -36,7 +39,7 @@ export interface SessionRecord {
   /** Number of the last event. */
   readonly head: number;
   readonly messageCount: number;
-  /** Also the number of the last turn. */
+  /** Number of turns, and so the number of the last one. */
   readonly turnCount: number;
   /** UTF-8 bytes of the messages as JSON on the wire, capped by `limits.sessionBytes`; `null` until cleanup has counted them. */
   readonly messageBytes: number | null;
@@ -52,7 +55,7 @@ export interface SessionRecord {
 export interface SessionBirth {
   readonly life: string;
   readonly model: string;
-  /** Lower case if absent. */
+  /** The id in lower case if absent. */
   readonly spelling?: string;
 }
 
@@ -111,7 +114,7 @@ export function belongsToAny(
 
 export type SessionTrigger = "chat" | "turn_ended_queue_empty" | "turn_ended_queue_not_empty" | "interrupt";
 
-/** The table of contract section 3. */
+/** The status after each trigger, as in the table of contract section 3. */
 const NEXT: Readonly<Record<SessionStatus, Readonly<Record<SessionTrigger, SessionStatus | "impossible">>>> =
   {
     idle: {

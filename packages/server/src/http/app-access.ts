@@ -169,7 +169,7 @@ export class AppAccess {
    */
   async authorizeAgain(request: FastifyRequest, sessionId: string, app: string = DEFAULT_APP): Promise<void> {
     clearAccess(request);
-    // Read the session first: during the key check it could become another than the one in the response.
+    // Read the session first: after the key check it could be a newer incarnation than the one in the response.
     await this.requireKeyForSession(request, sessionId);
     await this.#requireKeyFor(request, app);
     this.authorizeApp(request, app);

@@ -154,7 +154,7 @@ export const Problem = wire.Problem.meta({
   ],
 });
 
-/** The admin API. */
+// Responses of the admin API.
 export const AdminOverview = wire.AdminOverview.meta({
   id: "AdminOverview",
   description: "How the service is doing at this moment",
@@ -199,7 +199,7 @@ const Code = wire.NoticeCode.meta({
   examples: ["resync"],
 });
 
-/** The fields of a tool event are all present or all absent. */
+/** Returns the schema of a tool event. Its fields are all present or all absent. */
 function tool({ shape }: typeof wire.ToolUpdate | typeof wire.ToolComplete): z.ZodObject {
   const { type, ...fields } = shape;
   const names = Object.keys(fields);

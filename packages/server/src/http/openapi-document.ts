@@ -87,7 +87,10 @@ export async function buildReference(parts: RouteParts, register: Registry) {
   return { document, page: page.body, policy: pagePolicy(page.body), script: script.body };
 }
 
-/** Allows the page's own script by its digest; the renderer sets styles at run time. */
+/**
+ * Returns the Content-Security-Policy of the page. It allows the page's own script by its digest, and inline
+ * styles, which the renderer sets.
+ */
 function pagePolicy(page: string): string {
   const inline = /<script type="text\/javascript">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? "";
   const digest = createHash("sha256").update(inline).digest("base64");
@@ -142,12 +145,12 @@ interface Schema {
   examples?: readonly unknown[];
 }
 
-/** Answers that carry a header: all, those of these statuses, or successful ones of these operations. */
+/** A response header, and the statuses and operations whose responses have it; all if absent. */
 interface DocumentedHeader {
   readonly description: string;
   readonly statuses?: readonly string[];
   readonly operations?: readonly string[];
-  /** True if each of them carries it. */
+  /** True if every such response has the header. */
   readonly required?: boolean;
 }
 
@@ -217,7 +220,7 @@ function completeDocument(generated: object, model: string | undefined): OpenApi
       response.headers = headersOf(operation.operationId, status);
     }
   }
-  // Relative to the document: the service does not know under which address it is reached.
+  // A path, because the service does not know the address under which clients reach it.
   document.servers = [{ url: "/" }];
   document.components.headers = Object.fromEntries(
     Object.entries(HEADERS).map(([name, { description, required = false }]) => [
@@ -251,7 +254,10 @@ function discriminate({ components }: OpenApiDocument): void {
   components.schemas["UpdateEvent"] = { ...rest, oneOf: anyOf, discriminator };
 }
 
-/** Makes nullable bodies optional, which the generator cannot express, and shows their example, not one made of their fields. */
+/**
+ * Makes nullable bodies optional, which the generator cannot express, and shows their own example, not one
+ * that is built from the examples of their fields.
+ */
 function relaxBody({ requestBody }: Operation): void {
   if (requestBody === undefined) return;
   for (const media of Object.values(requestBody.content)) {
@@ -272,7 +278,9 @@ function setExample(parameter: Parameter, example: string | undefined): void {
   else parameter.example = example;
 }
 
-/** Drops the examples of parameters that the body may carry too: one that stands in both is refused. */
+/**
+ * Deletes the examples of query parameters that the body may contain too: a request with both is rejected.
+ */
 function dropRepeatedExamples({ parameters = [], requestBody }: Operation): void {
   const { properties = {} } = requestBody?.content["application/json"]?.schema ?? {};
   for (const parameter of parameters) {
@@ -281,7 +289,7 @@ function dropRepeatedExamples({ parameters = [], requestBody }: Operation): void
   }
 }
 
-/** Removes unused schemas: the generator emits each for requests and for responses. */
+/** Removes unused schemas: the generator writes every schema twice, for requests and for responses. */
 function dropUnused({ paths, components }: OpenApiDocument): void {
   const used = new Set<string>();
   const follow = (value: object): void => {

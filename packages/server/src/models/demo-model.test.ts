@@ -137,7 +137,7 @@ describe("question for a tool", () => {
   it.each([
     ["what time is it?", "current_time"],
     ["what is 12 * 7?", "calculator"],
-  ])("is declined if the tool is not offered: %s", async (question, name) => {
+  ])("declines if the tool is not offered: %s", async (question, name) => {
     const sentence = `I would ask the tool ${name} for that, but it is not among the tools that I may use here.`;
     const { text, calls } = await step(question, {});
     expect(text).toBe(sentence);
@@ -183,7 +183,7 @@ describe("question for a tool", () => {
       { type: "execution-denied" },
       "The tool current_time was not allowed to run: no reason was given.",
     ],
-  ])("is answered from its result: %s", async (_case, output, sentence) => {
+  ])("answers from the result of the tool: %s", async (_case, output, sentence) => {
     const { text, calls, finishReason } = await stepWithResult("what time is it?", output);
     expect(text).toBe(sentence);
     expect(calls).toEqual([]);

@@ -62,7 +62,7 @@ export class Titles {
    */
   readonly #lives = new Set<string>();
   readonly #timer: Timer;
-  /** Jobs with a model call in progress. */
+  /** Jobs whose model call is in progress. */
   readonly #atWork = new Set<Owed>();
   #stopped = false;
 

@@ -12,12 +12,12 @@ export type DispatcherState =
   | "claiming"
   /** The store failed; a timer starts the next claim. */
   | "backing_off"
-  /** Told to stop during a claim, whose turns are handed back. */
+  /** The dispatcher was told to stop during a claim; the turns that it claims are handed back. */
   | "stopping"
   | "stopped";
 
 export type DispatcherTrigger =
-  /** Waiting turns may be claimable: some arrived, or a slot became free. */
+  /** Turns may have become claimable: some arrived, or a slot became free. */
   | "work"
   /** The claim found no more turns, or no more slots. */
   | "claim_ended"
@@ -79,7 +79,10 @@ export class Backlog {
   unclaimed = Number.POSITIVE_INFINITY;
   /** Upper bound of runnable turns that the current claim leaves behind. */
   leftBehind = 0;
-  /** Chats in progress without a slot. Later chats must leave one free for each of them. */
+  /**
+   * Number of chats that are being processed and have no slot yet. A later chat must leave one slot free for
+   * each of them.
+   */
   chatsWithoutSlot = 0;
   /** True if the last claim skipped turns of full providers; they wait until one has capacity. */
   skippedProviders = false;
@@ -91,14 +94,14 @@ export class Backlog {
     return free > this.unclaimed + this.leftBehind + this.chatsWithoutSlot;
   }
 
-  /** Begins a claim with these slots; `waiting` turns at most are in the store. */
+  /** Begins a claim with `slots` free slots, while at most `waiting` turns are in the store. */
   beginClaim(slots: number, waiting: number, skipsProviders: boolean): void {
     this.leftBehind = Math.max(0, Math.min(this.unclaimed, waiting) - slots);
     this.unclaimed = 0;
     this.skippedProviders = skipsProviders;
   }
 
-  /** A claim failed, so that nothing is known about what it left. */
+  /** Resets the bounds after a failed claim, which may have left any number of turns. */
   forget(): void {
     this.leftBehind = 0;
     this.unclaimed = Number.POSITIVE_INFINITY;
@@ -142,7 +145,7 @@ export class WaitingCount {
     this.#value = Math.max(0, this.#value - count);
   }
 
-  /** Returns true if the maximum number of turns waits; at most one second out of date. */
+  /** Returns true if the maximum number of turns is waiting. The answer is at most one second old. */
   async isFull(): Promise<boolean> {
     const { isAlone, maxWaiting } = this.#options;
     if (isAlone && this.#value < maxWaiting && !this.#capped) return false;

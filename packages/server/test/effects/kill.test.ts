@@ -163,7 +163,7 @@ describe("a process killed while a tool runs", () => {
     expect(new Set(counted("unsafe"))).toHaveLength(counted("unsafe").length);
   });
 
-  it("runs each unsafe call that had not started once, and repeats none that had", async () => {
+  it("runs each unsafe call that had not started, and repeats none that had", async () => {
     const [all, atOnce] = [12, 8];
     // No call gets a response until all slots are used.
     const killed = killWhen({ waiting: atOnce });

@@ -1,5 +1,5 @@
-// Moves of the database. It may execute any request that a node can have sent, at any time and in any order.
-// It also sweeps expired leases, and accepts interrupts from any client.
+// Steps of the database in the model. It executes any request that a node can have sent, at any time and in
+// any order. It also sweeps expired leases, and accepts interrupts from any client.
 
 import { renew, sweep, type Decided, type Owner, type WriteKind } from "./database.ts";
 import type { LeaseModelOptions, Step } from "./lease-model.ts";

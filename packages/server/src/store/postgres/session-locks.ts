@@ -8,7 +8,7 @@ import { prepare, together } from "./statement.ts";
 
 export type SoughtSessions = { readonly ids: readonly string[] } | { readonly keys: readonly number[] };
 
-/** Whether a transaction waits for locked sessions or skips them. */
+/** What a transaction does about locked sessions: it waits for them or skips them. */
 export type Patience = "waits" | "passes over";
 
 const BY_ID = `SELECT ${SESSION} FROM sessions WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`;
@@ -37,21 +37,23 @@ export function lockSessions(
 const BIRTHS = 20_482;
 
 /**
- * SQL condition: no session has the id in `column`. Costs one index lookup, however many sessions there are.
+ * Returns the SQL condition that no session has the id in `column`. It costs one index lookup, however many
+ * sessions there are.
  */
 export function isAbsent(column: string): string {
   return `(SELECT 1 FROM sessions WHERE sessions.id = ${column}) IS NULL`;
 }
 
 /**
- * SQL that tries to lock the creation of the session with the id in `column`, until the end of the
- * transaction.
+ * Returns SQL that tries to lock the creation of the session with the id in `column` until the transaction
+ * ends.
  */
 export function triesBirth(column: string): string {
   return `pg_try_advisory_xact_lock(${BIRTHS}, hashtext(${column}))`;
 }
 
-// An uncommitted insert is invisible to other transactions, which would block on it at their commit, with all their locks held.
+// Locks creation before any insert: other transactions cannot see an uncommitted insert, and would block on
+// it when they commit, with all their locks held.
 const lockBirths = prepare<[readonly string[]]>(
   `SELECT pg_advisory_xact_lock(${BIRTHS}, hash) FROM
      (SELECT DISTINCT hashtext(id) AS hash FROM unnest($1::text[]) AS born (id) WHERE ${isAbsent("born.id")} ORDER BY hash) AS hashes`,

@@ -15,7 +15,7 @@ import type { Connection } from "./connections.ts";
 import { connectionLost } from "./failures.ts";
 import { prepare, send } from "./statement.ts";
 
-/** Tables of the store itself, which the other adapter has in another form or not at all. */
+/** Tables about the database itself, whose rows are not moved. */
 const BOOKKEEPING = ["schema_migrations", "probes", "moves"];
 
 type Type = Columns[string];
@@ -53,7 +53,7 @@ const columns = prepare<
    ORDER BY c.relname COLLATE "C", a.attnum`,
 );
 
-/** The durable tables as the database describes them, by name. */
+/** Returns the tables that survive a crash, with their columns and keys, by name. */
 export async function tablesOf(connection: Connection): Promise<readonly TypedTable[]> {
   const found = Map.groupBy(await columns.all(connection, BOOKKEEPING), ({ table }) => table);
   return [...found].map(([name, ofTable]) => ({
@@ -77,7 +77,7 @@ function unknownType(table: string, column: string, type: string): Error {
   return new Error(`The column ${column} of the table ${table} has the type ${type}, which cannot be moved`);
 }
 
-/** This adapter names a sequence by the plural of its number. */
+/** The sequences by the names that both adapters use: without the final "s" that they have in PostgreSQL. */
 const sequences = prepare<[], { readonly name: string; readonly value: number }>(
   `SELECT left(sequencename, -1) AS name, coalesce(last_value, 0) AS value FROM pg_sequences
    WHERE schemaname = current_schema() ORDER BY sequencename COLLATE "C"`,
@@ -183,12 +183,17 @@ const close = prepare<[number]>(
 );
 const open = prepare<[number]>("DELETE FROM schema_migrations WHERE version = $1");
 
-/** Works on an empty database too. */
+/**
+ * Returns true if a move into this database began and did not finish. An empty database has no table to ask.
+ */
 export async function isMoveUnfinished(connection: Connection): Promise<boolean> {
   return (await has(connection, "schema_migrations")) && (await isClosed(connection));
 }
 
-/** The note of a move into this database. Its table is created by the first move, not by a migration: most databases have none. */
+/**
+ * Returns what the last move into this database noted, or `null` without one. The first move creates the
+ * table, because most databases never need it.
+ */
 async function readMoveNote(connection: Connection): Promise<MoveNote | null> {
   if (!(await has(connection, "moves"))) return null;
   const row = await note.get(connection);

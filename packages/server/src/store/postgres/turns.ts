@@ -30,7 +30,8 @@ const waiting = prepare<[number], { readonly count: number }>(
   `SELECT count(*) AS count FROM (SELECT 1 FROM turns
      WHERE ended_at IS NULL AND (runnable = 1 OR (state = 'queued' AND behind_waiting = 0)) LIMIT $1) AS waiting`,
 );
-// An expired lease is not renewed: if its owner has stopped already, the turn would never go on.
+// An expired lease is not renewed: its owner may have stopped the turn, which no other process could then
+// continue.
 const OWN = "FROM leases WHERE owner = $2 AND expires_at > $3 AND epoch = ANY($4::bigint[])";
 const prolong = prepare<
   [number, string, number, readonly number[]],
@@ -55,14 +56,14 @@ function leasesOf(calls: Calls): Leases {
           own.flatMap(({ epoch, is_renewed }) => (is_renewed === isRenewed ? [epoch] : []));
         return { renewed: of(true), busy: of(false) };
       }),
-    // A subject of its own: it waits for no renewal, and no renewal waits for it.
+    // Queued apart from "leases", so that it does not wait for renewals, nor they for it.
     releaseDeadLeases: (everyOther) =>
       calls.alone("dead leases", (connection, at) => releaseDeadLeases(connection, at, everyOther)),
     handBack: async (owner, epochs) => {
       const give = (patience: Patience) =>
         calls.alone("leases", (connection, at) => handBack({ connection, at, owner, epochs, patience }));
       const free = await give("passes over");
-      // Unlocked ones first: a locked session must not delay the others.
+      // Turns of unlocked sessions first, so that a locked session does not delay them.
       return free === epochs.length ? free : free + (await give("waits"));
     },
   };
@@ -81,14 +82,15 @@ interface EndedLeaseRow extends LeaseRow {
 }
 
 /**
- * Returns the parameters of `release`: sessions, and how long their turns ran under leases that end at `at`.
+ * Returns the parameters of `release`: the keys of the sessions, and how long each turn ran until its lease
+ * expired or was removed at `at`.
  */
 function ranOf(ended: readonly EndedLeaseRow[], at: number): [readonly number[], readonly number[]] {
   return [ended.map(({ session_key }) => session_key), ended.map((lease) => ranUnder(toLease(lease), at))];
 }
 
 const DEAD = "(expires_at <= $1 OR owner <> $2::text)";
-// SKIP LOCKED: the next sweep, a second later, finds a locked session or lease again.
+// SKIP LOCKED: the sweep one second later retries the sessions and leases that are locked now.
 const lockDead = prepare<[number, string | null], { readonly key: number }>(
   `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key WHERE ${DEAD}
    ORDER BY s.id FOR UPDATE OF s, leases SKIP LOCKED`,

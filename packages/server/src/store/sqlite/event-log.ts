@@ -4,7 +4,7 @@ import { EVENT_LOG_CUT_BYTES } from "../../core/ports/driven/event-store.ts";
 import type { Prepare } from "./statement.ts";
 
 export interface EventLog {
-  /** Drops the events of a session up to and with number `floor`. */
+  /** Drops the events of a session whose numbers are at most `floor`. */
   dropUpTo(key: number, floor: number): void;
   /** Drops the oldest events of a log whose count in its row is over the cap, and corrects the count. */
   cut(key: number): void;

@@ -12,10 +12,10 @@ import type {
 import { UNFINISHED_MOVE } from "../migrations.ts";
 import { prepareIn, type Prepare } from "./statement.ts";
 
-/** Tables of the store itself, which the other adapter has in another form or not at all. */
+/** Tables about the database itself, whose rows are not moved. */
 const BOOKKEEPING: ReadonlySet<string> = new Set(["schema_migrations", "sequences", "moves"]);
 
-/** The durable tables as the database describes them, by name. */
+/** Returns the tables that survive a crash, with their columns and keys, by name. */
 export function tablesOf(prepare: Prepare): readonly Table[] {
   const tables = prepare<[], { readonly name: string }>(
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name",
@@ -100,7 +100,7 @@ export function prepareTables(database: DatabaseSync): TableWriter {
   };
 }
 
-/** Prepares each text once; rows are arrays. */
+/** Returns a function that prepares each statement once. Its rows are arrays. */
 function remembered(database: DatabaseSync): (text: string) => StatementSync {
   const known = new Map<string, StatementSync>();
   return (text) => {
@@ -140,12 +140,17 @@ function quoted(name: string): string {
   return `"${name}"`;
 }
 
-/** Works on an empty database too. */
+/**
+ * Returns true if a move into this database began and did not finish. An empty database has no table to ask.
+ */
 export function isMoveUnfinished(prepare: Prepare): boolean {
   return has(prepare, "schema_migrations") && isClosed(prepare);
 }
 
-/** The note of a move into this database. Its table is created by the first move, not by a migration: most databases have none. */
+/**
+ * Returns what the last move into this database noted, or `null` without one. The first move creates the
+ * table, because most databases never need it.
+ */
 function readMoveNote(prepare: Prepare): MoveNote | null {
   if (!has(prepare, "moves")) return null;
   const row = prepare<[], { readonly note: string }>("SELECT note FROM moves").get();

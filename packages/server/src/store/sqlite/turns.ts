@@ -27,8 +27,8 @@ function prepareLeases(prepare: Prepare, transaction: Transaction): Leases {
        AND epoch IN (SELECT value FROM json_each(?)) RETURNING epoch`);
   return {
     countWaiting: (_at, limit) => waiting.get(limit)?.count ?? 0,
-    // An expired lease is not renewed: if its owner has stopped already, the turn would never continue. A
-    // process that is alone knows which turns it still runs.
+    // An expired lease is not renewed: its owner may have stopped the turn, which no other process could then
+    // continue. A process that is alone knows which turns it still runs.
     renew: (at, owner, epochs, leaseMs) => ({
       renewed: prolong
         .all(at + leaseMs, owner, transaction.isAlone ? 0 : at, JSON.stringify(epochs))
@@ -76,7 +76,7 @@ function prepareHandBack(prepare: Prepare): Leases["handBack"] {
 
 /** Reads a session's history backwards until it is long enough. */
 function prepareHistory(prepare: Prepare, { facts }: Transaction): Synchronous<TurnStore>["history"] {
-  // Row by row, so that a long history costs no more than its used part.
+  // Row by row, so that the turns that do not fit are never read.
   const before = prepare<[number, number], TurnRow>(`SELECT * FROM turns WHERE session_key = ? AND number < ?
        AND NOT (state = 'interrupted' AND agent_position IS NULL)
      ORDER BY number DESC LIMIT 1`);

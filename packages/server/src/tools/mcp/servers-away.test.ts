@@ -173,7 +173,7 @@ describe("an unavailable server", () => {
     },
   );
 
-  it("has refused the call if it responds with 400 to a lost session, and gets a new session", async () => {
+  it("gets a new session after a 400, but not the refused call again", async () => {
     const tools = scripted.open({}, { srv_work: "idempotent" });
     await forgetSession(tools, 400);
     expect((await tools.call("srv_work")).output).toBe(
@@ -184,7 +184,7 @@ describe("an unavailable server", () => {
   });
 
   it.each([404, 400])(
-    "has refused a call if it assigned no session and responds with %i, and does not get the call again",
+    "does not get a refused call again if it assigned no session and responds with %i",
     async (status) => {
       scripted.server.before = ({ method }, response) => {
         if (method !== "tools/call") return undefined;

@@ -57,7 +57,9 @@ export function folded(text: string): string {
   return text.replaceAll("+", " ").replaceAll("\u0130", "i").toLowerCase().replaceAll("\u03c2", "\u03c3");
 }
 
-/** Returns the forms of a base64 form encoded in base64 again. The inner one may use either alphabet. */
+/**
+ * Returns the forms of a secret that is encoded in base64 twice. The inner encoding may use either alphabet.
+ */
 function twiceInBase64({ text, before, after }: Base64Form): readonly Base64Form[] {
   const alphabets = new Set([text, text.replaceAll("+", "-").replaceAll("/", "_")]);
   return [...alphabets].flatMap((inner) =>

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => chain.close());
 
 describe.skipIf(isWithoutChain)("wallet_request_transaction", () => {
-  it("requests the transaction in wei, with checksums and the chain", async () => {
+  it("requests the transaction with its value in wei, checksummed addresses and the chain id", async () => {
     const input = { to: bob.toLowerCase(), value_ether: "1.25" };
     expect(await wallet.ask("wallet_request_transaction", input, connected(alice))).toEqual({
       kind: "wallet_transaction",
@@ -65,7 +65,7 @@ describe.skipIf(isWithoutChain)("wallet_request_transaction", () => {
     }
   });
 
-  /** Returns the description of a transaction's call. */
+  /** Requests a transaction, and returns how the request describes its call. */
   async function describedCall(to: Address, data: Hex, of: WalletCaller = wallet) {
     const asked = await of.ask("wallet_request_transaction", { to, data });
     if (asked?.kind !== "wallet_transaction") throw new Error("Nothing was asked.");
@@ -98,7 +98,7 @@ describe.skipIf(isWithoutChain)("wallet_request_transaction", () => {
     expect(await describedCall(strange, sending(25_000_000n))).toEqual(described(strange, null));
   });
 
-  it("looks up the decimals of at most four tokens in a batch", async () => {
+  it("looks up the decimals of at most four tokens of a batch call", async () => {
     const tokens: Address[] = [];
     for (let count = 0; count < 5; count += 1)
       tokens.push(await deploy({ call: question("decimals"), returns: number(6n) }));
@@ -117,7 +117,7 @@ describe.skipIf(isWithoutChain)("wallet_request_transaction", () => {
     expect(await describedCall(bob, sending(5n))).toBeNull();
   });
 
-  it("describes the bytes alone if the chain does not respond within five seconds", async () => {
+  it("keeps amounts raw if the chain does not return the decimals within five seconds", async () => {
     const isAsked = Promise.withResolvers<void>();
     const silent = createServer(() => isAsked.resolve());
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -141,7 +141,7 @@ describe.skipIf(isWithoutChain)("wallet_request_transaction", () => {
     expect(await chain.request("eth_blockNumber")).toBe(before);
   });
 
-  it("requests a transaction that changes the balance that the next call returns", async () => {
+  it("requests a transaction that, once sent, changes the token balance", async () => {
     const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [bob, 10n ** 18n] });
     const asked = await wallet.ask("wallet_request_transaction", { to: token, data }, connected(alice));
     if (asked?.kind !== "wallet_transaction") throw new Error("Nothing was asked.");

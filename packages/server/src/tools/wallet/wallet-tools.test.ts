@@ -57,7 +57,7 @@ describe.skipIf(isWithoutChain)("the wallet tools", () => {
     expect(balance?.({ owner: alice })).toContain("owner");
   });
 
-  it("load viem with the first call only", async () => {
+  it("load viem with their first call, not before", async () => {
     const url = new URL("wallet-tools.ts", import.meta.url);
     const program = `
       import { registerHooks } from "node:module";
