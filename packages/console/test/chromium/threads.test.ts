@@ -1,4 +1,4 @@
-// The list of conversations: long lists and pins. Loading a page creates no session.
+// The list of conversations: long lists, pins and deletion. Loading a page leaves no session behind.
 
 import { createAdminClient } from "@colloquy/client/admin";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -106,7 +106,25 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     await expect.poll(isPinned, PATIENCE).toBe(false);
   });
 
-  it.each(["without a key", "with a key"])("are not created by loading the page %s", async (name) => {
+  it("are deleted on a phone in a dialog whose text keeps away from its edges", async () => {
+    const service = await serveConsole();
+    stop = service.stop;
+    const id = crypto.randomUUID();
+    await service.direct.createSession(id, { publicKey: ACCOUNT });
+    await service.direct.renameThread(id, "Tea");
+    const { page } = await open(service.url, { wallet: ACCOUNT });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole("button", { name: "Menu" }).click();
+    await page.getByRole("button", { name: "Delete Tea" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete this conversation?" });
+    const text = dialog.getByText("is deleted with all its messages");
+    const edges = await Promise.all([dialog, text].map((part) => part.boundingBox()));
+    expect(edges[1]!.x - edges[0]!.x).toBeGreaterThan(10);
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await expectGone(threads(page).getByRole("link", { name: "Tea" }));
+  });
+
+  it.each(["without a key", "with a key"])("are not left behind by loading the page %s", async (name) => {
     const service = await serveSeveralApps();
     stop = service.stop;
     const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
@@ -114,7 +132,7 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     const settings = hasKey ? { key: (await admin.createKey({ apps: ["support"] })).key } : {};
     const { page } = await open(service.url, settings);
     await page.waitForLoadState("networkidle");
-    expect((await admin.listSessions()).sessions).toEqual([]);
+    await expect.poll(async () => (await admin.listSessions()).sessions, PATIENCE).toEqual([]);
     const picker = page.getByRole("combobox", { name: "App" });
     if (hasKey) {
       await picker.hover();
