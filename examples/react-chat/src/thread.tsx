@@ -1,4 +1,5 @@
 import {
+  ActionBarPrimitive,
   AuiIf,
   ComposerPrimitive,
   ErrorPrimitive,
@@ -43,7 +44,7 @@ function AssistantMessage(): ReactNode {
       <Parts />
       <MessagePrimitive.Error>
         <ErrorPrimitive.Root className="error">
-          <ErrorPrimitive.Message />
+          <ErrorPrimitive.Message /> <ActionBarPrimitive.Reload>Try again</ActionBarPrimitive.Reload>
         </ErrorPrimitive.Root>
       </MessagePrimitive.Error>
     </MessagePrimitive.Root>

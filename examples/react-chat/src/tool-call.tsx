@@ -14,7 +14,8 @@ export function ToolCall(props: ToolCallMessagePartProps): ReactNode {
       <summary>
         {toolName} <span className="status">{action === null ? status : "waits for you"}</span>
       </summary>
-      <pre>{argsText}</pre>
+      {/* A pending request shows its input itself. */}
+      {action === null && <pre>{argsText}</pre>}
       {progress !== null && <pre className="notice">{JSON.stringify(progress)}</pre>}
       {result !== undefined && (
         <pre className={isError === true ? "error" : undefined}>{JSON.stringify(result, null, 2)}</pre>
