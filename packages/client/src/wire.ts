@@ -21,6 +21,7 @@ export type {
   Thread,
   ToolCall,
   ToolCallStatus,
+  ToolProblem,
   ToolResult,
   UserState,
 } from "@colloquy/protocol";

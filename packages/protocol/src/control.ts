@@ -13,5 +13,18 @@ export const ModelList = z.array(z.string());
 export const SecretSlot = z.object({ name: z.string(), description: z.string(), required: z.boolean() });
 export type SecretSlot = z.infer<typeof SecretSlot>;
 
-export const AppDescriptor = z.object({ name: z.string(), secrets: z.array(SecretSlot).optional() });
+export const ToolProblem = z.object({
+  name: z.string().meta({ description: "The source, such as `mcp weather`" }),
+  problem: z.string().meta({ description: "Why its tools are missing, as a sentence without addresses" }),
+});
+export type ToolProblem = z.infer<typeof ToolProblem>;
+
+export const AppDescriptor = z.object({
+  name: z.string(),
+  secrets: z.array(SecretSlot).optional(),
+  tool_problems: z
+    .array(ToolProblem)
+    .optional()
+    .meta({ description: "Sources whose tools cannot be used now; absent if there are none" }),
+});
 export type AppDescriptor = z.infer<typeof AppDescriptor>;

@@ -21,7 +21,7 @@ export function AppPicker(): ReactNode {
     if (key === null || asked.current === key) return;
     asked.current = key;
     openedApps(client).then(
-      (names) => setOpened({ key, names }),
+      (apps) => setOpened({ key, names: apps.map(({ name }) => name) }),
       // The settings report problems with a key.
       () => {
         asked.current = null;

@@ -20,6 +20,7 @@ import { ModelPicker } from "./model-picker.tsx";
 import type { Message } from "./outbox-messages.ts";
 import { SENDING } from "./sending-state.tsx";
 import { Thread } from "./thread.tsx";
+import { AppToolProblems } from "./tool-problems.tsx";
 import { useModels } from "./use-models.ts";
 import { Welcome } from "./welcome.tsx";
 
@@ -52,10 +53,13 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
         onDismiss={dismiss}
         onKeyWanted={onKeyWanted}
         welcome={
-          <Welcome
-            model={model ?? known.models[0] ?? null}
-            onAsk={(text) => void begin(text).catch(() => undefined)}
-          />
+          <>
+            <Welcome
+              model={model ?? known.models[0] ?? null}
+              onAsk={(text) => void begin(text).catch(() => undefined)}
+            />
+            <AppToolProblems />
+          </>
         }
         pickers={
           <>

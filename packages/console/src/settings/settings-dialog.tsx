@@ -75,7 +75,7 @@ async function openedApp(
 ): Promise<string | null> {
   const baseUrl = new URL(".", window.location.href).href;
   const client = createClient({ baseUrl, fetch, ...(key !== null && { key }) });
-  const names = await openedApps(client);
+  const names = (await openedApps(client)).map(({ name }) => name);
   const others = names.filter((name) => name !== DEFAULT_APP);
   if (app === null) return others[0] ?? null;
   if (!names.includes(app)) {

@@ -3,6 +3,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAdminClient } from "@colloquy/client/admin";
+import { findViolationsInBothSchemes } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import type { WatchedPage } from "../../../../test/browser/watched-page.ts";
 import {
@@ -27,7 +28,7 @@ let key: string;
 beforeAll(async () => {
   if (isLeftOut) return;
   await prepareConsole();
-  service = await serveSeveralApps();
+  service = await serveSeveralApps({ hasBrokenTools: true });
   const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
   ({ key } = await admin.createKey({ apps: ["support"] }));
 }, 120_000);
@@ -98,8 +99,24 @@ describe.skipIf(isLeftOut)("the console with Apps and keys", { timeout: 60_000 }
     await app(page).focus();
     await app(page).selectOption("default");
     // The list requests, and the deletions of the sessions that they created.
-    await expect.poll(() => done.toSorted()).toEqual(["DELETE", "DELETE", "GET", "GET"]);
+    await expect
+      .poll(() => done.toSorted())
+      .toEqual([...Array<string>(4).fill("DELETE"), ...Array<string>(4).fill("GET")]);
     expect(await sessions()).toEqual(before);
+  });
+
+  it("names the tool sources of the selected App that cannot be used, before a first message", async () => {
+    const { page } = await open();
+    const missing = page.getByRole("status").filter({ hasText: "Some tools are missing." });
+    await enter(page, { key });
+    await expectSeen(missing);
+    expect(await missing.getByRole("listitem").allInnerTexts()).toEqual([
+      "mcp weather: Their server cannot be reached at the moment. The log says more.",
+      "openapi pets: The description of their service cannot be read at the moment. The log says more.",
+    ]);
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+    await app(page).selectOption("default");
+    await expectGone(missing);
   });
 
   it("resets a selected model with its App", async () => {

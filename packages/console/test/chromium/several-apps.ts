@@ -27,6 +27,15 @@ const FILE = {
   },
 };
 
+/** Nothing listens at these addresses. */
+function withBrokenTools() {
+  const tools = {
+    mcp: { weather: { url: "http://127.0.0.1:9/internal" } },
+    openapi: { pets: { document: "http://127.0.0.1:9/pets.json" } },
+  };
+  return { apps: { ...FILE.apps, support: { ...FILE.apps.support, ...tools } } };
+}
+
 export interface SeveralApps {
   readonly url: string;
   /** Plays the model `test/scripted`. */
@@ -38,14 +47,19 @@ export interface SeveralApps {
 export interface SeveralAppsOptions {
   /** Whether the operators' area is enabled; it is when absent. */
   readonly hasAdministration?: boolean;
+  /** Whether the MCP server and the OpenAPI document of `support` are missing. */
+  readonly hasBrokenTools?: boolean;
   /** The service's clock. */
   readonly clock?: Clock;
 }
 
 export async function serveSeveralApps(options: SeveralAppsOptions = {}): Promise<SeveralApps> {
-  const { hasAdministration = true, clock = createSystemClock() } = options;
+  const { hasAdministration = true, hasBrokenTools = false, clock = createSystemClock() } = options;
   const workingDirectory = await mkdtemp(join(tmpdir(), "colloquy-console-service-"));
-  await writeFile(join(workingDirectory, "colloquy.config.json"), JSON.stringify(FILE));
+  await writeFile(
+    join(workingDirectory, "colloquy.config.json"),
+    JSON.stringify(hasBrokenTools ? withBrokenTools() : FILE),
+  );
   const loaded = await loadConfig({
     environment: {
       HOST: "127.0.0.1",

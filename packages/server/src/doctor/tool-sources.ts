@@ -24,8 +24,7 @@ export async function examineToolSources(config: Config): Promise<readonly Findi
   const tools = createTools({ config, clock: createSystemClock(), logger: SILENT }, () => false);
   try {
     const found = remote.map(async ({ app, labels }) => {
-      const turn = { app, model: "", clientId: null, publicKey: null, userState: null };
-      await tools.open(turn, new AbortController().signal);
+      await tools.refresh(app);
       const reports = tools.sources(app).filter(({ name }) => labels.includes(name));
       return reports.map(({ name, state, tools: count, problem }) => {
         const source = `App "${app}", ${name}`;

@@ -89,6 +89,12 @@ describe("the report on a tool source", () => {
     expect(report()).toEqual([UNUSED]);
   });
 
+  it("describes a refresh before any turn", async () => {
+    list = () => standIn({ reason: "The server does not answer." });
+    await toolset.refresh("default");
+    expect(report()).toMatchObject([{ state: "failing" }]);
+  });
+
   it("survives a reload that keeps the source", async () => {
     await look(() => tools("weather_now"));
     const before = report();

@@ -99,6 +99,11 @@ export class AppTools implements Toolset, ToolSourceReports {
     return new ToolsOfTurn(joined, { scope, clock, approvals: app.settings.tools.approvals });
   }
 
+  async refresh(app: string): Promise<void> {
+    const turn = { app, model: "", clientId: null, publicKey: null, userState: null };
+    await this.open(turn, new AbortController().signal);
+  }
+
   sources(app: string): readonly AdminToolSource[] {
     const sources = this.#apps.get(app)?.sources ?? [];
     return sources

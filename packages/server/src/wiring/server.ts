@@ -76,11 +76,11 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const extraModels = overrides.models ?? {};
   const service = buildService({ config, clock, logger, ...storage, register, extraModels, vault });
-  const { conversations, threads, models, actions, feed: updates, keys, apps } = service;
+  const { conversations, threads, models, actions, feed: updates, keys, apps, tools } = service;
   const secrets = createSecretService(apps, vault);
   const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
   const http = buildHttp({
-    services: { conversations, threads, models, actions, updates, readiness, keys, apps, secrets },
+    services: { conversations, threads, models, actions, updates, readiness, keys, apps, secrets, tools },
     config: config.server,
     logger,
     register,

@@ -1,5 +1,6 @@
-import { ModelList } from "@colloquy/protocol";
+import { ModelList, type AppDescriptor as Descriptor } from "@colloquy/protocol";
 import { z } from "zod";
+import type { ToolSourceReports } from "../../core/ports/driven/tool.ts";
 import { AppDescriptor, SetModelResult } from "../documented.ts";
 import { optionalSessionId, requiredSessionId } from "../request.ts";
 import { AppName, HEADERS, optional, refusals } from "../operation.ts";
@@ -23,7 +24,8 @@ const SetModelQuery = z.object({
 
 export function controlRoutes(app: HttpApp, parts: RouteParts): void {
   setModel(app, parts);
-  lists(app, parts);
+  listModels(app, parts);
+  listApps(app, parts);
 }
 
 function setModel(app: HttpApp, { services, admission, access }: RouteParts): void {
@@ -58,8 +60,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
   );
 }
 
-function lists(app: HttpApp, { services, admission, access }: RouteParts): void {
-  const { apps, conversations } = services;
+function listModels(app: HttpApp, { services, admission, access }: RouteParts): void {
   app.get(
     "/api/control/models",
     {
@@ -92,14 +93,18 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
       return reply.send([...models]);
     },
   );
+}
 
+function listApps(app: HttpApp, { services, admission, access }: RouteParts): void {
+  const { apps, conversations, tools } = services;
   app.get(
     "/api/control/apps",
     {
       schema: {
         operationId: "listApps",
         summary: "List the Apps",
-        description: "`default`, and the Apps that the sent key opens.",
+        description:
+          "`default`, and the Apps that the sent key opens. Loads the tools of their sources first, for at most five seconds.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
         response: {
@@ -111,9 +116,22 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
     },
     async (request, reply) => {
       await conversations.ensure(requiredSessionId(request.raw), admission.newSession(request));
+      const names = [DEFAULT_APP, ...access.opened(request)];
+      await Promise.all(names.map((name) => tools.refresh(name)));
       return reply.send(
-        [DEFAULT_APP, ...access.opened(request)].flatMap((name) => apps.get(name)?.descriptor ?? []),
+        names.flatMap((name) => {
+          const descriptor = apps.get(name)?.descriptor;
+          return descriptor === undefined ? [] : { ...descriptor, ...toolProblems(tools, name) };
+        }),
       );
     },
   );
+}
+
+/** Returns the failing tool sources of an App as a field; no field without any. */
+function toolProblems(tools: ToolSourceReports, app: string): Pick<Descriptor, "tool_problems"> {
+  const failing = tools
+    .sources(app)
+    .flatMap(({ name, problem }) => (problem === null ? [] : { name, problem }));
+  return failing.length === 0 ? {} : { tool_problems: failing };
 }

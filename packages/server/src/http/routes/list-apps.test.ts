@@ -12,6 +12,24 @@ describe("GET /api/control/apps", () => {
     expect(answer.json()).toEqual([{ name: "default" }]);
   });
 
+  it("returns the failing tool sources of an App, as name and problem only", async () => {
+    const edge = testEdge();
+    const look = { tools: 0, seen_at: "2026-11-20T09:41:00.000Z" };
+    const refreshed: string[] = [];
+    Object.assign(edge.services.tools, {
+      refresh: async (app: string) => void refreshed.push(app),
+      sources: () => [
+        { name: "mcp weather", state: "failing", problem: "It is away.", ...look },
+        { name: "built-in tools", state: "working", problem: null, ...look },
+      ],
+    });
+    const answer = await edge.send("GET", "/api/control/apps");
+    expect(answer.json()).toEqual([
+      { name: "default", tool_problems: [{ name: "mcp weather", problem: "It is away." }] },
+    ]);
+    expect(refreshed).toEqual(["default"]);
+  });
+
   it.each(["nonsense", "clq_abc_def"])(
     "gives 401 for the key %j, before anything is created",
     async (key) => {

@@ -260,5 +260,6 @@ export function inMemoryServices(): InMemoryServices {
     secrets: new InMemorySecrets(),
     keys: new InMemoryKeys(),
     apps: new InMemoryApps(),
+    tools: { refresh: () => Promise.resolve(), sources: () => [] },
   };
 }

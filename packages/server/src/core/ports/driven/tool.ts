@@ -134,8 +134,10 @@ export interface Toolset {
   open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools>;
 }
 
-/** The last known state of each tool source, for operators. */
+/** The last known state of each tool source. */
 export interface ToolSourceReports {
+  /** Loads the tools of an App's sources, as a turn without a client does. Never rejects. */
+  refresh(app: string): Promise<void>;
   /** Returns the sources of an App's tools in order; none for an App that is not configured. */
   sources(app: string): readonly AdminToolSource[];
 }

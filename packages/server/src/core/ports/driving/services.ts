@@ -5,6 +5,7 @@ import type { Action, IncludeGroup, PersistedMessage, SetModelResult, Thread } f
 import type { ActionAnswer } from "../../commands/resolve-action.ts";
 import type { JsonObject } from "../../json.ts";
 import type { AppCatalog } from "../driven/apps.ts";
+import type { ToolSourceReports } from "../driven/tool.ts";
 import type { SessionVersion } from "../driven/session-store.ts";
 import type { AppKeys } from "./key-service.ts";
 
@@ -252,4 +253,5 @@ export interface Services {
   readonly secrets: SecretService;
   readonly keys: AppKeys;
   readonly apps: AppCatalog;
+  readonly tools: ToolSourceReports;
 }
