@@ -10,7 +10,7 @@ import { copyClone } from "../scripts/stats/installations.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 /** Folders of the published packages. */
-export const PUBLISHED = ["protocol", "client", "react", "server"] as const;
+export const PUBLISHED = ["protocol", "client", "react", "server", "create"] as const;
 
 /** Copies the clone to `folder`, with links to the installed dependencies. */
 export async function copyWithModules(folder: string): Promise<void> {

@@ -15,7 +15,7 @@ export const SLOW: readonly string[] = [
   "packages/server/test/{deploy,your-server}/**/*.test.ts",
   "packages/server/test/first-app.test.ts",
   "test/install.test.ts",
-  "test/{packages,published-server}.test.ts",
+  "test/{packages,published-packages}.test.ts",
   "test/stats.test.ts",
   // Commands in a terminal.
   "packages/server/test/command-line/**/*.test.ts",

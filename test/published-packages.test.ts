@@ -1,15 +1,16 @@
-// The server as users get it: published to a registry, installed into an empty directory, and started there.
+// The packages as users get them: published to a registry, installed into an empty directory, and started there.
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { isWithoutChromium, launchChromium, type LaunchedChromium } from "./browser/chromium.ts";
 import { findInstalled } from "./installed.ts";
 import { copyWithModules, packAll } from "./packed.ts";
 
@@ -96,52 +97,69 @@ async function emptyProject(name: string, manifest: object): Promise<string> {
   return directory;
 }
 
-describe.skipIf(VERDACCIO === null)("the published server", () => {
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "colloquy-published-"));
-    project = join(folder, "project");
-    // npm's certificates and proxies are in the environment of the tests.
-    const inherited = Object.entries(process.env).filter(
-      ([name]) => !/^(?:COLLOQUY|VITEST|HOST$|PORT$|npm_)/.test(name),
-    );
-    environment = { ...(Object.fromEntries(inherited) as Record<string, string>), HOME: folder };
-    await mkdir(project);
-    const registry = await startRegistry();
-    await copyWithModules(join(folder, "clone"));
-    for (const tarball of (await packAll(join(folder, "clone"), folder)).values()) {
-      const options = ["--registry", registry, "--provenance=false"];
-      await run("npm", ["publish", tarball, ...options], { cwd: folder, env: environment });
-    }
-    const { stdout } = await run("npm", ["config", "get", "registry"]);
-    environment = { ...environment, npm_config_registry: stdout.trim(), npm_config_audit: "false" };
-    await run("npm", ["install", "@colloquy/server", "ai", "zod"], { cwd: project, env: environment });
-  }, 300_000);
-  afterEach(async () => {
-    // The first is the registry.
-    await Promise.all(started.splice(1).map(end));
-  });
-  afterAll(async () => {
-    await Promise.all(started.map(end));
-    await rm(folder, { recursive: true, force: true });
-  });
+/** Pins what assistant-ui depends on to the versions of this repository: its packages are not all published at once. */
+async function pinAssistantUi(directory: string): Promise<void> {
+  const lock = JSON.parse(await readFile(join(import.meta.dirname, "../package-lock.json"), "utf8")) as Lock;
+  const names = ["core", "store", "tap"].map((name) => `@assistant-ui/${name}`);
+  const overrides = Object.fromEntries(
+    names.map((name) => [name, lock.packages[`node_modules/${name}`]?.version]),
+  );
+  const path = join(directory, "package.json");
+  const manifest = JSON.parse(await readFile(path, "utf8")) as object;
+  await writeFile(path, JSON.stringify({ ...manifest, overrides }));
+}
 
-  /** Starts a registry for our packages only. Everything else comes from npm's usual one. */
-  async function startRegistry(): Promise<string> {
-    const settings = {
-      storage: join(folder, "storage"),
-      packages: { "@colloquy/*": { access: "$all", publish: "$all" } },
-      log: { type: "stdout", format: "json", level: "warn" },
-    };
-    await writeFile(join(folder, "verdaccio.yaml"), JSON.stringify(settings));
-    const host = `127.0.0.1:${await freePort()}`;
-    const registry = `http://${host}`;
-    const command = ["--config", join(folder, "verdaccio.yaml"), "--listen", host];
-    await output(start(folder, [process.execPath, VERDACCIO ?? "", ...command]), /(http address)/);
-    const lines = [`@colloquy:registry=${registry}/`, `//${host}/:_authToken=anyone`];
-    await writeFile(join(folder, ".npmrc"), lines.join("\n"));
-    return registry;
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly version: string }>>;
+}
+
+/** Starts a registry for our packages only. Everything else comes from npm's usual one. */
+async function startRegistry(): Promise<string> {
+  const settings = {
+    storage: join(folder, "storage"),
+    packages: { "@colloquy/*": { access: "$all", publish: "$all" } },
+    log: { type: "stdout", format: "json", level: "warn" },
+  };
+  await writeFile(join(folder, "verdaccio.yaml"), JSON.stringify(settings));
+  const host = `127.0.0.1:${await freePort()}`;
+  const registry = `http://${host}`;
+  const command = ["--config", join(folder, "verdaccio.yaml"), "--listen", host];
+  await output(start(folder, [process.execPath, VERDACCIO ?? "", ...command]), /(http address)/);
+  const lines = [`@colloquy:registry=${registry}/`, `//${host}/:_authToken=anyone`];
+  await writeFile(join(folder, ".npmrc"), lines.join("\n"));
+  return registry;
+}
+
+beforeAll(async () => {
+  if (VERDACCIO === null) return;
+  folder = await mkdtemp(join(tmpdir(), "colloquy-published-"));
+  project = join(folder, "project");
+  // npm's certificates and proxies are in the environment of the tests.
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:COLLOQUY|VITEST|HOST$|PORT$|npm_)/.test(name),
+  );
+  environment = { ...(Object.fromEntries(inherited) as Record<string, string>), HOME: folder };
+  await mkdir(project);
+  const registry = await startRegistry();
+  await copyWithModules(join(folder, "clone"));
+  for (const tarball of (await packAll(join(folder, "clone"), folder)).values()) {
+    const options = ["--registry", registry, "--provenance=false"];
+    await run("npm", ["publish", tarball, ...options], { cwd: folder, env: environment });
   }
+  const { stdout } = await run("npm", ["config", "get", "registry"]);
+  environment = { ...environment, npm_config_registry: stdout.trim(), npm_config_audit: "false" };
+  await run("npm", ["install", "@colloquy/server", "ai", "zod"], { cwd: project, env: environment });
+}, 300_000);
+afterEach(async () => {
+  // The first is the registry.
+  await Promise.all(started.splice(1).map(end));
+});
+afterAll(async () => {
+  await Promise.all(started.map(end));
+  if (VERDACCIO !== null) await rm(folder, { recursive: true });
+});
 
+describe.skipIf(VERDACCIO === null)("the published server", () => {
   it(`installs at most ${MOST_MEGABYTES} MB`, async () => {
     const { stdout } = await run("du", ["-sm", "node_modules"], { cwd: project });
     expect(Number.parseInt(stdout)).toBeLessThanOrEqual(MOST_MEGABYTES);
@@ -230,5 +248,57 @@ describe.skipIf(VERDACCIO === null)("the published server", () => {
     expect(found.stdout.split("\n").filter((line) => line.includes(": error"))).toEqual([
       expect.stringMatching(/^wrong\.ts\(2,\d+\): error TS/),
     ]);
+  });
+});
+
+describe.skipIf(VERDACCIO === null).each(["service", "react"])(
+  "a project that npm creates from `%s`",
+  (template) => {
+    let directory: string;
+    let port: string;
+    beforeAll(async () => {
+      directory = join(folder, template);
+      const words = ["create", "@colloquy@latest", template, "--yes", "--", "--template", template];
+      const { stdout } = await run("npm", words, { cwd: folder, env: environment });
+      expect(stdout).toContain(`Created ${template}`);
+      await pinAssistantUi(directory);
+      await run("npm", ["install"], { cwd: directory, env: environment });
+      port = String(await freePort());
+    }, 300_000);
+
+    it("passes its checks and its tests", async () => {
+      const options = { cwd: directory, env: environment };
+      expect((await run("npm", ["run", "check"], options)).stdout).toContain("valid");
+      expect((await run("npm", ["test"], options)).stdout).toContain("pass 1");
+    });
+
+    it("answers a chat with its tool after `npm run dev`", async () => {
+      await output(start(directory, ["npm", "run", "dev"], port), /(http:\/\/127\.0\.0\.1:\d+)/);
+      expect(await ask(`http://127.0.0.1:${port}`, 'call roll_dice {"count": 3}')).toMatch(/"sum":\d+/);
+    });
+  },
+);
+
+describe.skipIf(VERDACCIO === null || (await isWithoutChromium()))("the page of a created project", () => {
+  let browser: LaunchedChromium;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser.close());
+
+  it("can be built, and shows a call and its result", async () => {
+    const directory = join(folder, "react");
+    const port = String(await freePort());
+    environment = { ...environment, VITE_COLLOQUY_URL: `http://127.0.0.1:${port}` };
+    await run("npm", ["run", "build"], { cwd: directory, env: environment });
+    const url = await output(start(directory, ["npm", "run", "dev"], port), /(http:\/\/localhost:\d+)/);
+    const page = await (await browser.newContext({})).newPage();
+    await page.goto(url);
+    await page.getByLabel("Message", { exact: true }).fill('call roll_dice {"count": 3}');
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("group").filter({ hasText: "roll_dice complete" }).waitFor();
+    const picture = process.env["COLLOQUY_SCREENSHOTS"];
+    if (picture !== undefined) await page.screenshot({ path: join(picture, "created-project.png") });
+    expect(browser.outside.take()).toEqual([]);
   });
 });
