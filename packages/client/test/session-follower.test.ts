@@ -109,7 +109,9 @@ it("reaches the service's snapshot despite random faults", { timeout: 120_000 },
       const made = updates.flatMap((update) =>
         update.type === "message_created" ? [update.message.id] : [],
       );
-      expect(made).toEqual(truth.messages.map(({ id }) => id));
+      // Once each, but perhaps not in this order: a snapshot omits an answer without content, which may follow
+      // messages behind it. The fold above has checked the order.
+      expect(made.toSorted()).toEqual(truth.messages.map(({ id }) => id).toSorted());
       session.stop();
       model.stop();
       await loop;
