@@ -3,19 +3,17 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
+import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { commandOf, readStages, restsOf } from "../packages/server/test/deploy/dockerfile.ts";
 import { isWithoutChromium, launchChromium, type LaunchedChromium } from "./browser/chromium.ts";
-import { findInstalled } from "./installed.ts";
+import { freePort, output, pinAssistantUi, startRegistry, VERDACCIO } from "./local-registry.ts";
 import { copyWithModules, packAll } from "./packed.ts";
 
 const run = promisify(execFile);
-const VERDACCIO = findInstalled("registry", "verdaccio/bin/verdaccio");
 const [NODE_24] = globSync("node24/node_modules/node-linux-*/bin/node", { cwd: import.meta.dirname });
 const TYPES = join(import.meta.dirname, "../node_modules/@types");
 /** Most megabytes of an installation. */
@@ -53,29 +51,6 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** The registry announces the port that it was told, so it cannot choose one. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
-
-/** Resolves with what the pattern finds in the output. */
-async function output({ stdout }: ChildProcess, pattern: RegExp): Promise<string> {
-  if (stdout === null) throw new Error("The output is not piped.");
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: stdout })) {
-    lines.push(line);
-    const [, found] = pattern.exec(line) ?? [];
-    if (found === undefined) continue;
-    stdout.resume();
-    return found;
-  }
-  throw new Error(`The program ended:\n${lines.join("\n")}`);
-}
-
 /** Starts a service and returns its address. */
 const serve = (directory: string, command: readonly string[]): Promise<string> =>
   output(start(directory, command), /"address":"([^"]+)"/);
@@ -97,39 +72,6 @@ async function emptyProject(name: string, manifest: object): Promise<string> {
   return directory;
 }
 
-/** Pins what assistant-ui depends on to the versions of this repository: its packages are not all published at once. */
-async function pinAssistantUi(directory: string): Promise<void> {
-  const lock = JSON.parse(await readFile(join(import.meta.dirname, "../package-lock.json"), "utf8")) as Lock;
-  const names = ["core", "store", "tap"].map((name) => `@assistant-ui/${name}`);
-  const overrides = Object.fromEntries(
-    names.map((name) => [name, lock.packages[`node_modules/${name}`]?.version]),
-  );
-  const path = join(directory, "package.json");
-  const manifest = JSON.parse(await readFile(path, "utf8")) as object;
-  await writeFile(path, JSON.stringify({ ...manifest, overrides }));
-}
-
-interface Lock {
-  readonly packages: Readonly<Record<string, { readonly version: string }>>;
-}
-
-/** Starts a registry for our packages only. Everything else comes from npm's usual one. */
-async function startRegistry(): Promise<string> {
-  const settings = {
-    storage: join(folder, "storage"),
-    packages: { "@colloquy/*": { access: "$all", publish: "$all" } },
-    log: { type: "stdout", format: "json", level: "warn" },
-  };
-  await writeFile(join(folder, "verdaccio.yaml"), JSON.stringify(settings));
-  const host = `127.0.0.1:${await freePort()}`;
-  const registry = `http://${host}`;
-  const command = ["--config", join(folder, "verdaccio.yaml"), "--listen", host];
-  await output(start(folder, [process.execPath, VERDACCIO ?? "", ...command]), /(http address)/);
-  const lines = [`@colloquy:registry=${registry}/`, `//${host}/:_authToken=anyone`];
-  await writeFile(join(folder, ".npmrc"), lines.join("\n"));
-  return registry;
-}
-
 beforeAll(async () => {
   if (VERDACCIO === null) return;
   folder = await mkdtemp(join(tmpdir(), "colloquy-published-"));
@@ -140,7 +82,7 @@ beforeAll(async () => {
   );
   environment = { ...(Object.fromEntries(inherited) as Record<string, string>), HOME: folder };
   await mkdir(project);
-  const registry = await startRegistry();
+  const registry = await startRegistry(folder, start);
   await copyWithModules(join(folder, "clone"));
   for (const tarball of (await packAll(join(folder, "clone"), folder)).values()) {
     const options = ["--registry", registry, "--provenance=false"];
@@ -278,6 +220,54 @@ describe.skipIf(VERDACCIO === null).each(["service", "react"])(
     });
   },
 );
+
+it.skipIf(VERDACCIO === null)(
+  "the image of a created project starts its service, by each of its steps",
+  async () => {
+    const [stage = []] = await readStages(join(folder, "service/Dockerfile"));
+    const image = join(folder, "image");
+    const data = join(folder, "data");
+    const isRoot = process.getuid?.() === 0;
+    await chmod(folder, 0o755);
+    await mkdir(image);
+    for (const { word, rest } of stage) {
+      if (word === "COPY") await copyInto(image, join(folder, "service"), rest.split(" "));
+      // Only root can give a directory to another user.
+      const command = (isRoot ? rest : rest.replaceAll(/--(?:owner|group)=\S+ /g, "")).replace(
+        " /data",
+        ` ${data}`,
+      );
+      if (word === "RUN") await run("sh", ["-c", command], { cwd: image, env: environment });
+    }
+    const variables = restsOf(stage, "ENV").map((rest) => rest.split("="));
+    const port = String(await freePort());
+    const [uid, gid] = restsOf(stage, "USER")[0]!.split(":").map(Number);
+    const child = spawn(commandOf(restsOf(stage, "CMD")[0]!)[0]!, {
+      cwd: image,
+      env: {
+        PATH: process.env["PATH"],
+        ...Object.fromEntries(variables),
+        HOST: "127.0.0.1",
+        PORT: port,
+        COLLOQUY_DATA_DIR: data,
+      },
+      stdio: ["ignore", "pipe", 2],
+      detached: true,
+      ...(isRoot ? { uid, gid } : {}),
+    });
+    started.push(child);
+    const url = await output(child, /"address":"([^"]+)"/);
+    expect(await ask(url, 'call roll_dice {"count": 3}')).toMatch(/"sum":\d+/);
+    const health = commandOf(restsOf(stage, "HEALTHCHECK")[0]!);
+    await run(health[0]!, health.slice(1), { env: { ...environment, PORT: port } });
+  },
+);
+
+async function copyInto(image: string, project: string, words: readonly string[]): Promise<void> {
+  const to = words.at(-1)!;
+  for (const from of words.slice(0, -1))
+    await cp(join(project, from), join(image, to.endsWith("/") ? join(to, from) : to), { recursive: true });
+}
 
 describe.skipIf(VERDACCIO === null || (await isWithoutChromium()))("the page of a created project", () => {
   let browser: LaunchedChromium;

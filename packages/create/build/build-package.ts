@@ -22,7 +22,8 @@ export function buildPackage(directory: string): void {
   const [service, react] = [join(dist, "templates/service"), join(dist, "templates/react")];
   const sources = join(PACKAGE, "templates");
   cpSync(join(sources, "service"), service, { recursive: true });
-  cpSync(join(sources, "service"), react, { recursive: true });
+  cpSync(join(ROOT, "deploy/Dockerfile.project"), join(service, "Dockerfile"));
+  cpSync(service, react, { recursive: true });
   for (const file of ["index.html", "vite.config.ts", "src"])
     cpSync(join(PAGE, file), join(react, file), { recursive: true });
   cpSync(join(sources, "react"), react, { recursive: true });

@@ -71,7 +71,16 @@ describe("npm create @colloquy", () => {
       'Created my-app from the template "service". Next:\n\n  cd my-app\n  npm install\n  npm run dev\n\n',
     );
     expect((await readdir(join(directory, "my-app"))).toSorted()).toEqual(
-      [".gitignore", "README.md", "colloquy.config.ts", "package.json", "tools", "tsconfig.json"].toSorted(),
+      [
+        ".dockerignore",
+        ".gitignore",
+        "Dockerfile",
+        "README.md",
+        "colloquy.config.ts",
+        "package.json",
+        "tools",
+        "tsconfig.json",
+      ].toSorted(),
     );
     expect(manifest("my-app")).toMatchObject({
       name: "my-app",

@@ -11,7 +11,15 @@ import { validate } from "dockerfile-utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectSnapshot, newSession, send } from "../black-box/client.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
-import { commandOf, dockerfileText, readStages, restsOf, ROOT, type Instruction } from "./dockerfile.ts";
+import {
+  commandOf,
+  dockerfileText,
+  OF_PROJECT,
+  readStages,
+  restsOf,
+  ROOT,
+  type Instruction,
+} from "./dockerfile.ts";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
@@ -44,8 +52,8 @@ describe("the Dockerfile", () => {
   }, 600_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it("passes its linter", async () => {
-    expect(validate(await dockerfileText())).toEqual([]);
+  it.each([undefined, OF_PROJECT])("passes its linter (%s)", async (file) => {
+    expect(validate(await dockerfileText(file))).toEqual([]);
   });
 
   it("makes an image with all that the service needs, run by a user who owns nothing in it", async () => {

@@ -1,4 +1,4 @@
-// Parses `deploy/Dockerfile`: one instruction per line, continuations joined, comments removed.
+// Parses a Dockerfile of `deploy/`: one instruction per line, continuations joined, comments removed.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,6 +6,8 @@ import { join } from "node:path";
 /** The repository: Docker's build context. */
 export const ROOT = join(import.meta.dirname, "../../../..");
 const FILE = join(ROOT, "deploy/Dockerfile");
+/** Installs the published package in a project. */
+export const OF_PROJECT = join(ROOT, "deploy/Dockerfile.project");
 
 export interface Instruction {
   /** For example `COPY`. */
@@ -13,13 +15,13 @@ export interface Instruction {
   readonly rest: string;
 }
 
-export function dockerfileText(): Promise<string> {
-  return readFile(FILE, "utf8");
+export function dockerfileText(file = FILE): Promise<string> {
+  return readFile(file, "utf8");
 }
 
 /** Returns the instructions by stage. A stage starts with its `FROM`. */
-export async function readStages(): Promise<readonly (readonly Instruction[])[]> {
-  const lines = (await dockerfileText()).split("\n").filter((line) => !line.startsWith("#"));
+export async function readStages(file = FILE): Promise<readonly (readonly Instruction[])[]> {
+  const lines = (await dockerfileText(file)).split("\n").filter((line) => !line.startsWith("#"));
   const stages: Instruction[][] = [];
   for (const line of lines
     .join("\n")
