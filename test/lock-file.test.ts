@@ -58,7 +58,9 @@ it("locks the Node version", () => {
   expect(versions).toEqual(Array(4).fill("26.10.0"));
 });
 
-it.each(globSync("{.,site,test/*}/package-lock.json", { cwd: ROOT }))(
+const separate = globSync("{site,test/*,examples/*}/package-lock.json", { cwd: ROOT });
+
+it.each(["package-lock.json", ...separate])(
   "%s has a hash for every package and names no registry",
   (file) => {
     const installed = installedBy(read(file));
@@ -68,3 +70,14 @@ it.each(globSync("{.,site,test/*}/package-lock.json", { cwd: ROOT }))(
     expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
   },
 );
+
+// Where the registry lacked one of them, `npm ci` fails with "Missing: … from lock file".
+it.each(separate)("%s has the optional packages of every platform", (file) => {
+  const { packages } = read(file);
+  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies }]) =>
+    Object.keys(optionalDependencies ?? {}).filter(
+      (name) => !(`node_modules/${name}` in packages || `${path}/node_modules/${name}` in packages),
+    ),
+  );
+  expect(missing).toEqual([]);
+});
