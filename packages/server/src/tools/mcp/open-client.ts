@@ -3,6 +3,7 @@
 
 import type { Client, Transport } from "@modelcontextprotocol/client";
 import type * as Sdk from "@modelcontextprotocol/client";
+import manifest from "../../../package.json" with { type: "json" };
 import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { untilAborted } from "../../core/waiting.ts";
@@ -61,7 +62,7 @@ export async function openClient(options: OpenOptions): Promise<Client> {
 function createClient({ onToolsChanged }: OpenOptions, sdk: typeof Sdk, probes: boolean): Client {
   const tools = { autoRefresh: false, debounceMs: 0, onChanged: onToolsChanged };
   return new sdk.Client(
-    { name: "colloquy", version: "0.1.0" },
+    { name: "colloquy", version: manifest.version },
     {
       // No sampling and no elicitation, so that servers cannot send requests to users.
       capabilities: {},
