@@ -1,5 +1,5 @@
-// Serves event streams. Subscribers receive notifications from the bus and missed events from the store; the
-// feed never touches a live session.
+// Serves event streams. Subscribers receive the notifications of the hub and missed events from the store; the feed never touches a
+// live session.
 
 import { tooManyStreams } from "../core/errors.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";

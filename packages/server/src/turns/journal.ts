@@ -1,5 +1,5 @@
 // The port through which a running turn writes. A write is durable when its promise resolves; `false` means that the turn may no longer
-// write (interrupted, deleted, taken over) and must stop silently.
+// write (interrupted, deleted, taken over) and must stop silently. Implemented by `StoredTurnJournal` (sessions/turn-journal.ts).
 
 import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";

@@ -1,3 +1,6 @@
+// Sends a message or interrupts. Before a handler runs, `app.ts` checks and counts the request, and `access` checks its App key.
+// The response is a snapshot; events reach their subscribers through `updates.ts`.
+
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
 import { DEFAULT_APP } from "../../core/session.ts";

@@ -8,7 +8,9 @@ import type { SecretStore } from "./secret-store.ts";
 import type { Committed, SessionStore } from "./session-store.ts";
 import type { TurnStore } from "./turn-store.ts";
 
-/** The only way to change one session. */
+/**
+ * The only way to change one session. `core/commands/` defines the commands by their `kind`; `transaction.ts` of each store runs them.
+ */
 export interface CommandStore {
   /**
    * Runs a command in one transaction: locks the session, reads the facts, decides, and writes the draft. The

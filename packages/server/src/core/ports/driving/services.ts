@@ -1,5 +1,6 @@
 // Driving ports: the services that routes call. Requests arrive validated (ids in lower case, no control
-// characters); a failed request throws `ServiceError`.
+// characters); a failed request throws `ServiceError`. `wiring/server.ts` passes the
+// implementations to the routes.
 
 import type { Action, IncludeGroup, PersistedMessage, SetModelResult, Thread } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../commands/resolve-action.ts";
@@ -225,7 +226,7 @@ export interface OpenStream {
   close(): void;
 }
 
-/** The event channel (contract section 5). */
+/** The event channel (contract section 5). Implemented by `Feed`. */
 export interface UpdateService {
   /**
    * Opens a stream, and creates the session. Throws a `ServiceError` with status 429 if the session has too
