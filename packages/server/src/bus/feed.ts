@@ -30,9 +30,9 @@ import {
   hasGapBefore,
   isKnown,
   incarnationsOf,
-  publishDelta,
-  publishEvents,
-  publishWholeMessage,
+  sendDelta,
+  sendEvents,
+  sendWholeMessage,
   Subscriber,
   type Channel,
 } from "./subscriber.ts";
@@ -203,10 +203,10 @@ export class Feed implements UpdateService {
       const hasGap = hasGapBefore(channel, notification);
       // Subscribers get the text once it has been read again: missed events may have changed it.
       if (hasGap) this.#texts.doubt(sessionId);
-      publishEvents(channel, notification.life, notification.events);
+      sendEvents(channel, notification.life, notification.events);
       if (hasGap) this.#repair.begin(sessionId);
     } else if (notification.kind === "delta") {
-      if (outcome === "applied" || origin === "here") publishDelta(channel, notification);
+      if (outcome === "applied" || origin === "here") sendDelta(channel, notification);
       if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (notification.kind === "moved") {
       const isNew = notification.life !== channel.life || notification.head > channel.head;
@@ -244,7 +244,7 @@ export class Feed implements UpdateService {
   /** Sends the whole streaming text to live subscribers. The others receive it when they have caught up. */
   #sendText(channel: Channel): void {
     const streaming = this.#texts.get(channel.sessionId, channel.life);
-    if (streaming !== null) publishWholeMessage(channel, streaming);
+    if (streaming !== null) sendWholeMessage(channel, streaming);
   }
 
   #catchUp(channel: Channel): void {

@@ -267,7 +267,7 @@ export function isKnown({ life, head }: Channel, notification: SessionNotificati
 }
 
 /** Sends streaming text to the subscribers of its incarnation. */
-export function publishDelta(
+export function sendDelta(
   channel: Channel,
   notification: Omit<Extract<SessionNotification, { kind: "delta" }>, "kind" | "epoch">,
 ): void {
@@ -284,14 +284,14 @@ export function publishDelta(
 }
 
 /** Sends the whole streaming message to the subscribers of the current incarnation. */
-export function publishWholeMessage({ life, subscribers }: Channel, streaming: StreamingText): void {
+export function sendWholeMessage({ life, subscribers }: Channel, streaming: StreamingText): void {
   for (const subscriber of subscribers)
     if (subscriber.source.life === life)
       subscriber.writeDelta(wholeMessageText(subscriber.source, streaming));
 }
 
 /** Sends announced events to the subscribers of their incarnation. */
-export function publishEvents(channel: Channel, life: string, events: readonly NumberedEvent[]): void {
+export function sendEvents(channel: Channel, life: string, events: readonly NumberedEvent[]): void {
   advanceHead(channel, { life, head: events.at(-1)?.number ?? 0, app: appAfter(events) });
   const texts = new Map<string, Buffer | null>();
   for (const subscriber of channel.subscribers) {
