@@ -131,14 +131,15 @@ export class SessionRegistry {
     transaction: Transaction<Outcome>,
   ): Promise<Applied<Outcome>> {
     const { admit = null, spelling = id } = creation ?? {};
-    const create = async () => assertCreated(await this.#commit(id, this.#birth(spelling), transaction));
-    if (admit === null || this.peekCurrent(id) !== null) return await create();
+    const commitOrCreate = async () =>
+      assertCreated(await this.#commit(id, this.#birth(spelling), transaction));
+    if (admit === null || this.peekCurrent(id) !== null) return await commitOrCreate();
     if (this.inMemory(id) !== null) {
       // Another process may have deleted the session, and creating it again requires admission.
       const done = await this.#commit(id, null, transaction);
       if (done !== null) return done;
     }
-    return await this.#creations.run(id, admit, create);
+    return await this.#creations.run(id, admit, commitOrCreate);
   }
 
   /** Runs a command on an existing session or turn, and applies and publishes its commit. Returns `null` if the target does not exist. */
@@ -170,10 +171,10 @@ export class SessionRegistry {
     const { cache, hub, running } = this.#options;
     const known = this.inMemory(record.id);
     let session = known !== null && cache.applyCommit(known, committed) ? known : null;
-    let answer: StreamingText | null = null;
+    let streaming: StreamingText | null = null;
     if (session === null && loaded !== null) {
       session = new Session(loaded);
-      answer = session.streaming;
+      streaming = session.streaming;
     }
     if (session !== null) {
       // Every change of a session also records its use.
@@ -183,8 +184,8 @@ export class SessionRegistry {
     const { life, epoch } = record;
     if (events.length > 0) hub.publish(record.id, { kind: "events", life, epoch, events });
     // Text that streams elsewhere is read on demand, by its subscribers.
-    if (session !== null && answer !== null && (this.#isMemoryCurrent || running.isRunning(session.key)))
-      hub.answerLoaded(session, answer);
+    if (session !== null && streaming !== null && (this.#isMemoryCurrent || running.isRunning(session.key)))
+      hub.answerLoaded(session, streaming);
     // Last, because the session may be evicted at once, and its published text with it.
     if (session !== null) cache.put(session);
     running.supersede(record.key, epoch);
@@ -280,7 +281,7 @@ export class SessionRegistry {
     const committed = await this.#invalidateOnUnknownOutcome(id, transaction({ session: id, birth, load }));
     if (committed === null) return null;
     const applied = this.apply(committed, askedAt);
-    return { ...applied, session: await this.#upTo(applied) };
+    return { ...applied, session: await this.#caughtUp(applied) };
   }
 
   /** Reads earlier events that other processes committed. Callers that respond from the session check it themselves. */
@@ -289,9 +290,9 @@ export class SessionRegistry {
   }
 
   /**
-   * Returns the session with everything up to its commit; `null` if it cannot be shown now. Never rejects, because the change is committed.
+   * Returns the session, caught up to its commit; `null` if it cannot be shown now. Never rejects, because the change is committed.
    */
-  async #upTo({ session, record }: Applied<unknown>): Promise<Session | null> {
+  async #caughtUp({ session, record }: Applied<unknown>): Promise<Session | null> {
     if (session === null) return null;
     return (await this.#catchUp(session, record.head).catch(() => false)) ? session : null;
   }
