@@ -305,19 +305,19 @@ export class Dispatcher {
    * Runs a turn. After a defect, the turn runs again when its lease expires, and fails after the last
    * attempt.
    */
-  async #run(running: RunningTurn): Promise<void> {
+  async #run(started: RunningTurn): Promise<void> {
     try {
-      await this.#options.runner.run(running.turn, running.controller.signal, this);
-      if (this.#isStopped) this.#stoppedTurns.push(running.turn.epoch);
+      await this.#options.runner.run(started.turn, started.controller.signal, this);
+      if (this.#isStopped) this.#stoppedTurns.push(started.turn.epoch);
     } catch (error) {
       this.#options.logger.error(
-        { err: error, turn: running.turn.turn },
+        { err: error, turn: started.turn.turn },
         "a turn stopped on an unexpected error; it runs again when its lease expires",
       );
       // The turn may have ended in the store before the defect; then the session's next turn is runnable.
       this.workArrived();
     } finally {
-      this.#options.running.remove(running);
+      this.#options.running.remove(started);
       this.#claimFreed();
     }
   }

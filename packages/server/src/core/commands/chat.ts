@@ -110,7 +110,7 @@ export const chat = define({
 
 /** Adds the message and its turn behind `ahead` other turns. */
 function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boolean): ChatOutcome {
-  const isFirst = draft.session.messageCount === 0;
+  const isFirstMessage = draft.session.messageCount === 0;
   const mayStart = ahead === 0 && !input.fullProviders.includes(providerOf(draft.session.model));
   const claim = mayStart ? input.claim : null;
   const message = { id: input.messageId, text: input.text, clientId: input.clientId };
@@ -118,7 +118,7 @@ function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boo
   const open = enqueueTurn(draft, message, place);
   const started = claim === null ? null : startTurn(draft, open, claim);
   draft.moveStatus("chat");
-  draft.wantsTitle = isFirst && draft.session.titleSource === "placeholder";
+  draft.wantsTitle = isFirstMessage && draft.session.titleSource === "placeholder";
   if (input.idempotency !== null) draft.rememberKey(input.idempotency, open.turn.number);
   const runnable = started === null && open.turn.runnable;
   return { kind: "accepted", turn: open.turn.number, started, runnable, wantsTitle: draft.wantsTitle };
