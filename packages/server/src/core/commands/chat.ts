@@ -131,7 +131,7 @@ function bindWallet(draft: SessionDraft, publicKey: string | null): void {
     draft.update({ publicKey });
     return;
   }
-  draft.notify(
+  draft.addNotice(
     "warning",
     "wallet_differs",
     "This conversation belongs to another wallet and goes on under it. Start a new conversation to use this wallet.",

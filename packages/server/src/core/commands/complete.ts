@@ -15,8 +15,8 @@ export const complete = defineForTurn(
     draft.changeMessage(agentMessage, { ...agentMessage, content, status: "complete" }, "message_completed");
     const usage = addUsage(open.turn.usage, step.usage);
     endTurn(draft, open, { state: "complete", steps: step.number, usage });
-    if (step.finishReason === "length") draft.notify("warning", "answer_cut", ANSWER_CUT);
-    else if (content.trim() === "") draft.notify("warning", "answer_empty", ANSWER_EMPTY);
+    if (step.finishReason === "length") draft.addNotice("warning", "answer_cut", ANSWER_CUT);
+    else if (content.trim() === "") draft.addNotice("warning", "answer_empty", ANSWER_EMPTY);
     advanceQueue(draft, open.turn, openTurns);
     draft.addedSteps.push({ turn: open.turn.number, step });
     return "ok" as const;

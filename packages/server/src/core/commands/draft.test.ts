@@ -20,14 +20,14 @@ describe("a draft", () => {
   it("numbers its events without gaps after the last one, and records their time", () => {
     const draft = newDraft();
     draft.emit({ type: "title_changed", new_title: "a" });
-    draft.notify("info", "model_gone", "Text.");
+    draft.addNotice("info", "model_gone", "Text.");
     expect(draft.events.map(({ number }) => number)).toEqual([42, 43, 44]);
     expect(draft.session).toMatchObject({ head: 44, updatedAt: AT });
   });
 
   it("stores a notice as a system event whose id contains its event number", () => {
     const draft = newDraft();
-    draft.notify("warning", "model_gone", "Text.");
+    draft.addNotice("warning", "model_gone", "Text.");
     const payload = { code: "model_gone", level: "warning", message: "Text." };
     const item = { id: "abc-42", type: "notice", created_at: "2026-01-01T00:00:00.000Z", payload };
     expect(draft.systemEvents).toEqual([{ number: 42, item }]);
@@ -35,7 +35,7 @@ describe("a draft", () => {
       { type: "system_event", item },
       { type: "system_notice", message: "Text.", level: "warning", code: "model_gone" },
     ]);
-    draft.notify("error", "model_gone", "Text.");
+    draft.addNotice("error", "model_gone", "Text.");
     expect(draft.systemEvents[1]?.item.type).toBe("error");
   });
 

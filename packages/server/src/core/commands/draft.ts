@@ -135,7 +135,7 @@ export class SessionDraft {
   }
 
   /** Emits a `system_notice`, stored as a system event of the fitting type. */
-  notify(level: NoticeLevel, code: NoticeCode, message: string): void {
+  addNotice(level: NoticeLevel, code: NoticeCode, message: string): void {
     this.addSystemEvent(level === "error" ? "error" : "notice", { code, level, message });
     this.emit({ type: "system_notice", message, level, code });
   }

@@ -51,7 +51,7 @@ export function noticeMissingSecret(
 ): void {
   if (outcome?.missingSecret === undefined) return;
   const missing = `The assistant needs the secret "${outcome.missingSecret}", which is not set. Set it and ask again.`;
-  draft.notify("warning", "secret_missing", missing);
+  draft.addNotice("warning", "secret_missing", missing);
 }
 
 export interface EndedCall {

@@ -73,7 +73,7 @@ export function useAvailableModel(draft: SessionDraft, models: readonly string[]
   if (available === model) return;
   draft.update({ model: available, modelChosen: false });
   if (modelChosen) {
-    draft.notify(
+    draft.addNotice(
       "warning",
       "model_gone",
       `The model ${model} is no longer available here. The conversation goes on with ${available}.`,
@@ -134,7 +134,7 @@ export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string)
 export function failTurn(draft: SessionDraft, open: OpenTurn, text: string, failure: TurnFailure): void {
   if (open.agentMessage !== null) sealMessage(draft, open.agentMessage, { content: text, status: "failed" });
   endTurn(draft, open, { state: "failed", failure: failure.code });
-  draft.notify("error", failure.code, failure.message);
+  draft.addNotice("error", failure.code, failure.message);
 }
 
 /** Records the end of a turn and cancels its actions. The caller updates the session's status and queue. */
