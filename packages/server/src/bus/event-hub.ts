@@ -1,6 +1,7 @@
 // The event hub of a process, over the bus to other nodes if there are any. Its listeners are the feed, which writes to event
-// streams, and `followOtherNodes`, which updates the sessions in memory. The bus may lose notifications, so the hub reads the
-// versions of the followed sessions from the store every two seconds: a lost change arrives late instead of never.
+// streams, and `followOtherNodes` (sessions/replica-sync.ts), which updates the sessions in memory and claims turns that other
+// nodes have no slot for. The bus may lose notifications, so on a shared store the hub reads the versions of the followed
+// sessions every two seconds, and lets turns be claimed: a lost change arrives late instead of never.
 
 import type { Bus, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";

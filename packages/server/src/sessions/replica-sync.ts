@@ -157,7 +157,8 @@ export interface OtherNodesParts {
 }
 
 /**
- * Applies notifications of other nodes while the hub is open, and stops turns that lost their right to run.
+ * Applies notifications of other nodes while the hub is open, stops turns that lost their right to run, and claims turns for which another
+ * node has no slot.
  */
 export function followOtherNodes({ hub, registry, running, dispatcher }: OtherNodesParts): void {
   const take = (sessionId: string, notification: RemoteChange): void => {

@@ -1,10 +1,12 @@
 // Decides which turns run in this process and when. A chat takes a free slot in its own transaction; other turns wait in the store and are
-// claimed, oldest first, when a slot is free. New work triggers a claim; nothing polls.
+// claimed, oldest first, when a slot is free. New work triggers a claim. On a shared store the event hub also triggers one every two seconds,
+// because a notification of work may be lost.
 
 import { randomUUID } from "node:crypto";
 import type { Timer, Clock } from "../core/ports/driven/clock.ts";
 import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { StartedTurn } from "../core/turn.ts";
+import type { WorkQueue } from "./journal.ts";
 import { handBack, HOLD_MS } from "./leases.ts";
 import type { RunningTurn, RunningTurns } from "./running-turns.ts";
 import {
@@ -68,7 +70,7 @@ export interface DispatcherOptions {
   readonly maxWaiting: number;
 }
 
-export class Dispatcher {
+export class Dispatcher implements WorkQueue {
   readonly #options: DispatcherOptions;
   #state: DispatcherState = "idle";
   readonly #backlog = new Backlog();
@@ -126,8 +128,8 @@ export class Dispatcher {
   }
 
   /**
-   * Claims as much work as there are free slots. After the stop, notifies other processes instead. `arrived`
-   * as in `WorkQueue`.
+   * Claims as much work as there are free slots, and notifies other processes if none is left. After the stop, only notifies. `arrived` as
+   * in `WorkQueue`.
    */
   workArrived(arrived: number | null = null): void {
     this.#backlog.isUnannounced = true;

@@ -8,17 +8,17 @@ import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
 
-/** The part of the dispatcher that a running turn notifies of turns in the store that may be claimed. */
+/** The part of the dispatcher that learns of turns in the store that may be claimed. Implemented by `Dispatcher`. */
 export interface WorkQueue {
   /**
-   * `arrived` is the number of newly waiting turns: 0 if an already waiting turn became runnable, `null` if
-   * unknown.
+   * `arrived` is the number of turns that newly wait for a slot, perhaps because they no longer wait for a person: 0 if a turn that already
+   * counted became runnable, `null` if unknown.
    */
   workArrived(arrived: number | null): void;
 }
 
 export interface TurnJournals {
-  /** Opens a turn's journal; the session is in memory when this resolves. */
+  /** Opens a turn's journal (`openJournal` in sessions/turn-journal.ts); the session is in memory when this resolves. */
   open(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<TurnJournal & { close(): void }>;
 }
 
