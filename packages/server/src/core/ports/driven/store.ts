@@ -18,7 +18,9 @@ export interface CommandStore {
    * and must not be created.
    */
   execute<C extends SessionCommand>(command: C): Promise<Committed<OutcomeOf<C["kind"]>> | null>;
-  /** Selects unlocked sessions and decides a command for each, in one transaction. Returns the changed ones. */
+  /**
+   * Selects unlocked sessions (`selections.ts` of each store) and decides a command for each, in one transaction. Returns the changed ones.
+   */
   executeEach<S extends Selection>(selection: S): Promise<readonly Committed<SelectedOutcome<S>>[]>;
 }
 

@@ -108,7 +108,10 @@ export type Admit = () => void | Promise<void>;
 /** Called before a session is changed; throws or rejects to forbid it. `null` applies no limits. */
 export type AdmitChange = Admit | null;
 
-/** One conversation. Methods with `apps` throw `OtherApp` and change nothing if the session belongs to none of these Apps. */
+/**
+ * One conversation. Methods with `apps` throw `OtherApp` and change nothing if the session belongs to none of these Apps. Implemented by
+ * `Conversations` (sessions/conversations.ts).
+ */
 export interface ConversationService {
   chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView>;
   /** Returns true if a chat was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
@@ -127,6 +130,7 @@ export interface ConversationService {
   appOf(sessionId: string): string | Promise<SessionApp>;
 }
 
+/** Implemented by `ModelChoices` (sessions/model-choice.ts). */
 export interface ModelService {
   setModel(request: SetModelRequest, creation: NewSessionOptions): Promise<SetModelResult>;
   listModels(request: ListModelsRequest, creation: NewSessionOptions): Promise<readonly string[]>;
@@ -139,7 +143,7 @@ export interface ThreadSearch {
   readonly cursor: string | null;
 }
 
-/** Thread lists and records of sessions; `apps` as in `ConversationService`. */
+/** Thread lists and records of sessions; `apps` as in `ConversationService`. Implemented by `Threads` (sessions/threads.ts). */
 export interface ThreadService {
   create(
     sessionId: string,
@@ -165,6 +169,7 @@ export interface ThreadService {
   ): Promise<RecordPage>;
 }
 
+/** Implemented by `Actions` (sessions/actions.ts). */
 export interface ActionService {
   /** Returns the pending actions and the most recently decided ones, oldest first. Creates the session. */
   list(sessionId: string, creation: NewSessionOptions): Promise<readonly Action[]>;
@@ -187,7 +192,7 @@ export interface SecretService {
   remove(app: string, clientId: string, name: string | null): Promise<number>;
 }
 
-/** The writing end of one event stream. */
+/** The writing end of one event stream. Implemented by `EventStream` (http/event-stream.ts). */
 export interface StreamSink {
   /** Writes, and returns the number of buffered bytes. */
   write(bytes: Uint8Array): number;
@@ -226,7 +231,7 @@ export interface OpenStream {
   close(): void;
 }
 
-/** The event channel (contract section 5). Implemented by `Feed`. */
+/** The event channel (contract section 5). Implemented by `Feed` (bus/feed.ts). */
 export interface UpdateService {
   /**
    * Opens a stream, and creates the session. Throws a `ServiceError` with status 429 if the session has too
