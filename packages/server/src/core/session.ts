@@ -7,7 +7,10 @@ export const DEFAULT_APP = "default";
 /** Origin of a title. A generated title never overwrites the user's. */
 export type TitleSource = "placeholder" | "generated" | "user";
 
-/** One incarnation of a session in the store. Times are milliseconds since the Unix epoch. */
+/**
+ * One incarnation of a session in the store; store/rows.ts maps it to the columns of store/columns.ts. Times are milliseconds since the Unix
+ * epoch.
+ */
 export interface SessionRecord {
   /**
    * Primary key of this incarnation in the store; never reused, so an old incarnation cannot write into a new

@@ -1,4 +1,4 @@
-// The use cases of the list of conversations: create, get, list, rename and delete, and the records of a
+// The use cases of the list of conversations: create, get, list, rename, pin and delete, and the records of a
 // conversation.
 
 import type { PersistedMessage, Thread } from "@colloquy/protocol";

@@ -1,4 +1,5 @@
-// All commands, which are the changes of one session. A new one needs its file, its line here, and a route or a method of the journal.
+// All commands, which are the changes of one session. A new one needs its file, its line here, and a caller: a method of the journal, or
+// one of a service (ports/driving/services.ts, also in http/testing/in-memory-services.ts) with its route.
 
 import { chat } from "./chat.ts";
 import { checkpoint } from "./checkpoint.ts";
@@ -86,6 +87,7 @@ function definitionOf(kind: CommandKind): Definition<keyof Targets, unknown, Nee
   return DEFINITIONS[kind] as unknown as Definition<keyof Targets, unknown, Needs, unknown>;
 }
 
+/** The result of a command's `decide`. A person's decision is an `ActionAnswer`. */
 export interface Decision {
   readonly outcome: unknown;
   readonly disposition: Disposition;
