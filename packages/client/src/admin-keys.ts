@@ -1,6 +1,6 @@
 // App keys as an operator creates and revokes them.
 
-import type { AdminKey, IssuedAdminKey } from "./admin-wire.ts";
+import type { AdminKey, IssuedAdminKey, KeyScope } from "./admin-wire.ts";
 import type { Abortable, Transport } from "./transport.ts";
 
 export type AdminKeys = ReturnType<typeof adminKeys>;
@@ -17,13 +17,15 @@ export function adminKeys(transport: Transport) {
     createKey(
       wanted: Abortable & {
         readonly apps: readonly string[];
+        /** What the key may be used for; everything when absent. */
+        readonly scopes?: readonly KeyScope[];
         readonly name?: string;
         /** The key never expires when absent. */
         readonly expiresInSeconds?: number;
       },
     ): Promise<IssuedAdminKey> {
-      const { apps, name, expiresInSeconds, signal } = wanted;
-      const body = { apps, name, expires_in_seconds: expiresInSeconds };
+      const { apps, scopes, name, expiresInSeconds, signal } = wanted;
+      const body = { apps, scopes, name, expires_in_seconds: expiresInSeconds };
       return transport.body({ method: "POST", path: "/api/admin/keys", body, signal });
     },
 

@@ -17,4 +17,5 @@ export type {
   AdminUsage,
   AdminUsageRow,
   IssuedAdminKey,
+  KeyScope,
 } from "@colloquy/protocol";

@@ -127,10 +127,15 @@ export const AdminApp = z.object({
 });
 export type AdminApp = z.infer<typeof AdminApp>;
 
+/** What a key may be used for: to change sessions, to read them, to manage secrets. */
+export const KeyScope = z.enum(["chat", "read", "secrets"]);
+export type KeyScope = z.infer<typeof KeyScope>;
+
 export const AdminKey = z.object({
   id: z.string().meta({ description: "The part of the key that may be displayed" }),
   name: z.string().nullable(),
   apps: z.array(z.string()).meta({ description: "Apps that the key opens" }),
+  scopes: z.array(KeyScope).meta({ description: "What the key may be used for in them" }),
   status: z.enum(["good", "revoked", "expired"]),
   created_at: Timestamp,
   expires_at: Timestamp.nullable(),

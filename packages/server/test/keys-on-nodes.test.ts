@@ -6,7 +6,7 @@ import { bindTo } from "../src/store/contract/testing/scenario.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";
-import { KeyedStream } from "../src/http/app-access.ts";
+import { KeyedStream } from "../src/http/keyed-stream.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";
@@ -37,7 +37,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     [here, there] = cluster.nodes as [TestService, TestService];
     const { store, clock, apps } = here;
     administration = new KeyAdministration({ store: store.keys, clock, apps: () => apps.names() });
-    key = await administration.create({ apps: ["defi"], name: null, expiresInMs: null });
+    key = await administration.create({ apps: ["defi"], name: null, scopes: [], expiresInMs: null });
   });
   afterEach(() => cluster.close());
 
@@ -78,7 +78,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
 
   it("ends its streams on the other node within five seconds after its revocation, and no others", async () => {
     const id = await sessionOfApp();
-    const other = await administration.create({ apps: ["defi"], name: null, expiresInMs: null });
+    const other = await administration.create({ apps: ["defi"], name: null, scopes: [], expiresInMs: null });
     const [revoked, good] = [await open(id, key), await open(id, other)];
     await administration.revoke(key.id);
     let passed = 0;

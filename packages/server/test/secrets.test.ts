@@ -112,7 +112,7 @@ async function command(...parameters: readonly string[]): Promise<{ code: unknow
 
 async function newKey(): Promise<string> {
   const { keys, close } = await openAdministration(administered());
-  const input = { name: "", apps: ["defi"], expiresInMs: null };
+  const input = { name: "", apps: ["defi"], scopes: [], expiresInMs: null };
   const { key } = await keys(["defi"]).createKey(input);
   await close();
   return key;

@@ -8,7 +8,7 @@ export interface Failure {
   readonly needsKey: boolean;
 }
 
-const KEY_CODES = new Set(["app_key_invalid", "app_forbidden"]);
+const KEY_CODES = new Set(["app_key_invalid", "app_forbidden", "scope_missing"]);
 
 /** Returns true if another App key would help. */
 export function needsKey(error: unknown): boolean {

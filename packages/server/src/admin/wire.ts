@@ -54,11 +54,13 @@ export function toAdminTurn({ turn, lease }: SeenTurn, at: number, stuck: string
   };
 }
 
-export function toAdminKey({ id, name, apps, status, createdAt, expiresAt, revokedAt }: ListedKey): AdminKey {
+export function toAdminKey(listed: ListedKey): AdminKey {
+  const { id, name, apps, scopes, status, createdAt, expiresAt, revokedAt } = listed;
   return {
     id,
     name,
     apps: [...apps],
+    scopes: [...scopes],
     status,
     created_at: timeText(createdAt),
     expires_at: timeOrNull(expiresAt),

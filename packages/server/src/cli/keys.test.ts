@@ -72,7 +72,7 @@ describe("keys create", () => {
       expect({ code, errors }).toEqual({ code: 0, errors: "" });
       const [key = ""] = output.split("\n");
       expect(key).toMatch(/^clq_[0-9A-Za-z]{16}_[0-9A-Za-z]{36}$/);
-      expect(output).toContain("opens defi, games and does not expire");
+      expect(output).toContain("opens defi, games for chat, read, secrets, and does not expire");
       expect(await opens(key)).toEqual(["defi", "games"]);
       const secret = key.slice(21);
       for (const list of [await run("list"), await run("list", "--json")]) {
@@ -88,6 +88,7 @@ describe("keys create", () => {
       id: expect.any(String) as string,
       name: "web site",
       apps: ["defi"],
+      scopes: ["chat", "read", "secrets"],
       status: "good",
       created_at: expect.any(String) as string,
       expires_at: expect.any(String) as string,
@@ -105,6 +106,7 @@ describe("keys create", () => {
     [["--app", "defi", "--expires", "soon"], "It must be a number and a unit"],
     [["--app", "defi", "--expires", "0d"], "It must be longer than zero."],
     [["--app", "defi", "--name", " "], "It must be 1 to 100 characters"],
+    [["--app", "defi", "--scope", "write"], "It must be one of chat, read, secrets."],
   ])("exits with 2 and a reason for %j, and creates no key", async (parameters, why) => {
     const { code, output, errors } = await run("create", ...parameters);
     expect({ code, output }).toEqual({ code: 2, output: "" });
@@ -149,13 +151,15 @@ describe("keys list", () => {
 
   it("prints one line for each key, oldest first", async () => {
     const first = await json("create", "--app", "defi", "--name", "one");
-    const second = await json("create", "--app", "games", "--expires", "1h");
+    const second = await json("create", "--app", "games", "--scope", "read", "--expires", "1h");
     await run("revoke", String(first["id"]));
     const lines = (await run("list")).output.trimEnd().split("\n");
     expect(lines).toHaveLength(3);
-    expect(lines[0]).toMatch(/^ID +STATUS +APPS +CREATED +EXPIRES +NAME$/);
-    expect(lines[1]).toMatch(new RegExp(`^${String(first["id"])} +revoked +defi +\\S+ +never +one$`));
-    expect(lines[2]).toMatch(new RegExp(`^${String(second["id"])} +good +games +\\S+ +\\S+Z$`));
+    expect(lines[0]).toMatch(/^ID +STATUS +APPS +SCOPES +CREATED +EXPIRES +NAME$/);
+    expect(lines[1]).toMatch(
+      new RegExp(`^${String(first["id"])} +revoked +defi +chat,read,secrets +\\S+ +never +one$`),
+    );
+    expect(lines[2]).toMatch(new RegExp(`^${String(second["id"])} +good +games +read +\\S+ +\\S+Z$`));
   });
 });
 

@@ -1,6 +1,7 @@
 import type { AdminKey, IssuedAdminKey } from "@colloquy/protocol";
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Administration } from "../wiring/administration.ts";
+import { KEY_SCOPES, type KeyScope } from "../core/key-scopes.ts";
 import { InvalidRequest, NoDatabase } from "../core/errors.ts";
 import {
   administer,
@@ -37,6 +38,11 @@ function addCreate(keys: Command, parts: CommandParts): void {
     .command("create")
     .description("create a key and print it once")
     .requiredOption("--app <name>", "App that the key opens; repeat for several", collect)
+    .addOption(
+      new Option("--scope <name>", "what the key may be used for; repeat for several; all without it")
+        .choices(KEY_SCOPES)
+        .argParser(collectScope),
+    )
     .option("--name <text>", "name of the key", parseName)
     .option("--expires <time>", "lifetime, for example 90d; without it the key does not expire", parseLife)
     .option(...JSON_OPTION)
@@ -47,14 +53,15 @@ function addCreate(keys: Command, parts: CommandParts): void {
     .action(
       async (options: {
         readonly app: readonly string[];
+        readonly scope?: readonly KeyScope[];
         readonly name?: string;
         readonly expires?: number;
         readonly json?: boolean;
       }) => {
-        const { app: apps, name = null, expires: expiresInMs = null } = options;
+        const { app: apps, scope: scopes = [], name = null, expires: expiresInMs = null } = options;
         const configured = Object.keys((await configuration(parts)).apps);
         const work = ({ keys: open }: Administration) =>
-          open(configured).createKey({ apps, name, expiresInMs });
+          open(configured).createKey({ apps, scopes, name, expiresInMs });
         const issued = administer(parts, "made when absent", work);
         printIssued(parts, await issued.catch(asWrongArgument), options.json);
       },
@@ -110,20 +117,24 @@ function addRevoke(keys: Command, parts: CommandParts): void {
 
 function printIssued(parts: CommandParts, issued: IssuedAdminKey, json = false): void {
   if (json) return printJson(parts, issued);
-  const { id, apps, expires_at: expiresAt } = issued;
+  const { id, apps, scopes, expires_at: expiresAt } = issued;
   const until = expiresAt === null ? "does not expire" : `expires ${expiresAt}`;
   printLine(parts, `${issued.key}\n`);
-  printLine(parts, `This is the key ${id}. It opens ${apps.join(", ")} and ${until}.`);
+  printLine(
+    parts,
+    `This is the key ${id}. It opens ${apps.join(", ")} for ${scopes.join(", ")}, and ${until}.`,
+  );
   printLine(parts, "Save it now: it is shown only once. Clients send it in the header SERVICE-APP-KEY.");
 }
 
 function asTable(listed: readonly AdminKey[]): readonly string[] {
   const rows = [
-    ["ID", "STATUS", "APPS", "CREATED", "EXPIRES", "NAME"],
-    ...listed.map(({ id, status, apps, created_at: createdAt, expires_at: expiresAt, name }) => [
+    ["ID", "STATUS", "APPS", "SCOPES", "CREATED", "EXPIRES", "NAME"],
+    ...listed.map(({ id, status, apps, scopes, created_at: createdAt, expires_at: expiresAt, name }) => [
       id,
       status,
       apps.join(","),
+      scopes.join(","),
       createdAt,
       expiresAt ?? "never",
       name ?? "",
@@ -140,6 +151,12 @@ function asTable(listed: readonly AdminKey[]): readonly string[] {
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
+}
+
+function collectScope(value: string, before: readonly KeyScope[] = []): readonly KeyScope[] {
+  const scope = KEY_SCOPES.find((name) => name === value);
+  if (scope !== undefined) return [...before, scope];
+  throw new InvalidArgumentError(`It must be one of ${KEY_SCOPES.join(", ")}.`);
 }
 
 function parseName(text: string): string {

@@ -4,13 +4,16 @@
 
 import type { FastifyError, FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
-import { OtherApp, ServiceError } from "../core/errors.ts";
+import { OtherApp } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { AppKeys, KeyGrant } from "../core/ports/driving/key-service.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import type { ConversationService, StreamAccess } from "../core/ports/driving/services.ts";
+import type { KeyScope } from "../core/key-scopes.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import { appForbidden, scopeMissing, unknownKey } from "./key-refusals.ts";
+import { KeyedStream } from "./keyed-stream.ts";
 import { appKey, type Query, SESSION_HEADER } from "./request.ts";
 
 declare module "fastify" {
@@ -27,6 +30,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** True if a session of a non-default App needs that App's key regardless of `requireKey`. */
     needsAppKey?: true;
+    /** What a key needs to be used for the operation in an App that it opens. */
+    scope?: KeyScope;
   }
 }
 
@@ -53,44 +58,63 @@ export class AppAccess {
   // The hooks are Fastify route options, to be spread into a route. They reject with 401; the `authorize` methods also with 403.
 
   /** Hooks of operations on the App in the query: 401 unless it is the default App or the key is valid. */
-  readonly queryHooks = hooks((request) => this.#requireKeyFor(request, appOfQuery(request)));
+  queryHooks(scope: KeyScope) {
+    return hooks(scope, (request) => this.#requireKeyFor(request, appOfQuery(request)));
+  }
 
   /** Like `queryHooks`; the body may name the App too. */
-  readonly queryOrBodyHooks = hooks(
-    (request) =>
-      this.#requireKeyFor(request, appOfQuery(request)) ?? this.#requireKeyFor(request, appOfBody(request)),
-  );
+  queryOrBodyHooks(scope: KeyScope) {
+    return hooks(
+      scope,
+      (request) =>
+        this.#requireKeyFor(request, appOfQuery(request)) ?? this.#requireKeyFor(request, appOfBody(request)),
+    );
+  }
 
   /** Hooks of operations that list the Apps of a key: 401 for an invalid key. */
-  readonly keyHooks = hooks((request) =>
-    appKey(request.raw) === null ? undefined : this.#requireGrant(request),
-  );
+  keyHooks(scope: KeyScope) {
+    return hooks(scope, (request) =>
+      appKey(request.raw) === null ? undefined : this.#requireGrant(request),
+    );
+  }
 
   /** Hooks of operations on the session in `X-Session-Id`. */
-  readonly sessionHooks = hooks((request) => this.requireKeyForSession(request, sessionOfHeader(request)));
+  sessionHooks(scope: KeyScope) {
+    return hooks(scope, (request) => this.requireKeyForSession(request, sessionOfHeader(request)));
+  }
 
   /** Like `sessionHooks`, for event streams: the session may be bound to an App while they are open. */
-  readonly streamHooks = hooks(async (request) => {
-    await this.#checkKey(request);
-    await this.requireKeyForSession(request, sessionOfHeader(request));
-  });
+  streamHooks(scope: KeyScope) {
+    return hooks(scope, async (request) => {
+      await this.#checkKey(request);
+      await this.requireKeyForSession(request, sessionOfHeader(request));
+    });
+  }
 
   /**
    * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's App, which saves a read for
    * requests without a key. A validation error still costs that read, because 401 precedes it.
    */
-  readonly sessionCommandHooks = this.#commandHooks(sessionOfHeader);
+  sessionCommandHooks(scope: KeyScope) {
+    return this.#commandHooks(scope, sessionOfHeader);
+  }
+
   /** Like `sessionCommandHooks`, for the session in the path. */
-  readonly pathCommandHooks = this.#commandHooks(sessionOfPath);
+  pathCommandHooks(scope: KeyScope) {
+    return this.#commandHooks(scope, sessionOfPath);
+  }
+
   /** Like `sessionCommandHooks`, for decisions, which need the key of the session's App regardless of `requireKey`. */
-  readonly decisionHooks = { ...this.sessionCommandHooks, config: { needsAppKey: true } } as const;
+  decisionHooks(scope: KeyScope) {
+    return { ...this.sessionCommandHooks(scope), config: { scope, needsAppKey: true } } as const;
+  }
 
   /**
    * Hooks of operations on an App's models: the App in the query, or else the session's, or else the only App of the key. `changes` is true
    * if the operation always needs the App's key.
    */
   modelHooks({ changes }: { readonly changes: boolean }) {
-    return hooks((request) => this.#requireForModels(request, changes));
+    return hooks(changes ? "chat" : "read", (request) => this.#requireForModels(request, changes));
   }
 
   /**
@@ -110,8 +134,12 @@ export class AppAccess {
     return this.#requireForSession(request, app);
   }
 
-  /** Returns the Apps of the request's key besides the default App; none before a hook has run. */
+  /**
+   * Returns the Apps of the request's key besides the default App; none before a hook has run.
+   * @throws ServiceError 403 if the key lacks the operation's scope
+   */
   opened(request: FastifyRequest): readonly string[] {
+    if (request.keyGrant !== null) requireScope(request, request.keyGrant);
     return [...(request.keyGrant?.apps ?? [])];
   }
 
@@ -126,6 +154,7 @@ export class AppAccess {
     if (app === DEFAULT_APP) return;
     if (request.keyGrant === null) throw unknownKey();
     if (!request.keyGrant.apps.has(app)) throw appForbidden();
+    requireScope(request, request.keyGrant);
   }
 
   /** Like `authorizeApp` for a session of the App, which needs no key unless the App requires it. */
@@ -183,7 +212,7 @@ export class AppAccess {
     return new KeyedStream(this.#keys, key, request.keyGrant);
   }
 
-  #commandHooks(sessionOf: (request: FastifyRequest) => string | null) {
+  #commandHooks(scope: KeyScope, sessionOf: (request: FastifyRequest) => string | null) {
     const check = (request: FastifyRequest): Promise<void> | undefined => {
       const hasKey = appKey(request.raw) !== null;
       request.unseenSession = hasKey ? null : sessionOf(request);
@@ -194,7 +223,7 @@ export class AppAccess {
       await this.requireKeyForSession(request, request.unseenSession);
       throw error;
     };
-    return { ...hooks(check), errorHandler };
+    return { ...hooks(scope, check), errorHandler };
   }
 
   /** Returns the Apps whose sessions need no key. */
@@ -257,7 +286,7 @@ export class AppAccess {
  * Returns route options that check before the body is read and, if there is a body, again afterwards: only a body can delay the second
  * check (RFC 9112 section 6). `check` rejects with a 401, and returns no promise if nothing needs checking.
  */
-function hooks(check: (request: FastifyRequest) => Promise<void> | undefined) {
+function hooks(scope: KeyScope, check: (request: FastifyRequest) => Promise<void> | undefined) {
   const preParsing: preParsingHookHandler = (request, _reply, payload, done) =>
     callDone(check(request), (error) => done(error, payload));
   const preValidation: preValidationHookHandler = (request, _reply, done) => {
@@ -265,7 +294,7 @@ function hooks(check: (request: FastifyRequest) => Promise<void> | undefined) {
     clearAccess(request);
     callDone(check(request), (error) => (error === null ? done() : done(error)));
   };
-  return { preParsing, preValidation };
+  return { config: { scope }, preParsing, preValidation };
 }
 
 function callDone(checked: Promise<void> | undefined, done: (error: Error | null) => void): void {
@@ -304,47 +333,7 @@ export function sessionOfPath(request: FastifyRequest): string | null {
   return typeof id === "string" ? parseSessionId(id) : null;
 }
 
-/** Returns the same error whether or not the App exists. */
-function unknownKey(): ServiceError {
-  return new ServiceError(
-    401,
-    "app_key_invalid",
-    "This App needs a valid key in the header SERVICE-APP-KEY. Use the App default, which needs none, or ask the operator " +
-      "for a key.",
-    { headers: { "www-authenticate": 'ServiceAppKey realm="colloquy", header="SERVICE-APP-KEY"' } },
-  );
-}
-
-function appForbidden(): ServiceError {
-  return new ServiceError(
-    403,
-    "app_forbidden",
-    "The key in the header SERVICE-APP-KEY does not open this App. Send a key that does, or ask the operator for one.",
-  );
-}
-
-/** Access of an event stream with a key, which is checked repeatedly. */
-export class KeyedStream implements StreamAccess {
-  readonly #keys: AppKeys;
-  readonly #key: string;
-  #grant: KeyGrant | null;
-
-  constructor(keys: AppKeys, key: string, grant: KeyGrant | null) {
-    this.#keys = keys;
-    this.#key = key;
-    this.#grant = grant;
-  }
-
-  opens(app: string): boolean {
-    return app === DEFAULT_APP || this.#grant?.apps.has(app) === true;
-  }
-
-  /** `null` for the default App, which needs no key. */
-  askedAt(app: string): number | null {
-    return app === DEFAULT_APP ? null : (this.#grant?.askedAt ?? null);
-  }
-
-  readonly refresh = async (): Promise<void> => {
-    this.#grant = await this.#keys.check(this.#key);
-  };
+function requireScope({ routeOptions }: FastifyRequest, { scopes }: KeyGrant): void {
+  const { scope = null } = routeOptions.config;
+  if (scope === null || !scopes.has(scope)) throw scopeMissing(scope);
 }

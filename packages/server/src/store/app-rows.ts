@@ -1,5 +1,6 @@
 // Rows of App keys and secrets, which have the same types in all adapters.
 
+import { KEY_SCOPES } from "../core/key-scopes.ts";
 import type { AppKeyRecord } from "../core/ports/driven/key-store.ts";
 import type { SealedSecret } from "../core/ports/driven/secret-store.ts";
 
@@ -11,6 +12,7 @@ export interface KeyRow {
   readonly created_at: number;
   readonly expires_at: number | null;
   readonly revoked_at: number | null;
+  readonly scopes: string | null;
 }
 
 export function toKey(row: KeyRow): AppKeyRecord {
@@ -18,6 +20,7 @@ export function toKey(row: KeyRow): AppKeyRecord {
     id: row.id,
     name: row.name,
     apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
+    scopes: row.scopes === null ? KEY_SCOPES : (JSON.parse(row.scopes) as AppKeyRecord["scopes"]),
     digest: row.digest,
     createdAt: row.created_at,
     expiresAt: row.expires_at,

@@ -97,7 +97,7 @@ export const MESSAGE = listOf(allOf(MESSAGES));
 export const TURN = listOf(allOf(TURNS));
 export const ACTION = listOf(allOf(ACTIONS));
 export const STEP = "turn, number, finish_reason, usage, text, parts";
-export const APP_KEY = "id, name, apps, digest, created_at, expires_at, revoked_at";
+export const APP_KEY = "id, name, apps, digest, created_at, expires_at, revoked_at, scopes";
 export const SECRET = "app, client_id, name, key_id, sealed";
 
 function listOf(columns: Columns): string {

@@ -186,10 +186,10 @@ async function createKeys(store: Store) {
   const clock = createSystemClock();
   const administration = new KeyAdministration({ store: store.keys, clock, apps: () => APPS });
   const make = (...apps: readonly AppName[]) =>
-    administration.create({ apps, name: null, expiresInMs: null });
+    administration.create({ apps, scopes: [], name: null, expiresInMs: null });
   const revoked = await make(...APPS);
   await administration.revoke(revoked.id);
-  const expired = await administration.create({ apps: APPS, name: null, expiresInMs: -1000 });
+  const expired = await administration.create({ apps: APPS, scopes: [], name: null, expiresInMs: -1000 });
   return {
     chatty: (await make("chatty")).key,
     closed: (await make("closed")).key,

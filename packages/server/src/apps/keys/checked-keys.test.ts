@@ -26,7 +26,14 @@ function givenKeys(maxCached = 100) {
   const add = (more: Partial<AppKeyRecord> = {}): KeyParts => {
     const parts = newKey();
     const digest = digestSecret(parts.secret).toString("hex");
-    const base = { name: null, apps: ["defi"], createdAt: 0, expiresAt: null, revokedAt: null };
+    const base = {
+      name: null,
+      apps: ["defi"],
+      scopes: ["read" as const],
+      createdAt: 0,
+      expiresAt: null,
+      revokedAt: null,
+    };
     records.set(parts.id, { ...base, id: parts.id, digest, ...more });
     return parts;
   };
@@ -59,6 +66,7 @@ describe("checking a key", () => {
     expect(await keys.check(formatKey(parts))).toEqual({
       keyId: parts.id,
       apps: new Set(["defi", "games"]),
+      scopes: new Set(["read"]),
       askedAt: 0,
     });
   });

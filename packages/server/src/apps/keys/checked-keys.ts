@@ -50,7 +50,8 @@ export class CheckedKeys implements AppKeys {
     const isRight = timingSafeEqual(digestSecret(parts.secret), digest);
     if (record === null || !isRight || record.revokedAt !== null) return null;
     if (record.expiresAt !== null && record.expiresAt <= this.#options.clock.now()) return null;
-    return { keyId: record.id, apps: new Set(record.apps.filter((app) => this.#isOpened(app))), askedAt };
+    const apps = record.apps.filter((app) => this.#isOpened(app));
+    return { keyId: record.id, apps: new Set(apps), scopes: new Set(record.scopes), askedAt };
   }
 
   #isOpened(app: string): boolean {

@@ -5,6 +5,7 @@ import { InvalidRequest, NotFound } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { IssuedKey, KeyService, ListedKey } from "../../core/ports/driving/key-service.ts";
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
+import { KEY_SCOPES } from "../../core/key-scopes.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { digestSecret, formatKey, newKey } from "./key-text.ts";
 
@@ -27,7 +28,8 @@ export class KeyAdministration implements KeyService {
     this.#assertConfigured(apps);
     const now = this.#options.clock.now();
     const expiresAt = input.expiresInMs === null ? null : now + input.expiresInMs;
-    const issued = this.#issue({ name: input.name, apps, createdAt: now, expiresAt });
+    const scopes = KEY_SCOPES.filter((scope) => input.scopes.length === 0 || input.scopes.includes(scope));
+    const issued = this.#issue({ name: input.name, apps, scopes, createdAt: now, expiresAt });
     await this.#options.store.add(issued.record);
     return { ...this.#listed(issued.record), key: issued.key };
   }
@@ -47,9 +49,9 @@ export class KeyAdministration implements KeyService {
     const old = (await store.list()).find((record) => record.id === id);
     if (old === undefined) throw unknownKey(id);
     const now = clock.now();
-    const { name, apps, createdAt } = old;
+    const { name, apps, scopes, createdAt } = old;
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - createdAt);
-    const issued = this.#issue({ name, apps, createdAt: now, expiresAt });
+    const issued = this.#issue({ name, apps, scopes, createdAt: now, expiresAt });
     if ((await store.rotate(id, issued.record, overlapMs)) === null) {
       const detail = `The key ${id} has ended, so there is nothing to hand over. Create a new one.`;
       throw new NotFound("app_key_ended", detail);
@@ -57,7 +59,7 @@ export class KeyAdministration implements KeyService {
     return { ...this.#listed(issued.record), key: issued.key };
   }
 
-  #issue(about: Pick<AppKeyRecord, "name" | "apps" | "createdAt" | "expiresAt">): {
+  #issue(about: Pick<AppKeyRecord, "name" | "apps" | "scopes" | "createdAt" | "expiresAt">): {
     readonly record: AppKeyRecord;
     readonly key: string;
   } {

@@ -42,7 +42,7 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...access.sessionHooks,
+      ...access.sessionHooks("read"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -66,7 +66,7 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
         body: DecisionBody,
         response: { 200: Action, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
       },
-      ...access.decisionHooks,
+      ...access.decisionHooks("chat"),
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);

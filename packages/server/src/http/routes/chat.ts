@@ -74,7 +74,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         body: ChatBody,
         response: { 200: Snapshot, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...access.queryOrBodyHooks,
+      ...access.queryOrBodyHooks("chat"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -162,7 +162,7 @@ export function interruptRoute(app: HttpApp, { services, answers, admission, acc
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         response: { 200: Snapshot, ...refusals(401, 413, 429, 503, 507) },
       },
-      ...access.sessionCommandHooks,
+      ...access.sessionCommandHooks("chat"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);

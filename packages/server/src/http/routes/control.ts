@@ -112,7 +112,7 @@ function listApps(app: HttpApp, { services, admission, access }: RouteParts): vo
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...access.keyHooks,
+      ...access.keyHooks("read"),
     },
     async (request, reply) => {
       await conversations.ensure(requiredSessionId(request.raw), admission.newSession(request));

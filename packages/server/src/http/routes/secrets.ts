@@ -86,7 +86,7 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
         querystring: Client,
         response: { 200: Names, ...refusals(401, 429, 503) },
       },
-      ...access.queryHooks,
+      ...access.queryHooks("secrets"),
     },
     async (request, reply) => {
       const name = await admit(request, request.query);
@@ -110,7 +110,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
         body: Values,
         response: { 200: Names, ...refusals(401, 413, 415, 429, 503, 507) },
       },
-      ...access.queryHooks,
+      ...access.queryHooks("secrets"),
     },
     async (request, reply) => {
       const name = await admit(request, request.query);
@@ -134,7 +134,7 @@ function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): v
         querystring: ClientAndSlot,
         response: { 200: Removed, ...refusals(401, 429, 503, 507) },
       },
-      ...access.queryHooks,
+      ...access.queryHooks("secrets"),
     },
     async (request) => {
       const name = await admit(request, request.query);

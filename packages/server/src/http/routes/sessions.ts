@@ -71,7 +71,7 @@ function createSession(app: HttpApp, { services, admission, access }: RouteParts
         body: CreateBody,
         response: { 200: Thread, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      ...access.sessionCommandHooks,
+      ...access.sessionCommandHooks("chat"),
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
@@ -102,7 +102,7 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...access.keyHooks,
+      ...access.keyHooks("read"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -138,7 +138,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: Thread, ...refusals(401, 404, 429, 503) },
       },
-      ...access.pathCommandHooks,
+      ...access.pathCommandHooks("read"),
     },
     (request) => {
       const { id } = request.params;
@@ -164,7 +164,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
           ...refusals(401, 404, 429, 503),
         },
       },
-      ...access.pathCommandHooks,
+      ...access.pathCommandHooks("read"),
     },
     async (request, reply) => {
       const { id } = request.params;
@@ -191,7 +191,7 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         body: RenameBody,
         response: { 200: Thread, ...refusals(401, 404, 413, 415, 429, 503, 507) },
       },
-      ...access.pathCommandHooks,
+      ...access.pathCommandHooks("chat"),
     },
     (request) => {
       const { id } = request.params;
@@ -212,7 +212,7 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: DeletedThread, ...refusals(401, 404, 413, 429, 503, 507) },
       },
-      ...access.pathCommandHooks,
+      ...access.pathCommandHooks("chat"),
     },
     async (request) => {
       const { id } = request.params;
@@ -237,7 +237,7 @@ function pinAndUnpin(app: HttpApp, { services, access }: RouteParts): void {
           headers: z.object(HEADERS.sessionKey),
           response: { 200: Thread, ...refusals(401, 404, 413, 429, 503, 507) },
         },
-        ...access.pathCommandHooks,
+        ...access.pathCommandHooks("chat"),
       },
       (request) => {
         const { id } = request.params;

@@ -38,6 +38,7 @@ export function stateRoute(app: HttpApp, parts: RouteParts): void {
           ...refusals(401, 404, 429, 503, 507),
         },
       },
+      config: { scope: "read" },
       // 401 precedes validation errors, and a hook for that would cost as much as the response.
       attachValidation: true,
     },

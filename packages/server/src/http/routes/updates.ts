@@ -71,7 +71,7 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
           ...refusals(401, 406, 429, 503, 507),
         },
       },
-      ...access.streamHooks,
+      ...access.streamHooks("read"),
     },
     (request, reply) => {
       const sessionId = requiredSessionId(request.raw);

@@ -1,18 +1,24 @@
 // Keys and Apps as configured by a test.
 
+import { KEY_SCOPES, type KeyScope } from "../../core/key-scopes.ts";
 import type { AppKeys, KeyGrant } from "../../core/ports/driving/key-service.ts";
 import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 
 /** App keys by their text; any text is allowed. */
 export class InMemoryKeys implements AppKeys {
   readonly grants = new Map<string, readonly string[]>();
+  /** Scopes of keys that lack some. */
+  readonly scopes = new Map<string, readonly KeyScope[]>();
   /** Keys that were checked, in order. */
   readonly checked: string[] = [];
 
   async check(key: string): Promise<KeyGrant | null> {
     this.checked.push(key);
     const apps = this.grants.get(key);
-    return apps === undefined ? null : { keyId: `id of ${key}`, apps: new Set(apps), askedAt: 0 };
+    const scopes = this.scopes.get(key) ?? KEY_SCOPES;
+    return apps === undefined
+      ? null
+      : { keyId: `id of ${key}`, apps: new Set(apps), scopes: new Set(scopes), askedAt: 0 };
   }
 }
 

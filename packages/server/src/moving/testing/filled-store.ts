@@ -91,7 +91,14 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
 
 async function fillAdministration(store: Store): Promise<void> {
   const times = { createdAt: 5, expiresAt: null, revokedAt: null };
-  await store.keys.add({ id: "key1", name: TEXT, apps: ["defi"], digest: "0".repeat(64), ...times });
+  await store.keys.add({
+    id: "key1",
+    name: TEXT,
+    apps: ["defi"],
+    scopes: ["read"],
+    digest: "0".repeat(64),
+    ...times,
+  });
   await store.secrets.bringInForce("master", null);
   const secret = { app: "defi", clientId: "web-1", name: "A", keyId: "master", sealed: "c2VhbGVk" };
   await store.secrets.put([secret]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { KEY_SCOPES } from "../../core/key-scopes.ts";
 import type { AppKeyRecord } from "../../core/ports/driven/key-store.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 
@@ -9,6 +10,7 @@ export function describeKeys(openStore: OpenStore): void {
       id,
       name: null,
       apps: ["defi"],
+      scopes: KEY_SCOPES,
       digest: id.padEnd(64, "0"),
       createdAt: given.clock.now(),
       expiresAt: null,
@@ -18,7 +20,12 @@ export function describeKeys(openStore: OpenStore): void {
 
     it("are found by their id after they are added", async () => {
       const { keys } = given.store;
-      const full = key("b", { name: "web", apps: ["defi", "games"], expiresAt: given.clock.now() + 1000 });
+      const full = key("b", {
+        name: "web",
+        apps: ["defi", "games"],
+        scopes: ["read"],
+        expiresAt: given.clock.now() + 1000,
+      });
       await keys.add(full);
       await keys.add(key("a"));
       expect(await keys.find("b")).toEqual(full);

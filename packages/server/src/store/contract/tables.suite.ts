@@ -76,7 +76,7 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
     it("order texts by their bytes", () =>
       given.withTables("beside", async (store) => {
         const names = ["B", "Z", "a", "z", "ä", "Ω", "\u{fffd}", "😀"];
-        const rows = names.map((name): TableRow => [name, null, "[]", "d", 1, null, null]);
+        const rows = names.map((name): TableRow => [name, null, "[]", "d", 1, null, null, null]);
         await insert(store, "app_keys", rows.toReversed());
         expect(await extract(store, "app_keys")).toEqual(rows);
         expect(await extract(store, "app_keys", { after: ["z"] })).toEqual(rows.slice(4));

@@ -5,9 +5,8 @@ import { toKey, type KeyRow } from "../app-rows.ts";
 import { prepare } from "./statement.ts";
 import { APP_KEY } from "../columns.ts";
 
-const insert = prepare<[string, string | null, string, string, number, number | null, number | null]>(
-  `INSERT INTO app_keys (id, name, apps, digest, created_at, expires_at, revoked_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+const insert = prepare<[string, string | null, string, string, number, number | null, number | null, string]>(
+  `INSERT INTO app_keys (${APP_KEY}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 );
 const byId = prepare<[string], KeyRow>(`SELECT ${APP_KEY} FROM app_keys WHERE id = $1`);
 const all = prepare<[], KeyRow>(`SELECT ${APP_KEY} FROM app_keys ORDER BY created_at, id`);
@@ -44,6 +43,7 @@ async function find(connection: Connection, id: string): Promise<AppKeyRecord | 
 }
 
 async function add(connection: Connection, key: AppKeyRecord): Promise<void> {
-  const { id, name, apps, digest, createdAt, expiresAt, revokedAt } = key;
-  await insert.run(connection, id, name, JSON.stringify(apps), digest, createdAt, expiresAt, revokedAt);
+  const { id, name, apps, scopes, digest, createdAt, expiresAt, revokedAt } = key;
+  const texts = { apps: JSON.stringify(apps), scopes: JSON.stringify(scopes) };
+  await insert.run(connection, id, name, texts.apps, digest, createdAt, expiresAt, revokedAt, texts.scopes);
 }

@@ -1,12 +1,13 @@
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { toKey, type KeyRow } from "../app-rows.ts";
+import { APP_KEY } from "../columns.ts";
 import type { Prepare } from "./statement.ts";
 
 export function prepareKeys(prepare: Prepare): Synchronous<KeyStore> {
-  const insert = prepare<[string, string | null, string, string, number, number | null, number | null]>(
-    "INSERT INTO app_keys VALUES (?, ?, ?, ?, ?, ?, ?)",
-  );
+  const insert = prepare<
+    [string, string | null, string, string, number, number | null, number | null, string]
+  >(`INSERT INTO app_keys (${APP_KEY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
   const byId = prepare<[string], KeyRow>("SELECT * FROM app_keys WHERE id = ?");
   const all = prepare<[], KeyRow>("SELECT * FROM app_keys ORDER BY created_at, id");
   const revoke = prepare<[number, string]>(
@@ -21,8 +22,17 @@ export function prepareKeys(prepare: Prepare): Synchronous<KeyStore> {
     return row === undefined ? null : toKey(row);
   };
   const add = (key: AppKeyRecord): void => {
-    const { id, name, apps, digest, createdAt, expiresAt, revokedAt } = key;
-    insert.run(id, name, JSON.stringify(apps), digest, createdAt, expiresAt, revokedAt);
+    const { id, name, apps, scopes, digest, createdAt, expiresAt, revokedAt } = key;
+    insert.run(
+      id,
+      name,
+      JSON.stringify(apps),
+      digest,
+      createdAt,
+      expiresAt,
+      revokedAt,
+      JSON.stringify(scopes),
+    );
   };
   return {
     add: (_at, key) => add(key),

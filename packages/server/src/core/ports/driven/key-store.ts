@@ -1,11 +1,14 @@
 // App keys in the store, which holds only a digest of each secret.
 
+import type { KeyScope } from "../../key-scopes.ts";
+
 export interface AppKeyRecord {
   /** Public part of the key, which names it in lists and commands. */
   readonly id: string;
   readonly name: string | null;
   /** Apps that the key opens. */
   readonly apps: readonly string[];
+  readonly scopes: readonly KeyScope[];
   /** SHA-256 of the secret, hexadecimal. */
   readonly digest: string;
   /** Times in milliseconds since the Unix epoch; `null` for never. */

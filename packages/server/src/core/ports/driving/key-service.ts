@@ -1,3 +1,4 @@
+import type { KeyScope } from "../../key-scopes.ts";
 import type { AppKeyRecord } from "../driven/key-store.ts";
 
 /** A listed key. Times are milliseconds since the Unix epoch. */
@@ -18,6 +19,8 @@ export interface KeyService {
    */
   create(input: {
     readonly apps: readonly string[];
+    /** Repetitions are dropped; an empty list means all scopes. */
+    readonly scopes: readonly KeyScope[];
     readonly name: string | null;
     readonly expiresInMs: number | null;
   }): Promise<IssuedKey>;
@@ -26,7 +29,7 @@ export interface KeyService {
   /** Revokes the key everywhere within five seconds. @throws NotFound */
   revoke(id: string): Promise<ListedKey>;
   /**
-   * Creates a key for the same Apps with the old one's lifetime. The old one ends in `overlapMs` milliseconds.
+   * Creates a key for the same Apps and scopes with the old one's lifetime. The old one ends in `overlapMs` milliseconds.
    * @throws NotFound if there is no such key, or it has ended
    */
   rotate(id: string, overlapMs: number): Promise<IssuedKey>;
@@ -36,6 +39,7 @@ export interface KeyService {
 export interface KeyGrant {
   readonly keyId: string;
   readonly apps: ReadonlySet<string>;
+  readonly scopes: ReadonlySet<KeyScope>;
   /**
    * When the store was queried, in milliseconds on the monotonic clock. The grant was valid at that time or
    * later.

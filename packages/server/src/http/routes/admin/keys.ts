@@ -1,3 +1,4 @@
+import { KeyScope } from "@colloquy/protocol";
 import { z } from "zod";
 import { AdminKey, IssuedAdminKey } from "../../documented.ts";
 import { AppName, refusals } from "../../operation.ts";
@@ -27,6 +28,10 @@ const CreateBody = z.object({
       description: "Names of configured Apps that it opens; `default` needs no key",
       examples: [["defi"]],
     }),
+  scopes: z
+    .array(KeyScope, "must be a list of scopes")
+    .nullish()
+    .meta({ description: "What it may be used for; everything when absent or empty" }),
   name: z
     .string("must be a string")
     .trim()
@@ -84,8 +89,9 @@ function listAndCreate(app: HttpApp, { service }: AdminParts): void {
       },
     },
     (request) => {
-      const { apps, name, expires_in_seconds: life = null } = request.body;
-      return service.createKey({ apps, name: name ?? null, expiresInMs: life === null ? null : life * 1000 });
+      const { apps, scopes, name, expires_in_seconds: life = null } = request.body;
+      const expiresInMs = life === null ? null : life * 1000;
+      return service.createKey({ apps, scopes: scopes ?? [], name: name ?? null, expiresInMs });
     },
   );
 }
@@ -114,7 +120,7 @@ function endKeys(app: HttpApp, { service }: AdminParts): void {
         operationId: "adminRotateKey",
         summary: "Rotate a key",
         description:
-          "Makes a key for the same Apps and for as long, shown whole this once; the old one ends after the overlap, if it does not end before.",
+          "Makes a key for the same Apps and scopes, for as long, shown whole this once; the old one ends after the overlap, if it does not end before.",
         ...ADMIN,
         params: KeyPath,
         body: RotateBody,

@@ -12,6 +12,8 @@ ALTER TABLE sessions ADD COLUMN model_app TEXT;
 ALTER TABLE sessions ADD COLUMN spelling TEXT;
 -- Pinned sessions come first in lists. A node of the previous version leaves the column as it is, and lists all sessions by their activity.
 ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+-- JSON array of what a key may be used for. NULL for keys of the previous version: everything that it knew.
+ALTER TABLE app_keys ADD COLUMN scopes TEXT;
 
 -- Sessions that the cleanup has to count; soon empty.
 CREATE INDEX sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;

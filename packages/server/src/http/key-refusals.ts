@@ -1,0 +1,32 @@
+// Refusals of App keys.
+
+import { ServiceError } from "../core/errors.ts";
+import type { KeyScope } from "../core/key-scopes.ts";
+
+/** Returns the same error whether or not the App exists. */
+export function unknownKey(): ServiceError {
+  return new ServiceError(
+    401,
+    "app_key_invalid",
+    "This App needs a valid key in the header SERVICE-APP-KEY. Use the App default, which needs none, or ask the operator " +
+      "for a key.",
+    { headers: { "www-authenticate": 'ServiceAppKey realm="colloquy", header="SERVICE-APP-KEY"' } },
+  );
+}
+
+export function appForbidden(): ServiceError {
+  return new ServiceError(
+    403,
+    "app_forbidden",
+    "The key in the header SERVICE-APP-KEY does not open this App. Send a key that does, or ask the operator for one.",
+  );
+}
+
+/** `scope` is `null` for an operation that no key may be used for. */
+export function scopeMissing(scope: KeyScope | null): ServiceError {
+  return new ServiceError(
+    403,
+    "scope_missing",
+    `The key in the header SERVICE-APP-KEY lacks the scope "${scope ?? "none"}". Send a key that has it, or ask the operator for one.`,
+  );
+}

@@ -1,0 +1,131 @@
+// Scopes of App keys: each operation needs one of them, and docs/security.md has the table.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { KeyedStream } from "./keyed-stream.ts";
+import { InMemoryKeys } from "./testing/in-memory-keys.ts";
+import { KEY_SCOPES, type KeyScope } from "../core/key-scopes.ts";
+import { SESSION, testEdge, type TestEdge, WALLET } from "./testing/edge.ts";
+import { edgeWithApps, expectUnauthorized, givenSession, key } from "./testing/edge-with-apps.ts";
+import { ACTION } from "./testing/in-memory-actions.ts";
+import { expectProblem } from "./testing/expect-problem.ts";
+
+const SECURITY = join(import.meta.dirname, "../../../../docs/security.md");
+
+/** Queries and bodies that operations need, by operation id. */
+const QUERIES: Readonly<Record<string, string>> = {
+  sendMessage: "app=vault&message=hello",
+  setModel: "rig=demo/assistant",
+  listThreads: `public_key=${WALLET}`,
+  listSecrets: "app=vault&client_id=a",
+  setSecrets: "app=vault&client_id=a",
+  removeSecrets: "app=vault&client_id=a",
+};
+const BODIES: Readonly<Record<string, object>> = {
+  renameThread: { title: "Renamed" },
+  decideAction: { decision: "deny" },
+  setSecrets: {},
+};
+
+interface Operation {
+  readonly id: string;
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+}
+
+/** The operations that take an App key, by the OpenAPI document. */
+async function keyedOperations(): Promise<readonly Operation[]> {
+  const { paths } = (await testEdge().app.inject("/openapi.json")).json<{
+    paths: Record<string, Record<string, { operationId: string; parameters?: { name: string }[] }>>;
+  }>();
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, { parameters = [] }]) => parameters.some(({ name }) => name === "SERVICE-APP-KEY"))
+      .map(([method, { operationId: id }]) => ({
+        id,
+        method: method.toUpperCase() as Operation["method"],
+        path,
+      })),
+  );
+}
+
+/** Sends the operation for a session of the App `vault`, which needs a key for everything. */
+async function send(edge: TestEdge, { id, method, path }: Operation, sent: string) {
+  await givenSession(edge, "vault");
+  // An open stream would not end.
+  edge.services.updates.open = async (wanted, sink) => {
+    sink.write(Buffer.from("retry: 1\n\n"));
+    sink.end("finish");
+    return { close() {}, wanted };
+  };
+  const url = path.replace("/actions/{id}", `/actions/${ACTION.id}`).replace("{id}", SESSION);
+  const payload = BODIES[id];
+  const accept = id === "subscribe" ? { accept: "text/event-stream" } : {};
+  const headers = { "x-session-id": SESSION, "service-app-key": sent, ...accept };
+  const query = QUERIES[id] === undefined ? "" : `?${QUERIES[id]}`;
+  return await edge.send(method, `${url}${query}`, { headers, ...(payload && { payload }) });
+}
+
+function edgeWithScopes(...scopes: readonly KeyScope[]): TestEdge {
+  const edge = edgeWithApps();
+  edge.services.keys.scopes.set("to-vault", scopes);
+  return edge;
+}
+
+let operations: readonly Operation[];
+beforeAll(async () => {
+  operations = await keyedOperations();
+});
+
+/** Returns the only scope with which a key may be used for the operation. */
+async function scopeOf(operation: Operation): Promise<KeyScope> {
+  const enough: KeyScope[] = [];
+  for (const scope of KEY_SCOPES) {
+    const answer = await send(edgeWithScopes(scope), operation, "to-vault");
+    if (answer.statusCode === 200) enough.push(scope);
+    else expectProblem(answer, 403, "scope_missing");
+  }
+  expect({ id: operation.id, count: enough.length }).toEqual({ id: operation.id, count: 1 });
+  return enough[0]!;
+}
+
+it("needs exactly one scope for each operation, as the table in docs/security.md says", async () => {
+  expect(operations.length).toBeGreaterThan(15);
+  const rows = new Map<KeyScope, string[]>(KEY_SCOPES.map((scope) => [scope, []]));
+  for (const operation of operations)
+    rows.get(await scopeOf(operation))!.push(`\`${operation.method} ${operation.path}\``);
+  const table = [
+    "| Scope | Operations |",
+    "|---|---|",
+    ...KEY_SCOPES.map((scope) => `| \`${scope}\` | ${rows.get(scope)!.join(", ")} |`),
+  ].join("\n");
+  expect(readFileSync(SECURITY, "utf8")).toContain(table);
+});
+
+describe("a key without a scope", () => {
+  it("is refused only after the key itself and the request were found valid, and changes nothing", async () => {
+    const edge = edgeWithScopes("read");
+    expectUnauthorized(await edge.send("POST", "/api/chat?app=vault&message=hello", key("nonsense")));
+    expectProblem(await edge.send("POST", "/api/chat?app=vault", key("to-vault")), 400, "parameter_missing");
+    expectProblem(
+      await edge.send("POST", "/api/chat?app=vault&message=hello", key("to-vault")),
+      403,
+      "scope_missing",
+    );
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it("is ignored in the default App", async () => {
+    const edge = edgeWithScopes("secrets");
+    expect((await edge.send("POST", "/api/chat?message=hello", key("to-vault"))).statusCode).toBe(200);
+  });
+
+  it("closes a stream whose session is bound to an App in which the key may not read", () => {
+    const opens = (scope: KeyScope): boolean => {
+      const grant = { keyId: "a", apps: new Set(["vault"]), scopes: new Set([scope]), askedAt: 0 };
+      return new KeyedStream(new InMemoryKeys(), "to-vault", grant).opens("vault");
+    };
+    expect([opens("chat"), opens("read")]).toEqual([false, true]);
+  });
+});
