@@ -232,7 +232,7 @@ describe("the documentation", () => {
         input.dispatchEvent(new window.Event("input", { bubbles: true }));
         await new Promise((resolve) => setTimeout(resolve, 50));
         input.form.requestSubmit();
-        await until(() => root.textContent.includes("84"));
+        await until(() => root.textContent.includes("12 * 7 = 84"));
       }
       output.push(root.textContent);
       page.unmount();

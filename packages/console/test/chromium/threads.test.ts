@@ -88,10 +88,17 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     });
 
     expectTrouble(/403/);
-    await page.route("**/pin", (route) =>
-      route.fulfill({ status: 403, json: { code: "app_forbidden", detail: "Not you.", status: 403 } }),
-    );
-    await page.keyboard.press("Enter");
+    let refused = 0;
+    await page.route("**/pin", (route) => {
+      refused += 1;
+      return route.fulfill({ status: 403, json: { code: "app_forbidden", detail: "Not you.", status: 403 } });
+    });
+    // The button does nothing until the page has processed the answer to the first click.
+    const pressUntilSent = async (): Promise<number> => {
+      if (refused === 0) await page.keyboard.press("Enter");
+      return refused;
+    };
+    await expect.poll(pressUntilSent, PATIENCE).toBe(1);
     await expectSeen(page.getByRole("alert").getByText("“Oldest” was not unpinned. Not you."));
     expect(await titles()).toEqual(["Oldest", "Newest", "Older"]);
     expect(await isFocused()).toBe(true);
