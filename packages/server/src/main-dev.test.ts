@@ -74,6 +74,30 @@ describe("colloquy dev", () => {
     expect(taken).toContain("The new configuration is in force.");
   });
 
+  it("reads an OpenAPI document again when it changes, and keeps sessions", async () => {
+    const document = (operationId: string): string => {
+      const paths = { "/pets": { get: { operationId, responses: { 200: { description: "All pets" } } } } };
+      const servers = [{ url: "https://pets.test" }];
+      return JSON.stringify({ openapi: "3.1.0", info: { title: "Pets", version: "1" }, servers, paths });
+    };
+    await write("pets.json", document("list"));
+    const openapi = { pets: { document: "./pets.json", operations: ["list"] } };
+    await write("colloquy.config.json", JSON.stringify({ apps: { default: { openapi } } }));
+    service = startIn(directory, {}, "dev");
+    const [, address] = await service.find(/Open in a browser: +(http:\S+)/);
+    const headers = { "X-Session-Id": "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6", Prefer: "wait=10" };
+    await fetch(`${address}/api/chat?message=Hello`, { method: "POST", headers });
+
+    const refused = await edit("pets.json", document("find"), /has no operation/);
+    expect(refused).toMatch(/^pets\.json changed\.\nThe old configuration stays in force/m);
+    const mended = await edit("pets.json", `${document("list")}\n`, /document has changed/);
+    expect(mended).toMatch(
+      /^pets\.json changed\.\nThe new configuration is in force\.\n {2}- apps\.default\.openapi\.pets\.document has changed\.$/m,
+    );
+    const state = (await (await fetch(`${address}/api/state`, { headers })).json()) as { messages: object[] };
+    expect(state.messages[0]).toMatchObject({ content: "Hello" });
+  });
+
   it("ends with a sentence about an invalid option", async () => {
     service = startIn(directory, {}, "dev", "--port", "99999");
     expect(await service.exited()).toEqual({ code: 2, signal: null });

@@ -6,6 +6,8 @@ export interface Failure {
   readonly sentence: string;
   /** Whether another App key would help. */
   readonly needsKey: boolean;
+  /** For an unsent message, the number of the newest message then. A newer one that is sent settles it. */
+  readonly newestMessage?: number;
 }
 
 const KEY_CODES = new Set(["app_key_invalid", "app_forbidden", "scope_missing"]);
@@ -42,4 +44,9 @@ export function failureOf(what: string, error: unknown): Failure {
 /** Appends a failure. Equal sentences are shown once. */
 export function withFailure(before: readonly Failure[], failure: Failure): readonly Failure[] {
   return [...before.filter(({ sentence }) => sentence !== failure.sentence), failure];
+}
+
+/** Removes the failures of messages that were written before the message with this number, which was sent. */
+export function withoutSettled(before: readonly Failure[], number: number): readonly Failure[] {
+  return before.filter(({ newestMessage = number }) => newestMessage >= number);
 }

@@ -1,6 +1,7 @@
 import { ColloquyError } from "@colloquy/client";
 import { beforeEach, describe, expect, it } from "vitest";
 import { loadDraft, saveDraft } from "./drafts.ts";
+import { type Failure, withFailure, withoutSettled } from "./failure.ts";
 import { Outbox } from "./outbox.ts";
 import type { Message } from "./outbox-messages.ts";
 
@@ -62,9 +63,12 @@ function sending(texts: readonly string[], sessionId: string | null = "a") {
 /** Opens a conversation: records the reported failures and the text of its composer. */
 function openedConversation(outbox: Outbox, sessionId: string | null = "a", written = "") {
   const here = { heard: [] as string[], written };
-  outbox.openConversation(sessionId, ({ sentence }, giveBack) => {
-    here.heard.push(sentence);
-    if (giveBack !== null) here.written = giveBack(here.written);
+  outbox.openConversation(sessionId, {
+    failed({ sentence }, giveBack) {
+      here.heard.push(sentence);
+      if (giveBack !== null) here.written = giveBack(here.written);
+    },
+    sent: () => undefined,
   });
   return here;
 }
@@ -90,7 +94,8 @@ describe("a message in flight", () => {
 
   it("becomes a draft, before newer text, if it fails after its conversation was closed", async () => {
     const { outbox, fail } = sending(["A long message"]);
-    outbox.openConversation("a", () => expect.unreachable("has left"))();
+    const failed = () => expect.unreachable("has left");
+    outbox.openConversation("a", { failed, sent: () => undefined })();
     saveDraft(tab, "a", "and more");
     await fail();
     expect(loadDraft(tab, "a")).toBe("A long message\n\nand more");
@@ -135,6 +140,22 @@ it("reports all missed failures when their conversation is opened", () => {
   outbox.report("b", { sentence: "Elsewhere.", needsKey: false });
   expect(openedConversation(outbox).heard).toEqual(["The wallet has done it (0xabc).", "That did not work."]);
   expect(outbox.getSnapshot().missed).toMatchObject([{ sessionId: "b" }]);
+});
+
+it("withdraws the failure of a message once a later one is sent, not one that was on its way already", async () => {
+  const { outbox, fail, arrive } = sending(["One", "Two"]);
+  let failures: readonly Failure[] = [];
+  outbox.openConversation("a", {
+    failed: (failure) => (failures = withFailure(failures, failure)),
+    sent: (number) => (failures = withoutSettled(failures, number)),
+  });
+  outbox.report("a", { sentence: "The wallet has done it (0xabc).", needsKey: false });
+  await fail(1);
+  await arrive();
+  expect(failures).toMatchObject([{ needsKey: false }, { sentence: NOT_SENT }]);
+  outbox.track(message("Two"), Promise.resolve());
+  await settled();
+  expect(failures).toMatchObject([{ sentence: "The wallet has done it (0xabc)." }]);
 });
 
 describe("after a reload", () => {

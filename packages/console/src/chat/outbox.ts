@@ -29,18 +29,20 @@ export interface OutboxState {
 /** Inserts the unsent text into the current one. */
 export type GiveBack = (written: string) => string;
 
-/**
- * Receives failures; `giveBack` inserts the unsent text into the composer, `null` if that has already
- * happened.
- */
-export type FailureListener = (failure: Failure, giveBack: GiveBack | null) => void;
+/** An open conversation. */
+export interface Conversation {
+  /** `giveBack` inserts the unsent text into the composer; `null` if that has already happened. */
+  failed(failure: Failure, giveBack: GiveBack | null): void;
+  /** The message with this number was sent. */
+  sent(number: number): void;
+}
 
 /** One per page. Fits `useSyncExternalStore`. */
 export class Outbox {
   readonly #storage: KeyValueStore;
   readonly #now: () => number;
   readonly #listeners = new Set<() => void>();
-  readonly #hearers = new Map<string | null, FailureListener>();
+  readonly #open = new Map<string | null, Conversation>();
   readonly #texts = new UnsentTexts();
   #state: OutboxState;
   /** Messages of the previous page, until they are sent again. */
@@ -95,8 +97,8 @@ export class Outbox {
 
   /** Reports a failure to the open conversation, or keeps it until the conversation is opened. */
   report(sessionId: string | null, failure: Failure): void {
-    const failureListener = this.#hearers.get(sessionId);
-    if (failureListener !== undefined) return failureListener(failure, null);
+    const conversation = this.#open.get(sessionId);
+    if (conversation !== undefined) return conversation.failed(failure, null);
     this.#count += 1;
     const missed = [...this.#state.missed, { number: this.#count, sessionId, failure }];
     this.#set({ missed });
@@ -105,14 +107,14 @@ export class Outbox {
   /**
    * Subscribes an open conversation and reports all missed failures. Returns a function that unsubscribes.
    */
-  openConversation(sessionId: string | null, failureListener: FailureListener): () => void {
-    this.#hearers.set(sessionId, failureListener);
+  openConversation(sessionId: string | null, conversation: Conversation): () => void {
+    this.#open.set(sessionId, conversation);
     const isOfHere = (one: Missed): boolean => one.sessionId === sessionId;
     const missed = this.#state.missed.filter(isOfHere);
     if (missed.length > 0) this.#set({ missed: this.#state.missed.filter((one) => !isOfHere(one)) });
-    for (const { failure } of missed) failureListener(failure, null);
+    for (const { failure } of missed) conversation.failed(failure, null);
     return () => {
-      if (this.#hearers.get(sessionId) === failureListener) this.#hearers.delete(sessionId);
+      if (this.#open.get(sessionId) === conversation) this.#open.delete(sessionId);
     };
   }
 
@@ -124,10 +126,14 @@ export class Outbox {
   #follow(one: Outgoing, sent: Promise<unknown>): void {
     const isGone = (): void =>
       this.#leave(this.#state.outgoing.filter(({ number }) => number !== one.number));
-    sent.then(isGone, async (error: unknown) => {
+    const isSent = (): void => {
+      isGone();
+      this.#open.get(one.sessionId)?.sent(one.number);
+    };
+    sent.then(isSent, async (error: unknown) => {
       // Where it can, assistant-ui itself restores the text right after this.
       await new Promise((resolve) => setTimeout(resolve, 0));
-      this.#giveBack(one, failureOfMessage(error, one));
+      this.#giveBack(one, { ...failureOfMessage(error, one), newestMessage: this.#count });
       isGone();
     });
   }
@@ -135,8 +141,8 @@ export class Outbox {
   #giveBack(one: Outgoing, failure: Failure): void {
     const { sessionId } = one;
     const giveBack = (written: string): string => this.#texts.placed(sessionId, one, written);
-    const failureListener = this.#hearers.get(sessionId);
-    if (failureListener !== undefined) return failureListener(failure, giveBack);
+    const conversation = this.#open.get(sessionId);
+    if (conversation !== undefined) return conversation.failed(failure, giveBack);
     saveDraft(this.#storage, sessionId, giveBack(loadDraft(this.#storage, sessionId)));
     this.report(sessionId, failure);
   }

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 
 import { useConnection } from "../connection/connection.tsx";
 import { parseRoute } from "../shell/route.ts";
 import { goTo } from "../shell/use-route.ts";
-import { withFailure, type Failure } from "./failure.ts";
+import { withFailure, withoutSettled, type Failure } from "./failure.ts";
 import type { Missed } from "./outbox.ts";
 import type { Outgoing } from "./outbox-messages.ts";
 
@@ -79,9 +79,12 @@ export function useFailures(sessionId: string | null, runtime: AssistantRuntime)
   const { composer } = runtime.thread;
   useEffect(
     () =>
-      outbox.openConversation(sessionId, (failure, giveBack) => {
-        setFailures((before) => withFailure(before, failure));
-        if (giveBack !== null) composer.setText(giveBack(composer.getState().text));
+      outbox.openConversation(sessionId, {
+        failed(failure, giveBack) {
+          setFailures((before) => withFailure(before, failure));
+          if (giveBack !== null) composer.setText(giveBack(composer.getState().text));
+        },
+        sent: (number) => setFailures((before) => withoutSettled(before, number)),
       }),
     [outbox, sessionId, composer],
   );

@@ -6,6 +6,7 @@ import type { AppSettings, OpenApiSettings, OwnTool, ToolSettings } from "../cor
 import { DEFAULT_APP } from "../core/session.ts";
 import type { AppSection } from "./app-schema.ts";
 import { readTools, type ToolReader } from "./app-tools.ts";
+import { stampOf } from "./file-stamps.ts";
 import { DEMO_MODEL, KNOWN_PROVIDERS, type Provider } from "./providers.ts";
 import type { Findings } from "./problem.ts";
 import { suggestion } from "./nearest-name.ts";
@@ -32,6 +33,8 @@ export interface AppReader extends Omit<ToolReader, "path" | "slots"> {
   readonly providers: ReadonlyMap<string, Provider>;
   /** `null` limits the checks to the existence of documents and the shape of custom tools. */
   readonly inspections: Inspections | null;
+  /** Receives the stamps of document files, each taken before the file is read. */
+  readonly stamps: Map<string, string>;
 }
 
 /** Tool settings by App name, read before the whole file is known to be valid. */
@@ -105,11 +108,12 @@ function readSlots(section: unknown, path: readonly string[], { findings }: AppR
 async function checkDocuments(
   { openapi }: ToolSettings,
   path: readonly string[],
-  { findings, inspections }: AppReader,
+  { findings, inspections, stamps }: AppReader,
 ): Promise<void> {
   for (const [name, service] of Object.entries(openapi)) {
     const { document } = service;
     if (URL.canParse(document)) continue;
+    stamps.set(document, stampOf(document));
     const location = [...path, "openapi", name];
     try {
       await access(document);

@@ -3,23 +3,42 @@
 import type { AppSettings } from "../core/app-settings.ts";
 import { Hidden } from "../core/hidden.ts";
 import type { Config } from "./config.ts";
+import type { FileStamps } from "./file-stamps.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
 /** Sources of tools whose entries are listed by name. */
 const BY_NAME = ["mcp", "openapi", "effects", "approvals"];
 
+interface Loaded {
+  readonly config: Config;
+  readonly files: FileStamps;
+}
+
 /**
- * Returns a sentence for each App, provider and setting that was added, removed or changed. Never contains a
- * value.
+ * Returns a sentence for each App, provider and setting that was added, removed or changed, and for each
+ * OpenAPI document whose file was. Never contains a value.
  */
-export function describeChanges(before: Config, after: Config): readonly string[] {
-  const apps = namesOf(before.apps, after.apps).flatMap((name) => {
-    const [old, next] = [before.apps[name], after.apps[name]];
+export function describeChanges(before: Loaded, after: Loaded): readonly string[] {
+  const apps = namesOf(before.config.apps, after.config.apps).flatMap((name) => {
+    const [old, next] = [before.config.apps[name], after.config.apps[name]];
     if (old === undefined || next === undefined) return [presence(`apps.${name}`, old)];
-    return differences(`apps.${name}`, flatSettings(old), flatSettings(next));
+    return differences(
+      `apps.${name}`,
+      { ...flatSettings(old), ...documentsOf(old, before.files) },
+      { ...flatSettings(next), ...documentsOf(next, after.files) },
+    );
   });
-  return [...apps, ...differences("providers", providersOf(before), providersOf(after))];
+  return [...apps, ...differences("providers", providersOf(before.config), providersOf(after.config))];
+}
+
+/** Returns the stamps of an App's document files under the names of the settings that refer to them. */
+function documentsOf({ tools: { openapi } }: AppSettings, files: FileStamps): Settings {
+  const stamps = Object.entries(openapi).flatMap(([name, { document }]) => {
+    const stamp = files.get(document);
+    return stamp === undefined ? [] : [[`openapi.${name}.document`, stamp]];
+  });
+  return Object.fromEntries(stamps) as Settings;
 }
 
 /**

@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import { builtInTools } from "../tools/built-in/built-in-tools.ts";
 import { BUILT_IN_TOOLS } from "./app-schema.ts";
+import { changedFiles } from "./file-stamps.ts";
+import { loadConfig } from "./load-config.ts";
 import { useConfigDirectory } from "./testing/config-directory.ts";
 
 const { inside, write, loaded, problems, warnings } = useConfigDirectory();
@@ -245,6 +247,24 @@ describe("a file", () => {
     expect(config.secrets.reveal()["openai"]?.apiKey).toBe("k");
     expect(config.apps["default"]!.models[0]).toMatch(/^openai\//);
   });
+});
+
+it("notices a document that changes while it is read", async () => {
+  await write("pets.json", "{}");
+  await write(
+    "colloquy.config.json",
+    '{"apps": {"default": {"openapi": {"pets": {"document": "./pets.json"}}}}}',
+  );
+  const { files } = await loadConfig({
+    environment: {},
+    workingDirectory: inside("."),
+    inspections: {
+      document: async () => (await write("pets.json", '{"edited": true}'), []),
+      wallet: () => null,
+      ownTool: () => Promise.resolve(null),
+    },
+  });
+  expect(changedFiles(files)).toEqual([inside("pets.json")]);
 });
 
 it("accepts exactly the names of the built-in tools", () => {

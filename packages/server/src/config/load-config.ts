@@ -1,7 +1,7 @@
 import { Hidden } from "../core/hidden.ts";
 import { isPublic } from "../core/loopback.ts";
 import { AppSection } from "./app-schema.ts";
-import { completeApp, type Inspections, readApps } from "./apps.ts";
+import { type AppReader, completeApp, type Inspections, readApps } from "./apps.ts";
 import { readChains } from "./app-tools.ts";
 import type { Config } from "./config.ts";
 import {
@@ -10,7 +10,7 @@ import {
   unknownVariables,
   type EnvironmentReading,
 } from "./environment.ts";
-import { type FileStamps, stampOf } from "./file-stamps.ts";
+import type { FileStamps } from "./file-stamps.ts";
 import { ConfigFile } from "./file-schema.ts";
 import { Findings, type ConfigProblem } from "./problem.ts";
 import { readProviders } from "./providers.ts";
@@ -62,12 +62,11 @@ export async function loadConfig(input: {
     input.reading ?? 0,
     files,
   );
-  const checked = await checkFile(file, input.environment, input.inspections ?? null);
-  for (const { openapi } of checked.tools.values()) {
-    for (const { document } of Object.values(openapi)) {
-      if (!URL.canParse(document)) files.set(document, stampOf(document));
-    }
-  }
+  const checked = await checkFile(file, {
+    environment: input.environment,
+    inspections: input.inspections ?? null,
+    stamps: files,
+  });
   const { findings } = checked;
   const gone = file.source === null ? (input.sourceInForce ?? null) : null;
   const problems = [
@@ -96,7 +95,13 @@ export async function loadConfig(input: {
 }
 
 /** Returns the content, `null` if the schema rejects it, with the problems and warnings of the file and of its keys. */
-async function checkFile(file: FileReading, environment: Environment, inspections: Inspections | null) {
+async function checkFile(
+  file: FileReading,
+  {
+    environment,
+    ...reader
+  }: { readonly environment: Environment } & Pick<AppReader, "inspections" | "stamps">,
+) {
   const source = file.source ?? "";
   const findings = new Findings(source);
   const read = file.content === undefined ? {} : file.content;
@@ -110,7 +115,7 @@ async function checkFile(file: FileReading, environment: Environment, inspection
     chains,
     directory: file.directory,
     providers,
-    inspections,
+    ...reader,
   });
   const problems = [
     ...describeIssues(source, ConfigFile, parsed.error?.issues ?? []),

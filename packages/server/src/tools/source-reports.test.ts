@@ -70,7 +70,7 @@ describe("the report on a tool source", () => {
   it("is `failing` with the reason while a stand-in replaces the tools", async () => {
     await look(() => tools("weather_now"));
     await look(() => standIn({ reason: "The server does not answer." }));
-    const problem = "The server does not answer. The log says more.";
+    const problem = "The server does not answer.";
     expect(report()).toEqual([{ ...UNUSED, state: "failing", tools: 0, problem, seen_at: timeText() }]);
     await look(() => tools("weather_now"));
     expect(report()).toMatchObject([{ state: "working", tools: 1, problem: null }]);

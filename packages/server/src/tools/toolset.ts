@@ -208,7 +208,7 @@ class SourceReports {
     // A secret that a client has not set, or set wrongly, does not show the source's state.
     if (standIn?.isClientSpecific === true) return;
     if (standIn === undefined) this.#note(source, { state: "working", tools: tools.length, problem: null });
-    else this.noteFailure(source, `${standIn.reason} The log says more.`);
+    else this.noteFailure(source, standIn.reason);
   }
 
   noteFailure(source: ToolSource, problem: string): void {

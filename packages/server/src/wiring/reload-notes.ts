@@ -122,7 +122,7 @@ function ownerOf(dataDirectory: string): number {
   const owner = isServed(dataDirectory) ? readOwner(dataDirectory) : null;
   if (owner !== null) return owner;
   throw new Error(
-    `No service runs on the data directory ${dataDirectory}. Start one with colloquy serve, or name its directory with --data-dir.`,
+    `No service runs on the data directory ${dataDirectory}. Start one with colloquy serve, or name its directory with --data-dir. A service on PostgreSQL is named by its process id: --pid.`,
   );
 }
 

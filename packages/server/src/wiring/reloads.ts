@@ -62,7 +62,7 @@ export class Reloads {
 
   #apply(loaded: Extract<LoadedConfig, { readonly ok: true }>): ReloadOutcome {
     const needRestart = this.#options.apply(loaded.config);
-    const changes = describeChanges(this.#inForce.config, loaded.config);
+    const changes = describeChanges(this.#inForce, loaded);
     this.#inForce = loaded;
     return { ok: true, changes, warnings: [...loaded.warnings, ...needRestart] };
   }
