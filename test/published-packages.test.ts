@@ -3,7 +3,7 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
-import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { appendFile, chmod, cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -36,9 +36,9 @@ let project: string;
 let environment: Record<string, string>;
 const started: ChildProcess[] = [];
 
-/** Starts a command in a process group of its own, which ends with the test. */
+/** Starts a command in a process group of its own, which ends with the test. Without a port it chooses its own. */
 function start(directory: string, [program = "", ...words]: readonly string[], port = "0"): ChildProcess {
-  const env = { ...environment, PORT: port };
+  const env = port === "" ? environment : { ...environment, PORT: port };
   const child = spawn(program, words, { cwd: directory, env, detached: true, stdio: ["ignore", "pipe", 2] });
   started.push(child);
   return child;
@@ -219,6 +219,46 @@ describe.skipIf(VERDACCIO === null).each(["service", "react"])(
       expect(await ask(`http://127.0.0.1:${port}`, 'call roll_dice {"count": 3}')).toMatch(/"sum":\d+/);
     });
   },
+);
+
+it.skipIf(VERDACCIO === null)(
+  "a created server lets a user log in, who then chats with the service behind it",
+  async () => {
+    const directory = join(folder, "express");
+    const options = { cwd: directory, env: environment };
+    const words = ["create", "@colloquy@latest", "express", "--yes", "--", "--template", "express"];
+    await run("npm", words, { cwd: folder, env: environment });
+    await run("npm", ["install"], options);
+    expect((await run("npm", ["run", "check"], options)).stdout).toContain("valid");
+    const port = await freePort();
+    await writeFile(join(directory, ".env"), `PORT=${port}\n`);
+    await run("npm", ["run", "predev"], options);
+    const own = `COLLOQUY_URL=http://127.0.0.1:${port}\nPORT=${await freePort()}\n`;
+    await appendFile(join(directory, "server.env"), own);
+    const url = await output(start(directory, ["npm", "run", "dev"], ""), /(http:\/\/localhost:\d+)/);
+    await expect
+      .poll(() =>
+        fetch(`http://127.0.0.1:${port}/readyz`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      )
+      .toBe(true);
+
+    const json = { "Content-Type": "application/json" };
+    const login = JSON.stringify({ user: "ada", password: "engine-no-1" });
+    const { headers } = await fetch(`${url}/login`, { method: "POST", headers: json, body: login });
+    const cookie = headers.getSetCookie()[0]?.split(";")[0] ?? "";
+    const created = await fetch(`${url}/api/sessions`, { method: "POST", headers: { cookie } });
+    const { session_id: session } = (await created.json()) as { session_id: string };
+    const chat = await fetch(`${url}/api/chat`, {
+      method: "POST",
+      headers: { ...json, cookie, "X-Session-Id": session, Prefer: "wait=20" },
+      body: JSON.stringify({ message: 'call roll_dice {"count": 3}' }),
+    });
+    expect(await chat.text()).toMatch(/"sum":\d+/);
+  },
+  300_000,
 );
 
 it.skipIf(VERDACCIO === null)(

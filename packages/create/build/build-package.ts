@@ -7,6 +7,7 @@ import { begin, writeManifest, writeModules } from "../../../scripts/published-p
 const PACKAGE = join(import.meta.dirname, "..");
 const ROOT = join(PACKAGE, "../..");
 const PAGE = join(ROOT, "examples/react-chat");
+const SERVER = join(ROOT, "examples/express");
 
 interface Manifest {
   readonly name?: string;
@@ -19,15 +20,20 @@ interface Manifest {
 export function buildPackage(directory: string): void {
   const dist = begin(directory);
   writeModules(PACKAGE, dist);
-  const [service, react] = [join(dist, "templates/service"), join(dist, "templates/react")];
+  const [service = "", react = "", express = ""] = ["service", "react", "express"].map((name) =>
+    join(dist, "templates", name),
+  );
   const sources = join(PACKAGE, "templates");
   cpSync(join(sources, "service"), service, { recursive: true });
   cpSync(join(ROOT, "deploy/Dockerfile.project"), join(service, "Dockerfile"));
-  cpSync(service, react, { recursive: true });
+  for (const template of [react, express]) cpSync(service, template, { recursive: true });
   for (const file of ["index.html", "vite.config.ts", "src"])
     cpSync(join(PAGE, file), join(react, file), { recursive: true });
   cpSync(join(sources, "react"), react, { recursive: true });
-  for (const template of [service, react]) fillVersions(join(template, "package.json"));
+  for (const file of ["server.ts", "login.ts", "conversations.ts", "users.json", "public"])
+    cpSync(join(SERVER, file), join(express, file), { recursive: true });
+  cpSync(join(sources, "express"), express, { recursive: true });
+  for (const template of [service, react, express]) fillVersions(join(template, "package.json"));
   writeManifest(PACKAGE, directory);
 }
 
@@ -43,7 +49,7 @@ function fillVersions(path: string): void {
 }
 
 function knownVersions(): ReadonlyMap<string, string> {
-  const folders = [join(ROOT, "packages/server"), join(ROOT, "packages/react"), PAGE, ROOT];
+  const folders = [join(ROOT, "packages/server"), join(ROOT, "packages/react"), PAGE, SERVER, ROOT];
   const manifests = folders.map(
     (folder) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest,
   );

@@ -7,6 +7,7 @@ import { join } from "node:path";
 export const TEMPLATES = {
   service: "a service with one tool, its test, and the built-in console",
   react: "the same and a chat page in React, with Vite and assistant-ui",
+  express: "the same behind your own server with a login, in Express",
 } as const;
 
 export type Template = keyof typeof TEMPLATES;

@@ -95,6 +95,13 @@ describe("npm create @colloquy", () => {
     expect(readFileSync(join(directory, "my-app/package.json"), "utf8")).not.toContain('"*"');
   });
 
+  it("writes a server with a login too for the template `express`", async () => {
+    expect(await create("my-app", "--template", "express")).toMatchObject({ code: 0 });
+    for (const file of ["server.ts", "setup.ts", "public/index.html", "users.json", "tools/roll-dice.ts"])
+      expect(existsSync(join(directory, "my-app", file))).toBe(true);
+    expect(readFileSync(join(directory, "my-app/package.json"), "utf8")).not.toContain('"*"');
+  });
+
   it("writes into the current directory, which may hold a repository", async () => {
     await mkdir(join(directory, ".git"));
     const { stdout } = await create(".");
@@ -131,7 +138,7 @@ describe("npm create @colloquy", () => {
       [],
       [
         ["Directory (my-app): ", "\r"],
-        ["Template (1): ", "3\r"],
+        ["Template (1): ", "4\r"],
         ["Template (1): ", "\r"],
       ],
     );
@@ -154,13 +161,13 @@ describe("npm create @colloquy", () => {
   it("shows its usage", async () => {
     const { code, stdout } = await create("--help");
     expect(code).toBe(0);
-    expect(stdout).toContain("[--template service|react]");
+    expect(stdout).toContain("[--template service|react|express]");
   });
 
   it.each([
     [[], "Name a directory: npm create @colloquy@latest my-app"],
     [["a", "b"], "Give one directory."],
-    [["a", "--template", "vue"], 'There is no template "vue". Use service or react.'],
+    [["a", "--template", "vue"], 'There is no template "vue". Use service or react or express.'],
     [["a", "--templat"], "Unknown option '--templat'"],
   ])("refuses the arguments %j", async (words, message) => {
     const { code, stderr } = await create(...words);
