@@ -41,9 +41,9 @@ it(`has at most ${MOST_WORDS} hand-written words`, () => {
 it("links to its own pages, and to the repository for everything else", () => {
   const targets = { pages: new Set(["api.md"]), repository: "https://example.com/r" };
   const text =
-    "[1](../api.md#errors) [2](../adr/0003-leases.md) [3](../../examples/first-app) [4](#here) [5](https://x.test) ![6](../screenshots/a.png)";
+    "[1](../api.md#errors) [2](../adr/0003-leases.md) [3](../../examples/express) [4](#here) [5](https://x.test) ![6](../screenshots/a.png)";
   expect(withSiteLinks(text, "guides/page.md", targets)).toBe(
-    "[1](../api.md#errors) [2](https://example.com/r/blob/main/docs/adr/0003-leases.md) [3](https://example.com/r/tree/main/examples/first-app) [4](#here) [5](https://x.test) ![6](../screenshots/a.png)",
+    "[1](../api.md#errors) [2](https://example.com/r/blob/main/docs/adr/0003-leases.md) [3](https://example.com/r/tree/main/examples/express) [4](#here) [5](https://x.test) ![6](../screenshots/a.png)",
   );
 });
 

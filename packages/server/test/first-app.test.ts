@@ -1,8 +1,8 @@
-// Follows docs/guides/first-app.md exactly: its files, step by step, in a separate folder with the demo
+// Follows docs/guides/first-app.md exactly: its file, step by step, in a separate folder with the demo
 // model.
 
 import { randomUUID } from "node:crypto";
-import { copyFile, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Action } from "@colloquy/protocol";
@@ -12,19 +12,16 @@ import { chat, send, whenIdle, state } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
-const EXAMPLE = join(ROOT, "examples/first-app");
 
 let folder: string;
-let file: string;
 let program: Program;
 
 beforeAll(async () => {
   const guide = await readFile(join(ROOT, "docs/guides/first-app.md"), "utf8");
-  file = /```ts\n\/\/ colloquy\.config\.ts\n(.*?)```/s.exec(guide)?.[1] ?? "";
+  const file = /```ts\n\/\/ colloquy\.config\.ts\n(.*?)```/s.exec(guide)?.[1] ?? "";
   folder = await mkdtemp(join(tmpdir(), "colloquy-first-app-"));
   // A folder in the repository resolves the repository's packages.
   await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  await copyFile(join(EXAMPLE, "stock-server.ts"), join(folder, "stock-server.ts"));
   await writeFile(join(folder, "colloquy.config.ts"), file);
   program = await Program.start(join(folder, "colloquy.config.ts"));
 });
@@ -42,10 +39,6 @@ it("calls a tool of its own", async () => {
   expect(await say(randomUUID(), 'call lookup_order {"order": "A-17"}')).toContain("on its way");
 });
 
-it("calls a tool of an MCP server", async () => {
-  expect(await say(randomUUID(), 'call stock_count {"article": "teapot"}')).toContain('3 pieces of "teapot"');
-});
-
 it("runs an approved call after the server was killed", async () => {
   const session = randomUUID();
   await chat(program.url, session, 'call cancel_order {"order": "A-18"}');
@@ -61,9 +54,4 @@ it("runs an approved call after the server was killed", async () => {
   expect(decided.status).toBe(200);
   const { messages } = await whenIdle(program.url, session);
   expect(messages.at(-1)?.content).toContain("Order A-18 is cancelled.");
-});
-
-it("shows the file of the example", async () => {
-  const example = await readFile(join(EXAMPLE, "colloquy.config.ts"), "utf8");
-  expect(example.replace(/^\/\/.*\n\n/, "")).toBe(file);
 });

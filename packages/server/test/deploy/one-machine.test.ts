@@ -28,7 +28,9 @@ describe.skipIf(isLeftOut)("one machine, set up by the guide", () => {
     const settings = await environmentOfTheGuide();
     adminKey = settings["COLLOQUY_ADMIN_KEY"] ?? "";
     program = await Program.start(JSON.parse(lineOf(/^echo '(\{.*\})' \|/m)) as object, settings);
-    const original = await shell(lineOf(/^(sed -e .*nginx\.conf) \|$/m).replace("/opt/colloquy", ROOT));
+    const original = await shell(
+      lineOf(/^(sed -e .*nginx\.conf) \|$/m).replace("node_modules/@colloquy/server/dist", ROOT),
+    );
     nginx = await Nginx.startWith(original, [["127.0.0.1:8080 ", `${new URL(program.url).host} `]]);
   });
   afterAll(async () => {

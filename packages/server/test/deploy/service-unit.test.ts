@@ -11,7 +11,7 @@ import { findFreePort, ServerProcess } from "../../torture/harness/server-proces
 import { newSession, send } from "../black-box/client.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { isWithout } from "../programs.ts";
-import { dockerfileText, ROOT } from "./dockerfile.ts";
+import { ROOT } from "./dockerfile.ts";
 
 const run = promisify(execFile);
 const UNIT = await readFile(join(ROOT, "deploy/colloquy.service"), "utf8");
@@ -83,17 +83,6 @@ describe("the systemd unit", () => {
     expect(setting("ExecStartPre")).toEqual([]);
   }, 60_000);
 
-  it("says how to build the console", async () => {
-    const [, where = ""] = /^RUN node (packages\/console\/\S+)$/m.exec(await dockerfileText()) ?? [];
-    const { scripts } = JSON.parse(await readFile(join(ROOT, "packages/console/package.json"), "utf8")) as {
-      readonly scripts: Readonly<Record<string, string>>;
-    };
-    expect(`packages/console/${scripts["build"]!.replace("node ", "")}`).toBe(where);
-    const steps = "npm ci && npm run build -w packages/console && npm prune --omit=dev";
-    expect(UNIT).toContain(steps);
-    expect(await readFile(join(ROOT, "docs/operations.md"), "utf8")).toContain(steps);
-  });
-
   it("creates its settings file as the guide does, whose commands read it as the service's user", async () => {
     const guide = await readFile(join(ROOT, "docs/guides/operating.md"), "utf8");
     const made = /install (-m \S+ .*\/etc\/colloquy\.env)/;
@@ -104,11 +93,10 @@ describe("the systemd unit", () => {
   it.skipIf(withoutTrace)(
     "allows every system call that the service makes",
     async () => {
-      const parameters = setting("ExecStart")[0]!.split(" ");
       const log = join(directory, "calls");
       const port = await findFreePort();
       const server = new ServerProcess({
-        main: join(ROOT, parameters[1]!),
+        main: join(ROOT, "packages/server/bin/colloquy.js"),
         directory,
         port,
         wrapper: ["strace", "-f", "-qq", "-c", "-o", log],
