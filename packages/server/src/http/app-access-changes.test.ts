@@ -105,34 +105,39 @@ describe.each(FOR_APP)("%s %s with a slow body", (method, url, body) => {
   });
 });
 
+/** Sends a waiting request, and lets it finish after `meanwhile`. */
+async function wait(
+  edge: TestEdge,
+  [method, path]: readonly [Method, string],
+  key: string | null,
+  meanwhile: () => unknown,
+) {
+  const { conversations } = edge.services;
+  await conversations.ensure(SESSION, null);
+  const asked = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const view = (): Promise<SnapshotView> => conversations.interrupt(SESSION, null);
+  conversations.state = conversations.chat = async () => {
+    asked.resolve();
+    await over.promise;
+    return await view();
+  };
+  const headers = { prefer: "wait=30", ...(key !== null && { "service-app-key": key }) };
+  const answer = edge.send(method, path, { headers });
+  await asked.promise;
+  await meanwhile();
+  over.resolve();
+  return await answer;
+}
+
 describe.each([
   ["GET", "/api/state"],
   ["POST", "/api/chat?message=hello"],
 ] as const)("%s %s after a wait", (method, url) => {
-  /** Sends a waiting request, and lets it finish after `meanwhile`. */
-  async function wait(edge: TestEdge, path: string, key: string | null, meanwhile: () => unknown) {
-    const { conversations } = edge.services;
-    await conversations.ensure(SESSION, null);
-    const asked = Promise.withResolvers<void>();
-    const over = Promise.withResolvers<void>();
-    const view = (): Promise<SnapshotView> => conversations.interrupt(SESSION, null);
-    conversations.state = conversations.chat = async () => {
-      asked.resolve();
-      await over.promise;
-      return await view();
-    };
-    const headers = { prefer: "wait=30", ...(key !== null && { "service-app-key": key }) };
-    const answer = edge.send(method, path, { headers });
-    await asked.promise;
-    await meanwhile();
-    over.resolve();
-    return await answer;
-  }
-
   it("is rejected if the session is bound to an App that the caller may not use", async () => {
     for (const [key, status, code] of REFUSED) {
       const edge = edgeWithApps();
-      expectProblem(await wait(edge, url, key, () => comesToVault(edge)), status, code);
+      expectProblem(await wait(edge, [method, url], key, () => comesToVault(edge)), status, code);
     }
   });
 
@@ -141,15 +146,37 @@ describe.each([
     await comesToVault(edge);
     const path = method === "POST" ? `${url}&app=vault` : url;
     const revoke = () => edge.services.keys.grants.delete("to-vault");
-    expectProblem(await wait(edge, path, "to-vault", revoke), 401, "app_key_invalid");
+    expectProblem(await wait(edge, [method, path], "to-vault", revoke), 401, "app_key_invalid");
   });
 
   it("succeeds if key and session stay the same", async () => {
     const edge = edgeWithApps();
     await comesToVault(edge);
     const path = method === "POST" ? `${url}&app=vault` : url;
-    const answer = await wait(edge, path, "to-vault", () => undefined);
+    const answer = await wait(edge, [method, path], "to-vault", () => undefined);
     expect([answer.statusCode, answer.headers["preference-applied"]]).toEqual([200, "wait=30"]);
+  });
+});
+
+describe("a chat that names its App and waits while its session is deleted", () => {
+  const chat = ["POST", "/api/chat?message=hello&app=vault"] as const;
+  /** Deletes the session, and begins another one with its id. */
+  const replaced = (edge: TestEdge) => givenSession(edge, null);
+
+  it("is rejected if the App's key is revoked too", async () => {
+    const edge = edgeWithApps();
+    await comesToVault(edge);
+    const answer = await wait(edge, chat, "to-vault", async () => {
+      await replaced(edge);
+      edge.services.keys.grants.delete("to-vault");
+    });
+    expectProblem(answer, 401, "app_key_invalid");
+  });
+
+  it("is answered with the App's key", async () => {
+    const edge = edgeWithApps();
+    await comesToVault(edge);
+    expect((await wait(edge, chat, "to-vault", () => replaced(edge))).statusCode).toBe(200);
   });
 });
 

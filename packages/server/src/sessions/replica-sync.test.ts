@@ -158,6 +158,14 @@ describe("ReplicaSync", () => {
     expect(await sync.toNow(session)).toBe("gone");
   });
 
+  it("applies no events of an incarnation that began between the reads of version and events", async () => {
+    const seen = { id: ID, life: LIFE, app: null, head: 1, epoch: 1, streamed: null };
+    life = "b";
+    log = [titled(1)];
+    expect(await sync.toNow(session, seen)).toBe("lost");
+    expect(session.head).toBe(0);
+  });
+
   it("reports a session as lost if its missing events are trimmed, too many, or do not fit", async () => {
     log = [titled(1), titled(2), titled(3)];
     floor = 1;
