@@ -16,8 +16,9 @@ export function adminKeys(transport: Transport) {
     /** Not retried: if the answer were lost, a key would exist that nobody knows. */
     createKey(
       wanted: Abortable & {
+        /** Empty for a key of an operator, whose scopes are those of the admin API alone. */
         readonly apps: readonly string[];
-        /** What the key may be used for; everything when absent. */
+        /** What the key may be used for; everything in its Apps when absent. */
         readonly scopes?: readonly KeyScope[];
         readonly name?: string;
         /** The key never expires when absent. */

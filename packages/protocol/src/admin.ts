@@ -128,14 +128,14 @@ export const AdminApp = z.object({
 export type AdminApp = z.infer<typeof AdminApp>;
 
 /** What a key may be used for: to change sessions, to read them, to manage secrets. */
-export const KeyScope = z.enum(["chat", "read", "secrets"]);
+export const KeyScope = z.enum(["chat", "read", "secrets", "admin:read", "admin:write"]);
 export type KeyScope = z.infer<typeof KeyScope>;
 
 export const AdminKey = z.object({
   id: z.string().meta({ description: "The part of the key that may be displayed" }),
   name: z.string().nullable(),
-  apps: z.array(z.string()).meta({ description: "Apps that the key opens" }),
-  scopes: z.array(KeyScope).meta({ description: "What the key may be used for in them" }),
+  apps: z.array(z.string()).meta({ description: "Apps that the key opens; none for a key of an operator" }),
+  scopes: z.array(KeyScope).meta({ description: "What the key may be used for" }),
   status: z.enum(["good", "revoked", "expired"]),
   created_at: Timestamp,
   expires_at: Timestamp.nullable(),

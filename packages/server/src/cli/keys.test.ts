@@ -82,6 +82,13 @@ describe("keys create", () => {
     });
   });
 
+  it("creates the key of an operator", async () => {
+    const { code, output } = await run("create", "--scope", "admin:read", "--name", "Ada");
+    expect(code).toBe(0);
+    expect(output).toContain("It opens the admin API for admin:read, and does not expire.");
+    expect(output).toContain("in the header Authorization: Bearer.");
+  });
+
   it("prints one document with --json", async () => {
     const created = await json("create", "--app", "defi", "--name", " web site ", "--expires", "90d");
     expect(created).toEqual({
@@ -102,11 +109,15 @@ describe("keys create", () => {
   it.each([
     [["--app", "nobody"], 'There is no App "nobody". Apps that need a key: defi, games.'],
     [["--app", "default"], "The App default needs no key. Apps that need a key: defi, games."],
-    [[], "required option '--app <name>' not specified"],
+    [[], "A key must open at least one App, unless it has scopes of the admin API only."],
+    [["--app", "defi", "--scope", "admin:read"], "opens no App. Name none, or add the scope"],
     [["--app", "defi", "--expires", "soon"], "It must be a number and a unit"],
     [["--app", "defi", "--expires", "0d"], "It must be longer than zero."],
     [["--app", "defi", "--name", " "], "It must be 1 to 100 characters"],
-    [["--app", "defi", "--scope", "write"], "It must be one of chat, read, secrets."],
+    [
+      ["--app", "defi", "--scope", "write"],
+      "It must be one of chat, read, secrets, admin:read, admin:write.",
+    ],
   ])("exits with 2 and a reason for %j, and creates no key", async (parameters, why) => {
     const { code, output, errors } = await run("create", ...parameters);
     expect({ code, output }).toEqual({ code: 2, output: "" });

@@ -26,7 +26,10 @@ Examples:
 Works beside a running server, which applies changes within five seconds.`;
 
 export function addKeysCommand(program: Command, parts: CommandParts): void {
-  const keys = program.command("keys").description("manage the keys of Apps").addHelpText("after", EXAMPLES);
+  const keys = program
+    .command("keys")
+    .description("manage the keys of Apps and operators")
+    .addHelpText("after", EXAMPLES);
   addCreate(keys, parts);
   addList(keys, parts);
   addRotate(keys, parts);
@@ -37,9 +40,12 @@ function addCreate(keys: Command, parts: CommandParts): void {
   keys
     .command("create")
     .description("create a key and print it once")
-    .requiredOption("--app <name>", "App that the key opens; repeat for several", collect)
+    .option("--app <name>", "App that the key opens; repeat for several", collect)
     .addOption(
-      new Option("--scope <name>", "what the key may be used for; repeat for several; all without it")
+      new Option(
+        "--scope <name>",
+        "what the key may be used for; repeat for several; without it everything in its Apps",
+      )
         .choices(KEY_SCOPES)
         .argParser(collectScope),
     )
@@ -48,17 +54,17 @@ function addCreate(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText(
       "after",
-      '\nExample:\n  colloquy keys create --app defi --app games --name "web site" --expires 90d',
+      '\nExamples:\n  colloquy keys create --app defi --app games --name "web site" --expires 90d\n  colloquy keys create --scope admin:read --name "Ada"',
     )
     .action(
       async (options: {
-        readonly app: readonly string[];
+        readonly app?: readonly string[];
         readonly scope?: readonly KeyScope[];
         readonly name?: string;
         readonly expires?: number;
         readonly json?: boolean;
       }) => {
-        const { app: apps, scope: scopes = [], name = null, expires: expiresInMs = null } = options;
+        const { app: apps = [], scope: scopes = [], name = null, expires: expiresInMs = null } = options;
         const configured = Object.keys((await configuration(parts)).apps);
         const work = ({ keys: open }: Administration) =>
           open(configured).createKey({ apps, scopes, name, expiresInMs });
@@ -120,11 +126,10 @@ function printIssued(parts: CommandParts, issued: IssuedAdminKey, json = false):
   const { id, apps, scopes, expires_at: expiresAt } = issued;
   const until = expiresAt === null ? "does not expire" : `expires ${expiresAt}`;
   printLine(parts, `${issued.key}\n`);
-  printLine(
-    parts,
-    `This is the key ${id}. It opens ${apps.join(", ")} for ${scopes.join(", ")}, and ${until}.`,
-  );
-  printLine(parts, "Save it now: it is shown only once. Clients send it in the header SERVICE-APP-KEY.");
+  const opened = apps.length === 0 ? "the admin API" : apps.join(", ");
+  printLine(parts, `This is the key ${id}. It opens ${opened} for ${scopes.join(", ")}, and ${until}.`);
+  const header = apps.length === 0 ? "Authorization: Bearer" : "SERVICE-APP-KEY";
+  printLine(parts, `Save it now: it is shown only once. Clients send it in the header ${header}.`);
 }
 
 function asTable(listed: readonly AdminKey[]): readonly string[] {

@@ -1,5 +1,13 @@
-// Scopes of App keys: what a key may be used for in the Apps that it opens. docs/security.md has the table of operations.
+// Scopes of keys: what a key may be used for. docs/security.md has the table of operations.
 
-/** All scopes, in the order in which keys are listed. A key that was created without scopes has all of them. */
-export const KEY_SCOPES = ["chat", "read", "secrets"] as const;
-export type KeyScope = (typeof KEY_SCOPES)[number];
+/** Scopes in the Apps that a key opens. A key that was created without scopes has all of these. */
+export const APP_SCOPES = ["chat", "read", "secrets"] as const;
+export type AppScope = (typeof APP_SCOPES)[number];
+
+/** Scopes of operators in the admin API: reading, or everything. */
+export const ADMIN_SCOPES = ["admin:read", "admin:write"] as const;
+export type AdminScope = (typeof ADMIN_SCOPES)[number];
+
+/** All scopes, in the order in which keys are listed. */
+export const KEY_SCOPES = [...APP_SCOPES, ...ADMIN_SCOPES] as const;
+export type KeyScope = AppScope | AdminScope;

@@ -147,6 +147,60 @@ describe("with an admin key", () => {
   });
 });
 
+describe("keys with scopes", () => {
+  const bearing = (name: string) => ({ authorization: `Bearer clq_${name}` });
+  const unavailable = () =>
+    Promise.reject(new Unavailable(503, "store_unavailable", "The store is away.", 1));
+
+  /** An edge with the keys `reader` and `writer` of operators, and `defi` of an App. */
+  function givenOperators(changes: EdgeChanges = {}) {
+    const edge = givenAdmin(changes);
+    const { grants, scopes } = edge.services.keys;
+    grants.set("clq_reader", []).set("clq_writer", []).set("clq_defi", ["defi"]);
+    scopes.set("clq_reader", ["admin:read"]).set("clq_writer", ["admin:write"]);
+    return edge;
+  }
+
+  it("open what docs/security.md says: `admin:read` what reads, `admin:write` everything", async () => {
+    const { app } = givenOperators();
+    const { paths } = (await app.inject({ url: "/openapi.json" })).json() as {
+      readonly paths: Record<string, Record<string, unknown>>;
+    };
+    const operations = Object.entries(paths)
+      .filter(([path]) => path.startsWith("/api/admin"))
+      .flatMap(([path, methods]) => Object.keys(methods).map((method) => [method, path] as const));
+    expect(operations.length).toBeGreaterThan(10);
+    const reading: string[] = [];
+    for (const [method, path] of operations) {
+      const send = async (key: string) => {
+        const url = `${path.replace("{id}", "%20")}?limit=x&limit=y`;
+        const answer = await app.inject({ method: method as "GET", url, headers: bearing(key) });
+        return answer.statusCode === 403 ? answer.json<{ code: string }>().code : "admitted";
+      };
+      expect([await send("writer"), await send("defi")]).toEqual(["admitted", "scope_missing"]);
+      if ((await send("reader")) === "admitted") reading.push(`${method} ${path}`);
+    }
+    expect(reading).toEqual(
+      operations.filter(([method]) => method === "get").map(([method, path]) => `${method} ${path}`),
+    );
+  });
+
+  it("are not counted as guesses, even where they do not suffice", async () => {
+    const { get } = givenOperators({ loopback: false });
+    for (let count = 0; count < 12; count += 1) {
+      expect((await get(bearing("reader"))).statusCode).toBe(200);
+      expect((await get(bearing("defi"))).statusCode).toBe(403);
+    }
+  });
+
+  it("cannot be checked without the store; the admin key can", async () => {
+    const edge = givenOperators();
+    edge.services.keys.check = unavailable;
+    expect((await edge.get(bearing("reader"))).statusCode).toBe(503);
+    expect((await edge.get(RIGHT)).statusCode).toBe(200);
+  });
+});
+
 describe("wrong keys", () => {
   const wrong = { authorization: "Bearer something-else-that-is-long" };
 

@@ -10,7 +10,7 @@ import type { AppKeys, KeyGrant } from "../core/ports/driving/key-service.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import type { ConversationService, StreamAccess } from "../core/ports/driving/services.ts";
-import type { KeyScope } from "../core/key-scopes.ts";
+import type { AppScope } from "../core/key-scopes.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { appForbidden, scopeMissing, unknownKey } from "./key-refusals.ts";
 import { KeyedStream } from "./keyed-stream.ts";
@@ -31,7 +31,7 @@ declare module "fastify" {
     /** True if a session of a non-default App needs that App's key regardless of `requireKey`. */
     needsAppKey?: true;
     /** What a key needs to be used for the operation in an App that it opens. */
-    scope?: KeyScope;
+    scope?: AppScope;
   }
 }
 
@@ -58,12 +58,12 @@ export class AppAccess {
   // The hooks are Fastify route options, to be spread into a route. They reject with 401; the `authorize` methods also with 403.
 
   /** Hooks of operations on the App in the query: 401 unless it is the default App or the key is valid. */
-  queryHooks(scope: KeyScope) {
+  queryHooks(scope: AppScope) {
     return hooks(scope, (request) => this.#requireKeyFor(request, appOfQuery(request)));
   }
 
   /** Like `queryHooks`; the body may name the App too. */
-  queryOrBodyHooks(scope: KeyScope) {
+  queryOrBodyHooks(scope: AppScope) {
     return hooks(
       scope,
       (request) =>
@@ -72,19 +72,19 @@ export class AppAccess {
   }
 
   /** Hooks of operations that list the Apps of a key: 401 for an invalid key. */
-  keyHooks(scope: KeyScope) {
+  keyHooks(scope: AppScope) {
     return hooks(scope, (request) =>
       appKey(request.raw) === null ? undefined : this.#requireGrant(request),
     );
   }
 
   /** Hooks of operations on the session in `X-Session-Id`. */
-  sessionHooks(scope: KeyScope) {
+  sessionHooks(scope: AppScope) {
     return hooks(scope, (request) => this.requireKeyForSession(request, sessionOfHeader(request)));
   }
 
   /** Like `sessionHooks`, for event streams: the session may be bound to an App while they are open. */
-  streamHooks(scope: KeyScope) {
+  streamHooks(scope: AppScope) {
     return hooks(scope, async (request) => {
       await this.#checkKey(request);
       await this.requireKeyForSession(request, sessionOfHeader(request));
@@ -95,17 +95,17 @@ export class AppAccess {
    * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's App, which saves a read for
    * requests without a key. A validation error still costs that read, because 401 precedes it.
    */
-  sessionCommandHooks(scope: KeyScope) {
+  sessionCommandHooks(scope: AppScope) {
     return this.#commandHooks(scope, sessionOfHeader);
   }
 
   /** Like `sessionCommandHooks`, for the session in the path. */
-  pathCommandHooks(scope: KeyScope) {
+  pathCommandHooks(scope: AppScope) {
     return this.#commandHooks(scope, sessionOfPath);
   }
 
   /** Like `sessionCommandHooks`, for decisions, which need the key of the session's App regardless of `requireKey`. */
-  decisionHooks(scope: KeyScope) {
+  decisionHooks(scope: AppScope) {
     return { ...this.sessionCommandHooks(scope), config: { scope, needsAppKey: true } } as const;
   }
 
@@ -212,7 +212,7 @@ export class AppAccess {
     return new KeyedStream(this.#keys, key, request.keyGrant);
   }
 
-  #commandHooks(scope: KeyScope, sessionOf: (request: FastifyRequest) => string | null) {
+  #commandHooks(scope: AppScope, sessionOf: (request: FastifyRequest) => string | null) {
     const check = (request: FastifyRequest): Promise<void> | undefined => {
       const hasKey = appKey(request.raw) !== null;
       request.unseenSession = hasKey ? null : sessionOf(request);
@@ -286,7 +286,7 @@ export class AppAccess {
  * Returns route options that check before the body is read and, if there is a body, again afterwards: only a body can delay the second
  * check (RFC 9112 section 6). `check` rejects with a 401, and returns no promise if nothing needs checking.
  */
-function hooks(scope: KeyScope, check: (request: FastifyRequest) => Promise<void> | undefined) {
+function hooks(scope: AppScope, check: (request: FastifyRequest) => Promise<void> | undefined) {
   const preParsing: preParsingHookHandler = (request, _reply, payload, done) =>
     callDone(check(request), (error) => done(error, payload));
   const preValidation: preValidationHookHandler = (request, _reply, done) => {

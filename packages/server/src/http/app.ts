@@ -135,11 +135,14 @@ function createLimits({ services, config, clock, rateCounters: counters = null }
   return { budgets, admission: createAdmission({ config, services, budgets, counters }) };
 }
 
-function adminParts({ admin = null, register, logger }: HttpParts, budgets: Budgets): RouteParts["admin"] {
+function adminParts(
+  { admin = null, services: { keys }, register, logger }: HttpParts,
+  budgets: Budgets,
+): RouteParts["admin"] {
   // Registered without an admin key too, so that `/metrics` does not reveal whether there is one.
   const note = guessesNoted(register, logger);
   if (admin === null) return null;
-  return { service: admin.service, requireKey: requireAdminKey(admin.key, budgets, note) };
+  return { service: admin.service, requireKey: requireAdminKey({ key: admin.key, keys, budgets, note }) };
 }
 
 /** Changes how Node's server handles connections and rare parts of the protocol. */

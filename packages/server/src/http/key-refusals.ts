@@ -27,6 +27,6 @@ export function scopeMissing(scope: KeyScope | null): ServiceError {
   return new ServiceError(
     403,
     "scope_missing",
-    `The key in the header SERVICE-APP-KEY lacks the scope "${scope ?? "none"}". Send a key that has it, or ask the operator for one.`,
+    `The key lacks the scope "${scope ?? "none"}". Send a key that has it, or ask the operator for one.`,
   );
 }

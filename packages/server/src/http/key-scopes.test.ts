@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { KeyedStream } from "./keyed-stream.ts";
 import { InMemoryKeys } from "./testing/in-memory-keys.ts";
-import { KEY_SCOPES, type KeyScope } from "../core/key-scopes.ts";
+import { APP_SCOPES, type AppScope } from "../core/key-scopes.ts";
 import { SESSION, testEdge, type TestEdge, WALLET } from "./testing/edge.ts";
 import { edgeWithApps, expectUnauthorized, givenSession, key } from "./testing/edge-with-apps.ts";
 import { ACTION } from "./testing/in-memory-actions.ts";
@@ -67,7 +67,7 @@ async function send(edge: TestEdge, { id, method, path }: Operation, sent: strin
   return await edge.send(method, `${url}${query}`, { headers, ...(payload && { payload }) });
 }
 
-function edgeWithScopes(...scopes: readonly KeyScope[]): TestEdge {
+function edgeWithScopes(...scopes: readonly AppScope[]): TestEdge {
   const edge = edgeWithApps();
   edge.services.keys.scopes.set("to-vault", scopes);
   return edge;
@@ -79,9 +79,9 @@ beforeAll(async () => {
 });
 
 /** Returns the only scope with which a key may be used for the operation. */
-async function scopeOf(operation: Operation): Promise<KeyScope> {
-  const enough: KeyScope[] = [];
-  for (const scope of KEY_SCOPES) {
+async function scopeOf(operation: Operation): Promise<AppScope> {
+  const enough: AppScope[] = [];
+  for (const scope of APP_SCOPES) {
     const answer = await send(edgeWithScopes(scope), operation, "to-vault");
     if (answer.statusCode === 200) enough.push(scope);
     else expectProblem(answer, 403, "scope_missing");
@@ -92,13 +92,13 @@ async function scopeOf(operation: Operation): Promise<KeyScope> {
 
 it("needs exactly one scope for each operation, as the table in docs/security.md says", async () => {
   expect(operations.length).toBeGreaterThan(15);
-  const rows = new Map<KeyScope, string[]>(KEY_SCOPES.map((scope) => [scope, []]));
+  const rows = new Map<AppScope, string[]>(APP_SCOPES.map((scope) => [scope, []]));
   for (const operation of operations)
     rows.get(await scopeOf(operation))!.push(`\`${operation.method} ${operation.path}\``);
   const table = [
     "| Scope | Operations |",
     "|---|---|",
-    ...KEY_SCOPES.map((scope) => `| \`${scope}\` | ${rows.get(scope)!.join(", ")} |`),
+    ...APP_SCOPES.map((scope) => `| \`${scope}\` | ${rows.get(scope)!.join(", ")} |`),
   ].join("\n");
   expect(readFileSync(SECURITY, "utf8")).toContain(table);
 });
@@ -122,7 +122,7 @@ describe("a key without a scope", () => {
   });
 
   it("closes a stream whose session is bound to an App in which the key may not read", () => {
-    const opens = (scope: KeyScope): boolean => {
+    const opens = (scope: AppScope): boolean => {
       const grant = { keyId: "a", apps: new Set(["vault"]), scopes: new Set([scope]), askedAt: 0 };
       return new KeyedStream(new InMemoryKeys(), "to-vault", grant).opens("vault");
     };

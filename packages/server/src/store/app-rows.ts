@@ -1,6 +1,6 @@
 // Rows of App keys and secrets, which have the same types in all adapters.
 
-import { KEY_SCOPES } from "../core/key-scopes.ts";
+import { APP_SCOPES } from "../core/key-scopes.ts";
 import type { AppKeyRecord } from "../core/ports/driven/key-store.ts";
 import type { SealedSecret } from "../core/ports/driven/secret-store.ts";
 
@@ -20,7 +20,7 @@ export function toKey(row: KeyRow): AppKeyRecord {
     id: row.id,
     name: row.name,
     apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
-    scopes: row.scopes === null ? KEY_SCOPES : (JSON.parse(row.scopes) as AppKeyRecord["scopes"]),
+    scopes: row.scopes === null ? APP_SCOPES : (JSON.parse(row.scopes) as AppKeyRecord["scopes"]),
     digest: row.digest,
     createdAt: row.created_at,
     expiresAt: row.expires_at,

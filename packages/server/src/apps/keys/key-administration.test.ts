@@ -58,10 +58,25 @@ describe("creating a key", () => {
     [["nobody"], 'There is no App "nobody". Apps that need a key: defi, games.'],
     [["defi", "x", "y"], 'There is no App "x", "y". Apps that need a key: defi, games.'],
     [["default"], "The App default needs no key. Apps that need a key: defi, games."],
-    [[], "A key must open at least one App. Apps that need a key: defi, games."],
+    [
+      [],
+      "A key must open at least one App, unless it has scopes of the admin API only. Apps that need a key: defi, games.",
+    ],
   ])("rejects the Apps %j, and names the configured ones", async (apps, detail) => {
     await expect(create({ apps })).rejects.toMatchObject({ code: "app_unknown", detail });
     expect(await administration.list()).toEqual([]);
+  });
+
+  it("of an operator opens no App", async () => {
+    const issued = await create({ apps: [], scopes: ["admin:write", "admin:read"] });
+    expect(issued).toMatchObject({ apps: [], scopes: ["admin:read", "admin:write"] });
+    expect(await keys.check(issued.key)).toMatchObject({ apps: new Set(), scopes: new Set(issued.scopes) });
+    await expect(create({ apps: ["defi"], scopes: ["admin:read"] })).rejects.toMatchObject({
+      code: "app_unknown",
+      detail: expect.stringContaining("opens no App") as string,
+    });
+    const both = await create({ apps: ["defi"], scopes: ["admin:read", "chat"] });
+    expect(both).toMatchObject({ apps: ["defi"], scopes: ["chat", "admin:read"] });
   });
 
   it("rejects any App if no App needs a key", async () => {

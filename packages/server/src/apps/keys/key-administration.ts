@@ -5,7 +5,7 @@ import { InvalidRequest, NotFound } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { IssuedKey, KeyService, ListedKey } from "../../core/ports/driving/key-service.ts";
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
-import { KEY_SCOPES } from "../../core/key-scopes.ts";
+import { APP_SCOPES, KEY_SCOPES, type KeyScope } from "../../core/key-scopes.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { digestSecret, formatKey, newKey } from "./key-text.ts";
 
@@ -25,10 +25,11 @@ export class KeyAdministration implements KeyService {
 
   async create(input: Parameters<KeyService["create"]>[0]): Promise<IssuedKey> {
     const apps = [...new Set(input.apps)];
-    this.#assertConfigured(apps);
+    const scopes = scopesOf(input.scopes);
+    if (scopes.some((scope) => APP_SCOPES.some((one) => one === scope))) this.#assertConfigured(apps);
+    else if (apps.length > 0) throw new InvalidRequest("app_unknown", OPENS_NO_APP);
     const now = this.#options.clock.now();
     const expiresAt = input.expiresInMs === null ? null : now + input.expiresInMs;
-    const scopes = KEY_SCOPES.filter((scope) => input.scopes.length === 0 || input.scopes.includes(scope));
     const issued = this.#issue({ name: input.name, apps, scopes, createdAt: now, expiresAt });
     await this.#options.store.add(issued.record);
     return { ...this.#listed(issued.record), key: issued.key };
@@ -84,12 +85,20 @@ export class KeyAdministration implements KeyService {
         : `Apps that need a key: ${keyed.join(", ")}.`;
     const problem =
       wrong.length === 0
-        ? "A key must open at least one App."
+        ? "A key must open at least one App, unless it has scopes of the admin API only."
         : wrong.includes(DEFAULT_APP)
           ? `The App ${DEFAULT_APP} needs no key.`
           : `There is no App ${wrong.map((name) => `"${name}"`).join(", ")}.`;
     throw new InvalidRequest("app_unknown", `${problem} ${known}`);
   }
+}
+
+const OPENS_NO_APP =
+  "A key with scopes of the admin API only opens no App. Name none, or add the scope chat, read or secrets.";
+
+/** Returns the scopes without repetitions; those of Apps for none. */
+function scopesOf(wanted: readonly KeyScope[]): readonly KeyScope[] {
+  return wanted.length === 0 ? APP_SCOPES : KEY_SCOPES.filter((scope) => wanted.includes(scope));
 }
 
 function unknownKey(id: string): NotFound {

@@ -1,13 +1,13 @@
 // Keys and Apps as configured by a test.
 
-import { KEY_SCOPES, type KeyScope } from "../../core/key-scopes.ts";
+import { APP_SCOPES, type KeyScope } from "../../core/key-scopes.ts";
 import type { AppKeys, KeyGrant } from "../../core/ports/driving/key-service.ts";
 import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 
 /** App keys by their text; any text is allowed. */
 export class InMemoryKeys implements AppKeys {
   readonly grants = new Map<string, readonly string[]>();
-  /** Scopes of keys that lack some. */
+  /** Scopes of keys that have others than all of Apps. */
   readonly scopes = new Map<string, readonly KeyScope[]>();
   /** Keys that were checked, in order. */
   readonly checked: string[] = [];
@@ -15,7 +15,7 @@ export class InMemoryKeys implements AppKeys {
   async check(key: string): Promise<KeyGrant | null> {
     this.checked.push(key);
     const apps = this.grants.get(key);
-    const scopes = this.scopes.get(key) ?? KEY_SCOPES;
+    const scopes = this.scopes.get(key) ?? APP_SCOPES;
     return apps === undefined
       ? null
       : { keyId: `id of ${key}`, apps: new Set(apps), scopes: new Set(scopes), askedAt: 0 };

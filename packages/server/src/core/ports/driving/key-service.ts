@@ -15,11 +15,11 @@ export interface IssuedKey extends ListedKey {
 export interface KeyService {
   /**
    * Creates a key that expires in `expiresInMs` milliseconds, `null` for never.
-   * @throws InvalidRequest if no App is named, or one is not configured or needs no key
+   * @throws InvalidRequest if an App is not configured or needs no key, or if the scopes are of Apps and none is named, or the reverse
    */
   create(input: {
     readonly apps: readonly string[];
-    /** Repetitions are dropped; an empty list means all scopes. */
+    /** Repetitions are dropped; an empty list means all scopes of Apps. */
     readonly scopes: readonly KeyScope[];
     readonly name: string | null;
     readonly expiresInMs: number | null;

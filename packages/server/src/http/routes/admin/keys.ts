@@ -22,16 +22,16 @@ function seconds(from: number, description: string): z.ZodType<number, number> {
 const CreateBody = z.object({
   apps: z
     .array(AppName, "must be a list of names")
-    .min(1, "must name at least one App")
     .max(APPS_MAX, `must name at most ${APPS_MAX} Apps`)
     .meta({
-      description: "Names of configured Apps that it opens; `default` needs no key",
+      description:
+        "Names of configured Apps that it opens; `default` needs no key, and an operator's key opens none",
       examples: [["defi"]],
     }),
   scopes: z
     .array(KeyScope, "must be a list of scopes")
     .nullish()
-    .meta({ description: "What it may be used for; everything when absent or empty" }),
+    .meta({ description: "What it may be used for; everything in its Apps when absent or empty" }),
   name: z
     .string("must be a string")
     .trim()
@@ -69,7 +69,7 @@ function listAndCreate(app: HttpApp, { service }: AdminParts): void {
         }),
         response: {
           200: z.array(AdminKey).meta({ description: "The keys" }),
-          ...refusals(401, 429, 503),
+          ...refusals(401, 403, 429, 503),
         },
       },
     },
@@ -85,7 +85,7 @@ function listAndCreate(app: HttpApp, { service }: AdminParts): void {
         description: "The answer shows it whole, this once: only a digest of it is kept.",
         ...ADMIN,
         body: CreateBody,
-        response: { 200: IssuedAdminKey, ...refusals(401, 413, 415, 429, 503, 507) },
+        response: { 200: IssuedAdminKey, ...refusals(401, 403, 413, 415, 429, 503, 507) },
       },
     },
     (request) => {
@@ -107,7 +107,7 @@ function endKeys(app: HttpApp, { service }: AdminParts): void {
           "It opens nothing any more, everywhere within five seconds. The same for one that is revoked.",
         ...ADMIN,
         params: KeyPath,
-        response: { 200: AdminKey, ...refusals(401, 404, 429, 503, 507) },
+        response: { 200: AdminKey, ...refusals(401, 403, 404, 429, 503, 507) },
       },
     },
     (request) => service.revokeKey(request.params.id),
@@ -124,7 +124,7 @@ function endKeys(app: HttpApp, { service }: AdminParts): void {
         ...ADMIN,
         params: KeyPath,
         body: RotateBody,
-        response: { 200: IssuedAdminKey, ...refusals(401, 404, 413, 415, 429, 503, 507) },
+        response: { 200: IssuedAdminKey, ...refusals(401, 403, 404, 413, 415, 429, 503, 507) },
       },
     },
     (request) => service.rotateKey(request.params.id, (request.body?.overlap_seconds ?? DAY_SECONDS) * 1000),

@@ -37,7 +37,7 @@ export function adminReportRoutes(app: HttpApp, { service }: AdminParts): void {
         description: `Messages, turns and tokens by time, App and model. ${BOUNDS}`,
         ...ADMIN,
         querystring: z.object({ ...range, bucket: bucketOf(["hour", "day"]) }),
-        response: { 200: AdminUsage, ...refusals(401, 429, 503) },
+        response: { 200: AdminUsage, ...refusals(401, 403, 429, 503) },
       },
     },
     (request) => {
@@ -55,7 +55,7 @@ export function adminReportRoutes(app: HttpApp, { service }: AdminParts): void {
         description: `Percentiles by time. ${BOUNDS}`,
         ...ADMIN,
         querystring: z.object({ ...range, bucket: bucketOf(["minute", "hour", "day"]) }),
-        response: { 200: AdminLatency, ...refusals(401, 429, 503) },
+        response: { 200: AdminLatency, ...refusals(401, 403, 429, 503) },
       },
     },
     (request) => {
@@ -78,7 +78,7 @@ export function adminAppRoutes(app: HttpApp, { service }: AdminParts): void {
         ...ADMIN,
         response: {
           200: z.array(AdminApp).meta({ description: "The Apps" }),
-          ...refusals(401, 429, 503),
+          ...refusals(401, 403, 429, 503),
         },
       },
     },
@@ -97,7 +97,7 @@ export function adminOverviewRoute(app: HttpApp, { service }: AdminParts): void 
           "The process that answers, what runs and waits in all of them, and the health of store and bus, which are asked for this: " +
           "it costs the store a read and a small commit. Answered too while the store or the bus is away.",
         ...ADMIN,
-        response: { 200: AdminOverview, ...refusals(401, 429) },
+        response: { 200: AdminOverview, ...refusals(401, 403, 429) },
       },
     },
     () => service.overview(),

@@ -62,7 +62,7 @@ function list(app: HttpApp, { service }: AdminParts): void {
           "and where there is a filter 5,000 at most for a page: it may then be short, or empty, and yet have a `next_cursor`.",
         ...ADMIN,
         querystring: SessionsQuery,
-        response: { 200: AdminSessionPage, ...refusals(401, 429, 503) },
+        response: { 200: AdminSessionPage, ...refusals(401, 403, 429, 503) },
       },
     },
     (request) => {
@@ -82,7 +82,7 @@ function look(app: HttpApp, { service }: AdminParts): void {
         ...ADMIN,
         params: IdPath,
         querystring: TurnsQuery,
-        response: { 200: AdminSessionDetail, ...refusals(401, 404, 429, 503) },
+        response: { 200: AdminSessionDetail, ...refusals(401, 403, 404, 429, 503) },
       },
     },
     (request) => {
@@ -103,7 +103,7 @@ function look(app: HttpApp, { service }: AdminParts): void {
         querystring: MessagesQuery,
         response: {
           200: z.array(PersistedMessage).meta({ description: "The messages" }),
-          ...refusals(401, 404, 429, 503),
+          ...refusals(401, 403, 404, 429, 503),
         },
       },
     },
@@ -126,7 +126,7 @@ function change(app: HttpApp, { service }: AdminParts): void {
         description: "Stops its turn and what is queued behind it; the same for one that is idle.",
         ...ADMIN,
         params: IdPath,
-        response: { 200: AdminSession, ...refusals(401, 404, 413, 429, 503, 507) },
+        response: { 200: AdminSession, ...refusals(401, 403, 404, 413, 429, 503, 507) },
       },
     },
     (request) => service.interrupt(request.params.id),
@@ -141,7 +141,7 @@ function change(app: HttpApp, { service }: AdminParts): void {
         description: "Stops a running turn and ends open event streams.",
         ...ADMIN,
         params: IdPath,
-        response: { 200: DeletedThread, ...refusals(401, 404, 429, 503, 507) },
+        response: { 200: DeletedThread, ...refusals(401, 403, 404, 429, 503, 507) },
       },
     },
     async (request) => {
