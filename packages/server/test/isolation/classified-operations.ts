@@ -12,7 +12,7 @@ import type { AppName, Caller } from "./isolation-service.ts";
  * refused.
  * `key`: returns what belongs to the Apps of the key.
  * `public`: does not depend on Apps.
- * `admin`: requires the admin key; an App's key is refused.
+ * `admin`: requires a key of an operator; an App's key is refused.
  */
 export type OperationClass = "app" | "session" | "key" | "public" | "admin";
 
@@ -144,8 +144,9 @@ const INVALID_KEYS: readonly Caller[] = ["malformed key", "unknown key", "revoke
 
 /** Returns the required status of an operation on a session of the App. */
 export function expectedStatus(operation: ClassifiedOperation, caller: Caller, app: AppName): number {
-  if (operation.class === "admin") return 401;
   const hasAccess = caller === "own key" || caller === "key of both" || caller === "other person";
+  // A key of Apps is known, but lacks the scope.
+  if (operation.class === "admin") return hasAccess || caller === "other App's key" ? 403 : 401;
   if (operation.class === "public" || hasAccess) return 200;
   if (INVALID_KEYS.includes(caller)) return 401;
   if (caller === "other App's key") return operation.class === "key" ? 200 : 403;
