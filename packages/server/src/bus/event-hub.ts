@@ -204,7 +204,7 @@ class Listeners {
         call(listener);
       } catch (error) {
         // The change is already committed, so a failing listener must not fail the publisher.
-        this.#logger.error({ err: error, kind }, "a listener of the bus failed");
+        this.#logger.error({ err: error, kind }, "a listener of the event hub failed");
       }
     }
   }

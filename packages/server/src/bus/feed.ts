@@ -210,7 +210,7 @@ export class Feed implements UpdateService {
       if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (notification.kind === "moved") {
       const isNew = notification.life !== channel.life || notification.head > channel.head;
-      if (this.#texts.isQuiet(sessionId) || isNew) this.#repair.begin(sessionId);
+      if (this.#texts.isQuietSinceLastCall(sessionId) || isNew) this.#repair.begin(sessionId);
     } else {
       channel.ended.add(notification.life);
       for (const subscriber of channel.subscribers)

@@ -211,10 +211,14 @@ describe("text that another node streams", () => {
     expect(texts.hasGap(ID)).toBe(false);
   });
 
-  it("is quiet if it has not grown since the last call of isQuiet", () => {
-    expect([texts.isQuiet(ID), texts.isQuiet(ID)]).toEqual([false, true]);
+  it("is quiet if it has not grown since the last call of isQuietSinceLastCall", () => {
+    expect([texts.isQuietSinceLastCall(ID), texts.isQuietSinceLastCall(ID)]).toEqual([false, true]);
     apply(delta("m1", 0, "one"));
-    expect([texts.isQuiet(ID), texts.isQuiet(ID), texts.isQuiet("other")]).toEqual([false, true, false]);
+    expect([
+      texts.isQuietSinceLastCall(ID),
+      texts.isQuietSinceLastCall(ID),
+      texts.isQuietSinceLastCall("other"),
+    ]).toEqual([false, true, false]);
   });
 
   it("bounds the buffered deltas", () => {

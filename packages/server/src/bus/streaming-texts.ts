@@ -22,7 +22,7 @@ interface Streaming extends StreamingText {
   isComplete: boolean;
   /** Deltas that wait for missing text before them, oldest first. */
   readonly early: Delta[];
-  /** True if text arrived since the last call of `isQuiet`. */
+  /** True if text arrived since the last call of `isQuietSinceLastCall`. */
   hasGrown: boolean;
 }
 
@@ -56,7 +56,7 @@ export class StreamingTexts {
   }
 
   /** Returns true if a text streams but has not grown since the last call. */
-  isQuiet(sessionId: string): boolean {
+  isQuietSinceLastCall(sessionId: string): boolean {
     const known = this.#bySession.get(sessionId);
     if (known === undefined) return false;
     const { hasGrown } = known;

@@ -98,7 +98,7 @@ describe("a decision whose result is lost after the commit", () => {
   it("resumes its turn, is shown, and can be repeated", async () => {
     await turn.waiting();
     const [action] = await turn.pending();
-    turn.lost = losingAnswerOf("resolveAction", turn.service.store);
+    turn.lost = losingAnswerOf("decideAction", turn.service.store);
     const approve = { decision: "approve", result: null } as const;
     const answer = turn.service.actions.decide(turn.id, action!.id, approve);
     await expect(answer).rejects.toMatchObject({ code: "outcome_unknown" });

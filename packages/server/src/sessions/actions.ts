@@ -2,7 +2,7 @@
 
 import type { Action } from "@colloquy/protocol";
 import { toWireAction } from "../core/action.ts";
-import type { ActionAnswer, ActionOutcome } from "../core/commands/resolve-action.ts";
+import type { ActionAnswer, ActionOutcome } from "../core/commands/decide-action.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
@@ -45,7 +45,7 @@ export class Actions implements ActionService {
   ): Promise<Action> {
     const { registry, dispatcher } = this.#options;
     const decision = registry.execute({
-      kind: "resolveAction",
+      kind: "decideAction",
       target: { session: sessionId, birth: null, load: false, apps },
       input: { action: actionId, ...answer },
     });

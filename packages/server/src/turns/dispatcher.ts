@@ -42,14 +42,14 @@ export interface Reservation {
    * Starts the turn or returns the slot. Must be called exactly once; `waitingFor` is `null` if no turn was
    * left waiting.
    */
-  complete(started: StartedTurn | null, waitingFor: WaitingFor | null): void;
+  settle(started: StartedTurn | null, waitingFor: WaitingFor | null): void;
 }
 
 /** Starts a chat's turn in its slot, or returns the slot; `outcome` is `null` if the transaction failed. */
-export function startTurnOrRelease({ complete }: Reservation, outcome: ChatOutcome | null): void {
-  if (outcome?.kind !== "accepted") complete(null, null);
-  else if (outcome.started !== null) complete(outcome.started, null);
-  else complete(null, outcome.runnable ? "slot" : "session");
+export function startTurnOrRelease({ settle }: Reservation, outcome: ChatOutcome | null): void {
+  if (outcome?.kind !== "accepted") settle(null, null);
+  else if (outcome.started !== null) settle(outcome.started, null);
+  else settle(null, outcome.runnable ? "slot" : "session");
 }
 
 export interface DispatcherOptions {
@@ -111,7 +111,7 @@ export class Dispatcher implements WorkQueue {
     return {
       claim: reserved === 0 ? null : { owner, agentMessageId: randomUUID() },
       fullProviders: running.fullProviders(),
-      complete: (started, waitingFor) => {
+      settle: (started, waitingFor) => {
         if (reserved === 0) this.#backlog.chatsWithoutSlot -= 1;
         if (started !== null) this.#start(started, askedAt);
         else running.unreserve(reserved);

@@ -24,7 +24,7 @@ import { noteUse } from "./note-use.ts";
 import { open } from "./open.ts";
 import { pin } from "./pin.ts";
 import { rename } from "./rename.ts";
-import { resolveAction } from "./resolve-action.ts";
+import { decideAction } from "./decide-action.ts";
 import { setModel } from "./set-model.ts";
 import { startCalls } from "./start-calls.ts";
 import { stepWithCalls } from "./step-with-calls.ts";
@@ -40,7 +40,7 @@ const DEFINITIONS = {
   rename,
   pin,
   setModel,
-  resolveAction,
+  decideAction,
   delete: deleteSession,
   // Commands of a running turn, fenced by its lease and epoch.
   checkpoint,

@@ -1,5 +1,5 @@
 import type { Action } from "@colloquy/protocol";
-import type { ActionAnswer } from "../../core/commands/resolve-action.ts";
+import type { ActionAnswer } from "../../core/commands/decide-action.ts";
 import { OtherApp, ServiceError } from "../../core/errors.ts";
 import type { ActionService, NewSessionOptions } from "../../core/ports/driving/services.ts";
 import { belongsToAny } from "../../core/session.ts";

@@ -231,7 +231,7 @@ class History {
     const decision = approves ? "approve" : "deny";
     this.#note(
       await this.#given.store.execute({
-        kind: "resolveAction",
+        kind: "decideAction",
         target: { session: this.#id(session), birth: null, load: false },
         input: { action: id, decision, result: null },
       }),

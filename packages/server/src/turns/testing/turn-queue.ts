@@ -78,11 +78,7 @@ export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadL
   }
 
   /** Runs a chat in a new session, as the conversations service does. */
-  async chat(
-    { claim, fullProviders, complete }: Reservation,
-    provider = "p",
-    rejected = false,
-  ): Promise<void> {
+  async chat({ claim, fullProviders, settle }: Reservation, provider = "p", rejected = false): Promise<void> {
     const number = (this.#chats += 1);
     const turn = { number, provider, since: number };
     let started: StartedTurn | null = null;
@@ -100,7 +96,7 @@ export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadL
     } catch {
       // Rejected: no turn to run.
     } finally {
-      complete(started, waitingFor);
+      settle(started, waitingFor);
     }
   }
 

@@ -28,7 +28,7 @@ import {
 } from "../index.ts";
 import { SessionDraft, type UsedKey } from "../draft.ts";
 import { plainChat } from "./plain-chat.ts";
-import type { ActionAnswer, ActionOutcome } from "../resolve-action.ts";
+import type { ActionAnswer, ActionOutcome } from "../decide-action.ts";
 import type { ToolOutcomeInput } from "../tool-calls.ts";
 
 export const RIGS = ["demo/assistant", "other/model"] as const;
@@ -183,7 +183,7 @@ export class DecidedSession {
 
   /** Decides an action. */
   decide(action: string, decision: ActionAnswer["decision"], result: JsonValue = null): ActionOutcome {
-    const outcome = this.run("resolveAction", { action, decision, result });
+    const outcome = this.run("decideAction", { action, decision, result });
     if (outcome === "other_app") throw new Error("No App was named");
     return outcome;
   }
@@ -250,7 +250,7 @@ export class DecidedSession {
       checkpointed: () => this.#checkpointed,
       idempotencyKey: () => this.#previous,
       action: () =>
-        kind === "resolveAction" ? (this.actions.find(({ id }) => id === input.action) ?? null) : null,
+        kind === "decideAction" ? (this.actions.find(({ id }) => id === input.action) ?? null) : null,
       lease: () => this.lease,
     };
   }

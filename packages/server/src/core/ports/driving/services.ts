@@ -3,7 +3,7 @@
 // implementations to the routes.
 
 import type { Action, IncludeGroup, PersistedMessage, SetModelResult, Thread } from "@colloquy/protocol";
-import type { ActionAnswer } from "../../commands/resolve-action.ts";
+import type { ActionAnswer } from "../../commands/decide-action.ts";
 import type { JsonObject } from "../../json.ts";
 import type { AppCatalog } from "../driven/apps.ts";
 import type { ToolSourceReports } from "../driven/tool.ts";

@@ -6,7 +6,7 @@ import type { ChatInput } from "../../../core/commands/chat.ts";
 import { plainChat } from "../../../core/commands/testing/plain-chat.ts";
 import type { AccessibleTarget, SessionTarget } from "../../../core/commands/command.ts";
 import type { OpenInput } from "../../../core/commands/open.ts";
-import type { ActionAnswer } from "../../../core/commands/resolve-action.ts";
+import type { ActionAnswer } from "../../../core/commands/decide-action.ts";
 import type { TurnClaim } from "../../../core/commands/turns.ts";
 import type { MessageRecord, ToolCallRecord } from "../../../core/message.ts";
 import type { StoredSession } from "../../../core/ports/driven/session-store.ts";
@@ -51,7 +51,7 @@ export const DENY = { decision: "deny", result: null } as const;
 
 /** Decides the action of a session. */
 export function decide(store: Store, to: AccessibleTarget, action: string, decided: ActionAnswer) {
-  return store.execute({ kind: "resolveAction", target: to, input: { action, ...decided } });
+  return store.execute({ kind: "decideAction", target: to, input: { action, ...decided } });
 }
 
 /** Records the use of incarnations. Returns the ids of those that have ended. */

@@ -16,7 +16,7 @@ export interface ActionAnswer {
   readonly result: JsonValue;
 }
 
-export interface ResolveActionInput extends ActionAnswer {
+export interface DecideActionInput extends ActionAnswer {
   readonly action: string;
 }
 
@@ -39,9 +39,9 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
   question: '{"answer": "…"} with 1 to 4,096 characters',
 };
 
-export const resolveAction = define({
+export const decideAction = define({
   target: "accessible session",
-  needs: ({ action }: ResolveActionInput) => ({ openTurns: true, action }),
+  needs: ({ action }: DecideActionInput) => ({ openTurns: true, action }),
   decide: (draft, facts, answer): ActionOutcome => {
     const action = facts.action();
     if (action === null) return { kind: "unknown" };
