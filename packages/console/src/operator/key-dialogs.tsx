@@ -1,4 +1,4 @@
-import type { AdminClient, AdminKey, IssuedAdminKey } from "@colloquy/client/admin";
+import type { AdminClient, AdminKey, IssuedAdminKey, KeyScope } from "@colloquy/client/admin";
 import { useId, useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { CopyButton } from "../design/copy-button.tsx";
@@ -23,6 +23,16 @@ const LIVES = [
   [String(365 * DAY_SECONDS), "In a year"],
 ] as const;
 
+/** The scopes with what they permit. */
+const SCOPES: readonly (readonly [KeyScope, string])[] = [
+  ["chat", "chat: change conversations of its Apps"],
+  ["read", "read: read them"],
+  ["secrets", "secrets: set the secrets of their users"],
+  ["admin:read", "admin:read: read everything here"],
+  ["admin:write", "admin:write: do everything here"],
+];
+const APP_SCOPES: readonly KeyScope[] = ["chat", "read", "secrets"];
+
 const askKeyedApps = async (client: AdminClient, signal: AbortSignal): Promise<readonly string[]> =>
   (await client.listApps({ signal }))
     .filter(({ is_configured, require_key }) => is_configured && require_key !== "never")
@@ -30,11 +40,12 @@ const askKeyedApps = async (client: AdminClient, signal: AbortSignal): Promise<r
 
 export function CreateKeyDialog({ onClose, onIssued }: IssuingProps): ReactNode {
   const { client } = useAdministration();
-  const { answer: apps, problem } = useQuery(askKeyedApps);
   const nameId = useId();
   const [name, setName] = useState("");
   const [life, setLife] = useState<(typeof LIVES)[number][0]>("");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [scopes, setScopes] = useState<ReadonlySet<KeyScope>>(new Set(APP_SCOPES));
+  const opensApps = APP_SCOPES.some((scope) => scopes.has(scope));
   return (
     <ConfirmDialog
       title="Create a key"
@@ -42,35 +53,20 @@ export function CreateKeyDialog({ onClose, onIssued }: IssuingProps): ReactNode 
       look="primary"
       onClose={onClose}
       onConfirm={async () => {
-        if (chosen.size === 0) throw new Error("Choose the Apps that the key opens.");
+        if (scopes.size === 0) throw new Error("Choose what the key may be used for.");
+        if (opensApps && chosen.size === 0) throw new Error("Choose the Apps that the key opens.");
         onIssued(
           await client.createKey({
-            apps: [...chosen],
+            apps: opensApps ? [...chosen] : [],
+            scopes: [...scopes],
             ...(name.trim() && { name: name.trim() }),
             ...(life && { expiresInSeconds: Number(life) }),
           }),
         );
       }}
     >
-      <fieldset className={styles["fieldset"]}>
-        <legend>Apps that it opens</legend>
-        {problem !== null && (
-          <p role="alert" className={styles["wrong"]}>
-            The Apps cannot be listed. {problem}
-          </p>
-        )}
-        {apps?.length === 0 && <p>No configured App requires a key.</p>}
-        {apps?.map((app) => (
-          <label key={app}>
-            <input
-              type="checkbox"
-              checked={chosen.has(app)}
-              onChange={() => setChosen(chosen.symmetricDifference(new Set([app])))}
-            />
-            {app}
-          </label>
-        ))}
-      </fieldset>
+      <Apps chosen={chosen} onChange={setChosen} />
+      <Scopes chosen={scopes} onChange={setScopes} />
       <label htmlFor={nameId} className={styles["choice"]}>
         <span>Name, to recognize it</span>
         <input
@@ -83,6 +79,61 @@ export function CreateKeyDialog({ onClose, onIssued }: IssuingProps): ReactNode 
       </label>
       <Choice label="Ends" value={life} options={LIVES} onChange={setLife} />
     </ConfirmDialog>
+  );
+}
+
+function Apps({
+  chosen,
+  onChange,
+}: {
+  readonly chosen: ReadonlySet<string>;
+  readonly onChange: (apps: ReadonlySet<string>) => void;
+}): ReactNode {
+  const { answer: apps, problem } = useQuery(askKeyedApps);
+  return (
+    <fieldset className={styles["fieldset"]}>
+      <legend>Apps that it opens</legend>
+      {problem !== null && (
+        <p role="alert" className={styles["wrong"]}>
+          The Apps cannot be listed. {problem}
+        </p>
+      )}
+      {apps?.length === 0 && <p>No configured App requires a key.</p>}
+      {apps?.map((app) => (
+        <label key={app}>
+          <input
+            type="checkbox"
+            checked={chosen.has(app)}
+            onChange={() => onChange(chosen.symmetricDifference(new Set([app])))}
+          />
+          {app}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function Scopes({
+  chosen,
+  onChange,
+}: {
+  readonly chosen: ReadonlySet<KeyScope>;
+  readonly onChange: (scopes: ReadonlySet<KeyScope>) => void;
+}): ReactNode {
+  return (
+    <fieldset className={styles["fieldset"]}>
+      <legend>What it may be used for</legend>
+      {SCOPES.map(([scope, meaning]) => (
+        <label key={scope}>
+          <input
+            type="checkbox"
+            checked={chosen.has(scope)}
+            onChange={() => onChange(chosen.symmetricDifference(new Set([scope])))}
+          />
+          {meaning}
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
@@ -111,8 +162,9 @@ export function RotateKeyDialog({
       }
     >
       <p>
-        A new key for the same Apps ({rotated.apps.join(", ")}) is created now. Both work until the old one
-        expires, so that no client is refused meanwhile.
+        A new key for{" "}
+        {rotated.apps.length === 0 ? "the same operator" : `the same Apps (${rotated.apps.join(", ")})`} is
+        created now. Both work until the old one expires, so that no client is refused meanwhile.
       </p>
       <Choice label="The old key expires" value={overlap} options={OVERLAPS} onChange={setOverlap} />
     </ConfirmDialog>
@@ -136,7 +188,8 @@ export function IssuedKeyDialog({
           <CopyButton label="Copy the key" text={issued.key} hasText />
         </p>
         <p className={styles["soft"]}>
-          It opens {issued.apps.join(", ")} and is sent as the header <code>SERVICE-APP-KEY</code>.
+          It opens {issued.apps.join(", ") || "this area"} for {issued.scopes.join(", ")} and is sent in the
+          header <code>{issued.apps.length === 0 ? "Authorization: Bearer" : "SERVICE-APP-KEY"}</code>.
         </p>
         <div className={styles["buttons"]}>
           <Button look="primary" onClick={onClose}>

@@ -16,7 +16,7 @@ type Doing =
   | { readonly what: "rotate" | "revoke"; readonly key: AdminKey }
   | { readonly what: "show"; readonly issued: IssuedAdminKey };
 
-/** The keys that open Apps. */
+/** The keys of Apps and operators. */
 export function KeysView(): ReactNode {
   const query = useQuery(askKeys);
   const [doing, setDoing] = useState<Doing | null>(null);
@@ -32,7 +32,8 @@ export function KeysView(): ReactNode {
         </Button>
       </ViewHeading>
       <p className={styles["soft"]}>
-        An App that requires a key accepts any of its keys. Give keys to servers, not to pages.
+        An App that requires a key accepts any of its keys. Give keys to servers, not to pages. Operators get
+        keys with admin scopes.
       </p>
       <Pending {...query} />
       {query.answer !== null && (
@@ -104,7 +105,8 @@ function columns(onDo: (doing: Doing) => void): readonly Column<AdminKey>[] {
         </>
       ),
     },
-    { label: "Apps", cell: ({ apps }) => apps.join(", ") },
+    { label: "Apps", cell: ({ apps }) => apps.join(", ") || "–" },
+    { label: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
     { label: "Status", cell: ({ status }) => <Badge tone={TONES[status]}>{status}</Badge> },
     { label: "Created", isNumber: true, cell: ({ created_at }) => <Moment at={created_at} /> },
     {

@@ -1,6 +1,7 @@
 // The operators' area.
 
 import { createClient } from "@colloquy/client";
+import { createAdminClient } from "@colloquy/client/admin";
 import { randomUUID } from "node:crypto";
 import type { Locator, Page, Request } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -224,6 +225,23 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectGone(dialog(page, "Revoke the key?"));
     await expectEnded(second);
     await expect.poll(() => page.getByRole("button", { name: /^Revoke/ }).count()).toBe(0);
+  });
+
+  it("creates the key of an operator, which opens no App", async () => {
+    const page = await open("keys");
+    await page.getByRole("button", { name: "Create a key" }).click();
+    const create = dialog(page, "Create a key");
+    for (const scope of ["chat", "read", "secrets"])
+      await create.getByRole("checkbox", { name: new RegExp(`^${scope}:`) }).uncheck();
+    await create.getByRole("button", { name: "Create" }).click();
+    await expectSeen(create.getByText("Choose what the key may be used for.", { exact: true }));
+    await create.getByRole("checkbox", { name: /^admin:read:/ }).check();
+    await create.getByRole("button", { name: "Create" }).click();
+    const reader = createAdminClient({ baseUrl: operator.service.url, key: await shownKey(page) });
+    expect(await reader.listKeys()).toContainEqual(
+      expect.objectContaining({ apps: [], scopes: ["admin:read"] }),
+    );
+    await expect(reader.revokeKey("any")).rejects.toMatchObject({ code: "scope_missing" });
   });
 
   /** Returns the key shown in the dialog and closes it. */

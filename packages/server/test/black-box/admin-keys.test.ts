@@ -45,7 +45,9 @@ describe("POST /api/admin/keys", () => {
   it.each([
     [{ apps: ["nobody"] }, "app_unknown"],
     [{ apps: ["default"] }, "app_unknown"],
-    [{ apps: [] }, "parameter_invalid"],
+    [{ apps: [] }, "app_unknown"],
+    [{ apps: ["asking"], scopes: ["admin:read"] }, "app_unknown"],
+    [{ apps: [], scopes: ["admin"] }, "parameter_invalid"],
     [{}, "parameter_missing"],
     [{ apps: "asking" }, "parameter_invalid"],
     [{ apps: ["asking"], name: "" }, "parameter_invalid"],
