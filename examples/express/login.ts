@@ -1,8 +1,8 @@
 // Your login: here a demo list of users and a signed cookie. Replace it with what you have.
 
 import { createHmac, scrypt, timingSafeEqual } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
+import users from "./users.json" with { type: "json" };
 
 const { SESSION_SECRET = "" } = process.env;
 if (SESSION_SECRET.length < 32) {
@@ -14,10 +14,7 @@ interface User {
   readonly hash: string;
 }
 
-const USERS = JSON.parse(readFileSync(new URL("users.json", import.meta.url), "utf8")) as Record<
-  string,
-  User
->;
+const USERS: Record<string, User> = users;
 /** Unknown users take as long as known ones. */
 const NOBODY: User = { salt: "00", hash: "00".repeat(32) };
 

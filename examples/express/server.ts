@@ -10,6 +10,8 @@ const { COLLOQUY_URL = "http://127.0.0.1:8080", COLLOQUY_APP = "support", COLLOQ
 if (COLLOQUY_KEY === "") throw new Error("Set COLLOQUY_KEY: colloquy keys create --app support");
 
 const app = express();
+// A proxy on this machine tells the user's address.
+app.set("trust proxy", "loopback");
 app.use(express.static(`${import.meta.dirname}/public`));
 
 // Other sites cannot act for your users: browsers name the origin of each request that changes something.

@@ -32,7 +32,7 @@ async function appUnder(heading: string): Promise<ComponentType> {
   const file = join(import.meta.dirname, `guide-page-${heading.replaceAll(" ", "-")}-${process.pid}.tsx`);
   written.push(file);
   await writeFile(file, code.replace("http://127.0.0.1:8080", page.proxy.url));
-  return ((await import(/* @vite-ignore */ file)) as { readonly App: ComponentType }).App;
+  return ((await import(/* @vite-ignore */ file)) as { readonly default: ComponentType }).default;
 }
 
 const text = (): string => document.body.textContent;

@@ -12,7 +12,8 @@ if (major < 24) {
       process.versions.node +
       ". In a clone, `npm start` and `npx colloquy` bring their own Node; elsewhere install Node 24 or later.",
   );
-  process.exit(1);
+  // As for a wrong configuration: restarting does not help.
+  process.exit(2);
 }
 
 // A clone contains the TypeScript sources, which Node runs directly; the published package contains

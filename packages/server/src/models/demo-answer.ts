@@ -22,9 +22,21 @@ const minimumStepNumbers = 20;
 const countTool = "continue_counting";
 const approvalTool = "order_tea";
 
-const introduction =
-  "Hello! I am demo/assistant, the demo model that comes with Colloquy. I need no key and no network, and I always answer " +
-  'the same. Ask me "what time is it in Tokyo?", "what is 12 * 7?", "count to 20", "order tea" or "what tools do you have?".';
+/** What a person may ask, with the tool that it needs. */
+const suggestions = [
+  { text: '"what time is it in Tokyo?"', tool: "current_time" },
+  { text: '"what is 12 * 7?"', tool: "calculator" },
+  { text: '"count to 20"', tool: null },
+  { text: '"order tea"', tool: approvalTool },
+] as const;
+
+function introduction(tools: ReadonlySet<string>): string {
+  const possible = suggestions.filter(({ tool }) => tool === null || tools.has(tool));
+  return (
+    "Hello! I am demo/assistant, the demo model that comes with Colloquy. I need no key and no network, and I always answer " +
+    `the same. Ask me ${possible.map(({ text }) => text).join(", ")} or "what tools do you have?".`
+  );
+}
 
 /**
  * Returns the same answer for the same conversation, tools and `maxSteps`. `tools` are the names of the offered
@@ -42,13 +54,13 @@ export function answerTo(
     if (intent.kind === "count") return countTo(intent.to, next, tools, maxSteps);
   }
   if (results.length > 0) return say(results.map(sentenceOf).join(" "));
-  if (lastMessage === null) return say(introduction);
+  if (lastMessage === null) return say(introduction(tools));
   const request = readToolRequest(lastMessage);
   if (request !== null) return callRequested(request, tools);
   const intent = readIntent(lastMessage);
   switch (intent.kind) {
     case "introduction":
-      return say(introduction);
+      return say(introduction(tools));
     case "first-message":
       return say(`The first thing you said was: "${firstMessage ?? lastMessage}"`);
     case "count":
