@@ -24,6 +24,7 @@ export const TREE: readonly Group[] = [
     pages: [
       page("guides/application.md", "In your application"),
       page("guides/your-server.md", "Your server in front"),
+      page("guides/users.md", "Sign users in"),
       page("react.md", "React"),
       page("client.md", "JavaScript client"),
       page("guides/wallet.md", "Wallet tools"),

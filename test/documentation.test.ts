@@ -35,7 +35,8 @@ it("lists exactly the problem codes of the code in docs/api.md", () => {
   );
   const rejections = found(/"([a-z_]+)"/g, /type ChatRejection =([^;]+);/.exec(CODE)?.[1] ?? "");
   const texts = found(/"((?:json|text)_[a-z_]+)"/g, read("packages/server/src/http/json-text.ts"));
-  const codes = [...new Set([...errors, ...rejections, ...texts])].toSorted();
+  const tokens = found(/"?((?:token|siwe)_[a-z_]+)"?[:,]/g, textOf("{apps/users,http}"));
+  const codes = [...new Set([...errors, ...rejections, ...texts, ...tokens])].toSorted();
   const rows = read("docs/api.md")
     .split("\n")
     .filter((line) => /^\| \d{3} \|/.test(line))

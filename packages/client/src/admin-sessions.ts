@@ -2,12 +2,17 @@
 
 import type { AdminSession, AdminSessionDetail, AdminSessionPage, AdminSessionStatus } from "./admin-wire.ts";
 import type { Abortable, Transport } from "./transport.ts";
-import type { PersistedMessage } from "./wire.ts";
+import type { PersistedMessage, Thread } from "./wire.ts";
 
-export type AdminSessions = ReturnType<typeof adminSessions>;
+export type AdminSessions = ReturnType<typeof reads> & ReturnType<typeof changes>;
 
-export function adminSessions(transport: Transport) {
-  const path = (id: string): string => `/api/admin/sessions/${encodeURIComponent(id)}`;
+const path = (id: string): string => `/api/admin/sessions/${encodeURIComponent(id)}`;
+
+export function adminSessions(transport: Transport): AdminSessions {
+  return { ...reads(transport), ...changes(transport) };
+}
+
+function reads(transport: Transport) {
   return {
     /**
      * Most recently used first. A page may have fewer than `limit` items (1 to 200; 50 when absent), or none,
@@ -50,6 +55,25 @@ export function adminSessions(transport: Transport) {
       return transport.body({
         path: `${path(id)}/messages`,
         query: { after, limit },
+        repeatable: true,
+        signal,
+      });
+    },
+  };
+}
+
+function changes(transport: Transport) {
+  return {
+    /** Makes the user with this subject (`sub`) at this issuer (`iss`) the owner; `null` for nobody. Event streams of others end. */
+    transferSession(
+      id: string,
+      user: { readonly issuer: string; readonly subject: string } | null,
+      { signal }: Abortable = {},
+    ): Promise<Thread> {
+      return transport.body({
+        method: "PUT",
+        path: `${path(id)}/owner`,
+        body: { user },
         repeatable: true,
         signal,
       });

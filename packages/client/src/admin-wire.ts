@@ -1,6 +1,10 @@
 // Wire types used only by the admin client; see wire.ts.
 
 export type {
+  ActorKind,
+  AuditAction,
+  AuditEntry,
+  AuditPage,
   AdminApp,
   AdminKey,
   AdminLatency,

@@ -2,13 +2,45 @@
 
 import { adminKeys, type AdminKeys } from "./admin-keys.ts";
 import { adminSessions, type AdminSessions } from "./admin-sessions.ts";
-import type { AdminApp, AdminLatency, AdminOverview, AdminUsage } from "./admin-wire.ts";
+import type {
+  AuditAction,
+  AuditPage,
+  AdminApp,
+  AdminLatency,
+  AdminOverview,
+  AdminUsage,
+} from "./admin-wire.ts";
+import type { Erased } from "./operations.ts";
 import { type Abortable, type ConnectionOptions, transportOf } from "./transport.ts";
 
 export { ColloquyError } from "./colloquy-error.ts";
 export type { AdminKeys } from "./admin-keys.ts";
 export type { AdminSessions } from "./admin-sessions.ts";
 export type * from "./admin-wire.ts";
+
+/** A user, as their tokens name them, or a wallet. */
+export type Person = {
+  /** Only in this App; in all when absent. */
+  readonly app?: string;
+} & ({ readonly issuer: string; readonly subject: string } | { readonly publicKey: string });
+
+function queryOf(person: Person): Readonly<Record<string, string | undefined>> {
+  const { app } = person;
+  if ("publicKey" in person) return { app, public_key: person.publicKey };
+  return { app, issuer: person.issuer, subject: person.subject };
+}
+
+export interface AuditOptions extends ReportTime {
+  readonly action?: AuditAction;
+  /** Id or name of the actor. */
+  readonly actor?: string;
+  readonly app?: string;
+  /** Id of a session or key. */
+  readonly target?: string;
+  readonly limit?: number;
+  /** `next_cursor` of the previous page, requested with the same filter. */
+  readonly cursor?: string;
+}
 
 export interface AdminClientOptions extends ConnectionOptions {
   /**
@@ -24,6 +56,18 @@ export interface ReportTime extends Abortable {
   readonly to?: Date;
 }
 
+export interface AuditOptions extends ReportTime {
+  readonly action?: AuditAction;
+  /** Id or name of the actor. */
+  readonly actor?: string;
+  readonly app?: string;
+  /** Id of a session or key. */
+  readonly target?: string;
+  readonly limit?: number;
+  /** `next_cursor` of the previous page, requested with the same filter. */
+  readonly cursor?: string;
+}
+
 export interface AdminClient extends AdminSessions, AdminKeys {
   /**
    * Reads the state of the answering process, queue counts of all processes, and the health of store and bus.
@@ -34,6 +78,12 @@ export interface AdminClient extends AdminSessions, AdminKeys {
   listApps(options?: Abortable): Promise<AdminApp[]>;
   /** Reports messages, turns and tokens by time (`hour` when absent), App and model. */
   usage(options?: ReportTime & { readonly bucket?: AdminUsage["bucket"] }): Promise<AdminUsage>;
+  /** Exports the conversations of a user or wallet as JSON Lines; complete if the last line has the kind `done`. */
+  exportUser(person: Person, options?: Abortable): Promise<ReadableStream<Uint8Array> | null>;
+  /** Erases the conversations and secrets of a user, or the conversations of a wallet, permanently. If it fails, it can be repeated. */
+  eraseUser(person: Person, options?: Abortable): Promise<Erased>;
+  /** Lists the audit trail, newest first: `limit` entries (1 to 200; 50 when absent) that match the filter. */
+  listAudit(options?: AuditOptions): Promise<AuditPage>;
   /** Reports durations of turns by time (`hour` when absent). */
   latency(options?: ReportTime & { readonly bucket?: AdminLatency["bucket"] }): Promise<AdminLatency>;
 }
@@ -55,6 +105,18 @@ export function createAdminClient(options: AdminClientOptions): AdminClient {
     overview: ({ signal } = {}) => transport.body({ path: "/api/admin/overview", repeatable: true, signal }),
     listApps: ({ signal } = {}) => transport.body({ path: "/api/admin/apps", repeatable: true, signal }),
     usage: (options = {}) => report("/api/admin/usage", options),
+    async exportUser(person, { signal } = {}) {
+      return (await transport.open({ path: "/api/admin/users/export", query: queryOf(person), signal })).body;
+    },
+    eraseUser(person, { signal } = {}) {
+      const query = queryOf(person);
+      return transport.body({ method: "DELETE", path: "/api/admin/users", query, repeatable: true, signal });
+    },
+    listAudit(options = {}) {
+      const { from, to, signal, ...filter } = options;
+      const query = { ...filter, from: from?.toISOString(), to: to?.toISOString() };
+      return transport.body({ path: "/api/admin/audit", query, repeatable: true, signal });
+    },
     latency: (options = {}) => report("/api/admin/latency", options),
   };
 }

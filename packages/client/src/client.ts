@@ -1,7 +1,7 @@
 import { LiveSession } from "./live-session.ts";
 import { operations, type Operations } from "./operations.ts";
 import { randomId } from "./random-id.ts";
-import { type ConnectionOptions, transportOf } from "./transport.ts";
+import { type ConnectionOptions, type TokenSource, transportOf } from "./transport.ts";
 
 export interface ClientOptions extends ConnectionOptions {
   /**
@@ -11,6 +11,11 @@ export interface ClientOptions extends ConnectionOptions {
   readonly app?: string;
   /** Key of the App. Do not use it in public pages: visitors could use it for anything. */
   readonly key?: string;
+  /**
+   * Returns the sign-in token of the user, for Apps with `users`. It is called before each request: return the current token, or a new
+   * one when that is about to expire. A request that is answered 401 is repeated once if the function then returns another token.
+   */
+  readonly token?: TokenSource;
 }
 
 export interface Client extends Operations {
@@ -20,8 +25,9 @@ export interface Client extends Operations {
 
 /** Creates a client of one service and one App. It opens no connection by itself. */
 export function createClient(options: ClientOptions = {}): Client {
-  const { key, app } = options;
-  const transport = transportOf(options, key === undefined ? {} : { "SERVICE-APP-KEY": key });
+  const { key, app, token } = options;
+  const headers = key === undefined ? {} : { "SERVICE-APP-KEY": key };
+  const transport = transportOf(options, headers, token);
   const offered = operations(transport, app);
   return { ...offered, session: (id = randomId()) => new LiveSession(id, offered, transport) };
 }

@@ -13,7 +13,7 @@ export interface ErrorFacts {
  * Every failure of a request, except your own aborts: those reject with your signal's reason.
  *
  * `code` is the code of the service's problem document (docs/api.md, "Errors") or one of the client's own:
- * `network_failed`, `timeout` (no answer in time), `answer_invalid` (status 200 with a body that is not the
+ * `network_failed`, `timeout` (no answer in time), `token_failed` (the `token` option threw), `answer_invalid` (status 200 with a body that is not the
  * service's), `http_error` (the same with another status).
  */
 export class ColloquyError extends Error {

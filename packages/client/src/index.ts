@@ -6,7 +6,7 @@ export { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
 export { fold, type Folded, type SessionUpdate, visible } from "./fold.ts";
 export type { LiveSession } from "./live-session.ts";
 export { messageParts, type MessagePart } from "./message-parts.ts";
-export type { Operations, SecretsOf } from "./operations.ts";
+export type { Erased, Operations, SecretsOf } from "./operations.ts";
 export type { Connection } from "./session-store.ts";
 export type { ThreadPage } from "./thread-operations.ts";
 export type { Timer, Timing } from "./timing.ts";

@@ -4,17 +4,25 @@ import { conversationOperations, type ConversationOperations } from "./conversat
 import { randomId } from "./random-id.ts";
 import { threadOperations, type ThreadOperations } from "./thread-operations.ts";
 import type { Abortable, Transport } from "./transport.ts";
-import type { AppDescriptor, SetModelResult } from "./wire.ts";
+import type { AppDescriptor, SetModelResult, WalletToken } from "./wire.ts";
 
 export interface SecretsOf extends Abortable {
   /** The client that the secrets belong to, as sent with messages. */
   readonly clientId: string;
 }
 
+/** How much was erased. */
+export interface Erased {
+  readonly sessions: number;
+  readonly messages: number;
+  readonly secrets: number;
+}
+
 // Not derived with `ReturnType`, which would lose the doc comments.
 export type Operations = ConversationOperations &
   ThreadOperations &
   ReturnType<typeof controlOperations> &
+  ReturnType<typeof signInOperations> &
   ReturnType<typeof secretOperations>;
 
 /** `app` is the App of the requests; `default` when absent. */
@@ -23,6 +31,7 @@ export function operations(transport: Transport, app: string | undefined): Opera
     ...conversationOperations(transport, app),
     ...threadOperations(transport),
     ...controlOperations(transport, app),
+    ...signInOperations(transport, app),
     ...secretOperations(transport, app),
   };
 }
@@ -68,6 +77,55 @@ function controlOperations(transport: Transport, app: string | undefined) {
         repeatable: true,
         signal,
       });
+    },
+  };
+}
+
+function signInOperations(transport: Transport, app: string | undefined) {
+  return {
+    /** Exports the signed-in user's conversations as JSON Lines; complete if the last line has the kind `done`. */
+    async exportUser({ signal }: Abortable = {}): Promise<ReadableStream<Uint8Array> | null> {
+      return (await transport.open({ path: "/api/users/me/export", query: { app }, signal })).body;
+    },
+
+    /** Erases the signed-in user's conversations and secrets, permanently. If it fails, it can be repeated. */
+    eraseUser({ signal }: Abortable = {}): Promise<Erased> {
+      return transport.body({
+        method: "DELETE",
+        path: "/api/users/me",
+        query: { app },
+        repeatable: true,
+        signal,
+      });
+    },
+
+    /** Signs the user out: the service refuses the token of this request from now on. */
+    async revokeToken({ signal }: Abortable = {}): Promise<void> {
+      await transport.request({ method: "POST", path: "/api/auth/revoke", repeatable: true, signal });
+    },
+
+    /** Returns a nonce for one message of Sign-In with Ethereum (EIP-4361), within five minutes. */
+    async createSignInNonce({ signal }: Abortable = {}): Promise<string> {
+      const path = "/api/auth/siwe/nonce";
+      const { nonce } = await transport.body<{ nonce: string }>({
+        method: "POST",
+        path,
+        repeatable: true,
+        signal,
+      });
+      return nonce;
+    },
+
+    /** Signs in with a wallet: returns a token that holds it, of the user whose token the client sends, if any. */
+    verifySignIn(proof: { message: string; signature: string }, { signal }: Abortable = {}) {
+      const path = "/api/auth/siwe/verify";
+      return transport.body<WalletToken>({ method: "POST", path, body: proof, repeatable: false, signal });
+    },
+
+    /** Returns the next token of the sign-in whose token the client sends. */
+    refreshSignIn({ signal }: Abortable = {}) {
+      const path = "/api/auth/siwe/refresh";
+      return transport.body<WalletToken>({ method: "POST", path, repeatable: true, signal });
     },
   };
 }

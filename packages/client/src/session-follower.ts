@@ -28,6 +28,12 @@ const RETRY_CEILING_MS = 30_000;
 /** A stream that lasted this many milliseconds resets the failure count. */
 const STEADY_MS = 5_000;
 
+/**
+ * Codes of notices after which the snapshot must be read: events are missing, the user's token expired, or the session belongs to
+ * another user (reading it then fails with 404).
+ */
+const READ_AGAIN: ReadonlySet<string> = new Set(["resync", "user_token_expired", "session_not_found"]);
+
 export class SessionFollower {
   readonly #sessionId: string;
   readonly #transport: Transport;
@@ -154,7 +160,7 @@ export class SessionFollower {
     }
     const update = parseUpdate(data);
     const code = update.type === "system_notice" ? update.code : null;
-    const folded = code === "resync" ? null : fold(snapshot, update, id);
+    const folded = code !== null && READ_AGAIN.has(code) ? null : fold(snapshot, update, id);
     if (folded === null) {
       this.#verdict = "stale";
       return false;

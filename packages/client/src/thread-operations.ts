@@ -1,4 +1,4 @@
-// Sessions as threads: create, list, rename, delete.
+// Sessions as threads: create, list, rename, pin, claim, delete.
 
 import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
@@ -34,9 +34,12 @@ function listing(transport: Transport) {
       });
     },
 
-    /** Lists the threads of a wallet, most recently active first: all, or pages of `limit` (1 to 200). */
+    /**
+     * Lists the threads of a wallet, or without one those of the signed-in user, most recently active first: all, or pages of `limit` (1
+     * to 200).
+     */
     async listThreads(
-      publicKey: string,
+      publicKey: string | undefined,
       options: Abortable & {
         readonly limit?: number;
         readonly cursor?: string;
@@ -77,6 +80,11 @@ function oneThread(transport: Transport) {
 
     unpinThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
       return transport.body({ method: "DELETE", path: `${path(id)}/pin`, repeatable: true, signal });
+    },
+
+    /** Makes the signed-in user the owner of an idle thread without one, where its App permits it. */
+    claimThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "POST", path: `${path(id)}/claim`, repeatable: true, signal });
     },
 
     /**

@@ -24,9 +24,13 @@ export interface Request extends Abortable {
   readonly longPollMs?: number;
 }
 
+/** Returns the sign-in token of the user. Called before each request. */
+export type TokenSource = () => Promise<string> | string;
+
 export interface TransportOptions {
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly token: TokenSource | null;
   readonly fetch: typeof fetch;
   readonly timing: Timing;
   /** Maximum number of retries of a request. */
@@ -53,11 +57,13 @@ export interface ConnectionOptions {
 }
 
 /**
- * Creates the transport for these options. `headers` are the client's own and override those of the options.
+ * Creates the transport for these options. `headers` are the client's own and override those of the options; `token` overrides
+ * `Authorization`.
  */
 export function transportOf(
   { baseUrl = "", retries = 5, timing = REAL_TIMING, ...options }: ConnectionOptions,
   headers: Readonly<Record<string, string>>,
+  token: TokenSource | null = null,
 ): Transport {
   // A missing scheme would make `fetch` fail on each retry, and `localhost:8080` would count as a scheme.
   if (!/^(?:https?:\/\/|[./]|$)/i.test(baseUrl)) {
@@ -66,6 +72,7 @@ export function transportOf(
   return new Transport({
     baseUrl: baseUrl.replace(/\/+$/, ""),
     headers: { ...options.headers, ...headers },
+    token,
     // A browser's `fetch` must be called as a method of `window`.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     timing,
@@ -90,7 +97,7 @@ export class Transport {
   }
 
   /**
-   * Returns the answer's JSON; `null` for 304. Throws a `ColloquyError` or the reason of the request's
+   * Returns the answer's JSON; `null` for 204 and 304. Throws a `ColloquyError` or the reason of the request's
    * signal.
    */
   async request<Body>(request: Request): Promise<Answer<Body> | null> {
@@ -140,7 +147,7 @@ export class Transport {
     const timer = timing.after(TIMEOUT_MS + (request.longPollMs ?? 0), () => abort.abort(timeout));
     try {
       const response = await this.#send(request, abort.signal);
-      if (response.status === 304) return null;
+      if (response.status === 304 || response.status === 204) return null;
       if (!response.ok) throw await errorOf(response);
       return { body: await readJson<Body>(response), headers: response.headers };
     } catch (error) {
@@ -151,7 +158,34 @@ export class Transport {
     }
   }
 
+  /** Sends the request; once more if its token was refused and there is another one by then. */
   async #send(request: Request, signal: AbortSignal | undefined): Promise<Response> {
+    const token = await this.#token(signal);
+    const response = await this.#fetch(request, token, signal);
+    if (response.status !== 401 || token === null) return response;
+    const next = await this.#token(signal);
+    if (next === token) return response;
+    await response.body?.cancel();
+    return await this.#fetch(request, next, signal);
+  }
+
+  async #token(signal: AbortSignal | undefined): Promise<string | null> {
+    const { token } = this.#options;
+    if (token === null) return null;
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = (): void => aborted.reject(signal?.reason);
+    signal?.addEventListener("abort", onAbort);
+    try {
+      signal?.throwIfAborted();
+      return await Promise.race([token(), aborted.promise]);
+    } catch (cause) {
+      throw signal?.aborted ? signal.reason : tokenFailed(cause);
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async #fetch(request: Request, token: string | null, signal: AbortSignal | undefined): Promise<Response> {
     const { method = "GET", path, query = {}, body } = request;
     const { baseUrl, headers } = this.#options;
     signal?.throwIfAborted();
@@ -162,6 +196,7 @@ export class Transport {
           ...headers,
           ...(body !== undefined && { "Content-Type": "application/json" }),
           ...request.headers,
+          ...(token !== null && { Authorization: `Bearer ${token}` }),
         }),
         ...(body !== undefined && { body: JSON.stringify(body) }),
         ...(signal && { signal }),
@@ -174,6 +209,13 @@ export class Transport {
 
 export function networkFailed(cause: unknown): ColloquyError {
   return new ColloquyError("The service cannot be reached.", { code: "network_failed", cause });
+}
+
+function tokenFailed(cause: unknown): ColloquyError {
+  return new ColloquyError("The application could not provide the user's token.", {
+    code: "token_failed",
+    cause,
+  });
 }
 
 /** Returns the error for a response that is not from the service. */

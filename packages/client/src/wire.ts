@@ -24,4 +24,5 @@ export type {
   ToolProblem,
   ToolResult,
   UserState,
+  WalletToken,
 } from "@colloquy/protocol";

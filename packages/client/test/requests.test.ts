@@ -344,7 +344,7 @@ describe("an aborted request", () => {
       return response;
     };
     const baseUrl = `http://127.0.0.1:${port}`;
-    const transport = new Transport({ baseUrl, headers: {}, fetch: own, timing, retries: 0 });
+    const transport = new Transport({ baseUrl, headers: {}, token: null, fetch: own, timing, retries: 0 });
     const opening = transport.open({ path: "/x", signal: abort.signal }).catch((error: unknown) => error);
     await until(() => isAnswered);
     abort.abort(new Error("Enough"));

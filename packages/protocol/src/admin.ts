@@ -128,7 +128,7 @@ export const AdminApp = z.object({
 export type AdminApp = z.infer<typeof AdminApp>;
 
 /** What a key may be used for: to change sessions, to read them, to manage secrets. */
-export const KeyScope = z.enum(["chat", "read", "secrets", "admin:read", "admin:write"]);
+export const KeyScope = z.enum(["chat", "read", "secrets", "act_as", "admin:read", "admin:write"]);
 export type KeyScope = z.infer<typeof KeyScope>;
 
 export const AdminKey = z.object({

@@ -1,5 +1,6 @@
 export * from "./actions.ts";
 export * from "./admin.ts";
+export * from "./admin-audit.ts";
 export * from "./admin-reports.ts";
 export * from "./control.ts";
 export * from "./json.ts";
@@ -7,6 +8,7 @@ export * from "./notice-code.ts";
 export * from "./problem.ts";
 export * from "./session-event.ts";
 export * from "./session-id.ts";
+export * from "./sign-in.ts";
 export * from "./snapshot.ts";
 export * from "./thread.ts";
 export * from "./timestamp.ts";

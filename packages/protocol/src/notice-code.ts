@@ -4,6 +4,9 @@ import { z } from "zod";
 export const NOTICE_MEANINGS = {
   resync: "events after `Last-Event-ID` are no longer stored; fetch the snapshot",
   session_deleted: "the session was deleted; the stream ends",
+  session_not_found: "the session belongs to another user; the stream ends",
+  user_token_expired:
+    "the user's token has expired or was revoked; the stream ends, and goes on with the next token",
   app_key_invalid:
     "the key of the stream does not open the session's App, or no longer does; the stream ends",
   action_requested: "the assistant needs a decision; see `pending_actions` of the snapshot",

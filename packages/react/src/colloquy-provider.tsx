@@ -12,7 +12,9 @@ export interface ColloquyProviderProps {
    * it.
    */
   readonly publicKey?: string | null | undefined;
-  /** Stores the page's own conversations if there is no wallet; in memory when absent. */
+  /** True if the client has a `token`: threads are then listed for the user. Pass a new client when the user changes. */
+  readonly signedIn?: boolean | undefined;
+  /** Stores the page's own conversations if there is neither a wallet nor a user; in memory when absent. */
   readonly storage?: ThreadStorage | undefined;
   /** Number of threads of a wallet per page, 1 to 200; 50 when absent. */
   readonly pageSize?: number | undefined;
@@ -31,14 +33,16 @@ const Context = createContext<ColloquyContext | null>(null);
 
 /** Provides one client, one live session per id, and one list of threads to everything below it. */
 export function ColloquyProvider(props: ColloquyProviderProps): ReactNode {
-  const { client, publicKey = null, pageSize = 50, children } = props;
+  const { client, publicKey = null, signedIn = false, pageSize = 50, children } = props;
   const [memory] = useState(memoryThreads);
   const storage = props.storage ?? memory;
   const pool = useMemo(() => new SessionPool(client), [client]);
   const list = useMemo(
     () =>
-      publicKey === null ? storedThreadList(storage) : new WalletThreadList({ client, publicKey, pageSize }),
-    [client, publicKey, pageSize, storage],
+      publicKey === null && !signedIn
+        ? storedThreadList(storage)
+        : new WalletThreadList({ client, publicKey, pageSize }),
+    [client, publicKey, signedIn, pageSize, storage],
   );
   useEffect(() => pool.observe(list.onSummary), [pool, list]);
   const value = useMemo(() => ({ client, publicKey, pool, list }), [client, publicKey, pool, list]);

@@ -8,13 +8,14 @@ const MAX_PAGE_SIZE = 200;
 
 export interface WalletThreadsOptions {
   readonly client: Client;
-  readonly publicKey: string;
+  /** The wallet; `null` for the threads of the signed-in user. */
+  readonly publicKey: string | null;
   /** Number of threads per page, 1 to 200. */
   readonly pageSize: number;
 }
 
 /**
- * Threads of a wallet. Fetched for the first subscriber and again after each message sent here; local renames,
+ * Threads of a wallet or of the signed-in user. Fetched for the first subscriber and again after each message sent here; local renames,
  * pins and removals apply at once. Requests run one at a time, so that an older answer never follows a newer one,
  * and an answer that was pending during a local change is discarded.
  */
@@ -59,7 +60,7 @@ export class WalletThreadList implements ThreadList {
       const { client, publicKey, pageSize } = this.#options;
       const changes = this.#changes;
       const wanted = this.#state.threads.length + pageSize;
-      const page = await client.listThreads(publicKey, { limit: pageSize, cursor: this.#next });
+      const page = await client.listThreads(publicKey ?? undefined, { limit: pageSize, cursor: this.#next });
       if (changes !== this.#changes) return await this.#refetch(wanted);
       const known = new Set(this.#state.threads.map(({ session_id }) => session_id));
       const more = page.threads.filter(({ session_id }) => !known.has(session_id));
@@ -145,10 +146,13 @@ export class WalletThreadList implements ThreadList {
     let cursor: string | null = null;
     do {
       const limit = Math.min(MAX_PAGE_SIZE, wanted - threads.length);
-      const page: Awaited<ReturnType<Client["listThreads"]>> = await client.listThreads(publicKey, {
-        limit,
-        ...(cursor !== null && { cursor }),
-      });
+      const page: Awaited<ReturnType<Client["listThreads"]>> = await client.listThreads(
+        publicKey ?? undefined,
+        {
+          limit,
+          ...(cursor !== null && { cursor }),
+        },
+      );
       threads.push(...page.threads);
       cursor = page.next;
     } while (cursor !== null && threads.length < wanted);

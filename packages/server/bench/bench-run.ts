@@ -17,6 +17,7 @@ import { measureLongSession } from "./rows/long-session.ts";
 import { measureOfferedLoad } from "./rows/offered-load.ts";
 import { directoriesIn, type MeasureRow } from "./rows/row.ts";
 import { measureRateLimits } from "./rows/rate-limits.ts";
+import { measureTokens } from "./rows/tokens.ts";
 import { measureScrub } from "./rows/scrub.ts";
 import { measureState } from "./rows/state.ts";
 import { measureRandomIds, measureStart } from "./rows/stored-sessions.ts";
@@ -57,6 +58,7 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   json: measureJsonGuards,
   scrub: measureScrub,
   limits: measureRateLimits,
+  tokens: measureTokens,
 };
 
 /** Measures the rows, prints the table, and returns whether every target was met. */

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../src/config/load-config.ts";
 import type { Config } from "../src/config/config.ts";
 import { createSystemClock } from "../src/wiring/clock.ts";
+import type { UserSettings } from "../src/core/app-settings.ts";
 import type { Clock } from "../src/core/ports/driven/clock.ts";
 import { createLog } from "../src/wiring/logging.ts";
 import { buildServer } from "../src/wiring/server.ts";
@@ -21,6 +22,8 @@ export interface ColloquyInput {
   readonly limits?: Partial<Config["limits"]>;
   /** True to count requests as on a public bind, with limits that are never reached. */
   readonly isRateLimited?: boolean;
+  /** Users of the default App; none when absent. */
+  readonly users?: UserSettings | null;
   /** Shared by several nodes; `null` or absent for SQLite. */
   readonly shared?: { readonly databaseUrl: string; readonly natsUrl: string | null } | null;
 }
@@ -61,7 +64,7 @@ async function build(input: ColloquyInput) {
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const { clock, advance } = createAdjustableClock();
   const { model, calls, open, say } = createBenchModel();
-  const server = await buildServer(benchConfig(loaded.config, input.limits ?? {}), {
+  const server = await buildServer(benchConfig(loaded.config, input), {
     logger: createLog({ level: "error", destination: 2, readable: false }).logger,
     onFatal: (error) => {
       throw error;
@@ -130,13 +133,14 @@ async function sayPaced(
 }
 
 /** Uses the demo model's fallback for titles, which makes no call. */
-function benchConfig(config: Config, limits: Partial<Config["limits"]>): Config {
+function benchConfig(config: Config, { limits = {}, users = null }: ColloquyInput): Config {
   const byDefault = config.apps["default"];
   if (byDefault === undefined) throw new Error("The configuration has no default App");
   const app = {
     ...byDefault,
     models: [RIG],
     utilityModel: "demo/assistant",
+    users,
     tools: { ...byDefault.tools, builtIn: [] },
   };
   return {

@@ -25,13 +25,35 @@ const MESSAGES = [
   "${jndi:ldap://x}",
 ];
 
+/** A message of Sign-In with Ethereum (EIP-4361). */
+const SIGN_IN = [
+  "127.0.0.1 wants you to sign in with your Ethereum account:",
+  "0x52908400098527886E0F7030069857D2E4169EE7",
+  "",
+  "",
+  "URI: http://127.0.0.1/",
+  "Version: 1",
+  "Chain ID: 1",
+  "Nonce: abcdefgh12345678",
+  "Issued At: 2026-11-23T12:00:00.000Z",
+].join("\n");
+
 /** Parameters whose valid values come from earlier answers. */
 const FROM_ANSWERS = new Set(["cursor", "after"]);
+
+/** Parameters that only requests with a token may leave out, by path. */
+const NEEDED_WITHOUT_TOKEN: Readonly<Record<string, string>> = {
+  "/api/sessions": "public_key",
+  "/api/secrets": "client_id",
+};
 
 /** Returns a request with every required parameter and some optional ones. */
 export function validRequest(operation: Operation, context: RequestContext, random: Random): RequestParts {
   const chosen = operation.parameters.filter(
-    ({ name, required }) => required || (!FROM_ANSWERS.has(name) && random.chance(0.3)),
+    ({ name, required }) =>
+      required ||
+      NEEDED_WITHOUT_TOKEN[operation.path] === name ||
+      (!FROM_ANSWERS.has(name) && random.chance(0.3)),
   );
   const among = (place: OpenApiParameter["in"]) => chosen.filter((parameter) => parameter.in === place);
   const value = (parameter: OpenApiParameter) => parameterValue(parameter, context, random);
@@ -81,8 +103,12 @@ function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
   const { properties = {}, required = [] } = operation.body ?? {};
   const names = Object.keys(properties).filter((name) => required.includes(name) || random.chance(0.4));
   if (operation.path === "/api/chat" && random.chance(0.9)) names.push("message");
+  const isSignIn = operation.path === "/api/auth/siwe/verify";
   return Object.fromEntries(
-    [...new Set(names)].map((name) => [name, bodyValue(name, properties[name], random)]),
+    [...new Set(names)].map((name) => [
+      name,
+      isSignIn && name === "message" ? SIGN_IN : bodyValue(name, properties[name], random),
+    ]),
   );
 }
 
@@ -112,6 +138,8 @@ function namedValue(name: string, random: Random): string | null {
       return "demo/assistant";
     case "public_key":
       return random.pick(["0xAbC0000000000000000000000000000000000001", "So1anaWa11et", "0xdef"]);
+    case "signature":
+      return "0xabcdef";
     case "client_id":
       return "browser-1";
     case "accept":

@@ -105,7 +105,7 @@ describe("order_tea", () => {
       kind: "approval",
       request: { tool: "order_tea", input: { cups: 2 } },
     });
-    await service.actions.decide(id, action!.id, { decision, result: null });
+    await service.actions.decide(id, action!.id, { decision, result: null }, null);
     await ended(id);
     expect(lines((await service.snapshot(id)).messages)[1]).toBe(`agent complete: ${text}`);
   });

@@ -159,7 +159,7 @@ export class DocumentedApi {
       return [...text.matchAll(/^data: (.*)$/gm)].flatMap(([, data = ""]) =>
         this.eventFaults(JSON.parse(data)),
       );
-    return this.#check(schema, type.endsWith("json") ? JSON.parse(text) : text, "body");
+    return this.#check(schema, /[/+]json$/.test(type) ? JSON.parse(text) : text, "body");
   }
 
   #check(schema: object, value: unknown, place: string): string[] {

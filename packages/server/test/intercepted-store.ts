@@ -27,9 +27,12 @@ export function interceptStore(store: Store, before: BeforeCall): Store {
     events: intercept("events", store.events),
     jobs: intercept("jobs", store.jobs),
     keys: intercept("keys", store.keys),
+    users: intercept("users", store.users),
     secrets: intercept("secrets", store.secrets),
     admin: intercept("admin", store.admin),
+    audit: intercept("audit", store.audit),
     probe: () => store.probe(),
+    purge: () => store.purge(),
     close: () => store.close(),
   };
 }

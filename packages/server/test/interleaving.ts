@@ -9,6 +9,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { answer, asking, questionOf, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, startService, until, type TestService } from "./service.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
 
 export const COMMANDS = [
   "chat",
@@ -155,7 +156,7 @@ export class Interleaving {
   }
 
   async #interrupt(session: Promised): Promise<void> {
-    const snapshot = parse(await this.#service.conversations.interrupt(session.id, null));
+    const snapshot = parse(await this.#service.conversations.interrupt(session.id, ANONYMOUS, null));
     if (snapshot.is_processing) this.#found.push("an interrupt answered that the session is processing");
     session.sealed = snapshot.messages;
   }
@@ -165,7 +166,7 @@ export class Interleaving {
     const action = pending[choice % Math.max(1, pending.length)];
     if (action === undefined) return;
     const isDue = this.#clock.now() >= Date.parse(action.expires_at);
-    const status = await this.#service.actions.decide(id, action.id, { decision, result: null }).then(
+    const status = await this.#service.actions.decide(id, action.id, { decision, result: null }, null).then(
       (decided) => decided.status,
       (error: unknown) => {
         if (error instanceof ServiceError && error.code === "action_expired") return "expired";
@@ -178,11 +179,11 @@ export class Interleaving {
 
   async #rename(session: Promised): Promise<void> {
     session.title = `title ${(this.#count += 1)}`;
-    await this.#service.threads.rename(session.id, session.title);
+    await this.#service.threads.rename(session.id, session.title, null);
   }
 
   async #delete(session: Promised): Promise<void> {
-    await this.#service.threads.remove(session.id);
+    await this.#service.threads.remove(session.id, null);
     Object.assign(session, { texts: [], sealed: [], title: null });
     // The id starts a new incarnation at once; subscribers of the old one were notified.
     await this.#service.snapshot(session.id);
@@ -299,7 +300,13 @@ export class Interleaving {
 
   /** Asserts that an evicted session answers byte for byte the same after reloading. */
   async #checkEvicted(id: string): Promise<void> {
-    const request = { sessionId: id, userState: null, waitMs: 0, signal: new AbortController().signal };
+    const request = {
+      sessionId: id,
+      access: ANONYMOUS,
+      userState: null,
+      waitMs: 0,
+      signal: new AbortController().signal,
+    };
     const before = await this.#service.conversations.state(request, null);
     await this.#service.evict();
     const after = await this.#service.conversations.state(request, null);

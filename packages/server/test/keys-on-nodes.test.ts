@@ -6,7 +6,8 @@ import { bindTo } from "../src/store/contract/testing/scenario.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";
-import { KeyedStream } from "../src/http/keyed-stream.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
+import { CheckedStream } from "../src/http/stream-access.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";
@@ -50,7 +51,15 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   /** Opens a stream of the session on the second node. */
   async function open(id: string, { key: text }: IssuedKey): Promise<RecordingSink> {
     const sink = new RecordingSink();
-    const access = new KeyedStream(there.keys, text, await there.keys.check(text));
+    const check = async () => ({ grant: await there.keys.check(text), user: null });
+    const { apps } = there;
+    const access = new CheckedStream({
+      session: ANONYMOUS,
+      apps,
+      hasKey: true,
+      credentials: await check(),
+      check,
+    });
     await there.feed.open({ sessionId: id, access, include: new Set(), lastEventId: null }, sink, null);
     return sink;
   }
@@ -97,7 +106,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     const stream = await open(id, key);
     isAway = true;
     await administration.revoke(key.id);
-    await here.threads.rename(id, "heard");
+    await here.threads.rename(id, "heard", null);
     await until(() => stream.text.includes("heard"));
     await cluster.pass(asked + WITHIN_MS - 1 - cluster.clock.monotonic());
     expect(stream.ended).toBeNull();

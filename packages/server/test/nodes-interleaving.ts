@@ -12,6 +12,7 @@ import type { PostgresDatabases } from "./postgres-server.ts";
 import { answer, asking, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, until, type TestService } from "./service.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
 
 export const NODE_COMMANDS = [
   "chat",
@@ -177,19 +178,19 @@ export class NodesInterleaving {
   }
 
   async #interrupt(session: Promised, node: TestService): Promise<void> {
-    const snapshot = parse(await node.conversations.interrupt(session.id, null));
+    const snapshot = parse(await node.conversations.interrupt(session.id, ANONYMOUS, null));
     if (snapshot.is_processing) this.#found.push("an interrupt answered that the session is processing");
     session.sealed = snapshot.messages;
   }
 
   async #rename(session: Promised, node: TestService): Promise<void> {
     session.title = `title ${(this.#count += 1)}`;
-    await node.threads.rename(session.id, session.title);
+    await node.threads.rename(session.id, session.title, null);
   }
 
   /** The id starts a new incarnation at once, on another node; subscribers of the old one are notified. */
   async #delete(session: Promised, node: TestService): Promise<void> {
-    await node.threads.remove(session.id);
+    await node.threads.remove(session.id, null);
     Object.assign(session, { texts: [], sealed: [], title: null });
     const { messages } = await this.#node(this.#count % NODES).snapshot(session.id);
     this.#expect("messages of a new life", messages, []);
@@ -203,7 +204,7 @@ export class NodesInterleaving {
     const action = pending[choice % Math.max(1, pending.length)];
     if (action === undefined) return;
     await node.actions
-      .decide(id, action.id, { decision: "approve", result: null })
+      .decide(id, action.id, { decision: "approve", result: null }, null)
       .catch((error: unknown) => {
         if (!(error instanceof ServiceError) || error.code !== "action_expired") throw error;
       });

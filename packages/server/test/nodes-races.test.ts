@@ -10,6 +10,7 @@ import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
 import { newId, parse, RecordingSink, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
 
 const server = usePostgres();
 let cluster: Nodes;
@@ -58,7 +59,10 @@ describe.skipIf(await isWithoutPostgres())("a node with outdated knowledge", () 
     const call = await a.model.next();
     const { signal } = new AbortController();
     const timers = cluster.clock.timers;
-    const waiting = b.conversations.state({ sessionId: id, userState: null, waitMs: 1_500, signal }, null);
+    const waiting = b.conversations.state(
+      { sessionId: id, access: ANONYMOUS, userState: null, waitMs: 1_500, signal },
+      null,
+    );
     await until(() => cluster.clock.timers > timers);
     await sayOn(a, id, () => call.say("so far"), "so far");
     await cluster.clock.advance(1_500);
@@ -71,7 +75,7 @@ describe.skipIf(await isWithoutPostgres())("a node with outdated knowledge", () 
     await a.say(id, "one");
     const old = await a.model.next();
     await sayOn(a, id, () => old.say("old"), "old");
-    await b.conversations.interrupt(id, null);
+    await b.conversations.interrupt(id, ANONYMOUS, null);
     await b.say(id, "two");
     await b.model.next();
     const { messages } = await a.snapshot(id);
@@ -89,7 +93,7 @@ describe.skipIf(await isWithoutPostgres())("a node with outdated knowledge", () 
     const [a, b] = await started({ beforeCall });
     const id = newId();
     await b.snapshot(id);
-    await a.threads.rename(id, "from a");
+    await a.threads.rename(id, "from a", null);
     await b.say(id, "go");
     expect(failures).toBe(1);
     expect((await b.model.next()).prompt.join()).toContain("go");
@@ -99,7 +103,7 @@ describe.skipIf(await isWithoutPostgres())("a node with outdated knowledge", () 
     const [a, b] = await started();
     const id = newId();
     const old = await read(b, id);
-    await a.threads.remove(id);
+    await a.threads.remove(id, null);
     await a.say(id, "anew");
     const next = await read(b, id);
     await cluster.pass(2_000);

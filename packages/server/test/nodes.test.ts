@@ -10,6 +10,7 @@ import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
 import { lines, newId, parse, RecordingSink, recordsOf, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
 
 const server = usePostgres();
 let cluster: Nodes;
@@ -48,13 +49,13 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect((await same()).is_processing).toBe(true);
       await b.say(id, "two");
       expect(lines((await same()).messages)).toEqual(["user complete: one", "user queued: two"]);
-      await b.threads.rename(id, "from b");
+      await b.threads.rename(id, "from b", null);
       expect((await a.snapshot(id)).title).toBe("from b");
-      await a.threads.rename(id, "from a");
+      await a.threads.rename(id, "from a", null);
       expect((await b.snapshot(id)).title).toBe("from a");
-      await b.conversations.interrupt(id, null);
+      await b.conversations.interrupt(id, ANONYMOUS, null);
       expect((await same()).is_processing).toBe(false);
-      await a.threads.remove(id);
+      await a.threads.remove(id, null);
       expect((await same()).messages).toEqual([]);
       await b.say(id, "anew");
       await until(async () => (await a.snapshot(id)).title === "anew");
@@ -66,7 +67,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       const [a, b] = nodes as [TestService, TestService];
       const id = newId();
       const spelling = id.toUpperCase();
-      await a.threads.create(id, null, { spelling, admit: null });
+      await a.threads.create(id, null, ANONYMOUS, { spelling, admit: null });
       const sink = new RecordingSink();
       const { last_event_id: lastEventId } = await b.snapshot(id);
       const request = {
@@ -85,14 +86,14 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       stream.close();
       const ids = [...sink.text.matchAll(/"session_id":"([^"]+)"/g)].map(([, found]) => found);
       expect(new Set(ids)).toEqual(new Set([spelling]));
-      expect((await b.threads.rename(id, "from b")).session_id).toBe(spelling);
+      expect((await b.threads.rename(id, "from b", null)).session_id).toBe(spelling);
       for (const node of [a, b]) {
         expect((await node.snapshot(id)).session_id).toBe(spelling);
-        expect((await node.threads.get(id)).session_id).toBe(spelling);
-        const [first] = await recordsOf(node, id, null, 1);
+        expect((await node.threads.get(id, null)).session_id).toBe(spelling);
+        const [first] = await recordsOf(node, id, null, 1, null);
         expect(first?.session_id).toBe(spelling);
       }
-      expect(await b.threads.remove(id)).toBe(spelling);
+      expect(await b.threads.remove(id, null)).toBe(spelling);
       expect((await a.snapshot(id)).session_id).toBe(id);
     });
 
@@ -125,7 +126,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       await until(async () => (await contentOn(a, id))[1] === "agent streaming: so far");
       await clock.advance(250);
       await until(async () => (await contentOn(b, id))[1] === "agent streaming: so far");
-      await b.conversations.interrupt(id, null);
+      await b.conversations.interrupt(id, ANONYMOUS, null);
       expect((await a.snapshot(id)).messages).toMatchObject([
         {},
         { status: "interrupted", content: "so far" },
@@ -142,7 +143,13 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       const id = newId();
       await a.say(id, "go");
       const waiting = b.conversations.state(
-        { sessionId: id, userState: null, waitMs: 60_000, signal: new AbortController().signal },
+        {
+          sessionId: id,
+          access: ANONYMOUS,
+          userState: null,
+          waitMs: 60_000,
+          signal: new AbortController().signal,
+        },
         null,
       );
       (await a.model.next()).say("done").finish();
@@ -158,7 +165,10 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       const id = newId();
       await a.say(id, "go");
       const { signal } = new AbortController();
-      const waiting = b.conversations.state({ sessionId: id, userState: null, waitMs: 60_000, signal }, null);
+      const waiting = b.conversations.state(
+        { sessionId: id, access: ANONYMOUS, userState: null, waitMs: 60_000, signal },
+        null,
+      );
       await until(() => b.registry.inMemory(id)?.hasWaiters === true);
       (await a.model.next()).callTool("calculator", { expression: "1+1" }, "c1").finish("tool-calls");
       await until(async () => (await a.snapshot(id)).pending_actions.length === 1);

@@ -14,6 +14,7 @@ import { openPostgresStore } from "../src/store/postgres/open.ts";
 import { openRateCounters } from "../src/store/postgres/rate-counters.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
 
 const LIMITS = {
   chatsPerMinute: 60,
@@ -70,7 +71,7 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
   }
 
   it("allow an address as many messages as one node would, and say when to retry", async () => {
-    for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, null);
+    for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, ANONYMOUS, null);
     expectLimit(await statuses(150, (edge) => edge.send("POST", "/api/chat?message=hi")), 60);
     const refused = await nodes[0]!.edge.send("POST", "/api/chat?message=hi");
     expect(Number(refused.headers["retry-after"])).toBeGreaterThan(40);
@@ -79,7 +80,7 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
   });
 
   it("allow a session as many changes as one node would", async () => {
-    for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, null);
+    for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, ANONYMOUS, null);
     expectLimit(
       await statuses(100, (edge) => edge.send("POST", "/api/interrupt")),
       LIMITS.sessionWritesPerMinute,

@@ -15,6 +15,7 @@ import {
   type TestService,
 } from "./service.ts";
 import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
 
 let service: TestService;
 let id: string;
@@ -131,10 +132,13 @@ describe("a removed App", () => {
     await expect(models.listModels(wanted(), null)).rejects.toMatchObject(unknown);
     await service.evict();
     expect((await service.snapshot(id)).messages).toHaveLength(2);
-    expect((await recordsOf(service, id, null, 10)).map(({ content }) => content)).toEqual(["hello", "hi"]);
-    expect(await conversations.interrupt(id, null)).toBeDefined();
-    expect(await threads.rename(id, "Mine")).toMatchObject({ title: "Mine" });
-    await threads.remove(id);
+    expect((await recordsOf(service, id, null, 10, null)).map(({ content }) => content)).toEqual([
+      "hello",
+      "hi",
+    ]);
+    expect(await conversations.interrupt(id, ANONYMOUS, null)).toBeDefined();
+    expect(await threads.rename(id, "Mine", null)).toMatchObject({ title: "Mine" });
+    await threads.remove(id, null);
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 

@@ -111,9 +111,9 @@ async function command(...parameters: readonly string[]): Promise<{ code: unknow
 }
 
 async function newKey(): Promise<string> {
-  const { keys, close } = await openAdministration(administered());
+  const { keys, actor, close } = await openAdministration(administered());
   const input = { name: "", apps: ["defi"], scopes: [], expiresInMs: null };
-  const { key } = await keys(["defi"]).createKey(input);
+  const { key } = await keys(["defi"]).createKey(input, actor);
   await close();
   return key;
 }

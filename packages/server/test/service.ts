@@ -14,6 +14,7 @@ import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { interceptStore, type BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
 
 export const MODEL = "test/scripted";
 /** Iterations of the event loop, not time; far more than anything here needs. */
@@ -105,7 +106,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   await parts.dispatcher.start();
   const state = (sessionId: string) =>
     parts.conversations.state(
-      { sessionId, userState: null, waitMs: 0, signal: new AbortController().signal },
+      { sessionId, access: ANONYMOUS, userState: null, waitMs: 0, signal: new AbortController().signal },
       null,
     );
   const halt = async (): Promise<void> => {
@@ -129,6 +130,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     say: async (sessionId, message, more = {}) => {
       const signal = new AbortController().signal;
       const base = {
+        access: ANONYMOUS,
         app: "default",
         publicKey: null,
         userState: null,

@@ -41,7 +41,7 @@ it("reaches the model, even in later turns, but no snapshot, record or event", a
     { output: "The tool lookup failed.", is_error: true },
   ]);
   await until(() => sink.text.includes("tool_complete"));
-  const read = [snapshot, await recordsOf(service, id, null, 10), sink.text];
+  const read = [snapshot, await recordsOf(service, id, null, 10, null), sink.text];
   expect(JSON.stringify(read)).not.toContain(THROWN);
   expect(JSON.stringify(read)).not.toContain("told");
   await service.say(id, "again");

@@ -14,6 +14,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MODEL, RecordingSink, recordsOf, startService, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
+import { ANONYMOUS } from "../src/core/session-access.ts";
 
 /** An id of no UUID version, as clients may choose. */
 const ID = "12345678-1234-1234-1234-123456789abc";
@@ -40,7 +41,7 @@ async function fullSession(): Promise<RecordingSink> {
   const sink = new RecordingSink();
   const include = new Set(["tools", "messages", "state"] as const);
   await service.feed.open({ sessionId: ID, access: FOR_ANYBODY, include, lastEventId: null }, sink, null);
-  await service.threads.create(ID, "0xa", null);
+  await service.threads.create(ID, "0xa", ANONYMOUS, null);
   await service.say(ID, "one", { publicKey: "0xb", userState: { evm: { chain_id: 1 } } as never });
   (await service.model.next())
     .say("Let me see.")
@@ -53,14 +54,14 @@ async function fullSession(): Promise<RecordingSink> {
   await until(async () => (await service.snapshot(ID)).pending_actions.length > 0);
   asking = await service.snapshot(ID);
   for (const { id } of asking.pending_actions)
-    await service.actions.decide(ID, id, { decision: "deny", result: null });
+    await service.actions.decide(ID, id, { decision: "deny", result: null }, null);
   (await service.model.next()).say("I may not look.").finish();
   await until(async () => !(await service.snapshot(ID)).is_processing);
   await service.say(ID, "two");
   await service.say(ID, "three");
   (await service.model.next()).say("partial");
   await until(async () => (await service.snapshot(ID)).messages.some(({ content }) => content === "partial"));
-  await service.conversations.interrupt(ID, null);
+  await service.conversations.interrupt(ID, ANONYMOUS, null);
   await service.say(ID, "four");
   (await service.model.next()).fail(new Error("broken"));
   await until(async () => !(await service.snapshot(ID)).is_processing);
@@ -85,7 +86,7 @@ describe("the published schemas", () => {
     );
     expect(Snapshot.strict().parse(asking)).toEqual(asking);
     expect(asking.pending_actions).toHaveLength(1);
-    const actions = await service.actions.list(ID, null);
+    const actions = await service.actions.list(ID, ANONYMOUS, null);
     expect(actions.map((action) => Action.parse(action))).toEqual(actions);
     for (const { type, payload } of snapshot.system_events) {
       if (type === "action_requested") expect(PendingAction.parse(payload)).toEqual(payload);
@@ -111,9 +112,9 @@ describe("the published schemas", () => {
   it("match threads, stored messages and the result of selecting a model", async () => {
     await fullSession();
     const { models, threads } = service;
-    const thread = await threads.get(ID);
+    const thread = await threads.get(ID, null);
     expect(Thread.strict().parse(thread)).toEqual(thread);
-    for (const record of await recordsOf(service, ID, null, 100)) {
+    for (const record of await recordsOf(service, ID, null, 100, null)) {
       expect(PersistedMessage.strict().parse(record)).toEqual(record);
     }
     const chosen = await models.setModel(

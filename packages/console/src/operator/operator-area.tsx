@@ -7,6 +7,7 @@ import { hashOf } from "../shell/route.ts";
 import { AdminKeyForm } from "./admin-key-form.tsx";
 import { AdministrationProvider, type Refusal } from "./administration.tsx";
 import { AppsView } from "./apps-view.tsx";
+import { AuditView } from "./audit-view.tsx";
 import { KeysView } from "./keys-view.tsx";
 import { LatencyView } from "./latency-view.tsx";
 import { OverviewView } from "./overview-view.tsx";
@@ -22,6 +23,7 @@ const VIEWS = [
   ["keys", "Keys"],
   ["usage", "Usage"],
   ["latency", "Latency"],
+  ["audit", "Audit"],
 ] as const;
 
 /** The operators' area. `view` is the rest of the address after `#/operate/`. */
@@ -108,6 +110,8 @@ function viewNamed(name: string, sessionId: string | undefined): ReactNode {
       return <UsageView />;
     case "latency":
       return <LatencyView />;
+    case "audit":
+      return <AuditView />;
     default:
       return <OverviewView />;
   }

@@ -3,6 +3,7 @@ import { useCallback, useState, type FormEvent, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { Moment } from "../design/moment.tsx";
 import { hashOf } from "../shell/route.ts";
+import { Pages } from "./page-buttons.tsx";
 import { useQuery } from "./administration.tsx";
 import { countText } from "./quantities.ts";
 import { SESSION_TONES, troubleOf, turnTone } from "./session-labels.ts";
@@ -88,34 +89,6 @@ export function SessionsView(): ReactNode {
       )}
       <Pages cursors={cursors} next={next} onChange={setCursors} />
     </>
-  );
-}
-
-function Pages({
-  cursors,
-  next,
-  onChange,
-}: {
-  readonly cursors: readonly string[];
-  readonly next: string | null;
-  readonly onChange: (cursors: readonly string[]) => void;
-}): ReactNode {
-  return (
-    <nav aria-label="Pages" className={styles["pages"]}>
-      <Button size="small" disabled={cursors.length === 0} onClick={() => onChange(cursors.slice(0, -1))}>
-        Newer
-      </Button>
-      <span>Page {cursors.length + 1}</span>
-      <Button
-        size="small"
-        disabled={next === null}
-        onClick={() => {
-          if (next !== null) onChange([...cursors, next]);
-        }}
-      >
-        Older
-      </Button>
-    </nav>
   );
 }
 

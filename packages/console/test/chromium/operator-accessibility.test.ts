@@ -9,7 +9,7 @@ import { DESK, useOperator } from "./use-operator.ts";
 
 const PHONE = { width: 390, height: 844 };
 const NARROW = { width: 320, height: 700 };
-const VIEWS = ["overview", "sessions", "apps", "keys", "usage", "latency"] as const;
+const VIEWS = ["overview", "sessions", "apps", "keys", "usage", "latency", "audit"] as const;
 const isLeftOut = await isWithoutChromium();
 
 describe.skipIf(isLeftOut)("the operators' area with something of everything", { timeout: 120_000 }, () => {

@@ -12,6 +12,8 @@ export type RequestPlan =
       readonly messagesPerSession: number;
       readonly prefer: string | null;
       readonly text: string;
+      /** Whole header lines, each with its line end; none when absent. */
+      readonly headers?: string;
     }
   /** Reads the state of a new session each time. */
   | { readonly kind: "random state" };
@@ -26,7 +28,8 @@ export function requestsOf(plan: RequestPlan): () => string {
     case "random state":
       return () => getRequest("/api/state", randomSessionId());
     case "chat": {
-      const prefer = plan.prefer === null ? "" : `Prefer: ${plan.prefer}\r\n`;
+      const { headers = "" } = plan;
+      const prefer = plan.prefer === null ? headers : `${headers}Prefer: ${plan.prefer}\r\n`;
       let [sessionId, left, serial] = ["", 0, 0];
       return () => {
         if (left === 0) [sessionId, left] = [randomSessionId(), plan.messagesPerSession];

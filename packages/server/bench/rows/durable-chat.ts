@@ -42,7 +42,7 @@ export async function measureDurableChat(context: RowContext): Promise<readonly 
     };
     // A new server each round, without parked turns of earlier rounds.
     const measureColloquy = async () => {
-      const colloquy = startColloquyRole(context, LIMITS);
+      const colloquy = startColloquyRole(context, { limits: LIMITS });
       try {
         return await measure(await colloquy.ask("port"));
       } finally {

@@ -31,14 +31,12 @@ export const CONNECTIONS = 64;
 /** A process that reports its port. */
 export type Listening = { readonly port: () => number };
 
-/** Starts Colloquy in a new directory. */
+/** Starts Colloquy; in a new directory unless one is given. */
 export function startColloquyRole(
   context: RowContext,
-  limits: ColloquyInput["limits"] = {},
-  directory = context.newDirectory(),
-  isRateLimited = false,
+  { directory = context.newDirectory(), ...given }: Partial<ColloquyInput> = {},
 ): RoleProcess<ColloquyHandlers> {
-  const input: ColloquyInput = { directory, limits, isRateLimited };
+  const input: ColloquyInput = { directory, ...given };
   return new RoleProcess<ColloquyHandlers>("colloquy", input, context.nodeArguments);
 }
 

@@ -21,17 +21,21 @@ export async function makeSmallSession(
   context: RowContext,
   port: number,
   sessionId: string,
+  headers = "",
 ): Promise<LoadAnswer> {
   // Each waits for its answer: three turns, and a state once the title is there.
   const chat = (text: string) =>
     postRequest(`/api/chat?message=${text}`, sessionId).replace(
       "Content-Length",
-      "Prefer: wait=10\r\nContent-Length",
+      `${headers}Prefer: wait=10\r\nContent-Length`,
     );
   const words = "some+words+that+make+it+longer+".repeat(8);
   await context.client.ask("fetch", { port, requests: [1, 2, 3].map((number) => chat(`${words}${number}`)) });
   for (let before = "-"; ; ) {
-    const answer = await context.client.ask("answer", { port, request: getRequest("/api/state", sessionId) });
+    const answer = await context.client.ask("answer", {
+      port,
+      request: getRequest("/api/state", sessionId, headers),
+    });
     if (answer.body === before && !answer.body.includes('"New Chat"')) return answer;
     before = answer.body;
     await new Promise((resolve) => setTimeout(resolve, 200));

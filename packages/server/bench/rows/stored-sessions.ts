@@ -60,7 +60,7 @@ async function timeStart(directory: string): Promise<number> {
 export async function measureRandomIds(context: RowContext): Promise<readonly Row[]> {
   const requests = context.quick ? 100_000 : 1_000_000;
   const directory = context.newDirectory();
-  const colloquy = startColloquyRole(context, {}, directory);
+  const colloquy = startColloquyRole(context, { directory });
   const database = () => openDatabase(directory, true);
   try {
     const port = await colloquy.ask("port");

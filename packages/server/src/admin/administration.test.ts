@@ -20,6 +20,7 @@ beforeEach(async () => {
     service,
     readiness: createReadiness({ store, isAlone: true, clock }),
     clock,
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
   });
   admin = built!.service;
   id = newId();
@@ -47,10 +48,10 @@ describe("an operator's interrupt", () => {
         const removed = isResident
           ? service.store.execute({
               kind: "delete",
-              target: { session: id, birth: null, load: false },
+              target: { session: id, birth: null, load: false, access: null },
               input: null,
             })
-          : service.threads.remove(id);
+          : service.threads.remove(id, null);
         void removed.then(() => deleted.resolve());
         return deleted.promise;
       };

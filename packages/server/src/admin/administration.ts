@@ -1,8 +1,13 @@
 // Assembles the admin service for the HTTP routes.
 
-import type { AdminApp } from "@colloquy/protocol";
+import type { AdminApp, AdminSession } from "@colloquy/protocol";
+import type { Actor } from "../core/audit.ts";
+import type { UserDataService } from "../core/ports/driving/user-data-service.ts";
+import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
 import type { ConversationService, ThreadService } from "../core/ports/driving/services.ts";
-import type { AdminService } from "../core/ports/driving/admin-service.ts";
+import type { SessionsOf } from "../core/ports/driven/session-store.ts";
+import type { AdminService, Person } from "../core/ports/driving/admin-service.ts";
+import type { UserTokens } from "../core/ports/driving/user-service.ts";
 import type { KeyService } from "../core/ports/driving/key-service.ts";
 import type { ToolSourceReports } from "../core/ports/driven/tool.ts";
 import type { AdminStore } from "../core/ports/driven/admin-store.ts";
@@ -16,31 +21,58 @@ import { toAdminKey, toIssuedKey } from "./wire.ts";
 export interface AdministrationOptions extends OverviewOptions {
   readonly limits: AdminSessionsOptions["limits"];
   readonly conversations: Pick<ConversationService, "interruptExisting">;
-  readonly threads: Pick<ThreadService, "messages" | "remove">;
+  readonly threads: Pick<ThreadService, "messages" | "remove" | "transfer">;
+  readonly users: Pick<UserTokens, "ownerOf">;
   readonly catalog: AdminAppsOptions["catalog"];
   readonly tools: AdminAppsOptions["tools"];
   readonly keys: KeyService;
+  readonly audit: AuditTrail;
+  readonly userData: UserDataService;
 }
 
 export function createAdministration(options: AdministrationOptions): AdminService {
-  const { conversations, threads, catalog, tools, keys, limits } = options;
+  const { conversations, threads, users, catalog, tools, keys, limits, audit, userData } = options;
   const store = options.store.admin;
   const stored = { store, limits };
   return {
     overview: createOverview(options),
     sessions: (query) => listSessions(stored, query),
-    session: (id, page) => seeSessionWithTurns(stored, id, page),
-    messages: (id, after, limit) => threads.messages(id, after, limit),
+    session: async (id, page, by) => {
+      const seen = await seeSessionWithTurns(stored, id, page);
+      await noteRead(audit, seen.session, by);
+      return seen;
+    },
+    messages: async (id, after, limit, by) => {
+      const page = await threads.messages(id, after, limit, null);
+      await noteRead(audit, await seeSession(stored, id), by);
+      return page;
+    },
     interrupt: async (id) => {
       await conversations.interruptExisting(id);
       return await seeSession(stored, id);
     },
-    remove: (id) => threads.remove(id),
+    remove: (id, by) => threads.remove(id, null, by),
+    transfer: async (id, user, by) => {
+      if (user === null) return await threads.transfer(id, { owner: null, subject: null }, by);
+      const owner = users.ownerOf(user.issuer, user.subject);
+      return await threads.transfer(id, { owner, subject: await audit.subjectOf(owner) }, by);
+    },
+    audit: audit.list,
+    exportUser: async (person, by) => userData.export(sessionsOf(person, users), by),
+    eraseUser: (person, by) => userData.erase(sessionsOf(person, users), by),
     apps: () => listApps({ store, catalog, keys, tools }),
     usage: (query) => reportUsage({ store }, query),
     latency: (query) => reportLatency({ store }, query),
     ...manageKeys(keys),
   };
+}
+
+async function noteRead(audit: AuditTrail, { session_id, app }: AdminSession, by: Actor): Promise<void> {
+  await audit.note({ action: "session_read", actor: by, app, target: session_id, details: {} });
+}
+
+function sessionsOf({ user, publicKey, app }: Person, users: Pick<UserTokens, "ownerOf">): SessionsOf {
+  return { owner: user === null ? null : users.ownerOf(user.issuer, user.subject), publicKey, app };
 }
 
 export type KeyManagement = Pick<AdminService, "keys" | "createKey" | "revokeKey" | "rotateKey">;
@@ -52,9 +84,9 @@ export function manageKeys(keys: KeyService): KeyManagement {
       const listed = await keys.list();
       return listed.filter(({ apps }) => app === null || apps.includes(app)).map(toAdminKey);
     },
-    createKey: async (input) => toIssuedKey(await keys.create(input)),
-    revokeKey: async (id) => toAdminKey(await keys.revoke(id)),
-    rotateKey: async (id, overlapMs) => toIssuedKey(await keys.rotate(id, overlapMs)),
+    createKey: async (input, by) => toIssuedKey(await keys.create(input, by)),
+    revokeKey: async (id, by) => toAdminKey(await keys.revoke(id, by)),
+    rotateKey: async (id, overlapMs, by) => toIssuedKey(await keys.rotate(id, overlapMs, by)),
   };
 }
 

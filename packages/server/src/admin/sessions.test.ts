@@ -90,12 +90,12 @@ describe("sessions", () => {
     await store.execute({ kind: "open", target: target(two), input: NOTHING });
     await store.execute({
       kind: "rename",
-      target: { session: one, birth: null, load: false },
+      target: { session: one, birth: null, load: false, access: null },
       input: { title: "Über Brücken" },
     });
     await store.execute({
       kind: "rename",
-      target: { session: two, birth: null, load: false },
+      target: { session: two, birth: null, load: false, access: null },
       input: { title: "100%_sure" },
     });
     expect(await idsOf({ search: "BRÜCK" })).toEqual([one]);

@@ -20,6 +20,8 @@ const settings: AppSettings = {
   expiry: { emptyMs: 1, unboundMs: 2 },
   secrets: [],
   requireKey: "chat",
+  users: null,
+  wallets: "claimed",
 };
 
 it("returns an App with its settings, and exposes only its name and secrets", () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { RecordingSink, startService, newId, withApps, until } from "../../test/service.ts";
-import type { StreamAccess } from "../core/ports/driving/services.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
+import type { Belonging, StreamAccess, StreamEnd } from "../core/ports/driving/services.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 import { bareFeed } from "./testing/bare-feed.ts";
 
 const ENDED = '"code":"app_key_invalid"';
@@ -18,8 +20,10 @@ class GivenAccess implements StreamAccess {
     this.#known = apps;
   }
 
-  opens(app: string): boolean {
-    return this.#known.includes(app);
+  readonly session = ANONYMOUS;
+
+  endFor({ app }: Belonging): StreamEnd | null {
+    return this.#known.includes(app) ? null : "app_key_invalid";
   }
 
   askedAt(): number | null {
@@ -124,7 +128,10 @@ describe("stream of a session without an App", () => {
       await service.feed.open({ sessionId: id, access, include, lastEventId: null }, sink, null);
       return sink;
     };
-    const outside = await read({ opens: (app) => app !== "defi", refresh: null, askedAt: () => null });
+    const outside = await read({
+      ...FOR_ANYBODY,
+      endFor: ({ app }) => (app === "defi" ? "app_key_invalid" : null),
+    });
     const inside = await read(new GivenAccess("default", "defi"));
     await service.say(id, "canary", { app: "defi" });
     expect(outside.ended).toBe("finish");

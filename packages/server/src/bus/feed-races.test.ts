@@ -84,7 +84,7 @@ describe("stream being opened", () => {
       null,
     );
     await until(() => service.registry.inMemory(id) !== null);
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     letGo();
     await opening;
     expect(sink.text).toContain("session_deleted");
@@ -97,7 +97,7 @@ describe("stream being opened", () => {
     await expect(open()).rejects.toThrow("broken");
     before = () => undefined;
     const { sink } = await open();
-    await service.threads.rename(id, "Seen");
+    await service.threads.rename(id, "Seen", null);
     expect(sink.text).toContain("Seen");
   });
 
@@ -121,7 +121,7 @@ describe("streams of one session id in two incarnations", () => {
   it("end with their own incarnation, and the next one starts at its own first event", async () => {
     await turn("one");
     const old = await open();
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     expect(old.sink.ended).toBe("finish");
     const { sink } = await open();
     await turn("new life");

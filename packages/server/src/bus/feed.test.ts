@@ -186,7 +186,7 @@ describe("event stream", () => {
 
   it("ends with a notice when its session is deleted", async () => {
     const { sink } = await open();
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     expect(seen(sink).at(-1)?.data).toMatchObject({ type: "system_notice", code: "session_deleted" });
     expect(sink.ended).toBe("finish");
   });
@@ -218,7 +218,7 @@ describe("event stream", () => {
     const { sink } = await open(null, NOTHING);
     await service.clock.advance(15_000);
     expect(sink.text).toBe("retry: 2000\n\n: heartbeat\n\n");
-    await service.threads.rename(id, "seen");
+    await service.threads.rename(id, "seen", null);
     await turn("unseen");
     const head = (await service.snapshot(id)).last_event_id;
     await service.clock.advance(15_000);

@@ -20,6 +20,7 @@ import type {
   StreamSink,
   UpdateService,
 } from "../core/ports/driving/services.ts";
+import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { parseEventId } from "../core/session-event.ts";
 import { pendingActionsText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
@@ -40,7 +41,11 @@ import {
 /** Finds the position of a session's event log. */
 interface Positions {
   /** Creates the session if it does not exist. */
-  ensurePosition(sessionId: string, creation: NewSessionOptions): Promise<StreamPosition>;
+  ensurePosition(
+    sessionId: string,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+  ): Promise<StreamPosition>;
   /** Returns `null` if the session does not exist. */
   position(sessionId: string): Promise<StreamPosition | null>;
 }
@@ -99,7 +104,7 @@ export class Feed implements UpdateService {
     const channel = this.#join(request.sessionId);
     try {
       await channel.following.ready;
-      const position = await positions.ensurePosition(request.sessionId, creation);
+      const position = await positions.ensurePosition(request.sessionId, request.access.session, creation);
       this.#applyPosition(channel, position);
       const { spelling, life } = position;
       const source: EventSource = { sessionId: request.sessionId, spelling, life };
@@ -119,7 +124,7 @@ export class Feed implements UpdateService {
       channel.subscribers.add(subscriber);
       if (channel.ended.has(position.life)) subscriber.finishDeleted();
       else if (this.#stopped) subscriber.finishWithRetry();
-      else if (subscriber.verifyAccess(channel.app)) {
+      else if (subscriber.verifyAccess(channel)) {
         // A replay includes the request of each waiting action; without one, they are announced again.
         if (request.lastEventId === null || after === null)
           sink.write(pendingActionsText(source, position.pendingActions));
@@ -169,6 +174,7 @@ export class Feed implements UpdateService {
         sessionId,
         life: "",
         app: DEFAULT_APP,
+        owner: null,
         head: 0,
         subscribers: new Set(),
         streams: 0,
@@ -249,8 +255,7 @@ export class Feed implements UpdateService {
 
   #catchUp(channel: Channel): void {
     for (const subscriber of channel.subscribers) {
-      if (subscriber.source.life === channel.life && subscriber.verifyAccess(channel.app))
-        subscriber.catchUp();
+      if (subscriber.source.life === channel.life && subscriber.verifyAccess(channel)) subscriber.catchUp();
     }
   }
 }

@@ -71,7 +71,7 @@ export class StreamMaintenance {
       for (const subscriber of channel.subscribers) {
         const { refresh } = subscriber.access;
         const check = (): void => {
-          if (!this.#stopped) subscriber.verifyAccess(channel.app);
+          if (!this.#stopped) subscriber.verifyAccess(channel);
         };
         if (refresh === null) check();
         else keyed.push(refresh().then(check, check));
@@ -89,7 +89,7 @@ export class StreamMaintenance {
     let next = Number.POSITIVE_INFINITY;
     for (const channel of channels.values()) {
       for (const subscriber of channel.subscribers) {
-        const askedAt = subscriber.access.askedAt(channel.app);
+        const askedAt = subscriber.access.askedAt(channel);
         if (askedAt === null) continue;
         if (now - askedAt >= MAX_KEY_AGE_MS) subscriber.finishWithRetry();
         else next = Math.min(next, askedAt + MAX_KEY_AGE_MS);

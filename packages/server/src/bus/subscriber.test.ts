@@ -20,7 +20,10 @@ const SOURCE = { sessionId: ID, spelling: ID, life: "abc" };
 const PAGE = 200;
 
 /** A key that opens only the default App. */
-const FOR_DEFAULT = { ...FOR_ANYBODY, opens: (app: string) => app === "default" };
+const FOR_DEFAULT: typeof FOR_ANYBODY = {
+  ...FOR_ANYBODY,
+  endFor: ({ app }) => (app === "default" ? null : "app_key_invalid"),
+};
 
 let log: FakeEventLog;
 let channel: SubscriberChannel;
@@ -28,7 +31,7 @@ let ended: number;
 beforeEach(() => {
   log = new FakeEventLog(SOURCE.life);
   ended = 0;
-  channel = { head: 0, streaming: () => null };
+  channel = { head: 0, app: "default", owner: null, streaming: () => null };
 });
 
 function subscriber(

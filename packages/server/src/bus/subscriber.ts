@@ -6,8 +6,8 @@ import type { IncludeGroup } from "@colloquy/protocol";
 import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { EventStore } from "../core/ports/driven/event-store.ts";
-import type { StreamAccess, StreamSink } from "../core/ports/driving/services.ts";
-import { appAfter, type NumberedEvent } from "../core/session-event.ts";
+import type { Belonging, StreamAccess, StreamEnd, StreamSink } from "../core/ports/driving/services.ts";
+import { appAfter, ownerAfter, type NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import {
   deltaText,
@@ -25,8 +25,15 @@ import {
 export const MAX_UNDRAINED_BYTES = 256 * 1024;
 const PAGE = 200;
 
+const END_MESSAGES: Readonly<Record<StreamEnd, string>> = {
+  app_key_invalid:
+    "This stream has ended, because its key does not open the App of this conversation, or does not any more.",
+  user_token_expired: "This stream has ended, because the sign-in has expired or was revoked. Sign in again.",
+  session_not_found: "This stream has ended, because the conversation belongs to a signed-in user.",
+};
+
 /** A session with open streams, as a subscriber reads it. */
-export interface SubscriberChannel {
+export interface SubscriberChannel extends Belonging {
   /** Sequence number of the last announced event in the current incarnation, to which every open stream belongs. */
   head: number;
   /** Returns the whole text of the agent message that streams in this incarnation; read when a stream goes live. */
@@ -38,8 +45,9 @@ export interface Channel extends SubscriberChannel {
   readonly sessionId: string;
   /** The newest known incarnation, to which `head` refers. */
   life: string;
-  /** The App that the session belongs to in that incarnation. */
+  /** The App and the owner of the session in that incarnation. */
   app: string;
+  owner: string | null;
   readonly subscribers: Set<Subscriber>;
   /** Number of streams that are open or being opened. */
   streams: number;
@@ -97,9 +105,10 @@ export class Subscriber {
         if (!isMine) return this.end("abort");
         const hasGap = (page.events[0]?.number ?? page.head + 1) > this.#seen + 1;
         if (!hasGap && page.events.length === 0) return this.end("abort");
-        // The log may be ahead of the announced head, and the session may have joined an App there.
-        const app = appAfter(page.events);
-        if (app !== null && !this.verifyAccess(app)) return;
+        // The log may be ahead of the announced head, and the session may have got an App or an owner there.
+        const app = appAfter(page.events) ?? this.#channel.app;
+        const owner = ownerAfter(page.events);
+        if (!this.verifyAccess({ app, owner: owner === undefined ? this.#channel.owner : owner })) return;
         if (hasGap) this.#resync(page.head);
         else
           for (const event of page.events)
@@ -153,13 +162,11 @@ export class Subscriber {
     this.#finish(streamNoticeText(this.source, notice));
   }
 
-  /** Returns true if the stream's key opens this App; otherwise ends the stream with an `app_key_invalid` notice. */
-  verifyAccess(app: string): boolean {
-    if (this.access.opens(app)) return true;
-    const message =
-      "This stream has ended, because its key does not open the App of this conversation, or does not any more.";
-    const notice = { message, level: "error", code: "app_key_invalid" } as const;
-    this.#finish(streamNoticeText(this.source, notice));
+  /** Returns true if the stream may use the session; otherwise ends the stream with a notice. */
+  verifyAccess(session: Belonging): boolean {
+    const code = this.access.endFor(session);
+    if (code === null) return true;
+    this.#finish(streamNoticeText(this.source, { message: END_MESSAGES[code], level: "error", code }));
     return false;
   }
 
@@ -228,17 +235,26 @@ export class Subscriber {
   }
 }
 
+interface Advance {
+  readonly life: string;
+  readonly head: number;
+  /** `null` if it is unchanged. */
+  readonly app: string | null;
+  /** `undefined` if it is unchanged. */
+  readonly owner: string | null | undefined;
+}
+
 /** Advances the head. A new incarnation restarts the numbering; events of an ended incarnation are ignored. */
-export function advanceHead(
-  channel: Channel,
-  { life, head, app }: { readonly life: string; readonly head: number; readonly app: string | null },
-): void {
+export function advanceHead(channel: Channel, { life, head, app, owner }: Advance): void {
   if (channel.ended.has(life)) return;
   const isSame = channel.life === life;
+  const isOlder = head < channel.head;
   channel.head = isSame ? Math.max(channel.head, head) : head;
   // A session joins an App at most once; an older notification must not undo that.
   if (!isSame) channel.app = app ?? DEFAULT_APP;
   else if (app !== null && app !== DEFAULT_APP) channel.app = app;
+  if (!isSame) channel.owner = owner ?? null;
+  else if (owner !== undefined && !isOlder) channel.owner = owner;
   channel.life = life;
 }
 
@@ -292,10 +308,15 @@ export function sendWholeMessage({ life, subscribers }: Channel, streaming: Stre
 
 /** Sends announced events to the subscribers of their incarnation. */
 export function sendEvents(channel: Channel, life: string, events: readonly NumberedEvent[]): void {
-  advanceHead(channel, { life, head: events.at(-1)?.number ?? 0, app: appAfter(events) });
+  advanceHead(channel, {
+    life,
+    head: events.at(-1)?.number ?? 0,
+    app: appAfter(events),
+    owner: ownerAfter(events),
+  });
   const texts = new Map<string, Buffer | null>();
   for (const subscriber of channel.subscribers) {
-    if (subscriber.source.life !== life || !subscriber.verifyAccess(channel.app)) continue;
+    if (subscriber.source.life !== life || !subscriber.verifyAccess(channel)) continue;
     const groups = [...subscriber.included].join();
     subscriber.announce(events, (event) => {
       const key = `${event.number} ${groups}`;

@@ -2,6 +2,7 @@
 // through `CommandParts`.
 
 import { ColloquyError } from "@colloquy/client";
+import { InvalidArgumentError } from "commander";
 import type { Administration, DatabaseNeed } from "../wiring/administration.ts";
 import type * as LocalServices from "../wiring/local-service.ts";
 import type { Config } from "../config/config.ts";
@@ -134,4 +135,35 @@ export function describeConnectionError(url: string, error: unknown): unknown {
     default:
       return error;
   }
+}
+
+/** Aligns the columns of rows of text. */
+export function textTable(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 60 * 60_000,
+  d: 24 * 60 * 60_000,
+  w: 7 * 24 * 60 * 60_000,
+};
+
+/** Parses a duration option such as `90d`, `24h` or `0s` into milliseconds. Throws `InvalidArgumentError`. */
+export function parseDuration(text: string): number {
+  const { count, unit } = /^(?<count>\d{1,5})(?<unit>[smhdw])$/.exec(text)?.groups ?? {};
+  const milliseconds = unit === undefined ? undefined : UNITS[unit];
+  if (milliseconds === undefined) {
+    throw new InvalidArgumentError(
+      "It must be a number and a unit (s, m, h, d or w), for example 90d or 24h.",
+    );
+  }
+  return Number(count) * milliseconds;
 }

@@ -38,13 +38,7 @@ Works beside a running server. docs/moving.md explains the format. Exports never
 export async function exportWith(parts: CommandParts, options: ExportOptions): Promise<void> {
   const { what, where } = selectionOf(options);
   const { exportSessions } = await import("../moving/export.ts");
-  const standardOutput: Out = {
-    write: (text) => {
-      parts.output.write(text);
-      return Promise.resolve();
-    },
-  };
-  const out = options.out === undefined ? standardOutput : await fileOf(options.out);
+  const out = await outOf(parts, options.out);
   try {
     const { sessions, lines } = await administer(parts, "existing", (administration) =>
       administration.withTables("beside", (store) => exportSessions(store, where, Date.now(), out.write)),
@@ -73,6 +67,17 @@ function selectionOf({ session, wallet }: ExportOptions) {
   const key = parsePublicKey(wallet ?? "");
   if (key === null) throw new CommandFailure("Colloquy: --wallet: That is not a wallet address.", 2);
   return { what: `bound to the wallet ${key}`, where: { column: "public_key", value: key } } as const;
+}
+
+/** Opens a new file, or standard output without a path. */
+export async function outOf({ output }: CommandParts, path: string | undefined): Promise<Out> {
+  if (path !== undefined) return await fileOf(path);
+  return {
+    write: (text) => {
+      output.write(text);
+      return Promise.resolve();
+    },
+  };
 }
 
 interface Out {

@@ -116,7 +116,7 @@ describe("keys create", () => {
     [["--app", "defi", "--name", " "], "It must be 1 to 100 characters"],
     [
       ["--app", "defi", "--scope", "write"],
-      "It must be one of chat, read, secrets, admin:read, admin:write.",
+      "It must be one of chat, read, secrets, act_as, admin:read, admin:write.",
     ],
   ])("exits with 2 and a reason for %j, and creates no key", async (parameters, why) => {
     const { code, output, errors } = await run("create", ...parameters);

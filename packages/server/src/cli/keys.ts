@@ -9,7 +9,9 @@ import {
   type CommandParts,
   configuration,
   printJson,
+  parseDuration,
   printLine,
+  textTable,
 } from "./command.ts";
 
 const JSON_OPTION = ["--json", "print one JSON document"] as const;
@@ -66,8 +68,8 @@ function addCreate(keys: Command, parts: CommandParts): void {
       }) => {
         const { app: apps = [], scope: scopes = [], name = null, expires: expiresInMs = null } = options;
         const configured = Object.keys((await configuration(parts)).apps);
-        const work = ({ keys: open }: Administration) =>
-          open(configured).createKey({ apps, scopes, name, expiresInMs });
+        const work = ({ keys: open, actor }: Administration) =>
+          open(configured).createKey({ apps, scopes, name, expiresInMs }, actor);
         const issued = administer(parts, "made when absent", work);
         printIssued(parts, await issued.catch(asWrongArgument), options.json);
       },
@@ -103,7 +105,7 @@ function addRotate(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys rotate 4fTzq0LkW1nB7xYc --overlap 24h")
     .action(async (id: string, { overlap, json }: { readonly overlap: number; readonly json?: boolean }) => {
-      const work = (administration: Administration) => administration.keys([]).rotateKey(id, overlap);
+      const work = ({ keys: open, actor }: Administration) => open([]).rotateKey(id, overlap, actor);
       printIssued(parts, await administer(parts, "existing", work), json);
     });
 }
@@ -115,7 +117,9 @@ function addRevoke(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys revoke 4fTzq0LkW1nB7xYc")
     .action(async (id: string, { json }: { readonly json?: boolean }) => {
-      const revoked = await administer(parts, "existing", ({ keys: open }) => open([]).revokeKey(id));
+      const revoked = await administer(parts, "existing", ({ keys: open, actor }) =>
+        open([]).revokeKey(id, actor),
+      );
       if (json === true) printJson(parts, revoked);
       else printLine(parts, `The key ${id} is revoked. Running servers refuse it within five seconds.`);
     });
@@ -145,13 +149,7 @@ function asTable(listed: readonly AdminKey[]): readonly string[] {
       name ?? "",
     ]),
   ];
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
+  return textTable(rows);
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {
@@ -179,24 +177,4 @@ function parseLife(text: string): number {
 function asWrongArgument(error: unknown): never {
   if (error instanceof InvalidRequest) throw new CommandFailure(`Colloquy: ${error.detail}`, 2);
   throw error;
-}
-
-const UNITS: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 60 * 60_000,
-  d: 24 * 60 * 60_000,
-  w: 7 * 24 * 60 * 60_000,
-};
-
-/** Parses a duration option such as `90d`, `24h` or `0s` into milliseconds. Throws `InvalidArgumentError`. */
-function parseDuration(text: string): number {
-  const { count, unit } = /^(?<count>\d{1,5})(?<unit>[smhdw])$/.exec(text)?.groups ?? {};
-  const milliseconds = unit === undefined ? undefined : UNITS[unit];
-  if (milliseconds === undefined) {
-    throw new InvalidArgumentError(
-      "It must be a number and a unit (s, m, h, d or w), for example 90d or 24h.",
-    );
-  }
-  return Number(count) * milliseconds;
 }

@@ -12,6 +12,8 @@ import { addCompletionCommand } from "./completion.ts";
 import { addExportCommand } from "./export.ts";
 import { harmlessLine, harmlessText } from "./terminal-text.ts";
 import { addImportCommand } from "./import.ts";
+import { addUsersCommand } from "./users.ts";
+import { addAuditCommand } from "./audit.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addMigrateCommand } from "./migrate.ts";
 import { addSecretsCommand } from "./secrets.ts";
@@ -29,6 +31,8 @@ const COMMANDS: readonly AddCommand[] = [
   addDoctorCommand,
   addSessionsCommand,
   addKeysCommand,
+  addAuditCommand,
+  addUsersCommand,
   addSecretsCommand,
   addMigrateCommand,
   addExportCommand,

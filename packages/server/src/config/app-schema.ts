@@ -3,7 +3,8 @@
 
 import type { InferToolInput, InferToolOutput, Tool } from "ai";
 import { z } from "zod";
-import type { ApprovalRule, OwnTool } from "../core/app-settings.ts";
+import type { ApprovalRule, OwnTool, TokenIssuer } from "../core/app-settings.ts";
+import { isLoopbackName } from "../core/loopback.ts";
 import type { ToolContext as Context } from "../core/ports/driven/tool.ts";
 import {
   APP_RATE_LIMITS,
@@ -121,6 +122,62 @@ export const WalletSection = z.union([
   }),
 ]);
 
+const USER_URL_RULE = "must be an https URL, or an http URL of this machine";
+const userURL = z.string().refine(isUserURL, USER_URL_RULE).meta({ pattern: "^https?://" });
+
+const TOKEN_ISSUER = {
+  issuer: userURL.describe("Issuer of the tokens: their `iss`, to the letter."),
+  audience: text.describe("Audience of the tokens: a value in their `aud`."),
+  jwksUri: userURL
+    .optional()
+    .describe("URL of the issuer's keys. Defaults to the one in the issuer's discovery document."),
+  keys: z
+    .array(
+      z
+        .looseObject({ kty: text.describe("Key type, such as `RSA` or `EC`.") })
+        .refine(isPublicKey, "must be a public key as a JWK (RFC 7517)"),
+    )
+    .min(1)
+    .optional()
+    .describe("Public keys of the issuer as JWKs, in place of a URL."),
+};
+
+export interface KeySource {
+  readonly jwksUri?: string | undefined;
+  readonly keys?: TokenIssuer["keys"] | undefined;
+}
+
+const KEY_SOURCE_RULE = "must have jwksUri or keys, not both";
+const hasOneKeySource = ({ jwksUri, keys }: KeySource): boolean =>
+  jwksUri === undefined || keys === undefined;
+
+export const OperatorsSection = z
+  .strictObject({
+    ...TOKEN_ISSUER,
+    claim: text.describe(
+      "Claim of the token that makes its user an operator, such as `groups`; a dot leads into an object, as in `realm_access.roles`.",
+    ),
+    values: z
+      .array(text)
+      .min(1)
+      .describe("The claim must be one of these values, or a list that has one of them."),
+  })
+  .refine(hasOneKeySource, KEY_SOURCE_RULE);
+
+const UsersSection = z
+  .strictObject({
+    ...TOKEN_ISSUER,
+    required: z
+      .boolean()
+      .default(false)
+      .describe("Whether to refuse requests of users who are not signed in."),
+    claimSessions: z
+      .boolean()
+      .default(false)
+      .describe("Whether a user may claim a conversation that was begun before they signed in."),
+  })
+  .refine(hasOneKeySource, KEY_SOURCE_RULE);
+
 const HOUR = 60 * 60 * 1000;
 
 const ExpirySection = z.strictObject({
@@ -129,7 +186,12 @@ const ExpirySection = z.strictObject({
     .describe("How long an empty session is kept after its last use, with or without a wallet."),
   unboundMs: period
     .default(30 * 24 * HOUR)
-    .describe("How long a session without a wallet is kept after its last use."),
+    .describe("How long a session without a wallet and a signed-in user is kept after its last use."),
+  boundMs: period
+    .optional()
+    .describe(
+      "How long a session of a wallet or a signed-in user is kept after its last use; forever when absent.",
+    ),
 });
 
 export const AppSection = z.strictObject({
@@ -184,6 +246,15 @@ export const AppSection = z.strictObject({
     .describe(
       "Requests that need the App's key: `chat` (chat, set model and lists) or `all` (everything about its sessions). Not for `default`.",
     ),
+  users: UsersSection.optional().describe(
+    "Sign-in of the App's users with tokens (JWT) of an OpenID Connect issuer. A conversation that a signed-in user begins belongs to them.",
+  ),
+  wallets: z
+    .enum(["claimed", "proved"])
+    .default("claimed")
+    .describe(
+      "Whether clients must prove that they hold a wallet (`proved`): otherwise binding a session to it, and listing its threads, is 403. In an App without `users`, a wallet that has signed in is the user.",
+    ),
   onBusy: z
     .enum(["enqueue", "reject", "interrupt"])
     .default("enqueue")
@@ -196,11 +267,22 @@ export const AppSection = z.strictObject({
     .default({})
     .describe("Rate limits for clients of this App, in place of the general ones."),
   expiry: ExpirySection.prefault({}).describe(
-    "How long a session is kept after its last use. An open event stream counts as use. A session that is bound to a wallet and not empty is kept forever.",
+    "How long a session is kept after its last use. An open event stream counts as use. Sessions of a wallet or a signed-in user are kept forever, unless `boundMs` says otherwise.",
   ),
 });
 
 export type AppSection = z.infer<typeof AppSection>;
+
+function isUserURL(value: string): boolean {
+  if (!isServerURL(value)) return false;
+  const { protocol, hostname } = new URL(value);
+  return protocol === "https:" || isLoopbackName(hostname.replace(/^\[(.*)\]$/, "$1"));
+}
+
+/** Returns true for a JWK of a public key: the private part `d` and shared secrets must not be in the file. */
+function isPublicKey({ kty, d }: Readonly<Record<string, unknown>>): boolean {
+  return typeof kty === "string" && kty !== "oct" && d === undefined;
+}
 
 function isOwnTool(value: unknown): value is OwnTool {
   return (

@@ -17,6 +17,18 @@ describe("Apps", () => {
     expect(apps["team.a-1_b"]?.description).toBe("The A team");
   });
 
+  it("refuses users whose tokens would open another App or the admin API", async () => {
+    const users = { issuer: "https://login.example.com", audience: "chat" };
+    const operators = { ...users, claim: "groups", values: ["support"] };
+    const result = await load({ apps: { default: { users }, a: { users }, b: { users } }, operators });
+    expect(problemTexts(result)).toEqual([
+      'apps.b.users: has the issuer and audience of the App "a". Give each App an audience of its own.',
+      'operators: has the issuer and audience of the users of the App "default". Give operators an audience of their own.',
+    ]);
+    const apart = { apps: { a: { users } }, operators: { ...operators, audience: "operators" } };
+    expect((await accepted(apart)).operators).toEqual({ ...apart.operators, jwksUri: null, keys: null });
+  });
+
   it("makes secrets required by default", async () => {
     const secrets = [
       { name: "ALCHEMY_KEY", description: "Key of Alchemy" },

@@ -4,10 +4,11 @@ import { access } from "node:fs/promises";
 import { z } from "zod";
 import type { AppSettings, OpenApiSettings, OwnTool, ToolSettings } from "../core/app-settings.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import type { AppSection } from "./app-schema.ts";
+import type { AppSection, KeySource } from "./app-schema.ts";
 import { readTools, type ToolReader } from "./app-tools.ts";
 import { stampOf } from "./file-stamps.ts";
 import { DEMO_MODEL, KNOWN_PROVIDERS, type Provider } from "./providers.ts";
+import type { ConfigFile } from "./file-schema.ts";
 import type { Findings } from "./problem.ts";
 import { suggestion } from "./nearest-name.ts";
 import { recordOf } from "./schema-parts.ts";
@@ -70,6 +71,39 @@ export async function readApps(section: unknown, reader: AppReader): Promise<App
   return tools;
 }
 
+/**
+ * Reports Apps besides the default one with the same issuer and audience: a token of one would open the other, as an App's key does. Any
+ * App may share them with the default one, which needs no key.
+ */
+export function checkUsers(apps: Readonly<Record<string, AppSection>>, findings: Findings): void {
+  const seen = new Map<string, string>();
+  for (const [name, { users }] of Object.entries(apps)) {
+    if (users === undefined || name === DEFAULT_APP) continue;
+    const pair = JSON.stringify([users.issuer, users.audience]);
+    const other = seen.get(pair);
+    seen.set(pair, name);
+    if (other === undefined) continue;
+    const message = `has the issuer and audience of the App "${other}". Give each App an audience of its own.`;
+    findings.problem(["apps", name, "users"], message);
+  }
+}
+
+/** Reports an App whose users' tokens have the issuer and audience of the operators': those must never open the admin API. */
+export function checkOperators(
+  operators: ConfigFile["operators"],
+  apps: Readonly<Record<string, AppSection>>,
+  findings: Findings,
+): void {
+  if (operators === undefined) return;
+  const app = Object.entries(apps).find(
+    ([, { users }]) =>
+      users !== undefined && users.issuer === operators.issuer && users.audience === operators.audience,
+  );
+  if (app === undefined) return;
+  const message = `has the issuer and audience of the users of the App "${app[0]}". Give operators an audience of their own.`;
+  findings.problem(["operators"], message);
+}
+
 /** Returns the settings of a valid App section. */
 export function completeApp(
   section: AppSection,
@@ -83,12 +117,28 @@ export function completeApp(
     expiry,
     secrets,
     requireKey,
+    users,
+    wallets,
     rateLimits,
   } = section;
   const models = section.models ?? defaultRigs(providers);
   const utilityModel = section.utilityModel ?? models[0] ?? "demo/assistant";
   const settings = { description, models, utilityModel, instructions, tools };
-  return { ...settings, onBusy, expiry, secrets, requireKey, rateLimits };
+  return {
+    ...settings,
+    onBusy,
+    expiry,
+    secrets,
+    requireKey,
+    users: users === undefined ? null : withKeySource(users),
+    wallets,
+    rateLimits,
+  };
+}
+
+/** Returns the section with `null` for what is absent. */
+export function withKeySource<Section extends KeySource>(section: Section) {
+  return { ...section, jwksUri: section.jwksUri ?? null, keys: section.keys ?? null };
 }
 
 /** Returns the names of the App's slots, or `"any"` if the section is invalid, so that references to slots are not reported too. */

@@ -27,6 +27,7 @@ describe("problems", () => {
         other: { kind: "ollama", baseURL: "ftp://x" },
       },
       cors: { origins: ["https://app.example.com/", "*", "null"] },
+      siwe: { domains: ["https://app.example.com", "app.example.com:3000"] },
       walletListing: true,
       limits: { maxSteps: 0, turnMs: "10 minutes", maxRuning: 5 },
       colour: "blue",
@@ -59,11 +60,12 @@ describe("problems", () => {
         "providers.other.baseURL: must be an http or https URL without user name, password and query.",
         "cors.origins[0]: must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com, or * for any.",
         "cors.origins[2]: must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com, or * for any.",
+        "siwe.domains[0]: must be the host of a page, with a port only if its URL has one, such as app.example.com.",
         'walletListing: must be "on" or "off", not a boolean.',
         "limits.maxSteps: must be at least 1.",
         "limits.turnMs: must be a number, not text.",
         'limits.maxRuning: is not a known setting. Did you mean "maxRunning"?',
-        "colour: is not a known setting. Known here: $schema, apps, providers, chains, cors, walletListing, limits, rateLimits, retention.",
+        "colour: is not a known setting. Known here: $schema, apps, providers, chains, operators, siwe, cors, walletListing, limits, rateLimits, retention.",
       ].toSorted(),
     );
   });

@@ -1,7 +1,7 @@
 // The effective configuration from environment and file: validated, complete, frozen. Times are in milliseconds.
 
 import type { z } from "zod";
-import type { AppSettings } from "../core/app-settings.ts";
+import type { AppSettings, OperatorSettings } from "../core/app-settings.ts";
 import type { Hidden } from "../core/hidden.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
 import type { LimitsSection, PROVIDER_KINDS, ProviderSection, RetentionSection } from "./file-schema.ts";
@@ -27,8 +27,10 @@ export interface Config {
   readonly databaseUrl: Hidden<string> | null;
   /** Comma-separated URLs of NATS servers for notifications; `null` to use the database. Requires `databaseUrl`. */
   readonly natsUrl: Hidden<string> | null;
-  /** Key for `/api/admin`; `null` disables the admin API. */
+  /** First key for `/api/admin`. Without it and without `operators`, there is no admin API. */
   readonly adminKey: Hidden<string> | null;
+  /** Tokens for `/api/admin`; `null` for none. */
+  readonly operators: OperatorSettings | null;
 }
 
 export interface ServerConfig {
@@ -42,6 +44,8 @@ export interface ServerConfig {
   readonly dataDirectory: string;
   /** Accepted host names besides loopback names: lower case, no port or brackets. If empty, a public bind accepts any. */
   readonly allowedHosts: readonly string[];
+  /** Hosts of the pages where users sign in with wallets, in lower case; those of `siwe.domains` or `COLLOQUY_PUBLIC_URL`. */
+  readonly signInDomains: readonly string[];
   /** Addresses and CIDR ranges whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   /** Origins as browsers send them, such as `https://app.example.com`; `*` for any. */
@@ -70,12 +74,16 @@ type Section = Readonly<z.output<typeof ProviderSection>>;
 // Settings that a reload cannot change, because they are applied once at startup. The environment is also read once.
 
 /** Names that differ in the configuration file, by setting of `Config.server`. */
-const FILE_NAMES: Readonly<Record<string, string>> = { corsOrigins: "cors.origins" };
+const FILE_NAMES: Readonly<Record<string, string>> = {
+  corsOrigins: "cors.origins",
+  signInDomains: "siwe.domains",
+};
 
 /** Returns a warning for each setting of `next` that differs from `started` and needs a restart to take effect. */
 export function restartWarnings(started: Config, next: Config): readonly string[] {
   const settings = [
     ...differences(started.server, next.server).map((name) => FILE_NAMES[name] ?? name),
+    ...differences({ operators: started.operators }, { operators: next.operators }),
     ...differences(started.limits, next.limits).map((name) => `limits.${name}`),
     ...differences(started.retention, next.retention).map((name) => `retention.${name}`),
     ...differences(turnSlots(started), turnSlots(next)).map((name) => `providers.${name}.maxRunningTurns`),

@@ -92,6 +92,8 @@ describe("the environment", () => {
     ["COLLOQUY_TRUSTED_PROXIES", "10.0.0.0/33"],
     ["COLLOQUY_TRUSTED_PROXIES", "proxy.test"],
     ["COLLOQUY_TRUSTED_PROXIES", "::1/129"],
+    ["COLLOQUY_PUBLIC_URL", "chat.example.com"],
+    ["COLLOQUY_PUBLIC_URL", "ftp://chat.example.com"],
     ["COLLOQUY_LOG_LEVEL", "loud"],
     ["COLLOQUY_DATABASE_URL", "localhost/x"],
     ["COLLOQUY_DATABASE_URL", "mysql://localhost/x"],

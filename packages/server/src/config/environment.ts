@@ -35,6 +35,7 @@ export const VARIABLES: readonly string[] = [
   "COLLOQUY_CONFIG",
   "COLLOQUY_ALLOWED_HOSTS",
   "COLLOQUY_TRUSTED_PROXIES",
+  "COLLOQUY_PUBLIC_URL",
   "COLLOQUY_LOG_LEVEL",
   ...SECRET_VARIABLES,
 ];
@@ -45,7 +46,10 @@ const NATS_WITHOUT_DATABASE =
 
 const MAKE_ADMIN_KEY = "Make one with: openssl rand -base64 32";
 
-export type EnvironmentSettings = Omit<ServerConfig, "corsOrigins" | "walletListing" | "rateLimits">;
+export type EnvironmentSettings = Omit<
+  ServerConfig,
+  "corsOrigins" | "walletListing" | "rateLimits" | "signInDomains"
+>;
 
 export type EnvironmentReading = ReturnType<typeof readEnvironment>;
 
@@ -97,6 +101,8 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
     settings,
     /** `COLLOQUY_CONFIG` as an absolute path; `null` if it is not set. */
     configPath: read<string | null>("COLLOQUY_CONFIG", null, path),
+    /** Host of `COLLOQUY_PUBLIC_URL`, with a port if it has one; `null` if it is not set. */
+    publicHost: read<string | null>("COLLOQUY_PUBLIC_URL", null, parsePublicUrl),
     secretKey: secret("COLLOQUY_SECRET_KEY", parseSecretKey),
     databaseUrl,
     natsUrl,
@@ -195,6 +201,15 @@ function parseAllowedHost(text: string): Parsed<string> {
   if ((isIP(host) !== 0 || isHostName(host)) && Number(port) <= 65_535) return { value: host.toLowerCase() };
   return {
     problem: `"${truncate(text)}" is not a host name. List names as they stand in a URL, without scheme and path, separated by commas: chat.example.test,127.0.0.2.`,
+  };
+}
+
+/** Returns the host of the URL. */
+function parsePublicUrl(text: string): Parsed<string> {
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username === "") return { value: url.host };
+  return {
+    problem: `must be the URL at which people reach the service, such as https://chat.example.com, not "${truncate(text)}".`,
   };
 }
 

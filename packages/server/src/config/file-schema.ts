@@ -3,7 +3,7 @@
 // must be reported at once.
 
 import { z } from "zod";
-import { AppSection } from "./app-schema.ts";
+import { AppSection, OperatorsSection } from "./app-schema.ts";
 import { DEFAULT_RATE_LIMITS } from "../core/rate-limits.ts";
 import {
   APP_RATE_LIMITS,
@@ -168,6 +168,9 @@ export const RateLimitsSection = z.strictObject({
 export const RetentionSection = z.strictObject({
   events: count(1, 1_000_000).default(1000).describe("Number of events."),
   eventMs: period.default(24 * 60 * MINUTE).describe("Age of events."),
+  auditMs: period
+    .default(365 * 24 * 60 * MINUTE)
+    .describe("How long entries of the [audit trail](security.md#the-audit-trail) are kept."),
 });
 
 export const CorsSection = z.strictObject({
@@ -182,6 +185,24 @@ export const CorsSection = z.strictObject({
     )
     .describe(
       "Origins whose pages may call the service, such as `https://app.example.com`, or `*` for any. Its own origin may always, and on a loopback address every loopback origin.",
+    ),
+});
+
+export const SignInSection = z.strictObject({
+  domains: z
+    .array(
+      z
+        .string()
+        .regex(
+          /^[a-zA-Z0-9.-]{1,253}(:[0-9]{1,5})?$/,
+          "must be the host of a page, with a port only if its URL has one, such as app.example.com",
+        )
+        .transform((domain) => domain.toLowerCase()),
+    )
+    .min(1, "must name at least one host")
+    .optional()
+    .describe(
+      "Hosts of the pages where users sign in with wallets, such as `app.example.com`, with the port if their URL has one. Defaults to the host of `COLLOQUY_PUBLIC_URL`, or else, on a loopback address without trusted proxies, to the host of the request; without any of these, nobody signs in.",
     ),
 });
 
@@ -206,6 +227,10 @@ export const ConfigFile = z.strictObject({
     )
     .optional()
     .describe("Blockchains for wallet tools, by chain id."),
+  operators: OperatorsSection.optional().describe(
+    "Sign-in of operators with tokens (JWT) of an OpenID Connect issuer. They may use the whole admin API, like `COLLOQUY_ADMIN_KEY`.",
+  ),
+  siwe: SignInSection.prefault({}).describe("Sign-in with wallets (EIP-4361)."),
   cors: CorsSection.default({ origins: [] }).describe("Cross-origin access (CORS)."),
   walletListing: z
     .enum(["on", "off"])
@@ -218,7 +243,7 @@ export const ConfigFile = z.strictObject({
     "Rate limits for clients, enforced if the service is public.",
   ),
   retention: RetentionSection.prefault({}).describe(
-    "A session keeps its last `events` events or those younger than `eventMs`, whichever is more, but at most 8 MiB of them.",
+    "A session keeps its last `events` events or those younger than `eventMs`, whichever is more, but at most 8 MiB of them; the audit trail its entries.",
   ),
 });
 

@@ -7,11 +7,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createSchemaCheck } from "../tools/input-check.ts";
-import { AppSection, McpSection, OpenApiSection, SlotSection } from "./app-schema.ts";
+import { AppSection, McpSection, OpenApiSection, OperatorsSection, SlotSection } from "./app-schema.ts";
 import {
   ChainSection,
   ConfigFile,
   CorsSection,
+  SignInSection,
   LimitsSection,
   ProviderSection,
   RateLimitsSection,
@@ -52,11 +53,14 @@ const SECTIONS: Readonly<Record<string, readonly z.ZodObject[]>> = {
   file: [ConfigFile],
   apps: [AppSection],
   secrets: [SlotSection],
+  users: [AppSection.shape.users.unwrap()],
+  operators: [OperatorsSection],
   expiry: [AppSection.shape.expiry.unwrap()],
   mcp: McpSection.options,
   openapi: [OpenApiSection],
   chains: [ChainSection],
   providers: [ProviderSection],
+  siwe: [SignInSection],
   cors: [CorsSection],
   limits: [LimitsSection],
   rateLimits: [RateLimitsSection],

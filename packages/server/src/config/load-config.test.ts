@@ -20,6 +20,7 @@ describe("without a file", () => {
     expect(config.server).toEqual({
       host: "127.0.0.1",
       loopback: true,
+      signInDomains: [],
       port: 8080,
       dataDirectory: inside("data"),
       allowedHosts: [],
@@ -50,6 +51,8 @@ describe("without a file", () => {
         onBusy: "enqueue",
         expiry: { emptyMs: 3_600_000, unboundMs: 2_592_000_000 },
         secrets: [],
+        users: null,
+        wallets: "claimed",
         requireKey: "chat",
         rateLimits: {},
       },
@@ -69,7 +72,7 @@ describe("without a file", () => {
       maxModelRetries: 3,
       actionMs: 600_000,
     });
-    expect(config.retention).toEqual({ events: 1000, eventMs: 86_400_000 });
+    expect(config.retention).toEqual({ events: 1000, eventMs: 86_400_000, auditMs: 31_536_000_000 });
     expect(await warnings()).toEqual([]);
   });
 
@@ -137,6 +140,8 @@ describe("a file", () => {
         tools: toolSettings("calculator"),
         expiry: { emptyMs: 3_600_000, unboundMs: 1000 },
         secrets: [],
+        users: null,
+        wallets: "claimed",
         requireKey: "chat",
       },
     });
@@ -153,7 +158,7 @@ describe("a file", () => {
     expect(config.server).toMatchObject({ corsOrigins: ["https://app.example.com"], walletListing: "off" });
     expect(config.limits).toMatchObject({ maxSteps: 5, maxRunning: 256 });
     expect(config.server.rateLimits).toMatchObject({ newSessionsPerMinute: 500, chatsPerMinute: 60 });
-    expect(config.retention).toEqual({ events: 10, eventMs: 86_400_000 });
+    expect(config.retention).toEqual({ events: 10, eventMs: 86_400_000, auditMs: 31_536_000_000 });
   });
 
   it.each([

@@ -1,7 +1,15 @@
 import { Hidden } from "../core/hidden.ts";
 import { isPublic } from "../core/loopback.ts";
 import { AppSection } from "./app-schema.ts";
-import { type AppReader, completeApp, type Inspections, readApps } from "./apps.ts";
+import {
+  type AppReader,
+  checkOperators,
+  checkUsers,
+  completeApp,
+  type Inspections,
+  readApps,
+  withKeySource,
+} from "./apps.ts";
 import { readChains } from "./app-tools.ts";
 import type { Config } from "./config.ts";
 import {
@@ -117,6 +125,9 @@ async function checkFile(
     providers,
     ...reader,
   });
+  const { apps = {}, operators } = parsed.data ?? {};
+  checkUsers(apps, findings);
+  checkOperators(operators, apps, findings);
   const problems = [
     ...describeIssues(source, ConfigFile, parsed.error?.issues ?? []),
     ...(source.endsWith(".json") ? findPrototypeKeys(source, ConfigFile, read) : []),
@@ -131,6 +142,7 @@ function complete(
   content: ConfigFile,
   { providers, tools }: Pick<Awaited<ReturnType<typeof checkFile>>, "providers" | "tools">,
 ): Config {
+  const { publicHost } = environment;
   const usable = [...providers.values()].filter(({ unusable }) => unusable === null);
   const apps = [...tools].map(([name, settings]) => {
     const section = content.apps?.[name] ?? AppSection.parse({});
@@ -141,6 +153,7 @@ function complete(
       ...environment.settings,
       corsOrigins: content.cors.origins,
       walletListing: content.walletListing,
+      signInDomains: content.siwe.domains ?? (publicHost === null ? [] : [publicHost]),
       rateLimits: content.rateLimits,
     },
     apps: Object.fromEntries(apps),
@@ -152,17 +165,19 @@ function complete(
     databaseUrl: environment.databaseUrl,
     natsUrl: environment.natsUrl,
     adminKey: environment.adminKey,
+    operators: content.operators === undefined ? null : withKeySource(content.operators),
   };
 }
 
-function exposureWarnings({ server }: Config): readonly string[] {
-  if (!isPublic(server) || server.walletListing === "off") return [];
+function exposureWarnings({ server, apps }: Config): readonly string[] {
+  const claimed = Object.keys(apps).filter((name) => apps[name]?.wallets === "claimed");
+  if (!isPublic(server) || server.walletListing === "off" || claimed.length === 0) return [];
   const why = server.loopback
     ? "COLLOQUY_TRUSTED_PROXIES is set, so others can reach the service through a proxy,"
     : `HOST is ${server.host}, so other machines can reach the service,`;
   return [
-    `${why} and anyone who knows a wallet's address can list its threads. ` +
-      `To prevent this, set walletListing to "off" in the configuration file.`,
+    `${why} and anyone who knows a wallet's address can list its threads in these Apps: ${claimed.join(", ")}. ` +
+      `To prevent this, set their wallets to "proved" in the configuration file, or walletListing to "off".`,
   ];
 }
 

@@ -22,13 +22,46 @@ export interface AppSettings {
     readonly emptyMs: number;
     /** Milliseconds that a session without a wallet is kept after its last use. */
     readonly unboundMs: number;
+    /** Of a session with a wallet or an owner; forever when absent. */
+    readonly boundMs?: number | undefined;
   };
   /** Slots for secrets that clients may fill. */
   readonly secrets: readonly SecretSlot[];
   /** `all`: every operation on a session of this App needs the App's key, not only those in the specification. */
   readonly requireKey: "chat" | "all";
+  /** Sign-in of the App's users; `null` if it has none. */
+  readonly users: UserSettings | null;
+  /** `proved`: a session is bound to a wallet, and its threads are listed, only with a token that holds it. */
+  readonly wallets: "claimed" | "proved";
   /** Limits of this App, which override the general ones. */
   readonly rateLimits?: { readonly [Name in keyof AppRateLimits]?: number | undefined };
+}
+
+/** Tokens (JWT) that are accepted. */
+export interface TokenIssuer {
+  /** `iss` of the tokens (RFC 7519). */
+  readonly issuer: string;
+  /** A value in their `aud`. */
+  readonly audience: string;
+  /** URL of the key set (RFC 7517); `null` for the one in the issuer's discovery document, unless `keys` are given. */
+  readonly jwksUri: string | null;
+  /** Public keys (RFC 7517) in place of a URL. */
+  readonly keys: readonly { readonly kty: string; readonly [member: string]: unknown }[] | null;
+}
+
+/** Tokens of operators. */
+export interface OperatorSettings extends TokenIssuer {
+  /** Claim that makes the user an operator; a dot leads into an object. */
+  readonly claim: string;
+  /** The claim must be one of these, or a list with one of them. */
+  readonly values: readonly string[];
+}
+
+export interface UserSettings extends TokenIssuer {
+  /** True to refuse anonymous requests. */
+  readonly required: boolean;
+  /** True if a user may become the owner of a conversation that has none. */
+  readonly claimSessions: boolean;
 }
 
 /** Sources of an App's tools, and rules by tool name. */

@@ -70,6 +70,20 @@ export function throwAfterCommit(error: unknown): never {
   throw new OutcomeUnknown(503, "stored_not_shown", DONE_BUT_NOT_SHOWN, 1, error);
 }
 
+/** 403: only the holder of a wallet may do this. */
+export function walletNotProved(): ServiceError {
+  const detail = "This needs proof that you hold the wallet. Sign in with it, and send the token.";
+  return new ServiceError(403, "wallet_not_proved", detail);
+}
+
+/** 404: there is no such session, or it belongs to another user. */
+export function unknownSession(): NotFound {
+  return new NotFound(
+    "session_not_found",
+    "There is no session with this id. Check it, or create the session first.",
+  );
+}
+
 /** 503: the session's App changed after the access check. The HTTP layer checks again before it responds with this. */
 export class OtherApp extends Unavailable {
   constructor() {

@@ -1,8 +1,11 @@
 import type { IncludeGroup, SessionEvent, SystemEvent } from "@colloquy/protocol";
 
+/** An event of the log. The owner is for the nodes of the service; no client receives it. */
+export type StoredEvent = SessionEvent | { readonly type: "owner_changed"; readonly owner: string | null };
+
 export interface NumberedEvent {
   readonly number: number;
-  readonly event: SessionEvent;
+  readonly event: StoredEvent;
 }
 
 /** Groups of events that a subscriber requested beside the four specified types (contract section 5). */
@@ -12,7 +15,7 @@ export type Included = ReadonlySet<IncludeGroup>;
  * Returns the event for a subscriber with these groups, without `session_id`; `null` to skip it. Without groups, a subscriber gets exactly
  * the four specified types with exactly the specified fields.
  */
-export function projectEvent(event: SessionEvent, included: Included): object | null {
+export function projectEvent(event: StoredEvent, included: Included): object | null {
   switch (event.type) {
     case "title_changed":
     case "system_notice":
@@ -31,6 +34,8 @@ export function projectEvent(event: SessionEvent, included: Included): object | 
     case "state_changed":
     case "system_event":
       return included.has("state") ? event : null;
+    case "owner_changed":
+      return null;
   }
 }
 
@@ -39,6 +44,13 @@ export function appAfter(events: readonly NumberedEvent[]): string | null {
   let app: string | null = null;
   for (const { event } of events) if (event.type === "state_changed") app = event.app;
   return app;
+}
+
+/** Returns the session's owner after the events; `undefined` if they do not change it. */
+export function ownerAfter(events: readonly NumberedEvent[]): string | null | undefined {
+  let owner: string | null | undefined;
+  for (const { event } of events) if (event.type === "owner_changed") owner = event.owner;
+  return owner;
 }
 
 /** Maximum number of system events in a snapshot, newest kept (contract section 2). */

@@ -37,6 +37,8 @@ export interface SessionRecord {
   /** The utility model chosen for this session, `null` for the App's. */
   readonly utilityModel: string | null;
   readonly publicKey: string | null;
+  /** Pseudonym of the user whom the session belongs to; `null` if whoever knows its id may use it. */
+  readonly owner: string | null;
   readonly userState: JsonObject | null;
   readonly pinned: boolean;
   /** Number of the last event. */
@@ -77,6 +79,7 @@ export function newSession(key: number, id: string, birth: SessionBirth, at: num
     modelApp: null,
     utilityModel: null,
     publicKey: null,
+    owner: null,
     userState: null,
     pinned: false,
     head: 0,
@@ -105,14 +108,6 @@ export function isEmptySession(
 /** Returns the session's App, `default` before its first chat. */
 export function appOf(session: Pick<SessionRecord, "app">): string {
   return session.app ?? DEFAULT_APP;
-}
-
-/** Returns true if the session's App is one of `apps`, or if `apps` is absent. */
-export function belongsToAny(
-  session: Pick<SessionRecord, "app">,
-  apps: readonly string[] | undefined,
-): boolean {
-  return apps === undefined || apps.includes(appOf(session));
 }
 
 export type SessionTrigger = "chat" | "turn_ended_queue_empty" | "turn_ended_queue_not_empty" | "interrupt";

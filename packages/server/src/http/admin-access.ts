@@ -1,6 +1,6 @@
-// Checks keys of operators (`Authorization: Bearer`, RFC 6750 section 2.1): the admin key that the service was started with, which may
-// do everything, and keys with a scope of the admin API. Pages of other origins cannot send them, because preflights do not allow this
-// header.
+// Checks who may use the admin API (`Authorization: Bearer`, RFC 6750 section 2.1): the holder of the admin key that the service was started
+// with and operators with a token, who may do everything, and keys with a scope of the admin API. Pages of other origins cannot send them,
+// because preflights do not allow this header there.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
@@ -8,8 +8,12 @@ import { Counter, type Registry } from "prom-client";
 import { ServiceError, Unavailable } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
 import { ADMIN_SCOPES, type AdminScope, type KeyScope } from "../core/key-scopes.ts";
+import type { Actor } from "../core/audit.ts";
+import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
+import { actor } from "./actors.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { AppKeys } from "../core/ports/driving/key-service.ts";
+import type { OperatorTokens } from "../core/ports/driving/user-service.ts";
 import type { Budgets, Spent } from "./budgets.ts";
 import { addressKeyOf, clientAddress } from "./client-address.ts";
 import { scopeMissing } from "./key-refusals.ts";
@@ -18,8 +22,12 @@ import { scopeMissing } from "./key-refusals.ts";
 type Refused = "wrong" | "limited";
 type NoteRefused = (request: FastifyRequest, refused: Refused) => void;
 
-/** Makes guesses visible: counts each wrong key, and logs those below the limit. */
-export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
+/** Makes guesses visible: counts each wrong key, and logs and records those below the limit. */
+export function guessesNoted(
+  register: Registry,
+  logger: Logger,
+  audit: Pick<AuditTrail, "note">,
+): NoteRefused {
   const counter = new Counter({
     name: "colloquy_admin_keys_refused_total",
     help: "Requests to the admin API that were refused for a wrong key, or with any key after too many of those",
@@ -30,30 +38,46 @@ export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
   for (const reason of ["wrong", "limited"] satisfies Refused[]) counter.inc({ reason }, 0);
   return (request, reason) => {
     counter.inc({ reason });
-    if (reason === "wrong")
-      logger.warn({ request_id: request.id, address: clientAddress(request) }, "wrong admin key");
+    if (reason !== "wrong") return;
+    logger.warn({ request_id: request.id, address: clientAddress(request) }, "wrong admin key");
+    const sender = actor(request, { kind: "client" });
+    void audit.note({ action: "login_failed", actor: sender, app: null, target: null, details: {} });
   };
 }
 
 /** Start of keys that the store knows. */
 const KEY_PREFIX = "clq_";
+/** Three parts in base64url, with dots between (RFC 7515 section 7.1). */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 interface AdminAccessParts {
-  /** The key that the service was started with. */
-  readonly key: Hidden<string>;
+  /** The key that the service was started with; `null` for none. */
+  readonly key: Hidden<string> | null;
   readonly keys: AppKeys;
+  /** `null` if operators have no tokens. */
+  readonly operators: OperatorTokens | null;
   readonly budgets: Budgets;
   /** Is told of wrong keys. */
   readonly note: NoteRefused;
 }
 
+/** Who sent a request to the admin API, and what they may do. */
+interface Sender {
+  readonly who: Pick<Actor, "kind" | "id" | "name">;
+  readonly scopes: ReadonlySet<KeyScope>;
+}
+
+const FIRST_KEY = { kind: "admin_key", id: null, name: null } as const;
+const EVERYTHING: ReadonlySet<KeyScope> = new Set(ADMIN_SCOPES);
+
 /**
  * Returns a hook that admits requests of operators before it reads anything else of them.
  *
- * @throws ServiceError 401, 403 for a key that lacks the operation's scope, or 429 for any key of an address that sent too many wrong ones
+ * @throws ServiceError 401, 403 for a key that lacks the operation's scope or a token of somebody else, or 429 for any key of an address
+ * that sent too many wrong ones
  */
 export function requireAdminKey(parts: AdminAccessParts): onRequestHookHandler {
-  const digest = digestOf(parts.key.reveal());
+  const digest = parts.key === null ? null : digestOf(parts.key.reveal());
   return (request, _reply, done) => {
     void refusalOf(request, digest, parts).then((refusal) => done(refusal ?? undefined), done);
   };
@@ -61,17 +85,14 @@ export function requireAdminKey(parts: AdminAccessParts): onRequestHookHandler {
 
 async function refusalOf(
   request: FastifyRequest,
-  digest: Buffer,
-  { keys, budgets, note }: AdminAccessParts,
+  digest: Buffer | null,
+  parts: AdminAccessParts,
 ): Promise<ServiceError | null> {
+  const { budgets, note } = parts;
   const sent = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];
   if (sent === undefined) return invalidKey();
-  // Digests have equal length, and common prefixes reveal nothing about the key.
-  const isFirst = timingSafeEqual(digestOf(sent), digest);
-  // The first key needs no store: operators need the admin API most while the database is down.
-  let scopes: ReadonlySet<KeyScope> | null = isFirst ? new Set(ADMIN_SCOPES) : null;
-  if (!isFirst && sent.startsWith(KEY_PREFIX)) scopes = (await keys.check(sent))?.scopes ?? null;
-  const isRight = scopes !== null;
+  const sender = await senderOf(sent, digest, parts);
+  const isRight = !(sender instanceof ServiceError);
   const address = addressKeyOf(request);
   const spent: Spent[] = [];
   request.spent = spent;
@@ -86,9 +107,32 @@ async function refusalOf(
       return error;
     }
   }
-  if (scopes !== null) return mayUse(scopes, request) ? null : scopeMissing(scopeOf(request));
+  if (isRight) {
+    request.operator = actor(request, sender.who);
+    return mayUse(sender.scopes, request) ? null : scopeMissing(scopeOf(request));
+  }
   note(request, "wrong");
-  return invalidKey();
+  return sender;
+}
+
+async function senderOf(
+  sent: string,
+  digest: Buffer | null,
+  { keys, operators }: AdminAccessParts,
+): Promise<Sender | ServiceError> {
+  // The first key needs no store: operators need the admin API most while the database is down. Digests have equal length, and common
+  // prefixes reveal nothing about the key.
+  if (digest !== null && timingSafeEqual(digestOf(sent), digest))
+    return { who: FIRST_KEY, scopes: EVERYTHING };
+  if (sent.startsWith(KEY_PREFIX)) {
+    const grant = await keys.check(sent);
+    if (grant === null) return invalidKey();
+    return { who: { kind: "key", id: grant.keyId, name: grant.name }, scopes: grant.scopes };
+  }
+  if (operators === null || !TOKEN.test(sent)) return invalidKey();
+  const operator = await operators.check(sent);
+  if (operator instanceof ServiceError) return operator;
+  return { who: { kind: "operator", id: operator.subject, name: operator.name }, scopes: EVERYTHING };
 }
 
 function scopeOf({ method }: FastifyRequest): AdminScope {
@@ -108,7 +152,7 @@ function invalidKey(): ServiceError {
   return new ServiceError(
     401,
     "admin_key_invalid",
-    "Administration needs the header Authorization: Bearer <key>, with the key that the service was started with (COLLOQUY_ADMIN_KEY) or one with the scope admin:read or admin:write.",
+    "Administration needs the header Authorization: Bearer <key>, with the key that the service was started with (COLLOQUY_ADMIN_KEY), one with the scope admin:read or admin:write, or the token of an operator.",
     { headers: { "www-authenticate": 'Bearer realm="colloquy administration"' } },
   );
 }

@@ -6,7 +6,7 @@ import type { AdmitChange, NewSessionOptions, Readiness, Services } from "../cor
 import { DEFAULT_APP } from "../core/session.ts";
 import { appKey, SESSION_HEADER } from "./request.ts";
 import { addressKeyOf } from "./client-address.ts";
-import { sessionOfHeader, sessionOfPath } from "./app-access.ts";
+import { sessionOfHeader, sessionOfPath } from "./request-target.ts";
 import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";
 import type { HttpConfig } from "./edge.ts";
 import { ConcurrencyLimit, SharedConcurrencyLimit } from "./concurrency-limits.ts";

@@ -9,6 +9,7 @@ import { SESSION, type TestEdge } from "./testing/edge.ts";
 import { bodyOf, edgeWithApps, givenSession, key as sending } from "./testing/edge-with-apps.ts";
 import { ACTION } from "./testing/in-memory-actions.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 type Method = NonNullable<InjectOptions["method"]>;
 
@@ -113,10 +114,10 @@ async function wait(
   meanwhile: () => unknown,
 ) {
   const { conversations } = edge.services;
-  await conversations.ensure(SESSION, null);
+  await conversations.ensure(SESSION, ANONYMOUS, null);
   const asked = Promise.withResolvers<void>();
   const over = Promise.withResolvers<void>();
-  const view = (): Promise<SnapshotView> => conversations.interrupt(SESSION, null);
+  const view = (): Promise<SnapshotView> => conversations.interrupt(SESSION, ANONYMOUS, null);
   conversations.state = conversations.chat = async () => {
     asked.resolve();
     await over.promise;

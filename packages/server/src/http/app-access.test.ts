@@ -129,7 +129,9 @@ describe("the Apps of a key", () => {
       ["to-both", ["defi", "vault"]],
     ] as const) {
       await edge.send("GET", LIST, sent === null ? {} : key(sent));
-      expect(edge.services.conversations.last.threads).toMatchObject({ opened });
+      expect(edge.services.conversations.last.threads).toMatchObject({
+        access: { apps: ["default", ...opened], user: null },
+      });
     }
   });
 });

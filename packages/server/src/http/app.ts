@@ -14,6 +14,7 @@ import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
 import { isPublic } from "../core/loopback.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
+import type { OperatorTokens } from "../core/ports/driving/user-service.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { Services } from "../core/ports/driving/services.ts";
@@ -22,7 +23,8 @@ import { createAdmission, type Admission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { Budgets } from "./budgets.ts";
 import { capConnections } from "./concurrency-limits.ts";
-import { AppAccess, NO_ACCESS } from "./app-access.ts";
+import { AppAccess } from "./app-access.ts";
+import { NO_ACCESS } from "./authentication.ts";
 import { compileSerializer, compileValidator, parseBody } from "./request.ts";
 import {
   createEdge,
@@ -63,7 +65,12 @@ export interface HttpParts {
   /** Rate-limit counts of all nodes; `null` for a single process. */
   readonly rateCounters?: RateCounters | null;
   /** `null` disables the admin API. */
-  readonly admin?: { readonly key: Hidden<string>; readonly service: AdminService } | null;
+  readonly admin?: {
+    readonly key: Hidden<string> | null;
+    /** Absent or `null` if operators have no tokens. */
+    readonly operators?: OperatorTokens | null;
+    readonly service: AdminService;
+  } | null;
   /** Console and guide; absent if neither is served. */
   readonly pages?: PageDirectories;
 }
@@ -103,8 +110,8 @@ export function buildHttp(parts: HttpParts): HttpApp {
   });
   onEveryConnection(app, parts, nextId);
   app.decorateRequest("startedAt", UNTIMED);
-  app.decorateRequest("spent", null);
-  for (const [name, value] of Object.entries(NO_ACCESS)) app.decorateRequest(name, value);
+  const unset = { ...NO_ACCESS, operator: null, spent: null };
+  for (const [name, value] of Object.entries(unset)) app.decorateRequest(name, value);
   const limited = createLimits(parts);
   onEveryRoute(app, methods, log, limited.admission);
   app.removeAllContentTypeParsers();
@@ -136,13 +143,14 @@ function createLimits({ services, config, clock, rateCounters: counters = null }
 }
 
 function adminParts(
-  { admin = null, services: { keys }, register, logger }: HttpParts,
+  { admin = null, services: { keys, audit }, register, logger }: HttpParts,
   budgets: Budgets,
 ): RouteParts["admin"] {
   // Registered without an admin key too, so that `/metrics` does not reveal whether there is one.
-  const note = guessesNoted(register, logger);
+  const note = guessesNoted(register, logger, audit);
   if (admin === null) return null;
-  return { service: admin.service, requireKey: requireAdminKey({ key: admin.key, keys, budgets, note }) };
+  const { service, key, operators = null } = admin;
+  return { service, requireKey: requireAdminKey({ key, operators, keys, budgets, note }) };
 }
 
 /** Changes how Node's server handles connections and rare parts of the protocol. */

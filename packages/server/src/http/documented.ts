@@ -24,6 +24,18 @@ export const Thread = wire.Thread.meta({
   ],
 });
 
+export const WalletToken = wire.WalletToken.meta({
+  id: "WalletToken",
+  description: "A token that holds wallets, for 15 minutes at most",
+  examples: [
+    {
+      token: "eyJhbGciOiJIUzI1NiJ9…",
+      expires_at: ANSWERED,
+      wallets: ["0x8ba1f109551bd432803012645ac136ddd64dba72"],
+    },
+  ],
+});
+
 export const DeletedThread = wire.DeletedThread.meta({
   id: "DeletedThread",
   description: "Says that the thread and its messages are gone",
@@ -180,6 +192,7 @@ export const IssuedAdminKey = wire.IssuedAdminKey.meta({
   id: "IssuedAdminKey",
   description: "A key that was just made",
 });
+export const AuditPage = wire.AuditPage.meta({ id: "AuditPage", description: "A page of the audit trail" });
 export const AdminUsage = wire.AdminUsage.meta({ id: "AdminUsage", description: "What was used, by time" });
 export const AdminLatency = wire.AdminLatency.meta({
   id: "AdminLatency",

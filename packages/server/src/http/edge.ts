@@ -29,6 +29,8 @@ export interface HttpConfig {
   readonly loopback: boolean;
   /** Origins whose pages may call, as browsers send them (`https://app.example.com`); `*` for any. */
   readonly corsOrigins: readonly string[];
+  /** Hosts of the pages where users sign in with wallets. If empty, a server that is not public accepts the request's own. */
+  readonly signInDomains: readonly string[];
   /** Accepted host names without port, besides loopback names. If empty, a bind beyond loopback accepts any. */
   readonly allowedHosts: readonly string[];
   /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
@@ -69,17 +71,7 @@ export function createEdge(
       }
       void reply
         .code(204)
-        .headers({
-          ...corsFields(origin),
-          "access-control-allow-methods": methodsFor(raw.url ?? "").join(", "),
-          "access-control-allow-headers": ALLOWED_HEADERS,
-          "access-control-max-age": PREFLIGHT_MAX_AGE,
-          vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
-          // Permits a public site to call a server in a private network (WICG Private Network Access).
-          ...(raw.headers["access-control-request-private-network"] === "true" && {
-            "access-control-allow-private-network": "true",
-          }),
-        })
+        .headers(preflightFields(raw, origin, methodsFor(raw.url ?? "")))
         .send();
       return true;
     },
@@ -103,9 +95,34 @@ export function createEdge(
 
 const ALLOWED_HEADERS =
   "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Idempotency-Key, Content-Type, X-Request-Id";
+/** Headers that name a user. The admin API takes operators' keys in one of them, which pages must not send. */
+const USER_HEADERS = "Authorization, Colloquy-Owner";
 const EXPOSED_HEADERS = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
 /** Seconds that a browser may cache a preflight; Chromium caps at two hours. */
 const PREFLIGHT_MAX_AGE = "7200";
+
+function isAdmin({ url = "" }: IncomingMessage): boolean {
+  return /^(?:[^/?#]+:\/\/[^/?#]*)?\/api\/admin(?:[/?#]|$)/.test(url);
+}
+
+function preflightFields(
+  message: IncomingMessage,
+  origin: string,
+  methods: readonly string[],
+): Record<string, string> {
+  const { "access-control-request-private-network": isPrivate } = message.headers;
+  return {
+    ...corsFields(origin),
+    "access-control-allow-methods": methods.join(", "),
+    "access-control-allow-headers": isAdmin(message)
+      ? ALLOWED_HEADERS
+      : `${ALLOWED_HEADERS}, ${USER_HEADERS}`,
+    "access-control-max-age": PREFLIGHT_MAX_AGE,
+    vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+    // Permits a public site to call a server in a private network (WICG Private Network Access).
+    ...(isPrivate === "true" && { "access-control-allow-private-network": "true" }),
+  };
+}
 
 /** Returns the header fields of an answer to an allowed origin. */
 function corsFields(origin: string): Record<string, string> {

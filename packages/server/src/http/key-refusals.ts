@@ -22,6 +22,24 @@ export function appForbidden(): ServiceError {
   );
 }
 
+/** 403: the App of a session permits no claims, or does not accept the user. */
+export function claimForbidden(): ServiceError {
+  return new ServiceError(
+    403,
+    "claim_forbidden",
+    "Conversations of this App cannot be claimed with this token. Start a new one.",
+  );
+}
+
+/** 403: under a token the client is the user. */
+export function otherClient(): ServiceError {
+  return new ServiceError(
+    403,
+    "client_id_forbidden",
+    "The client of a signed-in user is the user. Leave out client_id.",
+  );
+}
+
 /** `scope` is `null` for an operation that no key may be used for. */
 export function scopeMissing(scope: KeyScope | null): ServiceError {
   return new ServiceError(

@@ -3,9 +3,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { KeyedStream } from "./keyed-stream.ts";
-import { InMemoryKeys } from "./testing/in-memory-keys.ts";
+import { CheckedStream } from "./stream-access.ts";
+import { InMemoryApps } from "./testing/in-memory-keys.ts";
 import { APP_SCOPES, type AppScope } from "../core/key-scopes.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 import { SESSION, testEdge, type TestEdge, WALLET } from "./testing/edge.ts";
 import { edgeWithApps, expectUnauthorized, givenSession, key } from "./testing/edge-with-apps.ts";
 import { ACTION } from "./testing/in-memory-actions.ts";
@@ -123,8 +124,21 @@ describe("a key without a scope", () => {
 
   it("closes a stream whose session is bound to an App in which the key may not read", () => {
     const opens = (scope: AppScope): boolean => {
-      const grant = { keyId: "a", apps: new Set(["vault"]), scopes: new Set([scope]), askedAt: 0 };
-      return new KeyedStream(new InMemoryKeys(), "to-vault", grant).opens("vault");
+      const grant = {
+        keyId: "a",
+        name: null,
+        apps: new Set(["vault"]),
+        scopes: new Set([scope]),
+        askedAt: 0,
+      };
+      const stream = new CheckedStream({
+        session: ANONYMOUS,
+        apps: new InMemoryApps(),
+        hasKey: true,
+        credentials: { grant, user: null },
+        check: () => Promise.reject(new Error("not checked")),
+      });
+      return stream.endFor({ app: "vault", owner: null }) === null;
     };
     expect([opens("chat"), opens("read")]).toEqual([false, true]);
   });

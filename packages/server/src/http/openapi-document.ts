@@ -19,11 +19,27 @@ const APP_KEY = {
   name: "SERVICE-APP-KEY",
   description: "Key of an App; `default` needs none",
 } as const;
+const USER_TOKEN = {
+  type: "http",
+  scheme: "bearer",
+  bearerFormat: "JWT",
+  description: "Token of a signed-in user of an App",
+} as const;
 const ADMIN_KEY = {
   type: "http",
   scheme: "bearer",
   description: "`COLLOQUY_ADMIN_KEY` of the service",
 } as const;
+
+const TAGS = [
+  { name: "Sessions", description: "Conversations, by the id in the path" },
+  { name: "Conversation", description: "Talking, in the session of `X-Session-Id`" },
+  { name: "Actions", description: "What waits for a person" },
+  { name: "Users", description: "Signed-in users of an App" },
+  { name: "Secrets", description: "Values that tools need and no model sees" },
+  { name: "Control", description: "Models and Apps" },
+  { name: "Operations", description: "For those who run the service" },
+];
 
 /**
  * Returns the document as JSON, the page (served beside the document and one level above `docs/scalar.js`), its
@@ -44,18 +60,17 @@ export async function buildReference(parts: RouteParts, register: Registry) {
         license: { name: "Apache-2.0", identifier: "Apache-2.0" },
       },
       tags: [
-        { name: "Sessions", description: "Conversations, by the id in the path" },
-        { name: "Conversation", description: "Talking, in the session of `X-Session-Id`" },
-        { name: "Actions", description: "What waits for a person" },
-        { name: "Secrets", description: "Values that tools need and no model sees" },
-        { name: "Control", description: "Models and Apps" },
-        { name: "Operations", description: "For those who run the service" },
+        ...TAGS,
         ...(parts.admin === null
           ? []
           : [{ name: "Administration", description: "For operators, with their key" }]),
       ],
       components: {
-        securitySchemes: { appKey: APP_KEY, ...(parts.admin !== null && { adminKey: ADMIN_KEY }) },
+        securitySchemes: {
+          appKey: APP_KEY,
+          userToken: USER_TOKEN,
+          ...(parts.admin !== null && { adminKey: ADMIN_KEY }),
+        },
       },
     },
     transform: jsonSchemaTransform,
@@ -214,7 +229,9 @@ function completeDocument(generated: object, model: string | undefined): OpenApi
       if (parameter.name === "rig") setExample(parameter, model);
     }
     // The key is optional: the default App needs none.
-    operation.security ??= parameters.some(({ name }) => name === APP_KEY.name) ? [{}, { appKey: [] }] : [];
+    operation.security ??= parameters.some(({ name }) => name === APP_KEY.name)
+      ? [{}, { appKey: [] }, { userToken: [] }]
+      : [];
     for (const [status, response] of Object.entries(operation.responses)) {
       if (response.description === "Default Response") response.description = "Done";
       response.headers = headersOf(operation.operationId, status);

@@ -96,7 +96,7 @@ function invalid(context: z.core.$RefinementCtx, message: string): never {
 
 const REFUSALS = {
   400: "A parameter, header or body is missing or wrong",
-  401: "The key is missing or not a good one",
+  401: "The key or the user's token is missing or not a good one",
   403: "Not allowed here: the key does not open the App, the host or origin is not allowed, or the list is closed",
   404: "The session, message, action or key does not exist, or the session was deleted meanwhile (`session_deleted`)",
   405: "The path does not know the method; `Allow` names those it knows",
@@ -187,3 +187,12 @@ export const HEADERS = {
       .meta({ description: "`ETag` of the snapshot that the client has; unchanged answers 304" }),
   },
 } as const;
+
+/** An optional time of a query, in milliseconds since the Unix epoch. */
+export function time(description: string) {
+  return z.iso
+    .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2026-11-20T12:00:00Z" })
+    .meta({ description, format: "date-time", examples: ["2026-11-20T12:00:00.000Z"] })
+    .transform((text) => Date.parse(text))
+    .optional();
+}

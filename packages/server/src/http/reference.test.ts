@@ -90,10 +90,15 @@ describe("GET /openapi.json", () => {
     expect(servers).toEqual([{ url: "/" }]);
     expect(components.securitySchemes).toEqual({
       appKey: expect.objectContaining({ type: "apiKey", in: "header", name: "SERVICE-APP-KEY" }),
+      userToken: expect.objectContaining({ type: "http", scheme: "bearer" }),
     });
     for (const [path, methods] of Object.entries(paths)) {
-      const keys = path.startsWith("/api") ? [{}, { appKey: [] }] : [];
-      for (const { security } of Object.values(methods)) expect([path, security]).toEqual([path, keys]);
+      const token = { userToken: [] };
+      const keys = path.startsWith("/api") ? [{}, { appKey: [] }, token] : [];
+      const ofToken = /revoke|claim|refresh|users\/me/.test(path) ? [token] : null;
+      const ofSignIn = path.endsWith("/siwe/verify") ? [{}, token] : path.endsWith("/siwe/nonce") ? [] : null;
+      const expected = ofToken ?? ofSignIn ?? keys;
+      for (const { security } of Object.values(methods)) expect([path, security]).toEqual([path, expected]);
     }
   });
 

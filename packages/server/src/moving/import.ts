@@ -123,6 +123,7 @@ function sessionCells(bundle: SessionBundle, key: number, at: number): Readonly<
       utilityModel: session.utility_model,
       titleSource: session.title_source,
       publicKey: session.public_key,
+      owner: session.owned_by,
     }),
   };
 }

@@ -157,7 +157,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await withStore(to, (store) =>
       store.execute({
         kind: "rename",
-        target: { session: done, birth: null, load: false },
+        target: { session: done, birth: null, load: false, access: null },
         input: { title: "Used" },
       }),
     );

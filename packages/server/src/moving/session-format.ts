@@ -48,6 +48,7 @@ const SessionLine = z.strictObject({
   model_chosen: flag,
   // Missing in exports of earlier versions.
   model_app: word.nullable().default(null),
+  owned_by: word.nullable().default(null),
   utility_model: word.nullable(),
   public_key: z
     .string()

@@ -182,7 +182,7 @@ describe("an import", () => {
 
   it("accepts an export of an earlier version, which lacks newer columns", async () => {
     const newer: Readonly<Record<string, readonly string[]>> = {
-      session: ["spelling", "model_app"],
+      session: ["spelling", "model_app", "owned_by"],
       turn: ["model", "started_at"],
     };
     const lines = (await session(filled.done)).map((line) => {

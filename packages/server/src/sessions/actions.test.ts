@@ -5,6 +5,7 @@ import { FoldingReader } from "../../test/folding-reader.ts";
 import { losingAnswerOf } from "../../test/intercepted-store.ts";
 import { lines, newId, until } from "../../test/service.ts";
 import { ApprovalTurn, MINUTE } from "./testing/approval-turn.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 let turn: ApprovalTurn;
 beforeEach(async () => {
@@ -79,8 +80,8 @@ describe("a turn that asks for approval", () => {
       .finish("tool-calls");
     await until(async () => (await turn.pending()).length === 2);
     const [first, second] = await turn.pending();
-    await turn.service.actions.decide(turn.id, second!.id, { decision: "deny", result: null });
-    await turn.service.actions.decide(turn.id, first!.id, { decision: "approve", result: null });
+    await turn.service.actions.decide(turn.id, second!.id, { decision: "deny", result: null }, null);
+    await turn.service.actions.decide(turn.id, first!.id, { decision: "approve", result: null }, null);
     await turn.service.pass(5_000);
     expect((await turn.snapshot()).messages[1]?.tool_results).toMatchObject([
       { call_id: "c3", is_error: true },
@@ -100,10 +101,10 @@ describe("a decision whose result is lost after the commit", () => {
     const [action] = await turn.pending();
     turn.lost = losingAnswerOf("decideAction", turn.service.store);
     const approve = { decision: "approve", result: null } as const;
-    const answer = turn.service.actions.decide(turn.id, action!.id, approve);
+    const answer = turn.service.actions.decide(turn.id, action!.id, approve, null);
     await expect(answer).rejects.toMatchObject({ code: "outcome_unknown" });
     expect(await turn.pending()).toEqual([]);
-    expect(await turn.service.actions.decide(turn.id, action!.id, approve)).toMatchObject({
+    expect(await turn.service.actions.decide(turn.id, action!.id, approve, null)).toMatchObject({
       status: "approved",
     });
     expect(await turn.resultTold()).toContain('"value":{"charged":7}');
@@ -117,7 +118,7 @@ describe("a decision", () => {
     const before = await turn.snapshot();
     const [action] = await turn.pending();
     const answered = (answer: object, session = turn.id, actionId = action!.id) =>
-      turn.service.actions.decide(session, actionId, { decision: "approve", result: null, ...answer });
+      turn.service.actions.decide(session, actionId, { decision: "approve", result: null, ...answer }, null);
     await expect(answered({ result: { answer: "yes" } })).rejects.toMatchObject({
       status: 400,
       code: "action_result_invalid",
@@ -135,7 +136,7 @@ describe("a decision", () => {
     const [action] = await turn.pending();
     const answers = await Promise.allSettled(
       (["approve", "deny", "approve", "deny"] as const).map((decision) =>
-        turn.service.actions.decide(turn.id, action!.id, { decision, result: null }),
+        turn.service.actions.decide(turn.id, action!.id, { decision, result: null }, null),
       ),
     );
     expect(
@@ -151,12 +152,12 @@ describe("a decision", () => {
     await turn.waiting();
     const [action] = await turn.pending();
     const late = () =>
-      turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null });
+      turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }, null);
     await turn.service.actionExpiry.stop();
     await turn.clock.advance(10 * MINUTE);
     await expect(late()).rejects.toMatchObject({ status: 410, code: "action_expired" });
     expect(await turn.resultTold()).toContain("did not answer in time");
     await expect(late()).rejects.toMatchObject({ status: 410, code: "action_expired" });
-    expect(await turn.service.actions.list(turn.id, null)).toMatchObject([{ status: "expired" }]);
+    expect(await turn.service.actions.list(turn.id, ANONYMOUS, null)).toMatchObject([{ status: "expired" }]);
   });
 });

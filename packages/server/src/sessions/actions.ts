@@ -1,11 +1,13 @@
 // Pending actions: listing them, deciding one, and denying those that expire.
 
 import type { Action } from "@colloquy/protocol";
+import type { Actor } from "../core/audit.ts";
 import { toWireAction } from "../core/action.ts";
 import type { ActionAnswer, ActionOutcome } from "../core/commands/decide-action.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import type { SessionAccess } from "../core/session-access.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { ActionService, NewSessionOptions } from "../core/ports/driving/services.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
@@ -30,9 +32,13 @@ export class Actions implements ActionService {
     this.#options = options;
   }
 
-  async list(sessionId: string, creation: NewSessionOptions): Promise<readonly Action[]> {
+  async list(
+    sessionId: string,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+  ): Promise<readonly Action[]> {
     const { store, registry } = this.#options;
-    await registry.get(sessionId, creation);
+    await registry.get(sessionId, access, creation);
     const actions = await store.actions.list(sessionId, LISTED);
     return (actions ?? []).map(toWireAction);
   }
@@ -41,18 +47,18 @@ export class Actions implements ActionService {
     sessionId: string,
     actionId: string,
     answer: ActionAnswer,
-    apps?: readonly string[],
+    access: SessionAccess | null,
+    by: Actor | null = null,
   ): Promise<Action> {
     const { registry, dispatcher } = this.#options;
     const decision = registry.execute({
       kind: "decideAction",
-      target: { session: sessionId, birth: null, load: false, apps },
-      input: { action: actionId, ...answer },
+      target: { session: sessionId, birth: null, load: false, access },
+      input: { action: actionId, ...answer, by },
     });
     // The decision may have been stored, and its turn may then be claimable.
     decision.catch(() => dispatcher.workArrived());
     const { outcome } = (await decision) ?? { outcome: { kind: "unknown" } as const };
-    if (outcome === "other_app") throw registry.otherApp(sessionId, apps);
     if ("arrived" in outcome && outcome.arrived > 0) dispatcher.workArrived(outcome.arrived);
     if (outcome.kind !== "decided") throw refusal(outcome);
     return toWireAction(outcome.action);

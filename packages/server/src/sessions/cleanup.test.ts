@@ -6,6 +6,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { Unavailable } from "../core/errors.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 import { Cleanup } from "./cleanup.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const MINUTE = 60_000;
@@ -28,7 +29,7 @@ beforeEach(async () => {
     adjust: (config) => ({
       ...config,
       apps: { default: { ...config.apps["default"]!, expiry: { emptyMs: HOUR, unboundMs: UNBOUND } } },
-      retention: { events: 10, eventMs: 24 * HOUR },
+      retention: { events: 10, eventMs: 24 * HOUR, auditMs: 24 * HOUR },
     }),
   });
   // The many timers of other parts would slow down the clock.
@@ -96,8 +97,8 @@ describe("expiry", () => {
   });
 
   it.each([
-    ["get session", () => service.threads.get(id)],
-    ["list messages", () => service.threads.messages(id, null, 10)],
+    ["get session", () => service.threads.get(id, null)],
+    ["list messages", () => service.threads.messages(id, null, 10, null)],
   ])("counts %s as use, in memory or not, recorded at most every five minutes", async (_what, ask) => {
     await service.snapshot(id);
     await service.clock.advance(25 * MINUTE);
@@ -115,8 +116,8 @@ describe("expiry", () => {
   });
 
   it.each([
-    ["get session", () => service.threads.get(id), "sessions.find"],
-    ["list messages", () => service.threads.messages(id, null, 10), "sessions.messagePage"],
+    ["get session", () => service.threads.get(id, null), "sessions.find"],
+    ["list messages", () => service.threads.messages(id, null, 10, null), "sessions.messagePage"],
   ])("answers %s with one read and no write if its use was recorded recently", async (_what, ask, read) => {
     await service.snapshot(id);
     await service.evict();
@@ -207,8 +208,8 @@ describe("Cleanup", () => {
   });
 
   it("keeps the last events of a session or those of 24 hours, whichever is more", async () => {
-    await service.threads.create(id, "0xa", null);
-    for (let n = 1; n <= 30; n += 1) await service.threads.rename(id, `title ${n}`);
+    await service.threads.create(id, "0xa", ANONYMOUS, null);
+    for (let n = 1; n <= 30; n += 1) await service.threads.rename(id, `title ${n}`, null);
     const floor = async () => (await service.store.events.after(id, 0, 1))?.floor;
     await later(24 * HOUR - MINUTE);
     expect(await floor()).toBe(0);
@@ -245,8 +246,8 @@ describe("Cleanup", () => {
 
   it("runs in one of several processes, and in another one if that one is gone", async () => {
     const { store, registry, dispatcher, clock, apps } = service;
-    const events = { keepCount: 10, keepMs: HOUR };
-    const other = new Cleanup({ store, registry, dispatcher, clock, logger: SILENT, apps, events });
+    const kept = { events: { keepCount: 10, keepMs: HOUR }, auditMs: HOUR };
+    const other = new Cleanup({ store, registry, dispatcher, clock, logger: SILENT, apps, ...kept });
     const look = () => Promise.all([service.cleanup.runIfDue(), other.runIfDue()]);
     await look();
     expect(count("sessions.expire")).toBe(1);
@@ -262,11 +263,11 @@ describe("Cleanup", () => {
 
   it("uses the store's clock, not its own", async () => {
     await service.snapshot(id);
-    for (let n = 1; n <= 30; n += 1) await service.threads.rename(id, `title ${n}`);
+    for (let n = 1; n <= 30; n += 1) await service.threads.rename(id, `title ${n}`, null);
     const { store, registry, dispatcher, apps } = service;
     const clock = new ManualClock(service.clock.now() + 365 * 24 * HOUR);
-    const events = { keepCount: 10, keepMs: HOUR };
-    const ahead = new Cleanup({ store, registry, dispatcher, clock, logger: SILENT, apps, events });
+    const kept = { events: { keepCount: 10, keepMs: HOUR }, auditMs: HOUR };
+    const ahead = new Cleanup({ store, registry, dispatcher, clock, logger: SILENT, apps, ...kept });
     await ahead.runIfDue();
     expect([count("sessions.expire"), count("events.trim")]).toEqual([1, 1]);
     expect(await exists()).toBe(true);

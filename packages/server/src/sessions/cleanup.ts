@@ -1,5 +1,5 @@
-// The periodic cleanup removes expired sessions, events and idempotency keys, and counts the sizes of sessions of older versions. It works
-// in small batches, so that it never delays requests.
+// The periodic cleanup removes expired sessions, events, idempotency keys, revocations and entries of the audit trail, and counts the sizes of
+// sessions of older versions. It works in small batches, so that it never delays requests.
 
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -7,7 +7,7 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import { USE_NOTED_MS } from "./session.ts";
+import { USE_NOTED_MS } from "./session-use.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 const EVERY_MS = 5 * 60_000;
@@ -27,6 +27,8 @@ export interface CleanupOptions {
   /** Each App has its expiry; that of `default` also applies to sessions of removed Apps. */
   readonly apps: AppCatalog;
   readonly events: { readonly keepCount: number; readonly keepMs: number };
+  /** Age at which entries of the audit trail are removed, in milliseconds. */
+  readonly auditMs: number;
 }
 
 export class Cleanup {
@@ -72,16 +74,18 @@ export class Cleanup {
   }
 
   async #clean(at: number): Promise<void> {
-    const { logger, store } = this.#options;
+    const { logger, store, auditMs } = this.#options;
     try {
       const sessions = await this.#inPortions(() => this.#expireSome(at));
       const trimmed = await this.#inPortions(() => this.#trimSome(at));
       const keys = await this.#inPortions(() => store.jobs.forgetIdempotencyKeys(PORTION));
+      const tokens = await this.#inPortions(() => store.users.forgetRevokedTokens(PORTION));
+      const audited = await this.#inPortions(() => store.audit.forget(at - auditMs, PORTION));
       const counted = await this.#inPortions(
         () => store.sessions.countSizes(COUNTED_PORTION),
         COUNTED_PORTION,
       );
-      const done = { sessions, trimmed, keys, counted };
+      const done = { sessions, trimmed, keys, tokens, audited, counted };
       if (Object.values(done).some((count) => count > 0)) logger.info(done, "cleaned up");
     } catch (error) {
       logger.warn({ err: error }, "the cleanup failed; it runs again in five minutes");
@@ -105,7 +109,9 @@ export class Cleanup {
     const times = apps.names().flatMap((name) => {
       const expiry = apps.get(name)?.expiry;
       if (expiry === undefined) return [];
-      return [[name, { emptyBefore: now - expiry.emptyMs, unboundBefore: now - expiry.unboundMs }] as const];
+      const { emptyMs, unboundMs, boundMs } = expiry;
+      const boundBefore = boundMs === undefined ? null : now - boundMs;
+      return [[name, { emptyBefore: now - emptyMs, unboundBefore: now - unboundMs, boundBefore }] as const];
     });
     const { [DEFAULT_APP]: others, ...byApp } = Object.fromEntries(times);
     if (others === undefined) throw new Error("The default App is missing from the catalog");

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
+import { accessTo } from "../store/contract/testing/scenario.ts";
 
 let service: TestService;
 let id: string;
@@ -22,6 +24,7 @@ describe("a user state", () => {
       const admitChange = (): void => void (admitted += 1);
       const request = {
         sessionId: id,
+        access: ANONYMOUS,
         userState,
         waitMs: 0,
         signal: new AbortController().signal,
@@ -43,6 +46,7 @@ describe("a user state", () => {
     const refused = new Error("Too many changes");
     const request = {
       sessionId: id,
+      access: ANONYMOUS,
       userState: { evm: { chain_id: 1 } },
       waitMs: 0,
       signal: new AbortController().signal,
@@ -153,7 +157,7 @@ describe("a chat", () => {
     expect(snapshot.system_events.map(({ payload }) => payload["code"])).toEqual(["wallet_differs"]);
     const page = await service.threads.list({
       publicKey: "first",
-      opened: [],
+      access: accessTo("default"),
       limit: 10,
       cursor: null,
     });
@@ -168,7 +172,7 @@ describe("an interrupt", () => {
     await service.say(id, "two");
     call.say("partial");
     await until(async () => (await service.snapshot(id)).messages[1]?.content === "partial");
-    const sealed = parse(await service.conversations.interrupt(id, null));
+    const sealed = parse(await service.conversations.interrupt(id, ANONYMOUS, null));
     expect(sealed).toMatchObject({ is_processing: false, status: "interrupted" });
     expect(lines(sealed.messages)).toEqual([
       "user complete: one",
@@ -178,7 +182,7 @@ describe("an interrupt", () => {
     expect(call.options.abortSignal?.aborted).toBe(true);
     await service.clock.advance(10_000);
     expect(await service.snapshot(id)).toEqual(sealed);
-    expect(parse(await service.conversations.interrupt(id, null))).toEqual(sealed);
+    expect(parse(await service.conversations.interrupt(id, ANONYMOUS, null))).toEqual(sealed);
   });
 
   it("hides dropped messages from the model in the next chat", async () => {
@@ -186,7 +190,7 @@ describe("an interrupt", () => {
     (await service.model.next()).say("part");
     await service.say(id, "dropped");
     await until(async () => (await service.snapshot(id)).messages[1]?.content === "part");
-    await service.conversations.interrupt(id, null);
+    await service.conversations.interrupt(id, ANONYMOUS, null);
     await service.say(id, "three");
     const { prompt } = await service.model.next();
     expect(prompt.join()).toContain("part");
@@ -195,7 +199,7 @@ describe("an interrupt", () => {
 
   it("changes nothing in an idle session, not even its version", async () => {
     const before = await service.snapshot(id);
-    expect(parse(await service.conversations.interrupt(id, null))).toEqual(before);
+    expect(parse(await service.conversations.interrupt(id, ANONYMOUS, null))).toEqual(before);
   });
 });
 
@@ -259,7 +263,7 @@ describe("deleting", () => {
     const before = await service.say(id, "secret");
     const call = await service.model.next();
     call.say("streaming");
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     expect(call.options.abortSignal?.aborted).toBe(true);
     const fresh = await service.snapshot(id);
     expect(fresh.messages).toEqual([]);
@@ -271,8 +275,8 @@ describe("deleting", () => {
   it("ends requests that wait for the session with 404", async () => {
     const waiting = service.say(id, "hello", { waitMs: 60_000 });
     await service.model.next();
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     await expect(waiting).rejects.toMatchObject({ status: 404, code: "session_deleted" });
-    await expect(service.threads.get(id)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.get(id, null)).rejects.toMatchObject({ status: 404 });
   });
 });

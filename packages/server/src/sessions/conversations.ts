@@ -16,11 +16,13 @@ import type {
   StateRequest,
 } from "../core/ports/driving/services.ts";
 import type { Store } from "../core/ports/driven/store.ts";
+import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { type Dispatcher, startTurnOrRelease, type Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
+import { type Applied, assertShown } from "./applied.ts";
 import type { VersionReads } from "./replica-sync.ts";
-import type { Applied, SessionRegistry } from "./session-registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
 import type { Titles } from "./titles.ts";
 
@@ -39,7 +41,7 @@ export interface ConversationsOptions {
   readonly limits: Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
 }
 
-type SnapshotRequest = Pick<ChatRequest, "sessionId" | "waitMs" | "signal">;
+type SnapshotRequest = Pick<ChatRequest, "sessionId" | "access" | "waitMs" | "signal">;
 
 const NEVER = new AbortController().signal;
 /** Status and detail of the error for each rejection. */
@@ -94,41 +96,40 @@ export class Conversations implements ConversationService {
   state(request: StateRequest, creation: NewSessionOptions): SnapshotView | Promise<SnapshotView> {
     if (request.userState === null && request.waitMs === 0) {
       const session = this.#options.registry.getSync(request.sessionId);
-      if (session !== null) return session.view();
+      if (session?.isOpenTo(request.access) === true) return session.view();
     }
     return this.#state(request, creation);
   }
 
   async interrupt(
     sessionId: string,
+    access: SessionAccess,
     creation: NewSessionOptions,
-    apps?: readonly string[],
   ): Promise<SnapshotView> {
     const { registry, store } = this.#options;
-    const applied = await registry.commit(sessionId, creation, (target) =>
-      store.execute({
-        kind: "interrupt",
-        target: { ...target, apps },
-        input: { streamed: this.#streamed(sessionId) },
-      }),
+    const applied = await registry.commit(sessionId, access, creation, (target) =>
+      store.execute({ kind: "interrupt", target, input: { streamed: this.#streamed(sessionId) } }),
     );
-    if (applied.outcome === "other_app") throw registry.otherApp(sessionId, apps);
-    return await this.#afterCommit(applied, { sessionId, waitMs: 0, signal: NEVER });
+    return await this.#afterCommit(applied, { sessionId, access, waitMs: 0, signal: NEVER });
   }
 
   async interruptExisting(sessionId: string): Promise<void> {
-    const target = { session: sessionId, birth: null, load: false };
+    const target = { session: sessionId, birth: null, load: false, access: null };
     const input = { streamed: this.#streamed(sessionId) };
     await this.#options.registry.execute({ kind: "interrupt", target, input });
   }
 
-  async ensure(sessionId: string, creation: NewSessionOptions): Promise<void> {
-    await this.#options.registry.get(sessionId, creation);
+  async ensure(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<void> {
+    await this.#options.registry.get(sessionId, access, creation);
   }
 
   /** Creates the session if it does not exist, and returns the position of its event log. */
-  async ensurePosition(sessionId: string, creation: NewSessionOptions): Promise<StreamPosition> {
-    return positionOf(await this.#options.registry.get(sessionId, creation));
+  async ensurePosition(
+    sessionId: string,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+  ): Promise<StreamPosition> {
+    return positionOf(await this.#options.registry.get(sessionId, access, creation));
   }
 
   /** Returns the position of the session's event log; `null` if the session does not exist. */
@@ -156,13 +157,13 @@ export class Conversations implements ConversationService {
     const { registry, store } = this.#options;
     // Repeating the user state of a session in memory changes nothing, so it counts as a read.
     const isRead = userState === null || registry.inMemory(sessionId) !== null;
-    const session = isRead ? await registry.get(sessionId, creation, seen) : null;
+    const session = isRead ? await registry.get(sessionId, request.access, creation, seen) : null;
     if (session !== null && (userState === null || session.has(userState))) {
       if (waitMs === 0 && !session.isReplaced && !session.isGone) return session.view();
       return await this.#snapshot(session, session.head, request);
     }
     await request.admitChange?.();
-    const merged = await registry.commit(sessionId, creation, (target) =>
+    const merged = await registry.commit(sessionId, request.access, creation, (target) =>
       store.execute({ kind: "open", target, input: { userState, publicKey: null } }),
     );
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
@@ -179,7 +180,7 @@ export class Conversations implements ConversationService {
     const { registry, store, titles } = this.#options;
     let outcome: ChatOutcome | null = null;
     try {
-      const applied = await registry.commit(request.sessionId, creation, (target) =>
+      const applied = await registry.commit(request.sessionId, request.access, creation, (target) =>
         store.execute({
           kind: "chat",
           target,
@@ -228,7 +229,7 @@ export class Conversations implements ConversationService {
   async #snapshot(
     live: Session | null,
     head: number,
-    { sessionId, waitMs, signal }: SnapshotRequest,
+    { sessionId, access, waitMs, signal }: SnapshotRequest,
   ): Promise<SnapshotView> {
     const { clock, hub, registry, versions } = this.#options;
     let session = await this.#present(live, sessionId);
@@ -252,7 +253,9 @@ export class Conversations implements ConversationService {
         timer.stop();
       }
     }
-    return (await this.#withText(session)).view();
+    const shown = await this.#withText(session);
+    assertShown(shown, access);
+    return shown.view();
   }
 
   /**
@@ -292,11 +295,12 @@ function positionOf({
   life,
   head,
   app,
+  owner,
   epoch,
   streaming,
   pendingActions,
 }: Session): StreamPosition {
-  return { spelling, life, head, app, epoch, streaming, pendingActions };
+  return { spelling, life, head, app, owner, epoch, streaming, pendingActions };
 }
 
 /** Returns the part of a chat's input that its request, App and limits determine. */

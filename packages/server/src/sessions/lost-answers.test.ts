@@ -6,8 +6,9 @@ import { lines, newId, parse, startService, until, type TestService } from "../.
 import { Unavailable } from "../core/errors.ts";
 import { call, step } from "../core/commands/testing/decided-session.ts";
 import { JournaledTurn } from "./testing/journaled-turn.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
-const WANTED = { app: null, keyApp: null, authorize: () => undefined, utilityModel: null };
+const WANTED = { access: ANONYMOUS, app: null, keyApp: null, authorize: () => undefined, utilityModel: null };
 
 let service: TestService;
 let before: BeforeCall;
@@ -29,15 +30,15 @@ async function talk(): Promise<void> {
 
 const mergeState = (): Promise<unknown> => {
   const signal = new AbortController().signal;
-  const request = { sessionId: id, userState: { chain: "1" }, waitMs: 0, signal };
+  const request = { sessionId: id, access: ANONYMOUS, userState: { chain: "1" }, waitMs: 0, signal };
   return Promise.resolve(service.conversations.state(request, null));
 };
 
 const CHANGES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
   ["a message", "chat", () => service.say(id, "again")],
-  ["a name", "rename", () => service.threads.rename(id, "Mine")],
+  ["a name", "rename", () => service.threads.rename(id, "Mine", null)],
   ["user state", "open", mergeState],
-  ["a deletion", "delete", () => service.threads.remove(id)],
+  ["a deletion", "delete", () => service.threads.remove(id, null)],
   [
     "a model",
     "setModel",
@@ -64,7 +65,7 @@ describe("a session in memory, when the result of a commit is lost", () => {
     await service.say(id, "hello");
     const { options } = await service.model.next();
     before = losingAnswerOf("interrupt", service.store);
-    await expect(service.conversations.interrupt(id, null)).rejects.toMatchObject({ status: 503 });
+    await expect(service.conversations.interrupt(id, ANONYMOUS, null)).rejects.toMatchObject({ status: 503 });
     expect(await service.snapshot(id)).toMatchObject({ status: "interrupted", is_processing: false });
     expect(options.abortSignal?.aborted).toBe(true);
   });
@@ -79,7 +80,7 @@ describe("a session in memory, when the result of a commit is lost", () => {
   it("stays in memory if the store was not changed", async () => {
     await talk();
     before = () => Promise.reject(new Unavailable(503, "store_unavailable", "Nothing was changed.", 1));
-    await expect(service.threads.rename(id, "Mine")).rejects.toMatchObject({ status: 503 });
+    await expect(service.threads.rename(id, "Mine", null)).rejects.toMatchObject({ status: 503 });
     expect((await service.snapshot(id)).title).toBe("hello");
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MODEL, newId, startService, withApps, type TestService } from "../../test/service.ts";
 import { NO_APP_NAMED } from "../../test/stream-access.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 let service: TestService;
 let id: string;
@@ -53,7 +54,14 @@ describe("setting the model", () => {
     await service.close();
     service = await startService({ adjust: withApps("defi") });
     await service.say(id, "hello", { app: "defi" });
-    const request = { ...NO_APP_NAMED, sessionId: id, app: "default", rig: MODEL, utilityModel: null };
+    const request = {
+      ...NO_APP_NAMED,
+      sessionId: id,
+      access: ANONYMOUS,
+      app: "default",
+      rig: MODEL,
+      utilityModel: null,
+    };
     await expect(service.models.setModel(request, null)).rejects.toMatchObject({
       status: 409,
       code: "app_mismatch",
@@ -88,6 +96,7 @@ describe("the App of a request about models", () => {
 
   const asked: string[] = [];
   const wanted = (app: string | null, keyApp: string | null) => ({
+    access: ANONYMOUS,
     app,
     keyApp,
     authorize: (name: string) => void asked.push(name),
@@ -124,7 +133,7 @@ describe("the App of a request about models", () => {
   );
 
   it("is that of the session once it has one", async () => {
-    await apps.threads.create(id, null, null);
+    await apps.threads.create(id, null, ANONYMOUS, null);
     expect(await apps.conversations.appOf(id)).toBe("default");
     await apps.say(id, "hello", { app: "defi" });
     asked.length = 0;
@@ -146,7 +155,7 @@ describe("the App of a request about models", () => {
     const authorize = (name: string) => {
       if (name === "games") throw forbidden;
     };
-    const request = { app: "games", keyApp: null, authorize, sessionId: id };
+    const request = { access: ANONYMOUS, app: "games", keyApp: null, authorize, sessionId: id };
     await expect(apps.models.listModels(request, null)).rejects.toBe(forbidden);
   });
 

@@ -25,12 +25,12 @@ export class ModelChoices implements ModelService {
   }
 
   async setModel(request: SetModelRequest, creation: NewSessionOptions): Promise<SetModelResult> {
-    const { sessionId, rig, utilityModel } = request;
+    const { sessionId, access, rig, utilityModel } = request;
     const name = request.app ?? (await this.#appOfSession(sessionId)) ?? request.keyApp ?? DEFAULT_APP;
     const app = this.#allowed(name, request);
     mustOffer(app, "rig", rig);
     if (utilityModel !== null && utilityModel !== app.utilityModel) mustOffer(app, "baml", utilityModel);
-    const { outcome, record, created } = await this.#registry.commit(sessionId, creation, (target) =>
+    const { outcome, record, created } = await this.#registry.commit(sessionId, access, creation, (target) =>
       this.#store.execute({ kind: "setModel", target, input: { app: app.name, rig, utilityModel } }),
     );
     if (outcome === "app_mismatch") throw appMismatch();
@@ -39,14 +39,14 @@ export class ModelChoices implements ModelService {
 
   /** Creates the session if one is named. Returns the models of its App, or of the App that the request resolves to. */
   async listModels(request: ListModelsRequest, creation: NewSessionOptions): Promise<readonly string[]> {
-    const { sessionId, app, keyApp } = request;
+    const { sessionId, access, app, keyApp } = request;
     const belongsTo = sessionId === null ? null : await this.#appOfSession(sessionId);
     const { models } = this.#allowed(belongsTo ?? app ?? keyApp ?? DEFAULT_APP, request);
     if (belongsTo !== null && app !== null && app !== belongsTo) {
       request.authorize(app);
       throw appMismatch();
     }
-    if (sessionId !== null) await this.#registry.get(sessionId, creation);
+    if (sessionId !== null) await this.#registry.get(sessionId, access, creation);
     return models;
   }
 

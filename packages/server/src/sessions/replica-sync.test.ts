@@ -348,8 +348,10 @@ function listening() {
     },
     registry: {
       applyRemote: (id, notification) => void done.push(`apply ${id} ${notification.kind}`),
+    },
+    cache: {
       end: (id, life) => void done.push(`end ${id} ${life}`),
-      incarnationsOf: () => ["a"],
+      peek: () => ({ life: "a" }),
     },
     running: { abort: (id, life, below) => void done.push(`abort ${id} ${life} below ${below}`) },
     dispatcher: {

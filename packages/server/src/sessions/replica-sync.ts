@@ -149,8 +149,10 @@ export interface OtherNodesParts {
   readonly hub: Pick<EventHub, "listen">;
   readonly registry: {
     applyRemote(sessionId: string, notification: Exclude<RemoteChange, { kind: "deleted" }>): void;
+  };
+  readonly cache: {
     end(sessionId: string, life: string): void;
-    incarnationsOf(sessionId: string): readonly string[];
+    peek(sessionId: string): { readonly life: string } | undefined;
   };
   readonly running: Pick<RunningTurns, "abort">;
   readonly dispatcher: Pick<Dispatcher, "abandon" | "claimAnnounced">;
@@ -160,10 +162,10 @@ export interface OtherNodesParts {
  * Applies notifications of other nodes while the hub is open, stops turns that lost their right to run, and claims turns for which another
  * node has no slot.
  */
-export function followOtherNodes({ hub, registry, running, dispatcher }: OtherNodesParts): void {
+export function followOtherNodes({ hub, registry, cache, running, dispatcher }: OtherNodesParts): void {
   const take = (sessionId: string, notification: RemoteChange): void => {
     if (notification.kind === "deleted") {
-      registry.end(sessionId, notification.life);
+      cache.end(sessionId, notification.life);
       dispatcher.abandon(sessionId, notification.life);
       return;
     }
@@ -177,6 +179,9 @@ export function followOtherNodes({ hub, registry, running, dispatcher }: OtherNo
       if (origin === "elsewhere" && notification.kind !== "delta") take(sessionId, notification);
     },
     onWork: () => dispatcher.claimAnnounced(),
-    incarnationsOf: (sessionId) => registry.incarnationsOf(sessionId),
+    incarnationsOf(sessionId) {
+      const session = cache.peek(sessionId);
+      return session === undefined ? [] : [session.life];
+    },
   });
 }

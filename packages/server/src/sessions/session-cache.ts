@@ -1,11 +1,14 @@
 // The sessions in memory within a budget of bytes, least recently used evicted first. Concurrent callers
 // share loads and creations of one id.
 
+import { randomUUID } from "node:crypto";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { Admit } from "../core/ports/driving/services.ts";
+import { DEFAULT_APP, type SessionBirth } from "../core/session.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Session } from "./session.ts";
 
@@ -201,6 +204,15 @@ interface Waiting {
   /** Spelling of the id by the first caller that may create the session; `null` if none may. */
   spelling: string | null;
   readonly result: PromiseWithResolvers<Session | null>;
+}
+
+/** Returns the initial values of a new session. */
+export function newBirth(apps: Pick<AppCatalog, "get">, spelling: string): SessionBirth {
+  const app = apps.get(DEFAULT_APP);
+  if (app === null) throw new Error("The default App is missing from the catalog");
+  // 48 random bits suffice, because only the incarnations of one id must differ.
+  const random = randomUUID();
+  return { life: random.slice(0, 8) + random.slice(9, 13), model: app.models[0], spelling };
 }
 
 /**

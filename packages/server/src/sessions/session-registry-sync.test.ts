@@ -58,6 +58,7 @@ describe("a session in memory that other processes changed", () => {
       store: store as unknown as Store,
       hub,
       clock,
+      logger: { info: () => undefined },
       cache,
       sync,
       running,
@@ -118,7 +119,14 @@ describe("a session in memory that other processes changed", () => {
       if (loads === 4) return null;
       const session = newSession(1, ID, { life: "a", model: "m/m" }, 0);
       const loaded = { session, messages: [], systemEvents: [], pendingActions: [], checkpointed: "" };
-      return { outcome: "ok", session: { ...session, head: 9 }, created: false, events: [], loaded };
+      return {
+        outcome: "ok",
+        session: { ...session, head: 9 },
+        created: false,
+        events: [],
+        audited: [],
+        loaded,
+      };
     };
     await expect(registry.find(ID)).rejects.toMatchObject({ status: 503, code: "session_restless" });
     expect(loads).toBe(3);

@@ -14,6 +14,7 @@ import type { Admit } from "../core/ports/driving/services.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 const MINUTE = 60_000;
 /** Used only when a session is created. */
@@ -85,7 +86,9 @@ describe("SessionRegistry", () => {
     await talk();
     await service.evict();
     calls = [];
-    const found = await Promise.all(Array.from({ length: 20 }, () => service.registry.get(id, null)));
+    const found = await Promise.all(
+      Array.from({ length: 20 }, () => service.registry.get(id, ANONYMOUS, null)),
+    );
     expect(count("open")).toBe(1);
     expect(new Set(found).size).toBe(1);
     expect(lines(parse(found[0]!.view()).messages)).toEqual(["user complete: hello", "agent complete: hi"]);
@@ -93,10 +96,13 @@ describe("SessionRegistry", () => {
 
   it("loads again after a failure", async () => {
     before = () => Promise.reject(new Error("broken"));
-    const both = await Promise.allSettled([service.registry.get(id, null), service.registry.get(id, null)]);
+    const both = await Promise.allSettled([
+      service.registry.get(id, ANONYMOUS, null),
+      service.registry.get(id, ANONYMOUS, null),
+    ]);
     expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     before = () => undefined;
-    expect((await service.registry.get(id, null)).id).toBe(id);
+    expect((await service.registry.get(id, ANONYMOUS, null)).id).toBe(id);
   });
 
   it("creates no session in find", async () => {
@@ -105,7 +111,9 @@ describe("SessionRegistry", () => {
   });
 
   it("rejects only callers that may not create the session", async () => {
-    const asked = [NOBODY, ANYBODY, NOBODY, ANYBODY].map((admit) => service.registry.get(id, admit));
+    const asked = [NOBODY, ANYBODY, NOBODY, ANYBODY].map((admit) =>
+      service.registry.get(id, ANONYMOUS, admit),
+    );
     const answers = await Promise.allSettled(asked);
     // An existing session needs no admission.
     expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled", "fulfilled"]);
@@ -117,7 +125,7 @@ describe("SessionRegistry", () => {
       await service.store.probe();
       asked += 1;
     });
-    const looks = Array.from({ length: 10 }, () => service.registry.get(id, admit));
+    const looks = Array.from({ length: 10 }, () => service.registry.get(id, ANONYMOUS, admit));
     const chats = Array.from({ length: 10 }, () => service.conversations.chat(chatOf(id), admit));
     await Promise.all([...looks, ...chats]);
     expect(asked).toBe(1);
@@ -128,6 +136,7 @@ describe("SessionRegistry", () => {
     const gate = Promise.withResolvers<void>();
     const getting = service.registry.get(
       id,
+      ANONYMOUS,
       admitted(() => gate.promise),
     );
     await until(async () => calls.includes("sessions.find"));
@@ -138,13 +147,13 @@ describe("SessionRegistry", () => {
   });
 
   it("creates nothing after a refusal, and needs no admission for an existing session", async () => {
-    await expect(service.registry.get(id, NOBODY)).rejects.toMatchObject({ status: 429 });
+    await expect(service.registry.get(id, ANONYMOUS, NOBODY)).rejects.toMatchObject({ status: 429 });
     await expect(service.conversations.chat(chatOf(id), NOBODY)).rejects.toMatchObject({ status: 429 });
     expect(await service.store.sessions.find(id)).toBeNull();
     await service.snapshot(id);
-    await service.registry.get(id, NOBODY);
+    await service.registry.get(id, ANONYMOUS, NOBODY);
     await service.evict();
-    await service.registry.get(id, NOBODY);
+    await service.registry.get(id, ANONYMOUS, NOBODY);
   });
 });
 
@@ -180,7 +189,7 @@ describe("recorded use", () => {
   it("is renewed by every change of the session", async () => {
     await service.snapshot(id);
     await service.clock.advance(4 * MINUTE);
-    await service.threads.rename(id, "Mine");
+    await service.threads.rename(id, "Mine", null);
     await service.clock.advance(4 * MINUTE);
     calls = [];
     await service.snapshot(id);
@@ -223,12 +232,12 @@ describe("a store that other processes change", () => {
     await talk();
     calls = [];
     await service.conversations.chat(chatOf(id), NOBODY);
-    await service.conversations.interrupt(id, NOBODY);
+    await service.conversations.interrupt(id, ANONYMOUS, NOBODY);
     expect([count("sessions.find"), count("chat"), count("interrupt")]).toEqual([0, 1, 1]);
     await service.evict();
     await service.evict();
     calls = [];
-    await service.conversations.interrupt(id, NOBODY);
+    await service.conversations.interrupt(id, ANONYMOUS, NOBODY);
     expect(count("sessions.find")).toBe(1);
   });
 
@@ -236,7 +245,7 @@ describe("a store that other processes change", () => {
     await talk();
     await service.store.execute({
       kind: "delete",
-      target: { session: id, birth: null, load: false },
+      target: { session: id, birth: null, load: false, access: null },
       input: null,
     });
     await expect(service.conversations.chat(chatOf(id), NOBODY)).rejects.toMatchObject({ status: 429 });
@@ -258,7 +267,7 @@ describe("a store that other processes change", () => {
     const state = async (seen: SessionVersion | null) => {
       calls = [];
       const signal = new AbortController().signal;
-      const asked = { sessionId: id, userState: null, waitMs: 0, signal, seen };
+      const asked = { sessionId: id, access: ANONYMOUS, userState: null, waitMs: 0, signal, seen };
       const { messages } = parse(await service.conversations.state(asked, NOBODY));
       return [messages.length, count("sessions.versions"), count("sessions.find")];
     };
@@ -274,7 +283,14 @@ describe("a store that other processes change", () => {
 describe("a session that was seen before it was deleted", () => {
   const stateOf = (seen: SessionVersion | null, waitMs = 0) =>
     service.conversations.state(
-      { sessionId: id, userState: null, waitMs, signal: new AbortController().signal, seen },
+      {
+        sessionId: id,
+        access: ANONYMOUS,
+        userState: null,
+        waitMs,
+        signal: new AbortController().signal,
+        seen,
+      },
       NOBODY,
     );
   const seenNow = async (): Promise<SessionVersion | null> => {
@@ -289,14 +305,14 @@ describe("a session that was seen before it was deleted", () => {
 
   it("is not created again without admission", async () => {
     const seen = await seenNow();
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     await expect(stateOf(seen)).rejects.toMatchObject({ status: 429 });
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
   it("does not affect the next incarnation", async () => {
     const seen = await seenNow();
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     await service.say(id, "two");
     const call = await service.model.next();
     const session = service.registry.inMemory(id)!;
@@ -321,7 +337,7 @@ describe("a deleted incarnation", () => {
     // Another process deletes the session without a notification.
     await service.store.execute({
       kind: "delete",
-      target: { session: id, birth: null, load: false },
+      target: { session: id, birth: null, load: false, access: null },
       input: null,
     });
     expect(await service.snapshot(id)).toEqual(old);
@@ -337,7 +353,7 @@ describe("a deleted incarnation", () => {
     await talk();
     await service.store.execute({
       kind: "delete",
-      target: { session: id, birth: null, load: false },
+      target: { session: id, birth: null, load: false, access: null },
       input: null,
     });
     const snapshot = await service.say(id, "new life");
@@ -355,7 +371,14 @@ describe("a session in memory that fell behind", () => {
     const record = (await service.store.sessions.find(id))!;
     const message = { ...parse(session.view()).messages[0]!, id: newId() };
     const events = [{ number: session.head + 1, event: { type: "message_updated", message } as const }];
-    service.registry.apply({ outcome: "ok", session: record, created: false, events, loaded: null });
+    service.registry.apply({
+      outcome: "ok",
+      session: record,
+      created: false,
+      events,
+      audited: [],
+      loaded: null,
+    });
     expect(session.isReplaced).toBe(true);
     call.say("hi").finish();
     expect(lines((await answer).messages)).toEqual(["user complete: hello", "agent complete: hi"]);
@@ -364,5 +387,12 @@ describe("a session in memory that fell behind", () => {
 
 function chatOf(sessionId: string) {
   const nothing = { publicKey: null, userState: null, clientId: null, idempotencyKey: null, waitMs: 0 };
-  return { ...nothing, sessionId, app: "default", message: "hello", signal: new AbortController().signal };
+  return {
+    ...nothing,
+    sessionId,
+    access: ANONYMOUS,
+    app: "default",
+    message: "hello",
+    signal: new AbortController().signal,
+  };
 }

@@ -1,13 +1,14 @@
 // Finds the session of an id: in memory, or else in the store, or else by creating it. Every commit passes through here: it is applied to
 // memory and then published, in the order of the commits.
 
-import { randomUUID } from "node:crypto";
+import { logAudit } from "../core/audit.ts";
 import type { SessionTarget } from "../core/commands/command.ts";
 import type { OutcomeOf, SessionCommand } from "../core/commands/index.ts";
-import { OtherApp, OutcomeUnknown, Unavailable } from "../core/errors.ts";
+import { OutcomeUnknown, Unavailable, unknownSession } from "../core/errors.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { EventHub, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type {
   Committed,
@@ -17,11 +18,19 @@ import type {
 } from "../core/ports/driven/session-store.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { NewSessionOptions } from "../core/ports/driving/services.ts";
-import { belongsToAny, DEFAULT_APP, type SessionBirth, type SessionRecord } from "../core/session.ts";
+import type { Refused, SessionAccess } from "../core/session-access.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
+import { type Applied, assertShown, hiddenError, refusedIn, hiddenInMemory } from "./applied.ts";
 import type { ReplicaSync } from "./replica-sync.ts";
-import { assertCreated, SessionCreations, SessionLoads, type SessionCache } from "./session-cache.ts";
-import { momentOf, Session, USE_NOTED_MS, type Moment } from "./session.ts";
+import {
+  assertCreated,
+  newBirth,
+  SessionCreations,
+  SessionLoads,
+  type SessionCache,
+} from "./session-cache.ts";
+import { momentOf, type Moment, USE_NOTED_MS } from "./session-use.ts";
+import { Session } from "./session.ts";
 
 const IDLE_CHECK_MS = 60_000;
 const MAX_LOADS = 3;
@@ -31,20 +40,13 @@ export interface SessionRegistryOptions {
   readonly store: CommandStore & { readonly sessions: Pick<SessionStore, "find"> };
   readonly hub: Pick<EventHub, "publish" | "answerLoaded">;
   readonly clock: Clock;
+  readonly logger: Pick<Logger, "info">;
   readonly cache: SessionCache;
   /** `null` if no other process changes the store: memory is always current then. */
   readonly sync: Pick<ReplicaSync, "toNow" | "toHead"> | null;
   readonly running: Pick<RunningTurns, "isRunning" | "supersede">;
   /** The first model of the default App is the model of a new session. */
   readonly apps: Pick<AppCatalog, "get">;
-}
-
-/** A commit that was applied, with the session after it; `null` if the session is not in memory. */
-export interface Applied<Outcome> {
-  readonly outcome: Outcome;
-  readonly record: SessionRecord;
-  readonly created: boolean;
-  readonly session: Session | null;
 }
 
 type Transaction<Outcome> = (target: SessionTarget) => Promise<Committed<Outcome> | null>;
@@ -92,23 +94,36 @@ export class SessionRegistry {
     return session?.life === life ? session : null;
   }
 
-  /** Returns the incarnation in memory, if any. */
-  incarnationsOf(id: string): readonly string[] {
-    const session = this.#options.cache.peek(id);
-    return session === undefined ? [] : [session.life];
+  /**
+   * Returns the session, and creates it if it does not exist; an empty one becomes the user's. Its use is durable when this resolves.
+   * `seen` is its version if the caller has read it for the same request.
+   * @throws NotFound if it belongs to another user
+   */
+  async get(
+    id: string,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+    seen: SessionVersion | null = null,
+  ): Promise<Session> {
+    const { admit = null, spelling = id } = creation ?? {};
+    const known = await this.#current(id, seen);
+    const isUsable = known !== null && (known.isUseNoted(this.#options.clock) || (await this.#touch(known)));
+    const existed = known === null && seen !== null;
+    const session = isUsable ? known : await this.#loads.load(id, admit, existed, spelling);
+    return session.isOpenTo(access) ? session : await this.#claimed(session, access);
   }
 
-  /**
-   * Returns the session, and creates it if it does not exist. Its use is durable when this resolves. `seen` is its version if the caller
-   * has read it for the same request.
-   */
-  async get(id: string, creation: NewSessionOptions, seen: SessionVersion | null = null): Promise<Session> {
-    const { admit = null, spelling = id } = creation ?? {};
-    const session = await this.#current(id, seen);
-    if (session === null) return await this.#loads.load(id, admit, seen !== null, spelling);
-    if (session.isUseNoted(this.#options.clock)) return session;
-    if (await this.#touch(session)) return session;
-    return await this.#loads.load(id, admit, false, spelling);
+  /** Returns an empty session, which becomes the user's. */
+  async #claimed(session: Session, access: SessionAccess): Promise<Session> {
+    assertShown(session, access);
+    if (session.owner !== null) return session;
+    const applied = await this.execute({
+      kind: "open",
+      target: { session: session.id, birth: null, load: true, access },
+      input: NO_CHANGE,
+    });
+    if (applied === null) throw unknownSession();
+    return applied.session ?? session;
   }
 
   /** Records the use of a session that was read from the store, unless it was recorded recently. */
@@ -116,7 +131,7 @@ export class SessionRegistry {
     if (unusedMs >= USE_NOTED_MS) await this.#touch({ id, life });
   }
 
-  /** Returns the session of an existing id, loaded if need be; `null` if it does not exist. */
+  /** Returns the session of an existing id; `null` if it does not exist. */
   async find(id: string): Promise<Session | null> {
     return (await this.#current(id)) ?? (await this.#load(id, null));
   }
@@ -124,25 +139,30 @@ export class SessionRegistry {
   /**
    * Runs a transaction on a session, which is created if it does not exist, and applies its commit. `creation` must allow the creation if
    * the session is neither in memory nor in the store.
+   * @throws NotFound or OtherApp if `access` hides the session, which is then unchanged
    */
   async commit<Outcome>(
     id: string,
+    access: SessionAccess,
     creation: NewSessionOptions,
     transaction: Transaction<Outcome>,
-  ): Promise<Applied<Outcome>> {
+  ): Promise<Applied<Exclude<Outcome, Refused>>> {
     const { admit = null, spelling = id } = creation ?? {};
-    const commitOrCreate = async () =>
-      assertCreated(await this.#commit(id, this.#birth(spelling), transaction));
-    if (admit === null || this.peekCurrent(id) !== null) return await commitOrCreate();
-    if (this.inMemory(id) !== null) {
-      // Another process may have deleted the session, and creating it again requires admission.
-      const done = await this.#commit(id, null, transaction);
-      if (done !== null) return done;
-    }
-    return await this.#creations.run(id, admit, commitOrCreate);
+    const inExisting = () => this.#commit({ id, access, birth: null }, transaction);
+    const inAny = async () =>
+      assertCreated(
+        await this.#commit({ id, access, birth: newBirth(this.#options.apps, spelling) }, transaction),
+      );
+    if (admit === null || this.peekCurrent(id) !== null) return this.#shown(await inAny(), access);
+    // Another process may have deleted a session in memory, and creating it again requires admission.
+    const done = this.inMemory(id) === null ? null : await inExisting();
+    return this.#shown(done ?? (await this.#creations.run(id, admit, inAny)), access);
   }
 
-  /** Runs a command on an existing session or turn, and applies and publishes its commit. Returns `null` if the target does not exist. */
+  /**
+   * Runs a command on an existing session or turn, and applies and publishes its commit. Returns `null` if the target does not exist.
+   * @throws NotFound or OtherApp if the target's access hides the session, which is then unchanged
+   */
   async execute<C extends SessionCommand>(command: C): Promise<Applied<OutcomeOf<C["kind"]>> | null> {
     const { target } = command;
     const id = "turn" in target ? target.turn.sessionId : target.session;
@@ -152,14 +172,14 @@ export class SessionRegistry {
     const applied = this.apply(committed, askedAt);
     // This must precede any commit of the next incarnation.
     if (command.kind === "delete" && committed.outcome === "ok") this.remove(id, committed.session.life);
-    return applied;
+    return this.#shown(applied, "access" in target ? target.access : null);
   }
 
-  /** Returns the error for a session of another App. Invalidates the session if memory disagrees, so that a retry sees the stored App. */
-  otherApp(id: string, apps: readonly string[] | undefined): OtherApp {
+  /** Returns the error for a session that `access` hides. Invalidates the session if memory disagrees, so that a retry sees the stored one. */
+  hidden(id: string, access: SessionAccess | null, reason: Refused): Error {
     const session = this.peekCurrent(id);
-    if (session !== null && belongsToAny(session, apps)) this.invalidate(id);
-    return new OtherApp();
+    if (session !== null && hiddenInMemory(session, access) === null) this.invalidate(id);
+    return hiddenError(reason);
   }
 
   /**
@@ -168,7 +188,7 @@ export class SessionRegistry {
    */
   apply<Outcome>(committed: Committed<Outcome>, askedAt: Moment | null = null): Applied<Outcome> {
     const { session: record, events, loaded } = committed;
-    const { cache, hub, running } = this.#options;
+    const { cache, hub, running, logger } = this.#options;
     const known = this.inMemory(record.id);
     let session = known !== null && cache.applyCommit(known, committed) ? known : null;
     let streaming: StreamingText | null = null;
@@ -189,19 +209,15 @@ export class SessionRegistry {
     // Last, because the session may be evicted at once, and its published text with it.
     if (session !== null) cache.put(session);
     running.supersede(record.key, epoch);
+    logAudit(logger, committed.audited);
     if (session !== null) this.#catchUpLater(session, record.head);
     return { outcome: committed.outcome, record, created: committed.created, session };
   }
 
   /** Drops a deleted incarnation and publishes its deletion. */
   remove(id: string, life: string): void {
-    this.end(id, life);
-    this.#options.hub.publish(id, { kind: "deleted", life });
-  }
-
-  /** Drops a deleted incarnation whose deletion was published. */
-  end(id: string, life: string): void {
     this.#options.cache.end(id, life);
+    this.#options.hub.publish(id, { kind: "deleted", life });
   }
 
   /** Applies a notification of another process. Events that arrive too early are buffered, and gaps are read from the store. */
@@ -213,17 +229,14 @@ export class SessionRegistry {
       session.apply(notification.events);
       this.#options.cache.weigh(session);
     }
-    this.#catchUpLater(
-      session,
-      notification.kind === "moved" ? notification.head : (notification.events.at(-1)?.number ?? 0),
-    );
+    const head = notification.kind === "moved" ? notification.head : notification.events.at(-1)?.number;
+    this.#catchUpLater(session, head ?? 0);
   }
 
   /** Makes the next caller load the session again, because memory may lack a commit. */
   invalidate(id: string): void {
-    const { cache } = this.#options;
-    const session = cache.peek(id);
-    if (session !== undefined) cache.replace(session);
+    const session = this.#options.cache.peek(id);
+    if (session !== undefined) this.#options.cache.replace(session);
   }
 
   /** Like `invalidate`, for all sessions with pending actions. */
@@ -271,14 +284,24 @@ export class SessionRegistry {
     return change;
   }
 
+  /** Returns a commit whose session was not hidden. */
+  #shown<Outcome>(
+    applied: Applied<Outcome>,
+    access: SessionAccess | null,
+  ): Applied<Exclude<Outcome, Refused>> {
+    const refused = refusedIn(applied);
+    if (refused !== null) throw this.hidden(applied.record.id, access, refused);
+    return applied as Applied<Exclude<Outcome, Refused>>;
+  }
+
   async #commit<Outcome>(
-    id: string,
-    birth: SessionBirth | null,
+    { id, birth, access }: Pick<SessionTarget, "access" | "birth"> & { readonly id: string },
     transaction: Transaction<Outcome>,
   ): Promise<Applied<Outcome> | null> {
     const askedAt = momentOf(this.#options.clock);
     const load = this.inMemory(id) === null;
-    const committed = await this.#invalidateOnUnknownOutcome(id, transaction({ session: id, birth, load }));
+    const target = { session: id, birth, load, access };
+    const committed = await this.#invalidateOnUnknownOutcome(id, transaction(target));
     if (committed === null) return null;
     const applied = this.apply(committed, askedAt);
     return { ...applied, session: await this.#caughtUp(applied) };
@@ -289,9 +312,7 @@ export class SessionRegistry {
     this.#catchUp(session, head).catch(() => undefined);
   }
 
-  /**
-   * Returns the session, caught up to its commit; `null` if it cannot be shown now. Never rejects, because the change is committed.
-   */
+  /** Returns the session, caught up to its commit; `null` if it cannot be shown now. Never rejects, because the change is committed. */
   async #caughtUp({ session, record }: Applied<unknown>): Promise<Session | null> {
     if (session === null) return null;
     return (await this.#catchUp(session, record.head).catch(() => false)) ? session : null;
@@ -307,24 +328,15 @@ export class SessionRegistry {
     return isCurrent;
   }
 
-  #birth(spelling: string): SessionBirth {
-    const app = this.#options.apps.get(DEFAULT_APP);
-    if (app === null) throw new Error("The default App is missing from the catalog");
-    // 48 random bits suffice, because only the incarnations of one id must differ.
-    const random = randomUUID();
-    return { life: random.slice(0, 8) + random.slice(9, 13), model: app.models[0], spelling };
-  }
-
   /**
-   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is
-   * `null`. Loads again if the session was deleted or changed too fast during the load; throws `Unavailable`
-   * after some attempts.
+   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. Loads again if the session
+   * was deleted or changed too fast during the load; throws `Unavailable` after some attempts.
    */
   async #load(id: string, spelling: string | null): Promise<Session | null> {
     for (let loads = 0; loads < MAX_LOADS; loads += 1) {
       const askedAt = momentOf(this.#options.clock);
-      const birth = spelling === null ? null : this.#birth(spelling);
-      const opened = await this.#commit(id, birth, (target) =>
+      const birth = spelling === null ? null : newBirth(this.#options.apps, spelling);
+      const opened = await this.#commit({ id, birth, access: null }, (target) =>
         this.#options.store.execute({ kind: "open", target: { ...target, load: true }, input: NO_CHANGE }),
       );
       if (opened === null) return null;

@@ -3,7 +3,8 @@ import { parse } from "../../test/service.ts";
 import type { StoredSession } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { newSession } from "../core/session.ts";
-import { momentOf, Session, USE_NOTED_MS } from "./session.ts";
+import { momentOf, USE_NOTED_MS } from "./session-use.ts";
+import { Session } from "./session.ts";
 
 const RECORD = newSession(1, "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", { life: "abc", model: "a/b" }, 0);
 const NEVER = new AbortController().signal;

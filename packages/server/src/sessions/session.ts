@@ -9,33 +9,16 @@ import type { SnapshotView } from "../core/ports/driving/services.ts";
 import { joinStepText, toWireMessage } from "../core/message.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
-import { appOf } from "../core/session.ts";
+import { appOf, DEFAULT_APP } from "../core/session.ts";
+import { hiddenFrom, type SessionAccess } from "../core/session-access.ts";
 import { mergeUserState } from "../core/user-state.ts";
+import { type Moment, USE_NOTED_MS } from "./session-use.ts";
 import { Snapshot } from "./snapshot.ts";
 
 const MAX_EARLY = 1000;
 
-/**
- * Maximum age of the recorded use: older use is recorded again before the response. Cleanup adds this time to
- * every expiry, so it never removes a session that was used in the meantime.
- */
-export const USE_NOTED_MS = 5 * 60_000;
-
-/**
- * A time on both clocks of this process: the wall clock may be set back, and the monotonic clock stands still
- * while the machine is suspended. The store's clock is on another machine.
- */
-export interface Moment {
-  readonly wall: number;
-  readonly monotonic: number;
-}
-
 /** Text added to a message at `offset`. */
 type Growth = Pick<StreamingText, "messageId" | "text"> & { readonly offset: number };
-
-export function momentOf(clock: Pick<Clock, "now" | "monotonic">): Moment {
-  return { wall: clock.now(), monotonic: clock.monotonic() };
-}
 
 export class Session {
   readonly id: string;
@@ -62,6 +45,7 @@ export class Session {
   #replaced = false;
   #useNotedAt: Moment | null = null;
   #epoch: number;
+  #owner: string | null;
   /** True if the session has no messages; such sessions are evicted first. */
   isEmpty: boolean;
 
@@ -72,6 +56,7 @@ export class Session {
     this.life = session.life;
     this.key = session.key;
     this.#epoch = session.epoch;
+    this.#owner = session.owner;
     this.isEmpty = session.messageCount === 0;
     this.#snapshot = new Snapshot({
       sessionId: session.spelling,
@@ -108,6 +93,23 @@ export class Session {
 
   get app(): string {
     return this.#snapshot.fields.app;
+  }
+
+  /** The App that a chat has bound the session to; `null` before its first chat. */
+  get boundApp(): string | null {
+    return this.isEmpty && this.app === DEFAULT_APP ? null : this.app;
+  }
+
+  /** Pseudonym of the user whom the session belongs to, or `null`. */
+  get owner(): string | null {
+    return this.#owner;
+  }
+
+  /** Returns true if a request with this access may use the session and does not become its owner. */
+  isOpenTo(access: SessionAccess): boolean {
+    if (this.#owner === null && access.apps === null) return access.user === null || !this.isEmpty;
+    if (this.#owner === null && access.user !== null && this.isEmpty) return false;
+    return hiddenFrom({ app: this.boundApp, owner: this.#owner }, access) === null;
   }
 
   /** Returns true if merging this user state would change nothing. */
@@ -305,6 +307,9 @@ export class Session {
       case "message_completed":
         this.#finishStep(event.message);
         return this.#snapshot.replaceMessage(event.message);
+      case "owner_changed":
+        this.#owner = event.owner;
+        return true;
       case "tool_update":
       case "tool_complete":
       case "system_notice":

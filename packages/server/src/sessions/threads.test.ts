@@ -1,6 +1,6 @@
 import { Thread } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bindTo } from "../store/contract/testing/scenario.ts";
+import { bindTo, accessTo } from "../store/contract/testing/scenario.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { plainChat } from "../core/commands/testing/plain-chat.ts";
 import {
@@ -12,6 +12,7 @@ import {
   until,
   type TestService,
 } from "../../test/service.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 let service: TestService;
 let id: string;
@@ -29,38 +30,38 @@ const WALLET = "0xa";
 async function threadsOf(count: number, wallet = WALLET): Promise<string[]> {
   const ids = Array.from({ length: count }, newId);
   for (const one of ids) {
-    await service.threads.create(one, wallet, null);
+    await service.threads.create(one, wallet, ANONYMOUS, null);
     await service.clock.advance(1);
   }
   return ids;
 }
 
 const list = (limit: number, cursor: string | null = null) =>
-  service.threads.list({ publicKey: WALLET, opened: [], limit, cursor });
+  service.threads.list({ publicKey: WALLET, access: accessTo("default"), limit, cursor });
 const idsOf = (page: Awaited<ReturnType<typeof list>>) => page.threads.map(({ session_id }) => session_id);
 
 describe("creating a session", () => {
   it("returns the same for an existing session, and binds the first wallet", async () => {
-    const first = await service.threads.create(id, null, null);
+    const first = await service.threads.create(id, null, ANONYMOUS, null);
     expect(first).toMatchObject({ session_id: id, title: "New Chat", app: "default" });
     expect(Thread.strict().parse(first)).toEqual(first);
-    expect(await service.threads.create(id, null, null)).toEqual(first);
-    await service.threads.create(id, WALLET, null);
+    expect(await service.threads.create(id, null, ANONYMOUS, null)).toEqual(first);
+    await service.threads.create(id, WALLET, ANONYMOUS, null);
     expect(idsOf(await list(10))).toEqual([id]);
-    expect(await service.threads.create(id, WALLET, null)).toMatchObject({ session_id: id });
+    expect(await service.threads.create(id, WALLET, ANONYMOUS, null)).toMatchObject({ session_id: id });
   });
 
   it("conflicts with another wallet than the bound one, and changes nothing", async () => {
-    await service.threads.create(id, WALLET, null);
+    await service.threads.create(id, WALLET, ANONYMOUS, null);
     const before = await service.snapshot(id);
-    await expect(service.threads.create(id, "0xb", null)).rejects.toMatchObject({
+    await expect(service.threads.create(id, "0xb", ANONYMOUS, null)).rejects.toMatchObject({
       status: 409,
       code: "wallet_mismatch",
     });
     expect(await service.snapshot(id)).toEqual(before);
     const other = await service.threads.list({
       publicKey: "0xb",
-      opened: [],
+      access: accessTo("default"),
       limit: 10,
       cursor: null,
     });
@@ -81,7 +82,7 @@ describe("the list of threads", () => {
   it("comes in pages that contain every thread once, even those of one millisecond", async () => {
     const ids = await threadsOf(4);
     for (const one of [newId(), newId(), newId()]) {
-      await service.threads.create(one, WALLET, null);
+      await service.threads.create(one, WALLET, ANONYMOUS, null);
       ids.push(one);
     }
     const pages: string[][] = [];
@@ -114,7 +115,7 @@ describe("the list of threads", () => {
     const closed = await startService({
       adjust: (config) => ({ ...config, server: { ...config.server, walletListing: "off" } }),
     });
-    const query = { publicKey: WALLET, opened: [], limit: 10, cursor: null };
+    const query = { publicKey: WALLET, access: accessTo("default"), limit: 10, cursor: null };
     await expect(closed.threads.list(query)).rejects.toMatchObject({ status: 403 });
     await closed.close();
   });
@@ -122,19 +123,19 @@ describe("the list of threads", () => {
 
 describe("a thread", () => {
   it("is returned by id, and never created by a read", async () => {
-    await expect(service.threads.get(id)).rejects.toMatchObject({ status: 404 });
-    await expect(service.threads.rename(id, "x")).rejects.toMatchObject({ status: 404 });
-    await expect(service.threads.remove(id)).rejects.toMatchObject({ status: 404 });
-    await expect(service.threads.messages(id, null, 10)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.get(id, null)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.rename(id, "x", null)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.remove(id, null)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.messages(id, null, 10, null)).rejects.toMatchObject({ status: 404 });
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
   it("is renamed in memory or not", async () => {
     await service.snapshot(id);
-    expect(await service.threads.rename(id, "One")).toMatchObject({ title: "One" });
+    expect(await service.threads.rename(id, "One", null)).toMatchObject({ title: "One" });
     expect((await service.snapshot(id)).title).toBe("One");
     await service.evict();
-    await service.threads.rename(id, "Two");
+    await service.threads.rename(id, "Two", null);
     expect(service.registry.inMemory(id)).toBeNull();
     expect((await service.snapshot(id)).title).toBe("Two");
   });
@@ -143,12 +144,12 @@ describe("a thread", () => {
     await service.say(id, "one");
     (await service.model.next()).say("1").finish();
     await until(async () => !(await service.snapshot(id)).is_processing);
-    const records = await recordsOf(service, id, null, 10);
+    const records = await recordsOf(service, id, null, 10, null);
     expect(records.map(({ role, content }) => `${role}: ${content}`)).toEqual(["user: one", "assistant: 1"]);
-    expect(await recordsOf(service, id, null, 1)).toEqual([records[0]]);
-    expect(await recordsOf(service, id, records[0]!.id, 10)).toEqual([records[1]]);
-    expect(await recordsOf(service, id, records[1]!.id, 10)).toEqual([]);
-    await expect(service.threads.messages(id, newId(), 10)).rejects.toMatchObject({ status: 404 });
+    expect(await recordsOf(service, id, null, 1, null)).toEqual([records[0]]);
+    expect(await recordsOf(service, id, records[0]!.id, 10, null)).toEqual([records[1]]);
+    expect(await recordsOf(service, id, records[1]!.id, 10, null)).toEqual([]);
+    await expect(service.threads.messages(id, newId(), 10, null)).rejects.toMatchObject({ status: 404 });
   });
 });
 
@@ -159,7 +160,7 @@ describe("a page of records", () => {
     for (let index = 0; index < count; index += 1) {
       await service.store.execute({
         kind: "chat",
-        target: { session: id, birth, load: false },
+        target: { session: id, birth, load: false, access: null },
         input: { ...plainChat("水".repeat(32_768), ["demo/assistant"]), maxQueued: count },
       });
     }
@@ -170,7 +171,7 @@ describe("a page of records", () => {
     const pages: number[] = [];
     const seen = new Set<string>();
     for (let after: string | null = null; ; ) {
-      const page = await service.threads.messages(id, after, 1000);
+      const page = await service.threads.messages(id, after, 1000, null);
       const portions = await portionsOf(page);
       // The portions in memory at a time: at most 32 KiB, plus the record that exceeds them.
       expect(Math.max(...portions.map(({ length }) => length))).toBe(1);
@@ -187,19 +188,19 @@ describe("a page of records", () => {
     await fill(4);
     const reads: string[] = [];
     before = (method) => void reads.push(method);
-    const { read } = await service.threads.messages(id, null, 1000);
+    const { read } = await service.threads.messages(id, null, 1000, null);
     const messageReads = () => reads.filter((method) => method.startsWith("sessions.message"));
     expect(messageReads()).toEqual(["sessions.messagePage"]);
     const [first] = await read(null);
     expect(messageReads()).toEqual(["sessions.messagePage", "sessions.messages"]);
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     await expect(read(first!.id)).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("never holds messages of a later session with the same id", async () => {
     await fill(1);
-    const { read } = await service.threads.messages(id, null, 1000);
-    await service.threads.remove(id);
+    const { read } = await service.threads.messages(id, null, 1000, null);
+    await service.threads.remove(id, null);
     await fill(1, "later");
     await expect(read(null)).rejects.toMatchObject({ code: "not_found" });
   });
@@ -207,7 +208,9 @@ describe("a page of records", () => {
 
 describe("the list of all threads", () => {
   const all = async (cursor: string | null = null): Promise<readonly (readonly Thread[])[]> =>
-    Array.fromAsync(await service.threads.listAll({ publicKey: WALLET, opened: [], cursor }));
+    Array.fromAsync(
+      await service.threads.listAll({ publicKey: WALLET, access: accessTo("default"), cursor }),
+    );
 
   it("contains every thread, in batches, in the order of pages", async () => {
     const birth = { life: "life", model: "demo/assistant" };
@@ -215,7 +218,11 @@ describe("the list of all threads", () => {
     const bound = { userState: null, publicKey: WALLET };
     await Promise.all(
       ids.map((one) =>
-        service.store.execute({ kind: "open", target: { session: one, birth, load: false }, input: bound }),
+        service.store.execute({
+          kind: "open",
+          target: { session: one, birth, load: false, access: null },
+          input: bound,
+        }),
       ),
     );
     const portions = await all();
@@ -233,30 +240,35 @@ describe("the list of all threads", () => {
 
   it("starts with pinned threads, in pages and after their cursors", async () => {
     const ids = await threadsOf(5);
-    for (const one of [ids[0]!, ids[2]!]) await service.threads.pin(one, true);
-    expect(await service.threads.get(ids[0]!)).toMatchObject({ pinned: true });
+    for (const one of [ids[0]!, ids[2]!]) await service.threads.pin(one, true, null);
+    expect(await service.threads.get(ids[0]!, null)).toMatchObject({ pinned: true });
     const expected = [2, 0, 4, 3, 1].map((index) => ids[index]);
     const seen: unknown[] = [];
     for (let cursor: string | null = null; ; ) {
       const rest = (await all(cursor)).flat().map(({ session_id }) => session_id);
       expect(rest).toEqual(expected.slice(seen.length));
-      const page = await service.threads.list({ publicKey: WALLET, opened: [], limit: 1, cursor });
+      const page = await service.threads.list({
+        publicKey: WALLET,
+        access: accessTo("default"),
+        limit: 1,
+        cursor,
+      });
       seen.push(...page.threads.map(({ session_id }) => session_id));
       if (page.next === null) break;
       cursor = page.next;
     }
     expect(seen).toEqual(expected);
-    await expect(service.threads.pin(newId(), true)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.pin(newId(), true, null)).rejects.toMatchObject({ status: 404 });
   });
 
   it("keeps threads that move to the front during the listing, and hides those of other Apps", async () => {
     const ids = await threadsOf(150);
-    const portions = (await service.threads.listAll({ publicKey: WALLET, opened: [], cursor: null }))[
-      Symbol.asyncIterator
-    ]();
+    const portions = (
+      await service.threads.listAll({ publicKey: WALLET, access: accessTo("default"), cursor: null })
+    )[Symbol.asyncIterator]();
     const shown = [...((await portions.next()).value as readonly Thread[])];
-    await service.threads.rename(ids[0]!, "moved to the front");
-    await service.threads.remove(ids[1]!);
+    await service.threads.rename(ids[0]!, "moved to the front", null);
+    await service.threads.remove(ids[1]!, null);
     await bindTo(service.store, ids[2]!, "defi");
     shown.push(...((await portions.next()).value as readonly Thread[]));
     expect((await portions.next()).done).toBe(true);
@@ -268,13 +280,17 @@ describe("the list of all threads", () => {
 describe("a request with the App that access was decided for", () => {
   const RENAMED = "Renamed by somebody else";
   const CASES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
-    ["a look", "sessions.find", () => service.threads.get(id, ["default"])],
-    ["its messages", "sessions.messagePage", () => service.threads.messages(id, null, 10, ["default"])],
-    ["a name", "rename", () => service.threads.rename(id, RENAMED, ["default"])],
-    ["a pin", "pin", () => service.threads.pin(id, true, ["default"])],
-    ["a deletion", "delete", () => service.threads.remove(id, ["default"])],
-    ["a wallet", "open", () => service.threads.create(id, "0xa", null, ["default"])],
-    ["an interrupt", "interrupt", () => service.conversations.interrupt(id, null, ["default"])],
+    ["a look", "sessions.find", () => service.threads.get(id, accessTo("default"))],
+    [
+      "its messages",
+      "sessions.messagePage",
+      () => service.threads.messages(id, null, 10, accessTo("default")),
+    ],
+    ["a name", "rename", () => service.threads.rename(id, RENAMED, accessTo("default"))],
+    ["a pin", "pin", () => service.threads.pin(id, true, accessTo("default"))],
+    ["a deletion", "delete", () => service.threads.remove(id, accessTo("default"))],
+    ["a wallet", "open", () => service.threads.create(id, "0xa", accessTo("default"), null)],
+    ["an interrupt", "interrupt", () => service.conversations.interrupt(id, accessTo("default"), null)],
   ];
 
   it.each(CASES)(
@@ -288,7 +304,7 @@ describe("a request with the App that access was decided for", () => {
       };
       await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
       expect(isFirst).toBe(false);
-      expect(await service.threads.get(id, ["defi"])).toMatchObject({
+      expect(await service.threads.get(id, accessTo("defi"))).toMatchObject({
         title: "New Chat",
         app: "defi",
         pinned: false,
@@ -307,11 +323,11 @@ describe("a request with the App that access was decided for", () => {
 
   it("succeeds if the App is the same or no App was named", async () => {
     await bindTo(service.store, id, "defi");
-    expect(await recordsOf(service, id, null, 10, ["defi"])).toHaveLength(1);
-    expect(await service.threads.rename(id, "Mine", ["defi"])).toMatchObject({ title: "Mine" });
-    expect(await service.threads.rename(id, "Yours")).toMatchObject({ title: "Yours" });
-    await service.threads.remove(id, ["defi"]);
-    await expect(service.threads.get(id, ["default"])).rejects.toMatchObject({ status: 404 });
+    expect(await recordsOf(service, id, null, 10, accessTo("defi"))).toHaveLength(1);
+    expect(await service.threads.rename(id, "Mine", accessTo("defi"))).toMatchObject({ title: "Mine" });
+    expect(await service.threads.rename(id, "Yours", null)).toMatchObject({ title: "Yours" });
+    await service.threads.remove(id, accessTo("defi"));
+    await expect(service.threads.get(id, accessTo("default"))).rejects.toMatchObject({ status: 404 });
   });
 });
 
@@ -326,7 +342,7 @@ describe("deleting a session", () => {
     };
     const recording = await startService({ logger });
     await recording.say(id, "one");
-    await Promise.all([recording.threads.remove(id), recording.say(id, "again")]);
+    await Promise.all([recording.threads.remove(id, null), recording.say(id, "again")]);
     expect(lines((await recording.snapshot(id)).messages)).toEqual(["user complete: again"]);
     expect(warnings).toEqual([]);
     await recording.close();

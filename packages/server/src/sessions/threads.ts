@@ -1,12 +1,15 @@
-// The use cases of the list of conversations: create, get, list, rename, pin and delete, and the records of a
+// The use cases of the list of conversations: create, get, list, rename, pin, claim and delete, and the records of a
 // conversation.
 
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
-import type { AccessibleTarget } from "../core/commands/command.ts";
+import type { Actor } from "../core/audit.ts";
+import type { SessionTarget } from "../core/commands/command.ts";
 import type { SessionCommand } from "../core/commands/index.ts";
-import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
+import type { TransferInput } from "../core/commands/transfer.ts";
+import { Conflict, InvalidRequest, NotFound, ServiceError, unknownSession } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
 import type {
+  Claimant,
   NewSessionOptions,
   RecordPage,
   ThreadPage,
@@ -15,7 +18,8 @@ import type {
 } from "../core/ports/driving/services.ts";
 import type { SessionUse, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import { appOf, belongsToAny, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
+import { hiddenFrom, type SessionAccess } from "../core/session-access.ts";
+import { appOf, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -44,14 +48,13 @@ export class Threads implements ThreadService {
   async create(
     sessionId: string,
     publicKey: string | null,
+    access: SessionAccess,
     creation: NewSessionOptions,
-    apps?: readonly string[],
   ): Promise<Thread> {
     const { registry, store } = this.#options;
-    const { outcome, record } = await registry.commit(sessionId, creation, (target) =>
-      store.execute({ kind: "open", target: { ...target, apps }, input: { userState: null, publicKey } }),
+    const { outcome, record } = await registry.commit(sessionId, access, creation, (target) =>
+      store.execute({ kind: "open", target, input: { userState: null, publicKey } }),
     );
-    if (outcome === "other_app") throw registry.otherApp(sessionId, apps);
     if (outcome === "wallet_mismatch") {
       const detail = "This session is bound to another wallet. Start a new session for this one.";
       throw new Conflict("wallet_mismatch", detail);
@@ -59,11 +62,12 @@ export class Threads implements ThreadService {
     return toThread(record);
   }
 
-  async get(sessionId: string, apps?: readonly string[]): Promise<Thread> {
+  async get(sessionId: string, access: SessionAccess | null): Promise<Thread> {
     const { registry, store } = this.#options;
     const record = await store.sessions.find(sessionId);
     if (record === null) throw unknownSession();
-    if (!belongsToAny(record, apps)) throw registry.otherApp(sessionId, apps);
+    const hidden = hiddenFrom(record, access);
+    if (hidden !== null) throw registry.hidden(sessionId, access, hidden);
     await registry.noteUse(record);
     return toThread(record);
   }
@@ -87,53 +91,70 @@ export class Threads implements ThreadService {
     const keys = await sessions.listKeys(found);
     async function* portions(): AsyncGenerator<readonly Thread[]> {
       for (let from = 0; from < keys.length; from += THREAD_PORTION) {
-        const records = await sessions.byKeys(keys.slice(from, from + THREAD_PORTION), found.apps);
+        const records = await sessions.byKeys(keys.slice(from, from + THREAD_PORTION), found.access);
         yield records.map(toThread);
       }
     }
     return portions();
   }
 
-  #query({ publicKey, opened, cursor }: ThreadSearch): Omit<ThreadQuery, "limit"> {
-    if (!this.#options.walletListing) {
+  #query({ publicKey, access, cursor }: ThreadSearch): Omit<ThreadQuery, "limit"> {
+    if (publicKey !== null && !this.#options.walletListing) {
       throw new ServiceError(
         403,
         "wallet_listing_off",
         "This service does not list threads by wallet. Keep session ids yourself.",
       );
     }
-    return {
-      publicKey,
-      apps: [DEFAULT_APP, ...opened],
-      after: cursor === null ? null : parseCursor(cursor),
-    };
+    return { publicKey, access, after: cursor === null ? null : parseCursor(cursor) };
   }
 
-  async rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread> {
-    const target = existing(sessionId, apps);
+  async rename(sessionId: string, title: string, access: SessionAccess | null): Promise<Thread> {
+    const target = existing(sessionId, access);
     return toThread(await this.#change({ kind: "rename", target, input: { title } }));
   }
 
-  async pin(sessionId: string, pinned: boolean, apps?: readonly string[]): Promise<Thread> {
-    const target = existing(sessionId, apps);
+  async pin(sessionId: string, pinned: boolean, access: SessionAccess | null): Promise<Thread> {
+    const target = existing(sessionId, access);
     return toThread(await this.#change({ kind: "pin", target, input: { pinned } }));
   }
 
-  async remove(sessionId: string, apps?: readonly string[]): Promise<string> {
-    const target = existing(sessionId, apps);
-    const { life, spelling } = await this.#change({ kind: "delete", target, input: null });
+  async claim(
+    sessionId: string,
+    { owner, wallets }: Claimant,
+    access: SessionAccess,
+    by: Actor,
+  ): Promise<Thread> {
+    const target = existing(sessionId, access);
+    const input = { owner, wallets, by };
+    const applied = await this.#options.registry.execute({ kind: "claim", target, input });
+    if (applied === null) throw unknownSession();
+    if (applied.outcome === "session_busy") {
+      throw new Conflict(
+        "session_busy",
+        "The assistant is still answering. Claim the conversation afterwards.",
+      );
+    }
+    return toThread(applied.record);
+  }
+
+  async transfer(sessionId: string, to: Omit<TransferInput, "by">, by: Actor | null): Promise<Thread> {
+    const target = existing(sessionId, null);
+    return toThread(await this.#change({ kind: "transfer", target, input: { ...to, by } }));
+  }
+
+  async remove(sessionId: string, access: SessionAccess | null, by: Actor | null = null): Promise<string> {
+    const target = existing(sessionId, access);
+    const { life, spelling } = await this.#change({ kind: "delete", target, input: by });
     this.#options.dispatcher.abandon(sessionId, life);
     return spelling;
   }
 
   async #change(
-    command: Extract<SessionCommand, { readonly kind: "rename" | "pin" | "delete" }>,
+    command: Extract<SessionCommand, { readonly kind: "rename" | "pin" | "delete" | "transfer" }>,
   ): Promise<SessionRecord> {
-    const { registry } = this.#options;
-    const { session, apps } = command.target;
-    const applied = await registry.execute(command);
+    const applied = await this.#options.registry.execute(command);
     if (applied === null) throw unknownSession();
-    if (applied.outcome === "other_app") throw registry.otherApp(session, apps);
     return applied.record;
   }
 
@@ -141,17 +162,17 @@ export class Threads implements ThreadService {
     sessionId: string,
     after: string | null,
     limit: number,
-    apps?: readonly string[],
+    access: SessionAccess | null,
   ): Promise<RecordPage> {
     const { registry, store } = this.#options;
-    const page = await store.sessions.messagePage(sessionId, after, { limit, bytes: PAGE_BYTES }, apps);
-    if (page === "other_app") throw registry.otherApp(sessionId, apps);
+    const page = await store.sessions.messagePage(sessionId, after, { limit, bytes: PAGE_BYTES }, access);
+    if (typeof page === "string") throw registry.hidden(sessionId, access, page);
     if (page === null) throw unknownMessages();
     await registry.noteUse(page.session);
     const { session, last, hasMore } = page;
     return {
       read: async (place) =>
-        last === null || place === last ? [] : await this.#recordsUpTo(session, place ?? after, last, apps),
+        last === null || place === last ? [] : await this.#recordsUpTo(session, place ?? after, last, access),
       next: hasMore ? last : null,
     };
   }
@@ -161,19 +182,19 @@ export class Threads implements ThreadService {
     { id, life, spelling }: SessionUse,
     after: string | null,
     last: string,
-    apps: readonly string[] | undefined,
+    access: SessionAccess | null,
   ): Promise<readonly PersistedMessage[]> {
-    const messages = await this.#options.store.sessions.messages(id, after, PORTION_LIMIT, apps, life);
-    // The session was deleted, or now belongs to another App, while the client was reading.
-    if (messages === null || messages === "other_app" || messages.length === 0) throw unknownMessages();
+    const messages = await this.#options.store.sessions.messages(id, after, PORTION_LIMIT, access, life);
+    // The session was deleted, or now belongs to another App or user, while the client was reading.
+    if (messages === null || typeof messages === "string" || messages.length === 0) throw unknownMessages();
     const end = messages.findIndex((message) => message.id === last);
     const shown = end < 0 ? messages : messages.slice(0, end + 1);
     return shown.map((message) => toPersistedMessage(spelling, message));
   }
 }
 
-function existing(session: string, apps: readonly string[] | undefined): AccessibleTarget {
-  return { session, birth: null, load: false, apps };
+function existing(session: string, access: SessionAccess | null): SessionTarget {
+  return { session, birth: null, load: false, access };
 }
 
 function toThread(record: SessionRecord): Thread {
@@ -209,11 +230,4 @@ function parseCursor(cursor: string): ThreadQuery["after"] {
 function unknownMessages(): NotFound {
   const detail = "There is no such session, or no message with the id given as `after` in it.";
   return new NotFound("not_found", detail);
-}
-
-function unknownSession(): NotFound {
-  return new NotFound(
-    "session_not_found",
-    "There is no session with this id. Check it, or create the session first.",
-  );
 }

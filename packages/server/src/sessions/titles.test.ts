@@ -93,7 +93,7 @@ describe("a title", () => {
   it("does not replace a title that the user sets in the meantime", async () => {
     await service.say(id, "hello");
     const { titling } = await calls();
-    await service.threads.rename(id, "Mine");
+    await service.threads.rename(id, "Mine", null);
     titling.say("Generated").finish();
     await service.pass(1_000);
     expect(await title()).toBe("Mine");
@@ -103,7 +103,7 @@ describe("a title", () => {
   it("does not reach the next incarnation of a deleted session", async () => {
     await service.say(id, "the old life");
     const { titling } = await calls();
-    await service.threads.remove(id);
+    await service.threads.remove(id, null);
     await service.snapshot(id);
     titling.say("Old").finish();
     await service.pass(1_000);

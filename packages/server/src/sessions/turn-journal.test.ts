@@ -3,6 +3,7 @@ import { lines, newId, parse, until } from "../../test/service.ts";
 import { call, step } from "../core/commands/testing/decided-session.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import { failing, fullDisk, JournaledTurn } from "./testing/journaled-turn.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 let one: JournaledTurn;
 beforeEach(async () => {
@@ -192,11 +193,11 @@ describe("a write", () => {
     const first = one.service.registry.inMemory(one.id)!.head + 1;
     await Promise.all([
       result("b"),
-      one.service.threads.rename(one.id, "Mine"),
+      one.service.threads.rename(one.id, "Mine", null),
       one.service.say(one.id, "two"),
       result("a"),
       one.journal.complete(step(2, "done")),
-      one.service.threads.rename(one.id, "Yours"),
+      one.service.threads.rename(one.id, "Yours", null),
     ]);
     expect(numbers).toEqual(numbers.map((_, index) => first + index));
     // Published events are already applied to the session.
@@ -222,30 +223,30 @@ describe("a write", () => {
     expect(one.more).toBe(0);
     expect(await one.journal.wait()).toBe(false);
     expect(await one.journal.complete(step(2, "x"))).toBe(false);
-    await one.service.actions.decide(one.id, asked.id, { decision: "approve", result: null });
+    await one.service.actions.decide(one.id, asked.id, { decision: "approve", result: null }, null);
     await one.next();
     expect(one.turn.openCalls).toMatchObject([{ id: "a" }]);
     // The action was decided before the turn could be suspended.
     const early = { ...asked, id: newId(), callId: "b" };
     await one.journal.stepWithCalls(step(2, "two"), [call("b")], [early]);
-    await one.service.actions.decide(one.id, early.id, { decision: "deny", result: null });
+    await one.service.actions.decide(one.id, early.id, { decision: "deny", result: null }, null);
     expect(await one.journal.wait()).toBe(true);
     expect(one.more).toBe(1);
   });
 
   it("is rejected after an interrupt, a deletion, or a takeover", async () => {
-    await one.service.conversations.interrupt(one.id, null);
+    await one.service.conversations.interrupt(one.id, ANONYMOUS, null);
     expect(await one.journal.stepWithCalls(step(1, "x"), [], [])).toBe(false);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
     expect(await one.journal.fail({ code: "model_error", message: "m" })).toBe(false);
-    await one.service.threads.remove(one.id);
+    await one.service.threads.remove(one.id, null);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
     await one.journal.open();
     expect(await one.service.store.sessions.find(one.id)).toBeNull();
   });
 
   it("does not reach the next incarnation of its session", async () => {
-    await one.service.threads.remove(one.id);
+    await one.service.threads.remove(one.id, null);
     const fresh = await one.service.snapshot(one.id);
     one.journal.appendText("from the dead");
     await one.service.clock.advance(1_000);
@@ -292,14 +293,14 @@ describe("history", () => {
     expect(await one.journalOf({ ...one.turn, stepsDone: 1 }).history(1_000)).toMatchObject([
       { steps: [{ number: 1 }] },
     ]);
-    await one.service.conversations.interrupt(one.id, null);
+    await one.service.conversations.interrupt(one.id, ANONYMOUS, null);
     await one.service.say(one.id, "again");
     await one.next();
     expect(await one.journal.history(1_000)).toMatchObject([
       { number: 1, state: "interrupted" },
       { number: 2, userMessage: { content: "again" } },
     ]);
-    await one.service.conversations.interrupt(one.id, null);
+    await one.service.conversations.interrupt(one.id, ANONYMOUS, null);
     expect(await one.journal.history(1_000)).toBeNull();
   });
 });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FoldingReader } from "../../test/folding-reader.ts";
 import { lines, newId, parse, until } from "../../test/service.ts";
 import { ApprovalTurn, MINUTE } from "./testing/approval-turn.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 let turn: ApprovalTurn;
 beforeEach(async () => {
@@ -14,7 +15,7 @@ afterEach(() => turn.close());
 /** Gets the state with `Prefer: wait`. */
 async function waitingState() {
   const { signal } = new AbortController();
-  const request = { sessionId: turn.id, userState: null, waitMs: MINUTE, signal };
+  const request = { sessionId: turn.id, access: ANONYMOUS, userState: null, waitMs: MINUTE, signal };
   return parse(await turn.service.conversations.state(request, null));
 }
 
@@ -23,7 +24,13 @@ describe("a turn that waits for a person", () => {
     await turn.service.close();
     await turn.start({ maxRunning: 1 });
     await turn.waiting();
-    const request = { sessionId: turn.id, userState: null, waitMs: 0, signal: new AbortController().signal };
+    const request = {
+      sessionId: turn.id,
+      access: ANONYMOUS,
+      userState: null,
+      waitMs: 0,
+      signal: new AbortController().signal,
+    };
     const before = await turn.service.conversations.state(request, null);
     const other = newId();
     await turn.service.say(other, "hello");
@@ -66,10 +73,10 @@ describe("a turn that waits for a person", () => {
     await turn.service.evict();
     expect(turn.service.feed.heldTexts).toBe(0);
     const approve = { decision: "approve", result: null } as const;
-    await turn.service.actions.decide(turn.id, first!.id, approve);
+    await turn.service.actions.decide(turn.id, first!.id, approve, null);
     expect(turn.service.registry.inMemory(turn.id)).toBeNull();
     expect(turn.service.feed.heldTexts).toBe(0);
-    await turn.service.actions.decide(turn.id, second!.id, approve);
+    await turn.service.actions.decide(turn.id, second!.id, approve, null);
     (await turn.service.model.next()).say("Charged");
     await until(async () => (await turn.snapshot()).messages[1]?.content.endsWith("Charged") === true);
     expect(turn.service.feed.heldTexts).toBe(1);
@@ -140,16 +147,18 @@ describe("a turn that waits for a person", () => {
   it("cancels the action on an interrupt", async () => {
     await turn.waiting();
     const [action] = await turn.pending();
-    const sealed = parse(await turn.service.conversations.interrupt(turn.id, null));
+    const sealed = parse(await turn.service.conversations.interrupt(turn.id, ANONYMOUS, null));
     expect(sealed).toMatchObject({ status: "interrupted", pending_actions: [] });
     expect(sealed.messages[1]).toMatchObject({
       status: "interrupted",
       tool_results: [{ output: "interrupted" }],
     });
     await expect(
-      turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }),
+      turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }, null),
     ).rejects.toMatchObject({ status: 409, code: "action_cancelled" });
-    expect(await turn.service.actions.list(turn.id, null)).toMatchObject([{ status: "cancelled" }]);
+    expect(await turn.service.actions.list(turn.id, ANONYMOUS, null)).toMatchObject([
+      { status: "cancelled" },
+    ]);
     await turn.service.pass(11 * MINUTE);
     expect(turn.charged).toEqual([]);
     expect(await turn.snapshot()).toEqual(sealed);
@@ -158,15 +167,15 @@ describe("a turn that waits for a person", () => {
   it("removes the action with the session, and leaves nothing to the next incarnation", async () => {
     await turn.waiting();
     const [action] = await turn.pending();
-    await turn.service.threads.remove(turn.id);
+    await turn.service.threads.remove(turn.id, null);
     await expect(
-      turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }),
+      turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }, null),
     ).rejects.toMatchObject({ status: 404 });
     expect(await turn.service.store.sessions.find(turn.id)).toBeNull();
     expect((await turn.snapshot()).pending_actions).toEqual([]);
-    expect(await turn.service.actions.list(turn.id, null)).toEqual([]);
+    expect(await turn.service.actions.list(turn.id, ANONYMOUS, null)).toEqual([]);
     await expect(
-      turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }),
+      turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }, null),
     ).rejects.toMatchObject({ status: 404, code: "action_not_found" });
     await turn.service.pass(11 * MINUTE);
     expect(turn.service.model.waitingCalls).toBe(0);

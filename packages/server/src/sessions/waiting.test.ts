@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
 import type { JsonObject } from "../core/json.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 let service: TestService;
 let id: string;
@@ -17,6 +18,7 @@ afterEach(() => service.close());
 async function state(more: { waitMs?: number; userState?: JsonObject; signal?: AbortSignal } = {}) {
   const request = {
     sessionId: id,
+    access: ANONYMOUS,
     userState: null,
     waitMs: 0,
     signal: new AbortController().signal,
@@ -31,7 +33,7 @@ describe("a client that waits", () => {
     await service.model.next();
     const waiting = [state({ waitMs: 60_000 }), state({ waitMs: 60_000, userState: { a: 1 } })];
     await until(() => service.registry.inMemory(id)?.hasWaiters === true);
-    await service.conversations.interrupt(id, null);
+    await service.conversations.interrupt(id, ANONYMOUS, null);
     const answers = await Promise.all(waiting);
     expect(answers.map(({ status }) => status)).toEqual(["interrupted", "interrupted"]);
   });
@@ -73,7 +75,7 @@ describe("a client that waits", () => {
     await service.say(id, "hello");
     const waiting = state({ waitMs: 60_000 });
     await until(() => service.registry.inMemory(id)?.hasWaiters === true);
-    const removed = service.threads.remove(id);
+    const removed = service.threads.remove(id, null);
     const fresh = service.say(id, "new life");
     await removed;
     await expect(waiting).rejects.toMatchObject({ status: 404, code: "session_deleted" });
@@ -117,7 +119,7 @@ describe("an interrupt of a turn whose session was evicted", () => {
     }
     call.say("last words");
     await until(() => service.registry.inMemory(id)?.streamingText.endsWith("last words") === true);
-    const sealed = parse(await service.conversations.interrupt(id, null));
+    const sealed = parse(await service.conversations.interrupt(id, ANONYMOUS, null));
     expect(lines(sealed.messages)[1]).toBe("agent interrupted: …………………last words");
   });
 });

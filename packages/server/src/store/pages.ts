@@ -3,7 +3,7 @@
 import { EVENT_PAGE_CHARACTERS, type EventPage } from "../core/ports/driven/event-store.ts";
 import type { MessagePageEnd, SessionStore, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
-import type { SessionRecord } from "../core/session.ts";
+import { DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 
 /** SQL for the bytes of a message. */
 export const MESSAGE_BYTES =
@@ -84,6 +84,22 @@ export function eventPage({ life, head, event_floor: floor }: LogRow, rows: Iter
     if (characters > EVENT_PAGE_CHARACTERS) break;
   }
   return { life, head, floor, events };
+}
+
+/** Yields the Apps whose sessions with a wallet or an owner expire. */
+export function* boundExpiries({
+  boundBefore = null,
+  byApp = {},
+}: Parameters<SessionStore["expire"]>[0]): Generator<{ readonly app: string; readonly before: number }> {
+  const times = Object.entries(byApp).map(([app, { boundBefore = null }]) => ({ app, before: boundBefore }));
+  for (const { app, before } of [{ app: DEFAULT_APP, before: boundBefore }, ...times])
+    if (before !== null) yield { app, before };
+}
+
+/** Selects sessions of a user or wallet, by their key. Parameters: the value, an App or NULL, the key before the first, the limit. */
+export function heldBy(column: "owned_by" | "public_key", columns: string): string {
+  return `SELECT ${columns} FROM sessions WHERE ${column} = $1 AND ($2 IS NULL OR coalesce(app, 'default') = $2) AND key > $3
+    ORDER BY key LIMIT $4`;
 }
 
 /** Yields which sessions expire, in the order of removal: those of the default App (`null`), then those of the others. */

@@ -6,8 +6,7 @@ import type { SessionUse } from "../core/ports/driven/session-store.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { TitleJob } from "../core/ports/driven/store.ts";
 import { appOf, isEmptySession, type SessionRecord } from "../core/session.ts";
-import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
-import { NO_USAGE } from "../core/turn.ts";
+import { NO_USAGE, type Lease, type StepRecord, type TokenUsage, type TurnRecord } from "../core/turn.ts";
 import type { JsonObject } from "../core/json.ts";
 import { withoutWrongTypes } from "../core/user-state.ts";
 
@@ -26,6 +25,7 @@ export interface SessionRow {
   readonly model_app: string | null;
   readonly utility_model: string | null;
   readonly public_key: string | null;
+  readonly owned_by: string | null;
   readonly user_state: string | null;
   readonly pinned: number;
   readonly head: number;
@@ -125,6 +125,7 @@ export function toSession(row: SessionRow): SessionRecord {
     modelApp: row.model_app,
     utilityModel: row.utility_model,
     publicKey: row.public_key,
+    owner: row.owned_by,
     userState: row.user_state === null ? null : withoutWrongTypes(JSON.parse(row.user_state) as JsonObject),
     pinned: row.pinned === 1,
     head: row.head,
@@ -254,13 +255,13 @@ function toUsage(text: string): TokenUsage {
 
 /**
  * Returns when cleanup removes an unused session: 0 for soon (it is empty), 1 for after a long time (it has
- * no wallet), 2 for never.
+ * no wallet and no owner), 2 for never.
  */
 export function retentionOf(
-  session: Parameters<typeof isEmptySession>[0] & Pick<SessionRecord, "publicKey">,
+  session: Parameters<typeof isEmptySession>[0] & Pick<SessionRecord, "publicKey" | "owner">,
 ): 0 | 1 | 2 {
   if (isEmptySession(session)) return 0;
-  return session.publicKey === null ? 1 : 2;
+  return session.publicKey === null && session.owner === null ? 1 : 2;
 }
 
 /** The changing cells of a session. `at` is the last use, in milliseconds since the Unix epoch. */
@@ -275,6 +276,7 @@ export function changingCells(session: SessionRecord, at: number) {
     session.modelApp,
     session.utilityModel,
     session.publicKey,
+    session.owner,
     session.userState === null ? null : JSON.stringify(session.userState),
     session.pinned ? 1 : 0,
     session.head,

@@ -163,7 +163,7 @@ describe("call whose schema transforms its input", () => {
 
   async function approve(): Promise<unknown> {
     const [action] = (await service.snapshot(id)).pending_actions ?? [];
-    await service.actions.decide(id, action!.id, { decision: "approve", result: null });
+    await service.actions.decide(id, action!.id, { decision: "approve", result: null }, null);
     return (await outputs())[0];
   }
 
@@ -242,7 +242,7 @@ describe("approved call", () => {
     await until(() => calls.includes("wait"));
     before = away;
     const [action] = (await service.snapshot(id)).pending_actions ?? [];
-    await service.actions.decide(id, action!.id, { decision: "approve", result: null });
+    await service.actions.decide(id, action!.id, { decision: "approve", result: null }, null);
     await until(() => calls.includes("toolResult"));
     await service.crash();
     before = () => undefined;

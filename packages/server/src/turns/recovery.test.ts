@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import { FoldingReader } from "../../test/folding-reader.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 let directory: string;
 let service: TestService;
@@ -67,7 +68,7 @@ describe("after a crash", () => {
     await clock.advance(250);
     await until(async () => (await service.snapshot(id)).messages[1]?.content === "so far");
     await restartWithoutPlaces();
-    const sealed = parse(await service.conversations.interrupt(id, null));
+    const sealed = parse(await service.conversations.interrupt(id, ANONYMOUS, null));
     expect(lines(sealed.messages)[1]).toBe("agent interrupted: so far");
   });
 

@@ -11,6 +11,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { newId, startService, until, type TestService } from "../../test/service.ts";
 import type { Config } from "../config/config.ts";
 import { storeUnavailable } from "../store/unavailable.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 const ALL = Array.from({ length: 12 }, (_, index) => index + 1);
 /** Concurrent calls of one step. */
@@ -82,7 +83,7 @@ async function callAll(tool: "charge" | "pay"): Promise<void> {
   if (tool === "pay") return;
   await until(() => calls.includes("wait"));
   for (const action of (await service.snapshot(id)).pending_actions ?? [])
-    await service.actions.decide(id, action.id, { decision: "approve", result: null });
+    await service.actions.decide(id, action.id, { decision: "approve", result: null }, null);
 }
 
 const begun = (count: number) => until(() => charged.length === count);
@@ -160,7 +161,7 @@ describe("calls that had not started when their turn was cut off", () => {
   it.each(["charge", "pay"] as const)("never run after an interrupt, which reports it: %s", async (tool) => {
     await callAll(tool);
     await begun(AT_ONCE);
-    await service.conversations.interrupt(id, null);
+    await service.conversations.interrupt(id, ANONYMOUS, null);
     for (const end of ends.values()) end();
     await service.close();
     isFree = true;

@@ -1,15 +1,20 @@
 // Opens the configured store for administrative commands, beside a running server or without one (contract section 7).
 
+import { userInfo } from "node:os";
 import type { AdminSession, AdminSessionPage } from "@colloquy/protocol";
+import { createAuditTrail } from "../admin/audit-trail.ts";
 import { manageKeys, type KeyManagement } from "../admin/administration.ts";
 import { listSessions } from "../admin/sessions.ts";
 import { toAdminSession } from "../admin/wire.ts";
 import { KeyAdministration } from "../apps/keys/key-administration.ts";
 import type { Rotation } from "../apps/secrets/rotation.ts";
+import { SERVICE_ACTOR, type Actor } from "../core/audit.ts";
 import type { Hidden } from "../core/hidden.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
+import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
 import type { AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
 import { NoDatabase } from "../core/errors.ts";
 import type { HealthLimits } from "../core/turn-health.ts";
@@ -36,6 +41,11 @@ export interface Administration {
   readonly settings: AdministrationSettings;
   /** Manages App keys; `apps` are the configured Apps, which only `createKey` needs. */
   keys(apps: readonly string[]): KeyManagement;
+  readonly audit: AuditTrail;
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+  /** Whoever runs the command, for the audit trail. */
+  readonly actor: Actor;
   /** Sessions as the admin API shows them. */
   sessions(limits: HealthLimits): {
     list(query: AdminSessionQuery): Promise<AdminSessionPage>;
@@ -68,6 +78,9 @@ export async function openAdministration(
     store,
     settings,
     keys: (apps) => manageKeys(new KeyAdministration({ store: store.keys, clock, apps: () => apps })),
+    now: () => clock.now(),
+    actor: { ...SERVICE_ACTOR, kind: "command_line", name: userInfo().username },
+    audit: createAuditTrail({ store: store.audit, logger: NO_LOG }),
     sessions: (limits) => ({
       list: (query) => listSessions({ store: store.admin, limits }, query),
       find: async (id) => {
@@ -88,6 +101,8 @@ export async function openAdministration(
     close: () => store.close(),
   };
 }
+
+const NO_LOG: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 async function openStore(
   { dataDirectory, databaseUrl = null }: AdministrationSettings,

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
 import { createTurnMetrics, registerGauges } from "./operations.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -57,7 +58,7 @@ describe("the metrics of the service", () => {
     await until(async () => !(await service.snapshot(id)).is_processing);
     await service.say(id, "three");
     await service.model.next();
-    await service.conversations.interrupt(id, null);
+    await service.conversations.interrupt(id, ANONYMOUS, null);
     await until(async () => (await values())["colloquy_turns_ended_total stopped"] === 1);
     expect(await values()).toMatchObject({
       "colloquy_turns_ended_total complete": 1,

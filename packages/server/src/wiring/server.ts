@@ -7,8 +7,10 @@ import { Registry as MetricsRegister } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { createAdministration } from "../admin/administration.ts";
 import { KeyAdministration } from "../apps/keys/key-administration.ts";
+import { operatorTokens } from "../apps/users/operator-tokens.ts";
 import { createSecretService } from "../apps/secrets/vault.ts";
 import type { Config } from "../config/config.ts";
+import { SERVICE_ACTOR } from "../core/audit.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
@@ -75,18 +77,19 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const { store, rateCounters } = storage;
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const extraModels = overrides.models ?? {};
-  const service = buildService({ config, clock, logger, ...storage, register, extraModels, vault });
-  const { conversations, threads, models, actions, feed: updates, keys, apps, tools } = service;
+  const keys = { vault, signingKeys: vault };
+  const service = buildService({ config, clock, logger, ...storage, register, extraModels, ...keys });
+  const { apps, feed: updates } = service;
   const secrets = createSecretService(apps, vault);
   const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
   const http = buildHttp({
-    services: { conversations, threads, models, actions, updates, readiness, keys, apps, secrets, tools },
+    services: { ...service, updates, readiness, secrets },
     config: config.server,
     logger,
     register,
     clock,
     rateCounters,
-    admin: buildAdmin({ config, storage, service, readiness, clock }),
+    admin: buildAdmin({ config, storage, service, readiness, clock, logger }),
     pages: PAGES,
   });
   const connections = new OpenConnections(http.server, clock);
@@ -117,24 +120,36 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       await store.close();
     },
     cleanUp: () => service.cleanup.run(),
-    reload: (next) => service.reload(next),
+    reload: (next) => reloadNoted(service, next),
   };
+}
+
+function reloadNoted({ reload, audit }: Service, next: Config): readonly string[] {
+  const warnings = reload(next);
+  const details = { warnings: warnings.length };
+  void audit.note({ action: "config_reloaded", actor: SERVICE_ACTOR, app: null, target: null, details });
+  return warnings;
 }
 
 interface AdminFoundations {
   readonly config: Config;
   readonly storage: Pick<Storage, "store" | "busServer">;
-  readonly service: Pick<Service, "owner" | "gauges" | "conversations" | "threads" | "apps" | "tools">;
+  readonly service: Pick<
+    Service,
+    "owner" | "gauges" | "conversations" | "threads" | "users" | "apps" | "tools" | "audit" | "userData"
+  >;
   readonly readiness: Readiness;
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
-/** Builds the admin API of a running service; `null` without an admin key. */
-export function buildAdmin({ config, storage, service: parts, readiness, clock }: AdminFoundations) {
+/** Builds the admin API of a running service; `null` if nobody could use it. */
+export function buildAdmin({ config, storage, service: parts, readiness, clock, logger }: AdminFoundations) {
   const { adminKey: key, databaseUrl, limits } = config;
-  if (key === null) return null;
+  const operators = operatorTokens(config.operators, { clock, logger });
+  if (key === null && operators === null) return null;
   const { store, busServer: bus } = storage;
-  const { owner, gauges, conversations, threads, apps, tools } = parts;
+  const { owner, gauges, conversations, threads, users, apps, tools, audit, userData } = parts;
   const service = createAdministration({
     version: manifest.version,
     node: owner,
@@ -147,11 +162,14 @@ export function buildAdmin({ config, storage, service: parts, readiness, clock }
     limits,
     conversations,
     threads,
+    users,
     catalog: apps,
     tools,
-    keys: new KeyAdministration({ store: store.keys, clock, apps: () => apps.names() }),
+    keys: new KeyAdministration({ store: store.keys, clock, logger, apps: () => apps.names() }),
+    audit,
+    userData,
   });
-  return { key, service };
+  return { key, operators, service };
 }
 
 /** Returns the URL of a server for clients on the same machine. */

@@ -6,6 +6,8 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Registry as MetricsRegister } from "prom-client";
 import { createApps } from "../apps/app-catalog.ts";
 import { CheckedKeys } from "../apps/keys/checked-keys.ts";
+import { CheckedTokens } from "../apps/users/user-tokens.ts";
+import { WalletSignIn } from "../apps/users/wallet-sign-in.ts";
 import { ProcessEventHub } from "../bus/event-hub.ts";
 import { Feed } from "../bus/feed.ts";
 import { type Config, restartWarnings } from "../config/config.ts";
@@ -15,9 +17,10 @@ import type { Bus } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { SecretVault } from "../core/ports/driven/secret-store.ts";
+import type { SecretVault, SigningKeys } from "../core/ports/driven/secret-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
+import { createAuditTrail } from "../admin/audit-trail.ts";
 import { createModelCatalog, type ModelCatalogOptions, type ReplaceableModels } from "../models/catalog.ts";
 import { ActionExpiry, Actions } from "../sessions/actions.ts";
 import { Cleanup } from "../sessions/cleanup.ts";
@@ -26,6 +29,7 @@ import { ModelChoices } from "../sessions/model-choice.ts";
 import { followOtherNodes, ReplicaSync, VersionReads } from "../sessions/replica-sync.ts";
 import { SessionCache } from "../sessions/session-cache.ts";
 import { SessionRegistry } from "../sessions/session-registry.ts";
+import { UserData } from "../sessions/user-data.ts";
 import { Threads } from "../sessions/threads.ts";
 import { Titles } from "../sessions/titles.ts";
 import { openJournal } from "../sessions/turn-journal.ts";
@@ -61,6 +65,8 @@ export interface Foundations {
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
   /** Vault of the secrets; absent if none are stored. */
   readonly vault?: SecretVault | null;
+  /** Keys of this service's own tokens; absent if it issues none. */
+  readonly signingKeys?: SigningKeys | null;
 }
 
 export type Service = ReturnType<typeof buildService>;
@@ -78,12 +84,11 @@ export function createModels(
 export function buildService(base: Foundations) {
   const { config, clock, logger, store, register, extraModels } = base;
   const apps = createApps(config.apps);
-  const { maxQueued, sessionBytes: maxMessageBytes } = config.limits;
   const models = createModels(config, clock, extraModels);
   const tools = createTools(base, (rig) => models.isDemo(rig));
   const caller = new ModelCaller();
   const memory = buildMemory(base, apps);
-  const { versions, hub, running, cache, registry } = memory;
+  const { hub, running, cache, registry } = memory;
   const { dispatcher, leases, owner } = buildTurns(base, memory, { apps, models, caller, tools });
   const titles = new Titles({
     store,
@@ -94,22 +99,16 @@ export function buildService(base: Foundations) {
     generate: (rig, message, signal) => generateTitle(models, caller, { rig, message, signal }),
     failureCode: (error) => models.describeFailure(error).code,
   });
-  const limits = { maxQueued, maxMessageBytes };
-  const used = { store, registry, dispatcher, running, titles, apps, clock, hub, versions, limits };
-  const conversations = new Conversations(used);
+  const conversations = buildConversations(base, memory, { dispatcher, titles, apps });
   const asking = { store, registry, dispatcher };
   const threads = new Threads({ ...asking, walletListing: config.server.walletListing === "on" });
+  const audit = createAuditTrail({ store: store.audit, logger });
   const feed = buildFeed(base, hub, conversations, cache);
-  followOtherNodes({ hub, registry, running, dispatcher });
-  const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
-  const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, events });
-  const gauges = {
-    runningTurns: () => running.size,
-    waitingTurns: () => dispatcher.waiting,
-    liveSessions: () => cache.size,
-    snapshotBytes: () => cache.weight,
-    openStreams: () => feed.openStreams,
-  };
+  followOtherNodes({ hub, registry, cache, running, dispatcher });
+  const { events: keepCount, eventMs: keepMs, auditMs } = config.retention;
+  const kept = { events: { keepCount, keepMs }, auditMs };
+  const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, ...kept });
+  const gauges = gaugesOf({ running, dispatcher, cache, feed });
   registerGauges(register, gauges);
   const workers = { hub, registry, dispatcher, leases, titles, cleanup, tools };
   return {
@@ -121,6 +120,9 @@ export function buildService(base: Foundations) {
     actionExpiry: new ActionExpiry({ ...asking, clock, logger }),
     apps,
     keys: new CheckedKeys({ store: store.keys, clock, apps }),
+    ...buildSignIn(base, apps),
+    audit,
+    userData: new UserData({ store, threads, audit, clock }),
     feed,
     gauges,
     /** Identifies this process as the owner of turns. */
@@ -136,6 +138,23 @@ export function buildService(base: Foundations) {
   };
 }
 
+function gaugesOf({ running, dispatcher, cache, feed }: Gauged) {
+  return {
+    runningTurns: () => running.size,
+    waitingTurns: () => dispatcher.waiting,
+    liveSessions: () => cache.size,
+    snapshotBytes: () => cache.weight,
+    openStreams: () => feed.openStreams,
+  };
+}
+
+interface Gauged {
+  readonly running: RunningTurns;
+  readonly dispatcher: Dispatcher;
+  readonly cache: SessionCache;
+  readonly feed: Feed;
+}
+
 /** The event hub, the turns that run here, and the sessions in memory. */
 function buildMemory({ config, clock, logger, store, bus, isAlone }: Foundations, apps: AppCatalog) {
   const { events, sessions } = store;
@@ -145,7 +164,7 @@ function buildMemory({ config, clock, logger, store, bus, isAlone }: Foundations
   const { memoryBytes: budgetBytes, idleMemoryMs: idleMs } = config.limits;
   const cache = new SessionCache({ budgetBytes, idleMs, clock, running, hub, logger });
   const sync = versions === null ? null : new ReplicaSync({ versions, events, sessions, running });
-  const registry = new SessionRegistry({ store, hub, clock, cache, sync, running, apps });
+  const registry = new SessionRegistry({ store, hub, clock, logger, cache, sync, running, apps });
   return { versions, hub, running, cache, registry };
 }
 
@@ -175,6 +194,24 @@ function buildTurns(
   });
   const leases = new Leases({ ...owned, onReleased: (count) => dispatcher.workArrived(count) });
   return { dispatcher, leases, owner };
+}
+
+function buildSignIn(
+  { store: { users: store }, clock, logger, signingKeys: keys = null }: Foundations,
+  apps: AppCatalog,
+) {
+  const users = new CheckedTokens({ store, clock, logger, apps, keys });
+  return { users, wallets: new WalletSignIn({ store, clock, keys, users }) };
+}
+
+function buildConversations(
+  { store, clock, config: { limits } }: Foundations,
+  { registry, running, hub, versions }: ReturnType<typeof buildMemory>,
+  used: { readonly dispatcher: Dispatcher; readonly titles: Titles; readonly apps: AppCatalog },
+): Conversations {
+  const { maxQueued, sessionBytes: maxMessageBytes } = limits;
+  const bounds = { maxQueued, maxMessageBytes };
+  return new Conversations({ ...used, store, registry, running, clock, hub, versions, limits: bounds });
 }
 
 function buildFeed(

@@ -75,7 +75,7 @@ describe("storage", () => {
       const id = newId();
       await one.store.execute({
         kind: "open",
-        target: { session: id, birth: { life: "a", model: "m/m" }, load: false },
+        target: { session: id, birth: { life: "a", model: "m/m" }, load: false, access: null },
         input: NOTHING,
       });
       expect((await other.store.sessions.find(id))?.life).toBe("a");

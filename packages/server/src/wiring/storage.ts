@@ -36,7 +36,7 @@ export interface StorageOptions {
   readonly onNotificationsLost: NonNullable<ClusterBusOptions["onLoss"]>;
 }
 
-type Place = Pick<Config, "adminKey" | "databaseUrl" | "natsUrl" | "server">;
+type Place = Pick<Config, "adminKey" | "databaseUrl" | "natsUrl" | "operators" | "server">;
 
 /** Rejects with a user-facing Error if the store cannot be used. */
 export async function openStorage(place: Place, options: StorageOptions): Promise<Storage> {
@@ -69,7 +69,7 @@ export function aloneWith(store: Store): Storage {
 /** Loads code that only nodes with a PostgreSQL database need. */
 async function openShared(
   url: string,
-  { adminKey, natsUrl, server }: Place,
+  { adminKey, operators, natsUrl, server }: Place,
   { clock, logger, onNotificationsLost }: StorageOptions,
 ): Promise<Storage> {
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
@@ -82,7 +82,7 @@ async function openShared(
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotificationsLost });
   const { openRateCounters } = await import("../store/postgres/rate-counters.ts");
   // On loopback, only wrong admin keys are limited (contract section 6).
-  const isLimited = isPublic(server) || adminKey !== null;
+  const isLimited = isPublic(server) || adminKey !== null || operators !== null;
   const rateCounters = isLimited ? await openRateCounters({ url, node, timers: clock, logger }) : null;
   const kind = natsUrl === null ? "postgresql" : "nats";
   const busServer: BusServer = { kind, check: () => transport.check() };

@@ -1,6 +1,6 @@
 // A reader of `GET /api/updates` that checks every frame against the contract (section 5) and records it.
 
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { UpdateEvent } from "@colloquy/protocol";
 import { expect } from "vitest";
 import type { DocumentedApi } from "../documented-api.ts";
@@ -15,6 +15,7 @@ export interface ReadEvent {
 export interface ReaderOptions {
   readonly include?: string;
   readonly lastEventId?: string;
+  readonly headers?: OutgoingHttpHeaders;
 }
 
 const PATIENCE_MS = 20_000;
@@ -51,6 +52,7 @@ export class EventReader {
       session,
       headers: {
         Accept: "text/event-stream",
+        ...options.headers,
         ...(options.lastEventId !== undefined && { "Last-Event-ID": options.lastEventId }),
       },
     });

@@ -20,7 +20,7 @@ vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
 const ADMIN_KEY = "command-line-admin-key-0123456789";
 /** Files that examples write and read. */
-const FILES = ["session.jsonl", "wallet.jsonl"];
+const FILES = ["session.jsonl", "wallet.jsonl", "alice.jsonl"];
 const DATA = "/var/lib/colloquy";
 const KEY_ID = /(?<=keys (?:rotate|revoke) )\S+/;
 const SESSION_ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
@@ -131,7 +131,9 @@ async function filledIn(example: string): Promise<string> {
 it("exist for every command", () => {
   const commands = new Set(ALL.flatMap((example) => /\bcolloquy ([a-z]+)/.exec(example)?.[1] ?? []));
   const names =
-    "chat check completion dev doctor export import keys migrate reload secrets serve sessions".split(" ");
+    "audit chat check completion dev doctor export import keys migrate reload secrets serve sessions users".split(
+      " ",
+    );
   expect([...commands].toSorted()).toEqual(names);
 });
 

@@ -11,10 +11,11 @@ import type { AppName, Caller } from "./isolation-service.ts";
  * `session`: requires a key of the session's App only with `requireKey: "all"`; a key of another App is
  * refused.
  * `key`: returns what belongs to the Apps of the key.
+ * `user`: requires a user's token.
  * `public`: does not depend on Apps.
  * `admin`: requires a key of an operator; an App's key is refused.
  */
-export type OperationClass = "app" | "session" | "key" | "public" | "admin";
+export type OperationClass = "app" | "session" | "key" | "user" | "public" | "admin";
 
 /** The target of a request. */
 export interface Target {
@@ -33,9 +34,21 @@ export interface ClassifiedOperation {
   readonly body?: (target: Target) => unknown;
   /** True if the response is an event stream. */
   readonly streams?: true;
+  /** True if a `user` operation concerns a session, so that a key of another App is refused. */
+  readonly isOnSession?: true;
   /** True if the operation deletes the session. */
   readonly removes?: true;
 }
+
+/** A message of Sign-In with Ethereum for another domain. */
+const MESSAGE_OF_ELSEWHERE = `elsewhere.test wants you to sign in with your Ethereum account:
+0x8ba1f109551bD432803012645Ac136ddd64DBA72
+
+URI: https://elsewhere.test
+Version: 1
+Chain ID: 1
+Nonce: a0nonce0of0the0test
+Issued At: 2026-11-20T12:00:00.000Z`;
 
 /** Keyed by method and path, as in the OpenAPI document. */
 export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
@@ -63,6 +76,11 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     class: "session",
     path: ({ conversation: { session } }) => `/api/sessions/${session}/pin`,
   },
+  "POST /api/sessions/{id}/claim": {
+    class: "user",
+    isOnSession: true,
+    path: ({ conversation: { session } }) => `/api/sessions/${session}/claim`,
+  },
   "GET /api/sessions/{id}/messages": {
     class: "session",
     path: ({ conversation: { session } }) => `/api/sessions/${session}/messages`,
@@ -72,6 +90,16 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     path: ({ app }) => `/api/chat?message=hello&app=${app}`,
     call: { headers: { Prefer: "wait=20" } },
   },
+  "POST /api/auth/revoke": { class: "user", path: () => "/api/auth/revoke" },
+  "GET /api/users/me/export": { class: "user", path: ({ app }) => `/api/users/me/export?app=${app}` },
+  "DELETE /api/users/me": { class: "user", path: ({ app }) => `/api/users/me?app=${app}` },
+  "POST /api/auth/siwe/nonce": { class: "public", path: () => "/api/auth/siwe/nonce" },
+  "POST /api/auth/siwe/verify": {
+    class: "user",
+    path: () => "/api/auth/siwe/verify",
+    body: () => ({ message: MESSAGE_OF_ELSEWHERE, signature: "0x00" }),
+  },
+  "POST /api/auth/siwe/refresh": { class: "user", path: () => "/api/auth/siwe/refresh" },
   "GET /api/state": { class: "session", path: () => "/api/state" },
   "POST /api/interrupt": { class: "session", path: () => "/api/interrupt" },
   "GET /api/updates": {
@@ -110,6 +138,10 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/admin/sessions/{id}/messages": admin((target) => `${sessionPath(target)}/messages`),
   "POST /api/admin/sessions/{id}/interrupt": admin((target) => `${sessionPath(target)}/interrupt`),
   "DELETE /api/admin/sessions/{id}": admin(sessionPath),
+  "PUT /api/admin/sessions/{id}/owner": {
+    ...admin((target) => `${sessionPath(target)}/owner`),
+    body: () => ({ user: null }),
+  },
   "GET /api/admin/apps": admin(() => "apps"),
   "GET /api/admin/keys": admin(({ app }) => `keys?app=${app}`),
   "POST /api/admin/keys": { ...admin(() => "keys"), body: ({ app }) => ({ apps: [app] }) },
@@ -117,6 +149,9 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "POST /api/admin/keys/{id}/rotate": admin(() => "keys/nobody/rotate"),
   "GET /api/admin/usage": admin(() => "usage"),
   "GET /api/admin/latency": admin(() => "latency"),
+  "GET /api/admin/audit": admin(() => "audit"),
+  "GET /api/admin/users/export": admin(() => "users/export?public_key=0xnobody"),
+  "DELETE /api/admin/users": admin(() => "users?public_key=0xnobody"),
 };
 
 /** Routes that serve the OpenAPI document, which does not list them. They are `public`. */
@@ -147,6 +182,8 @@ export function expectedStatus(operation: ClassifiedOperation, caller: Caller, a
   const hasAccess = caller === "own key" || caller === "key of both" || caller === "other person";
   // A key of Apps is known, but lacks the scope.
   if (operation.class === "admin") return hasAccess || caller === "other App's key" ? 403 : 401;
+  if (operation.class === "user")
+    return operation.isOnSession === true && caller === "other App's key" ? 403 : 401;
   if (operation.class === "public" || hasAccess) return 200;
   if (INVALID_KEYS.includes(caller)) return 401;
   if (caller === "other App's key") return operation.class === "key" ? 200 : 403;

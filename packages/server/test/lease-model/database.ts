@@ -39,7 +39,7 @@ export interface Decided {
 const EPOCH = 100;
 const MODEL = "demo/assistant";
 const SESSION = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
-const EXISTING = { session: SESSION, birth: null, load: false };
+const EXISTING = { session: SESSION, birth: null, load: false, access: null };
 
 export class DatabaseDecisions {
   readonly #code: ServiceCode;

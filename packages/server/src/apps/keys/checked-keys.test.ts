@@ -65,6 +65,7 @@ describe("checking a key", () => {
     const parts = add({ apps: ["defi", "games"] });
     expect(await keys.check(formatKey(parts))).toEqual({
       keyId: parts.id,
+      name: null,
       apps: new Set(["defi", "games"]),
       scopes: new Set(["read"]),
       askedAt: 0,

@@ -51,7 +51,8 @@ export class CheckedKeys implements AppKeys {
     if (record === null || !isRight || record.revokedAt !== null) return null;
     if (record.expiresAt !== null && record.expiresAt <= this.#options.clock.now()) return null;
     const apps = record.apps.filter((app) => this.#isOpened(app));
-    return { keyId: record.id, apps: new Set(apps), scopes: new Set(record.scopes), askedAt };
+    const { id: keyId, name, scopes } = record;
+    return { keyId, name, apps: new Set(apps), scopes: new Set(scopes), askedAt };
   }
 
   #isOpened(app: string): boolean {

@@ -1,6 +1,9 @@
 // Key management for operators: create, list, revoke, rotate. No other code sees a whole key, and this code
 // sees it only at its creation.
 
+import { logAudit, type Actor, type AuditAction, type AuditEntry } from "../../core/audit.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
 import { InvalidRequest, NotFound } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { IssuedKey, KeyService, ListedKey } from "../../core/ports/driving/key-service.ts";
@@ -12,6 +15,8 @@ import { digestSecret, formatKey, newKey } from "./key-text.ts";
 export interface KeyAdministrationOptions {
   readonly store: KeyStore;
   readonly clock: Pick<Clock, "now">;
+  /** Logs changes by an actor; absent for none. */
+  readonly logger?: Pick<Logger, "info">;
   /** Returns the names of the configured Apps. */
   readonly apps: () => readonly string[];
 }
@@ -23,7 +28,7 @@ export class KeyAdministration implements KeyService {
     this.#options = options;
   }
 
-  async create(input: Parameters<KeyService["create"]>[0]): Promise<IssuedKey> {
+  async create(input: Parameters<KeyService["create"]>[0], by: Actor | null = null): Promise<IssuedKey> {
     const apps = [...new Set(input.apps)];
     const scopes = scopesOf(input.scopes);
     if (scopes.some((scope) => APP_SCOPES.some((one) => one === scope))) this.#assertConfigured(apps);
@@ -31,7 +36,9 @@ export class KeyAdministration implements KeyService {
     const now = this.#options.clock.now();
     const expiresAt = input.expiresInMs === null ? null : now + input.expiresInMs;
     const issued = this.#issue({ name: input.name, apps, scopes, createdAt: now, expiresAt });
-    await this.#options.store.add(issued.record);
+    const entry = entryOf("key_created", by, issued.record);
+    await this.#options.store.add(issued.record, entry);
+    this.#log(entry);
     return { ...this.#listed(issued.record), key: issued.key };
   }
 
@@ -39,13 +46,15 @@ export class KeyAdministration implements KeyService {
     return (await this.#options.store.list()).map((record) => this.#listed(record));
   }
 
-  async revoke(id: string): Promise<ListedKey> {
-    const record = await this.#options.store.revoke(id);
+  async revoke(id: string, by: Actor | null = null): Promise<ListedKey> {
+    const entry = entryOf("key_revoked", by, { id });
+    const record = await this.#options.store.revoke(id, entry);
     if (record === null) throw unknownKey(id);
+    this.#log(entry);
     return this.#listed(record);
   }
 
-  async rotate(id: string, overlapMs: number): Promise<IssuedKey> {
+  async rotate(id: string, overlapMs: number, by: Actor | null = null): Promise<IssuedKey> {
     const { store, clock } = this.#options;
     const old = (await store.list()).find((record) => record.id === id);
     if (old === undefined) throw unknownKey(id);
@@ -53,11 +62,18 @@ export class KeyAdministration implements KeyService {
     const { name, apps, scopes, createdAt } = old;
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - createdAt);
     const issued = this.#issue({ name, apps, scopes, createdAt: now, expiresAt });
-    if ((await store.rotate(id, issued.record, overlapMs)) === null) {
+    const entry = entryOf("key_rotated", by, { id }, { next: issued.record.id });
+    if ((await store.rotate(id, issued.record, overlapMs, entry)) === null) {
       const detail = `The key ${id} has ended, so there is nothing to hand over. Create a new one.`;
       throw new NotFound("app_key_ended", detail);
     }
+    this.#log(entry);
     return { ...this.#listed(issued.record), key: issued.key };
+  }
+
+  #log(entry: AuditEntry | null): void {
+    const { logger } = this.#options;
+    if (entry !== null && logger !== undefined) logAudit(logger, [entry]);
   }
 
   #issue(about: Pick<AppKeyRecord, "name" | "apps" | "scopes" | "createdAt" | "expiresAt">): {
@@ -95,6 +111,20 @@ export class KeyAdministration implements KeyService {
 
 const OPENS_NO_APP =
   "A key with scopes of the admin API only opens no App. Name none, or add the scope chat, read or secrets.";
+
+function entryOf(
+  action: AuditAction,
+  by: Actor | null,
+  { id, name, apps, scopes }: Pick<AppKeyRecord, "id"> & Partial<AppKeyRecord>,
+  more: JsonObject = {},
+): AuditEntry | null {
+  if (by === null) return null;
+  const about =
+    apps === undefined || scopes === undefined
+      ? {}
+      : { name: name ?? null, apps: [...apps], scopes: [...scopes] };
+  return { action, actor: by, app: null, target: id, details: { ...about, ...more } };
+}
 
 /** Returns the scopes without repetitions; those of Apps for none. */
 function scopesOf(wanted: readonly KeyScope[]): readonly KeyScope[] {

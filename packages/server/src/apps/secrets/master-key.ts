@@ -25,13 +25,15 @@ export interface MasterKey {
   seal(place: SecretPlace, value: string): string;
   /** Returns the value, or `null` unless this key has sealed exactly this text for exactly this place. */
   open(place: SecretPlace, sealed: string): string | null;
+  /** Returns a key of 32 bytes for another purpose, which reveals nothing about this one (HKDF, RFC 5869). */
+  derive(purpose: string): Uint8Array;
 }
 
 /** `bytes` has 32 bytes. They stay in a closure, so that printing the key cannot expose them. */
 export function createMasterKey(bytes: Uint8Array): MasterKey {
   const id = createHmac("sha256", bytes).update("colloquy master key id").digest("hex").slice(0, 16);
-  // A derived key, so that the master key can be used for other purposes later.
-  const key = Buffer.from(hkdfSync("sha256", bytes, "", "colloquy secrets aes-256-gcm", 32));
+  const derive = (purpose: string): Buffer => Buffer.from(hkdfSync("sha256", bytes, "", purpose, 32));
+  const key = derive("colloquy secrets aes-256-gcm");
   return {
     id,
     seal(place, value) {
@@ -56,6 +58,7 @@ export function createMasterKey(bytes: Uint8Array): MasterKey {
         return null;
       }
     },
+    derive,
   };
 }
 

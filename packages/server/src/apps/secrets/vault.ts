@@ -1,8 +1,10 @@
+import { logAudit, type Actor, type AuditAction, type AuditEntry } from "../../core/audit.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type {
   SealedSecret,
   SecretStore,
+  SigningKeys,
   OpenSecrets,
   SecretVault,
 } from "../../core/ports/driven/secret-store.ts";
@@ -26,7 +28,7 @@ export interface VaultOptions {
  * Seals and opens the secrets in the store. Keys are read again whenever one is missing, because they may
  * rotate.
  */
-export class Vault implements SecretVault {
+export class Vault implements SecretVault, SigningKeys {
   readonly #store: SecretStore;
   readonly #ring: KeyRing | null;
   readonly #logger: Logger;
@@ -58,22 +60,40 @@ export class Vault implements SecretVault {
     throw keyMissing();
   }
 
-  async set(app: string, clientId: string, values: Readonly<Record<string, string>>): Promise<void> {
+  async set(
+    app: string,
+    clientId: string,
+    values: Readonly<Record<string, string>>,
+    by: Actor | null = null,
+  ): Promise<void> {
     const ring = this.#requireRing();
+    const entry = entryOf("secrets_set", by, app, Object.keys(values));
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const key = await this.#keyInForce(ring);
       const sealed = Object.entries(values).map(([name, value]): SealedSecret => {
         const place = { app, clientId, name };
         return { ...place, keyId: key.id, sealed: key.seal(place, value) };
       });
-      if ((await this.#store.put(sealed)) === key.id) return;
+      if ((await this.#store.put(sealed, entry)) === key.id) return this.#log(entry);
     }
     throw unavailable("The master key is being rotated. Send the request again.", 1);
   }
 
-  async remove(app: string, clientId: string, name: string | null): Promise<number> {
+  async remove(app: string, clientId: string, name: string | null, by: Actor | null = null): Promise<number> {
     this.#requireRing();
-    return await this.#store.remove(app, clientId, name);
+    const entry = entryOf("secrets_removed", by, app, name === null ? null : [name]);
+    const removed = await this.#store.remove(app, clientId, name, entry);
+    if (removed > 0) this.#log(entry);
+    return removed;
+  }
+
+  async current(): Promise<MasterKey> {
+    return await this.#keyInForce(this.#requireRing());
+  }
+
+  async find(id: string): Promise<MasterKey | null> {
+    if (this.#ring !== null && !this.#keys.has(id)) await this.#readKeys(this.#ring);
+    return this.#knownKey(id);
   }
 
   /** Logs problems with the keys for the operator. Rejects only if the store fails. */
@@ -110,6 +130,10 @@ export class Vault implements SecretVault {
         this.#logger.warn(about, sentence);
       }
     }
+  }
+
+  #log(entry: AuditEntry | null): void {
+    if (entry !== null) logAudit(this.#logger, [entry]);
   }
 
   #requireRing(): KeyRing {
@@ -175,6 +199,18 @@ export class Vault implements SecretVault {
   }
 }
 
+/** `names` are slots; `null` for all of the client. */
+function entryOf(
+  action: AuditAction,
+  by: Actor | null,
+  app: string,
+  names: readonly string[] | null,
+): AuditEntry | null {
+  return by === null
+    ? null
+    : { action, actor: by, app, target: null, details: { names: names === null ? null : [...names] } };
+}
+
 function keyMissing(): Unavailable {
   return unavailable(
     "Secrets are kept here that were sealed by a master key which is not here any more. The operator of this service can put it back.",
@@ -192,11 +228,11 @@ function unavailable(detail: string, retrySeconds = RETRY_SECONDS, cause?: unkno
 export function createSecretService(apps: AppCatalog, vault: SecretVault): SecretService {
   return {
     names: (app, clientId) => vault.names(app, clientId),
-    async set(app, clientId, values) {
+    async set(app, clientId, values, by) {
       const slots = apps.get(app)?.secrets ?? [];
-      await vault.set(app, clientId, readSecretValues(app, slots, values));
+      await vault.set(app, clientId, readSecretValues(app, slots, values), by);
       return await vault.names(app, clientId);
     },
-    remove: (app, clientId, name) => vault.remove(app, clientId, name),
+    remove: (app, clientId, name, by) => vault.remove(app, clientId, name, by),
   };
 }

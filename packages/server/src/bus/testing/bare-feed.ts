@@ -23,6 +23,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
       life: log.life,
       head: log.head,
       app: "default",
+      owner: null,
       epoch: 0,
       streaming: null,
       pendingActions: [],

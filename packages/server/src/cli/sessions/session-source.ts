@@ -43,7 +43,7 @@ const PAGE = 200;
 const MESSAGES = 1_000;
 
 export function storedSessions(administration: Administration, limits: HealthLimits): SessionSource {
-  const { store } = administration;
+  const { store, audit, actor } = administration;
   const sessions = administration.sessions(limits);
   return {
     list: (query) => listPages(query, sessions.list),
@@ -52,8 +52,8 @@ export function storedSessions(administration: Administration, limits: HealthLim
       if (session === null) return null;
       const all = [];
       for (let after: string | null = null; ; ) {
-        const page = await store.sessions.messages(id, after, MESSAGES);
-        if (page === null || page === "other_app") return null;
+        const page = await store.sessions.messages(id, after, MESSAGES, null);
+        if (page === null || typeof page === "string") return null;
         all.push(...page);
         // A portion may be short because its messages are long.
         const last = page.at(-1);
@@ -61,11 +61,13 @@ export function storedSessions(administration: Administration, limits: HealthLim
         after = last.id;
       }
       const records = all.map((message) => toPersistedMessage(session.session_id, message));
+      const read = { actor, app: session.app, target: session.session_id, details: {} };
+      await audit.note({ action: "session_read", ...read });
       return { session: withoutTurn(session), records, messages: all.map(toWireMessage) };
     },
     remove: async (id) => {
-      const target = { session: id, birth: null, load: false };
-      return (await store.execute({ kind: "delete", target, input: null })) !== null;
+      const target = { session: id, birth: null, load: false, access: null };
+      return (await store.execute({ kind: "delete", target, input: actor })) !== null;
     },
   };
 }

@@ -1,6 +1,5 @@
 import { homedir } from "node:os";
-import { ColloquyError, createClient } from "@colloquy/client";
-import { createAdminClient } from "@colloquy/client/admin";
+import { createClient } from "@colloquy/client";
 import { AdminSessionStatus, parseSessionId } from "@colloquy/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import {
@@ -9,12 +8,12 @@ import {
   CommandFailure,
   type CommandParts,
   configuration,
-  describeConnectionError,
   type ExitCode,
   printJson,
   printLine,
   readKey,
 } from "../command.ts";
+import { adminKey, atAdminApi } from "../admin-api.ts";
 import { exportWith } from "../export.ts";
 import { localServiceName } from "../chat/chat-context.ts";
 import { RememberedThreads, threadsFile } from "../chat/remembered-threads.ts";
@@ -149,7 +148,8 @@ async function withSessions<Result>(
   url: string | undefined,
   work: (source: SessionSource) => Promise<Result>,
 ): Promise<Result> {
-  if (url !== undefined) return await atService(parts, baseUrl(url), work);
+  if (url !== undefined)
+    return await atAdminApi(parts, baseUrl(url), (client) => work(servedSessions(client)));
   const { limits } = await configuration(parts);
   return await administer(parts, "existing", (administration) =>
     work(storedSessions(administration, limits)),
@@ -165,7 +165,8 @@ async function withRemoval(
   url: string | undefined,
   work: (remove: (id: string) => Promise<boolean>) => Promise<void>,
 ): Promise<void> {
-  if (url !== undefined) return await atService(parts, baseUrl(url), ({ remove }) => work(remove));
+  if (url !== undefined)
+    return await atAdminApi(parts, baseUrl(url), (client) => work(servedSessions(client).remove));
   const config = await configuration(parts);
   const isShared = config.databaseUrl !== null;
   const running = isShared ? null : await (await parts.localServices()).findRunning(config);
@@ -174,48 +175,13 @@ async function withRemoval(
       work(storedSessions(administration, config.limits).remove),
     );
   }
-  if (adminKey(parts) !== "") return await atService(parts, running, ({ remove }) => work(remove));
+  if (adminKey(parts) !== "")
+    return await atAdminApi(parts, running, (client) => work(servedSessions(client).remove));
   const key = readKey(parts, "COLLOQUY_APP_KEY");
   const client = createClient({ baseUrl: running, ...(key !== "" && { key }) });
   return await work(
     async (id) => (await nullIfNotFound(async () => [await client.deleteThread(id)])) !== null,
   );
-}
-
-/** Rejects with a `CommandFailure` if the service cannot be reached or rejects the admin key. */
-async function atService<Result>(
-  parts: CommandParts,
-  url: string,
-  work: (source: SessionSource) => Promise<Result>,
-): Promise<Result> {
-  const key = adminKey(parts);
-  if (key === "") {
-    throw new CommandFailure("Colloquy: Set COLLOQUY_ADMIN_KEY to the admin key of that service.", 2);
-  }
-  try {
-    return await work(servedSessions(createAdminClient({ baseUrl: url, key, retries: 1 })));
-  } catch (error) {
-    throw describeConnectionError(url, describeAdminError(url, error));
-  }
-}
-
-function describeAdminError(url: string, error: unknown): unknown {
-  switch (error instanceof ColloquyError ? error.code : null) {
-    case "route_not_found":
-      return new CommandFailure(
-        `Colloquy: There is no admin API at ${url}. Check the URL, or start that service with COLLOQUY_ADMIN_KEY set.`,
-      );
-    case "admin_key_invalid":
-      return new CommandFailure(
-        `Colloquy: ${url} rejects this COLLOQUY_ADMIN_KEY. Set it to the key that the service was started with.`,
-      );
-    default:
-      return error;
-  }
-}
-
-function adminKey(parts: CommandParts): string {
-  return readKey(parts, "COLLOQUY_ADMIN_KEY");
 }
 
 function notFoundMessage(id: string): string {

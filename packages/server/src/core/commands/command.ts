@@ -2,6 +2,7 @@
 
 import type { ActionRecord } from "../action.ts";
 import { joinStepText, type MessageRecord } from "../message.ts";
+import type { SessionAccess } from "../session-access.ts";
 import type { SessionBirth, SessionRecord } from "../session.ts";
 import type { Lease, OpenTurn, TurnIdentity } from "../turn.ts";
 import type { SessionDraft, UsedKey } from "./draft.ts";
@@ -13,14 +14,11 @@ export interface SessionTarget {
   readonly birth: SessionBirth | null;
   /** True to return the whole session after the command. */
   readonly load: boolean;
-}
-
-/**
- * A session that belongs to one of `apps`, or to any App if `apps` is absent. Otherwise the outcome is
- * `other_app`.
- */
-export interface AccessibleTarget extends SessionTarget {
-  readonly apps?: readonly string[] | undefined;
+  /**
+   * What the request may use; the outcome of a hidden session is `Hidden`. An empty session becomes the
+   * user's. `null` for operators and the service itself.
+   */
+  readonly access: SessionAccess | null;
 }
 
 /** A running turn. `execute` returns `null` if it may no longer write (`turnThatWrites`). */
@@ -36,7 +34,6 @@ export interface IncarnationTarget {
 
 export interface Targets {
   readonly session: SessionTarget;
-  readonly "accessible session": AccessibleTarget;
   readonly turn: TurnTarget;
   readonly incarnation: IncarnationTarget;
 }
@@ -117,15 +114,15 @@ export type Facts<TargetKind extends keyof Targets, Named extends Needs> = Targe
 
 /**
  * Disposition of a draft: `commit` writes it, `void` drops it, `hidden` drops it and never loads the session,
- * which belongs to another App.
+ * which the caller may not use.
  */
 export type Disposition = "commit" | "void" | "hidden";
 
 const DISPOSITIONS = {
   ok: "commit",
-  other_app: "hidden",
   app_mismatch: "hidden",
   wallet_mismatch: "void",
+  wallet_not_proved: "void",
   user_state_too_large: "void",
   session_busy: "void",
   queue_full: "void",

@@ -1,4 +1,5 @@
 import { isActionResult } from "@colloquy/protocol/action-results";
+import type { Actor } from "../audit.ts";
 import type { ActionKind, ActionRecord } from "../action.ts";
 import { sameJson, type JsonValue } from "../json.ts";
 import type { MessageRecord, ToolCallRecord } from "../message.ts";
@@ -18,6 +19,8 @@ export interface ActionAnswer {
 
 export interface DecideActionInput extends ActionAnswer {
   readonly action: string;
+  /** Absent for a decision that is not in the audit trail. */
+  readonly by?: Actor | null;
 }
 
 /** `arrived` is the number of turns that no longer wait for a person, as in `Expired`. */
@@ -40,7 +43,7 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
 };
 
 export const decideAction = define({
-  target: "accessible session",
+  target: "session",
   needs: ({ action }: DecideActionInput) => ({ openTurns: true, action }),
   decide: (draft, facts, answer): ActionOutcome => {
     const action = facts.action();
@@ -58,6 +61,13 @@ export const decideAction = define({
     if (isDue(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, openTurns) };
     const turn = turnOf(openTurns, action);
     const resolved = draft.resolveAction(action, status, answer.result);
+    const { id, tool, asked } = action;
+    draft.audit("action_decided", answer.by, {
+      action: id,
+      kind: asked.kind,
+      tool,
+      decision: answer.decision,
+    });
     const arrived = resumeIfDecided(draft, applyDecision(draft, turn, resolved), openTurns);
     return { kind: "decided", action: resolved, arrived };
   },

@@ -1,8 +1,14 @@
 // The pending writes of a command: everything that its transaction writes to one session. All events are created here.
 
-import type { NoticeCode, NoticeLevel, SessionEvent, SystemEvent } from "@colloquy/protocol";
+import type { NoticeCode, NoticeLevel, SystemEvent } from "@colloquy/protocol";
+import type { Actor, AuditAction, AuditEntry } from "../audit.ts";
 import { toPendingAction, type ActionRecord, type ActionStatus } from "../action.ts";
-import { formatEventId, type NumberedEvent, type SystemEventRecord } from "../session-event.ts";
+import {
+  formatEventId,
+  type NumberedEvent,
+  type StoredEvent,
+  type SystemEventRecord,
+} from "../session-event.ts";
 import type { JsonObject, JsonValue } from "../json.ts";
 import { toWireMessage, wireGrowth, type MessageRecord } from "../message.ts";
 import { appOf, nextStatus, type SessionRecord, type SessionTrigger } from "../session.ts";
@@ -40,6 +46,8 @@ export class SessionDraft {
   /** Checkpointed text of turns; `text` replaces the stored text from `offset` on. */
   readonly checkpoints: { readonly turn: number; readonly offset: number; readonly text: string }[] = [];
   readonly usedKeys: (UsedKey & { readonly key: string })[] = [];
+  /** Entries of the audit trail. */
+  readonly audited: AuditEntry[] = [];
   lease: LeaseChange = null;
   /** Turns whose checkpointed text is no longer needed. */
   readonly obsoleteCheckpoints = new Set<number>();
@@ -82,7 +90,7 @@ export class SessionDraft {
     this.#session = { ...this.#session, ...fields };
   }
 
-  emit(event: SessionEvent): number {
+  emit(event: StoredEvent): number {
     return this.#append(event, JSON.stringify(event));
   }
 
@@ -99,6 +107,19 @@ export class SessionDraft {
     if (status === this.#session.status) return;
     this.update({ status });
     this.announceState();
+  }
+
+  /** Changes and announces the owner, so that other nodes and open streams learn of it. */
+  changeOwner(owner: string | null): void {
+    this.update({ owner });
+    this.emit({ type: "owner_changed", owner });
+  }
+
+  /** Records a change in the audit trail; nothing for `null`, the service itself. */
+  audit(action: AuditAction, by: Actor | null | undefined, details: JsonObject = {}): void {
+    if (by === null || by === undefined) return;
+    const { id } = this.#session;
+    this.audited.push({ action, actor: by, app: appOf(this.#session), target: id, details });
   }
 
   announceState(): void {
@@ -229,7 +250,7 @@ export class SessionDraft {
     this.#append({ type, message, index }, `{"type":"${type}","message":${json},"index":${index}}`);
   }
 
-  #append(event: SessionEvent, text: string): number {
+  #append(event: StoredEvent, text: string): number {
     const number = this.#session.head + 1;
     const { eventBytes: bytesBefore } = this.#session;
     const eventBytes = bytesBefore === null ? null : bytesBefore + Buffer.byteLength(text);

@@ -2,9 +2,11 @@
 // one of a service (ports/driving/services.ts, also in http/testing/in-memory-services.ts) with its route.
 
 import { chat } from "./chat.ts";
+import { claim } from "./claim.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { claimTurn } from "./claim-turn.ts";
-import { belongsToAny, type SessionBirth } from "../session.ts";
+import { hiddenFrom, mayBind, newOwnerOf, type Refused } from "../session-access.ts";
+import type { SessionBirth } from "../session.ts";
 import {
   turnThatWrites,
   type Definition,
@@ -30,6 +32,7 @@ import { startCalls } from "./start-calls.ts";
 import { stepWithCalls } from "./step-with-calls.ts";
 import { toolProgress } from "./tool-progress.ts";
 import { toolResult } from "./tool-result.ts";
+import { transfer } from "./transfer.ts";
 import { wait } from "./wait.ts";
 
 const DEFINITIONS = {
@@ -40,6 +43,8 @@ const DEFINITIONS = {
   rename,
   pin,
   setModel,
+  claim,
+  transfer,
   decideAction,
   delete: deleteSession,
   // Commands of a running turn, fenced by its lease and epoch.
@@ -78,9 +83,12 @@ export type SessionCommand = {
 
 export type InputOf<K extends CommandKind> = PartsOf<Definitions[K]>["input"];
 
-export type OutcomeOf<K extends CommandKind> =
-  | PartsOf<Definitions[K]>["outcome"]
-  | (PartsOf<Definitions[K]>["target"] extends "accessible session" ? "other_app" : never);
+export type OutcomeOf<K extends CommandKind> = PartsOf<Definitions[K]>["outcome"];
+
+/** The outcome of a command, or the reason if the target's access hides the session. */
+export type AnswerOf<K extends CommandKind> =
+  | OutcomeOf<K>
+  | (PartsOf<Definitions[K]>["target"] extends "session" ? Refused : never);
 
 /** Returns the definition of a command. Callers know its types by the command's kind. */
 function definitionOf(kind: CommandKind): Definition<keyof Targets, unknown, Needs, unknown> {
@@ -136,8 +144,15 @@ export function decideCommand(
     return turn === null || lease === null ? null : decided({ turn, openTurns, lease });
   }
   if ("incarnation" in target && target.incarnation !== draft.session.life) return null;
-  if ("apps" in target && !belongsToAny(draft.session, target.apps)) {
-    return { outcome: "other_app", disposition: "hidden" };
+  if ("access" in target && target.access !== null) {
+    const hidden = hiddenFrom(draft.session, target.access);
+    if (hidden !== null) return { outcome: hidden, disposition: "hidden" };
+    const owner = newOwnerOf(draft.session, target.access);
+    if (owner !== null) draft.changeOwner(owner);
+    const before = draft.session;
+    const decision = decided(facts);
+    if (decision.disposition !== "commit" || mayBind(before, draft.session, target.access)) return decision;
+    return { outcome: "wallet_not_proved", disposition: "hidden" };
   }
   return decided(facts);
 }

@@ -5,7 +5,7 @@ import { interruptTurn } from "./turns.ts";
 
 /** Ends the running turn and the queued ones. Idempotent. */
 export const interrupt = define({
-  target: "accessible session",
+  target: "session",
   needs: (_input: { readonly streamed: PartialText | null }) => ({
     openTurns: true,
     checkpointed: true,

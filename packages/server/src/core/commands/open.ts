@@ -9,7 +9,7 @@ export interface OpenInput {
 
 /** Creates a session if needed, merges user state and binds a wallet. */
 export const open = define({
-  target: "accessible session",
+  target: "session",
   needs: (_input: OpenInput) => ({}),
   decide: (draft, _facts, { userState, publicKey }) => {
     if (userState !== null && draft.mergeUserState(userState) === "too_large") return "user_state_too_large";

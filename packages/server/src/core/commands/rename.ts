@@ -2,7 +2,7 @@ import { define, dispositionOf } from "./command.ts";
 
 /** Sets a title chosen by the user, which a generated one never replaces. */
 export const rename = define({
-  target: "accessible session",
+  target: "session",
   needs: (_input: { readonly title: string }) => ({}),
   decide: (draft, _facts, { title }) => {
     const changed = draft.session.title !== title;

@@ -40,5 +40,5 @@ export function expireCommand(session: string): SessionCommand {
 }
 
 function existing(session: string) {
-  return { session, birth: null, load: false };
+  return { session, birth: null, load: false, access: null };
 }

@@ -1,5 +1,6 @@
 import { Json } from "@colloquy/protocol";
 import { z } from "zod";
+import { actorOf } from "../actors.ts";
 import { Action } from "../documented.ts";
 import { requiredSessionId } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
@@ -39,7 +40,7 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         response: {
           200: z.array(Action).meta({ description: "The actions" }),
-          ...refusals(401, 429, 503, 507),
+          ...refusals(401, 404, 429, 503, 507),
         },
       },
       ...access.sessionHooks("read"),
@@ -47,7 +48,10 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       access.authorizeFoundSession(request);
-      return reply.send([...(await services.actions.list(sessionId, admission.newSession(request)))]);
+      const allowed = access.sessionAccess(request);
+      return reply.send([
+        ...(await services.actions.list(sessionId, allowed, admission.newSession(request))),
+      ]);
     },
   );
 
@@ -72,9 +76,10 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
       const sessionId = requiredSessionId(request.raw);
       const { decision, result } = request.body;
       const answer = { decision, result: result ?? null };
-      return access.runAuthorized(request, sessionId, (apps) =>
-        services.actions.decide(sessionId, request.params.id, answer, apps),
-      );
+      return access.runAuthorized(request, sessionId, async (allowed) => {
+        const by = await actorOf(request, services.audit);
+        return await services.actions.decide(sessionId, request.params.id, answer, allowed, by);
+      });
     },
   );
 }

@@ -1,5 +1,7 @@
 import type { Registry } from "prom-client";
 import { actionRoutes } from "./actions.ts";
+import { authRoutes } from "./auth.ts";
+import { siweRoutes } from "./siwe.ts";
 import { chatRoute, interruptRoute } from "./chat.ts";
 import { controlRoutes } from "./control.ts";
 import { operationsRoutes } from "./operations.ts";
@@ -7,8 +9,11 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { secretRoutes } from "./secrets.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { stateRoute } from "./state.ts";
+import { userDataRoutes } from "./users.ts";
+import { adminUserRoutes } from "./admin/users.ts";
 import { updatesRoute } from "./updates.ts";
 import { adminAppRoutes, adminReportRoutes, adminOverviewRoute } from "./admin/reports.ts";
+import { adminAuditRoute } from "./admin/audit.ts";
 import { adminKeyRoutes } from "./admin/keys.ts";
 import { adminSessionRoutes } from "./admin/sessions.ts";
 
@@ -25,6 +30,9 @@ export function allRoutes(app: HttpApp, parts: RouteParts, register: Registry): 
   updatesRoute(app, parts);
   controlRoutes(app, parts);
   secretRoutes(app, parts);
+  authRoutes(app, parts);
+  userDataRoutes(app, parts);
+  siweRoutes(app, parts);
   operationsRoutes(app, parts, register);
   adminRoutes(app, parts);
 }
@@ -44,4 +52,6 @@ function adminRoutes(app: HttpApp, parts: RouteParts): void {
   adminAppRoutes(app, admin);
   adminKeyRoutes(app, admin);
   adminReportRoutes(app, admin);
+  adminAuditRoute(app, admin);
+  adminUserRoutes(app, admin);
 }

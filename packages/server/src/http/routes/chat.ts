@@ -84,26 +84,28 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
       const appName = parameters.app ?? DEFAULT_APP;
       access.authorizeApp(request, appName);
+      const clientId = access.clientOf(request, appName, parameters.client_id ?? null);
       const signal = untilGone(reply.raw, waitMs);
       const counted = admission.chat(
         request,
-        { app: appName, clientId: parameters.client_id ?? null, sessionId },
+        { app: appName, clientId, sessionId },
         key === null ? null : () => services.conversations.isRepeat(sessionId, key),
       );
       if (counted !== undefined) await counted;
       const view = await services.conversations.chat(
         {
           sessionId,
+          access: access.sessionAccess(request, appName),
           app: appName,
           message,
           publicKey: parameters.public_key ?? null,
           userState: parameters.user_state ?? null,
-          clientId: parameters.client_id ?? null,
+          clientId,
           idempotencyKey: key,
           waitMs,
           signal,
         },
-        admission.newSession(request, parameters.client_id),
+        admission.newSession(request, clientId),
       );
       if (waitMs > 0) await access.authorizeAgain(request, sessionId, appName).catch(throwAfterCommit);
       answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);
@@ -160,14 +162,14 @@ export function interruptRoute(app: HttpApp, { services, answers, admission, acc
           "Also drops what waits behind it. The text so far stays. Does nothing when nothing is in progress.",
         tags: ["Conversation"],
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
-        response: { 200: Snapshot, ...refusals(401, 413, 429, 503, 507) },
+        response: { 200: Snapshot, ...refusals(401, 404, 413, 429, 503, 507) },
       },
       ...access.sessionCommandHooks("chat"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      const view = await access.runAuthorized(request, sessionId, (apps) =>
-        services.conversations.interrupt(sessionId, admission.newSession(request), apps),
+      const view = await access.runAuthorized(request, sessionId, (allowed) =>
+        services.conversations.interrupt(sessionId, allowed, admission.newSession(request)),
       );
       answers.snapshot({ request, reply, route: "/api/interrupt", waitMs: 0 }, view);
     },

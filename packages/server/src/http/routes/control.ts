@@ -39,7 +39,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
         querystring: SetModelQuery,
-        response: { 200: SetModelResult, ...refusals(401, 409, 413, 429, 503, 507) },
+        response: { 200: SetModelResult, ...refusals(401, 404, 409, 413, 429, 503, 507) },
       },
       ...access.modelHooks({ changes: true }),
     },
@@ -48,6 +48,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
       return services.models.setModel(
         {
           sessionId: requiredSessionId(request.raw),
+          access: access.sessionAccess(request, name ?? access.onlyOpened(request) ?? DEFAULT_APP),
           app: name ?? null,
           keyApp: access.onlyOpened(request),
           authorize: (wanted) => access.authorizeApp(request, wanted),
@@ -75,17 +76,20 @@ function listModels(app: HttpApp, { services, admission, access }: RouteParts): 
         querystring: z.object({ app: optional(AppName) }),
         response: {
           200: ModelList.meta({ description: "Model identifiers", examples: [["demo/assistant"]] }),
-          ...refusals(401, 409, 429, 503, 507),
+          ...refusals(401, 404, 409, 429, 503, 507),
         },
       },
       ...access.modelHooks({ changes: false }),
     },
     async (request, reply) => {
+      const { app: name } = request.query;
+      const keyApp = access.onlyOpened(request);
       const models = await services.models.listModels(
         {
           sessionId: optionalSessionId(request.raw),
-          app: request.query.app ?? null,
-          keyApp: access.onlyOpened(request),
+          access: access.sessionAccess(request, name ?? keyApp ?? DEFAULT_APP),
+          app: name ?? null,
+          keyApp,
           authorize: (wanted) => access.authorizeSession(request, wanted),
         },
         admission.newSession(request),
@@ -109,13 +113,17 @@ function listApps(app: HttpApp, { services, admission, access }: RouteParts): vo
         headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
         response: {
           200: z.array(AppDescriptor).meta({ description: "The Apps" }),
-          ...refusals(401, 429, 503, 507),
+          ...refusals(401, 404, 429, 503, 507),
         },
       },
-      ...access.keyHooks("read"),
+      ...access.listHooks("read"),
     },
     async (request, reply) => {
-      await conversations.ensure(requiredSessionId(request.raw), admission.newSession(request));
+      await conversations.ensure(
+        requiredSessionId(request.raw),
+        access.sessionAccess(request),
+        admission.newSession(request),
+      );
       const names = [DEFAULT_APP, ...access.opened(request)];
       await Promise.all(names.map((name) => tools.refresh(name)));
       return reply.send(

@@ -29,7 +29,7 @@ describe("GET /api/sessions", () => {
     expect(answer.headers["link"]).toBeUndefined();
     expect(edge.services.conversations.last.threads).toEqual({
       publicKey: WALLET,
-      opened: [],
+      access: { apps: ["default"], user: null },
       cursor: null,
     });
   });

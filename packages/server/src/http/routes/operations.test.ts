@@ -64,7 +64,7 @@ describe("GET /metrics", () => {
     const { interrupt } = edge.services.conversations;
     edge.services.conversations.interrupt = (id, admit) => {
       edge.pass(30);
-      return interrupt.call(edge.services.conversations, id, admit);
+      return interrupt.call(edge.services.conversations, id, admit, null);
     };
     await edge.send("POST", "/api/interrupt");
     const { body } = await edge.app.inject("/metrics");

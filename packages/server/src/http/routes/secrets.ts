@@ -1,18 +1,20 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { ServiceError } from "../../core/errors.ts";
+import { InvalidRequest, ServiceError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isPublic } from "../../core/loopback.ts";
 import { SECRET_MAX } from "../../core/secrets.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
+import { actorOf } from "../actors.ts";
 import { AppName, ClientId, HEADERS, optional, refusals } from "../operation.ts";
+import { accepts } from "../user-access.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/secrets";
 const TAGS = ["Secrets"];
 const SLOT_NAME_MAX = 128;
 
-const Client = z.object({ client_id: ClientId, app: optional(AppName) });
+const Client = z.object({ client_id: ClientId.optional(), app: optional(AppName) });
 const ClientAndSlot = Client.extend({
   name: z
     .string("must be a string")
@@ -47,18 +49,21 @@ export function secretRoutes(app: HttpApp, parts: RouteParts): void {
   remove(app, parts, admit);
 }
 
-/** Returns the App that the request may use. */
+/** Returns the App and the client whose secrets the request may use. */
 type Admit = (
   request: FastifyRequest,
-  query: { readonly app?: string | undefined; readonly client_id: string },
-) => Promise<string>;
+  query: { readonly app?: string | undefined; readonly client_id?: string | undefined },
+) => Promise<{ readonly app: string; readonly clientId: string }>;
 
 function admission({ access, admission, config }: RouteParts): Admit {
-  return async (request, { app: name = DEFAULT_APP, client_id: clientId }) => {
-    access.authorizeApp(request, name);
-    if (name === DEFAULT_APP && isPublic(config)) throw keyNeeded();
-    await admission.secrets(request, { app: name, clientId, sessionId: null });
-    return name;
+  return async (request, { app = DEFAULT_APP, client_id: named }) => {
+    access.authorizeApp(request, app);
+    const isUser = accepts(request.user, app);
+    if (app === DEFAULT_APP && !isUser && isPublic(config)) throw keyNeeded();
+    const clientId = access.clientOf(request, app, named ?? null);
+    if (clientId === null) throw clientMissing();
+    await admission.secrets(request, { app, clientId, sessionId: null });
+    return { app, clientId };
   };
 }
 
@@ -72,6 +77,12 @@ function keyNeeded(): ServiceError {
     "secrets_need_key",
     "The App default has no key, so its secrets are available only on this machine. Use an App with its own key.",
   );
+}
+
+function clientMissing(): InvalidRequest {
+  const detail =
+    'The query parameter "client_id" is missing: it must be 1 to 128 characters without control characters.';
+  return new InvalidRequest("parameter_missing", detail);
 }
 
 function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): void {
@@ -89,8 +100,8 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
       ...access.queryHooks("secrets"),
     },
     async (request, reply) => {
-      const name = await admit(request, request.query);
-      return reply.send([...(await services.secrets.names(name, request.query.client_id))]);
+      const { app: name, clientId } = await admit(request, request.query);
+      return reply.send([...(await services.secrets.names(name, clientId))]);
     },
   );
 }
@@ -113,10 +124,11 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
       ...access.queryHooks("secrets"),
     },
     async (request, reply) => {
-      const name = await admit(request, request.query);
+      const { app: name, clientId } = await admit(request, request.query);
       // The body parser only yields JSON.
       const values = request.body as JsonObject;
-      return reply.send([...(await services.secrets.set(name, request.query.client_id, values))]);
+      const by = await actorOf(request, services.audit);
+      return reply.send([...(await services.secrets.set(name, clientId, values, by))]);
     },
   );
 }
@@ -137,9 +149,10 @@ function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): v
       ...access.queryHooks("secrets"),
     },
     async (request) => {
-      const name = await admit(request, request.query);
-      const { client_id: clientId, name: slot = null } = request.query;
-      return { removed: await services.secrets.remove(name, clientId, slot) };
+      const { app: name, clientId } = await admit(request, request.query);
+      const { name: slot = null } = request.query;
+      const by = await actorOf(request, services.audit);
+      return { removed: await services.secrets.remove(name, clientId, slot, by) };
     },
   );
 }

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { actorOf } from "../actors.ts";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
+import { InvalidRequest } from "../../core/errors.ts";
 import { requiredSessionId } from "../request.ts";
 import { EXAMPLE_WALLET, HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
@@ -15,7 +17,7 @@ const CreateBody = z
   .meta({ description: "May be absent", example: { public_key: EXAMPLE_WALLET } });
 
 const ListQuery = z.object({
-  public_key: PublicKey,
+  public_key: PublicKey.optional(),
   limit: optional(limitUpTo(PAGE_MAX, "Threads in a page; without it all")),
   cursor: optional(
     z.string().meta({ description: "Where the page begins, from the `Link` header of the one before" }),
@@ -55,6 +57,7 @@ export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   getAndMessages(app, parts);
   renameAndDelete(app, parts);
   pinAndUnpin(app, parts);
+  claimThread(app, parts);
 }
 
 function createSession(app: HttpApp, { services, admission, access }: RouteParts): void {
@@ -69,15 +72,15 @@ function createSession(app: HttpApp, { services, admission, access }: RouteParts
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         body: CreateBody,
-        response: { 200: Thread, ...refusals(401, 409, 413, 415, 429, 503, 507) },
+        response: { 200: Thread, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
       ...access.sessionCommandHooks("chat"),
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
       const publicKey = request.body?.public_key ?? null;
-      return access.runAuthorized(request, sessionId, (apps) =>
-        threads.create(sessionId, publicKey, admission.newSession(request), apps),
+      return access.runAuthorized(request, sessionId, (allowed) =>
+        threads.create(sessionId, publicKey, allowed, admission.newSession(request)),
       );
     },
   );
@@ -90,39 +93,49 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
     {
       schema: {
         operationId: "listThreads",
-        summary: "List the threads of a wallet",
+        summary: "List the threads of a wallet or of the user",
         description:
           "Pinned threads first, then newest activity first: those of the default App, and of the Apps that the sent key opens. " +
+          "With a user's token and without `public_key`: the user's threads in the Apps that accept the token. " +
           '`Link` with `rel="next"` names the next page.',
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.listKey }),
         querystring: ListQuery,
         response: {
           200: z.array(Thread).meta({ description: "The threads" }),
-          ...refusals(401, 429, 503, 507),
+          ...refusals(401, 404, 429, 503, 507),
         },
       },
-      ...access.keyHooks("read"),
+      ...access.listHooks("read"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       const { public_key: publicKey, limit, cursor } = request.query;
-      const query = { publicKey, opened: access.opened(request), cursor: cursor ?? null };
+      const allowed = access.listAccess(request, publicKey ?? null);
+      if (publicKey === undefined && allowed.user === null) throw walletMissing();
+      const query = { publicKey: publicKey ?? null, access: allowed, cursor: cursor ?? null };
       // List first, so that a rejected request creates nothing.
       if (limit === undefined) {
         const all = await threads.listAll(query);
-        await conversations.ensure(sessionId, admission.newSession(request));
+        await conversations.ensure(sessionId, access.sessionAccess(request), admission.newSession(request));
         return await sendArray(reply, all);
       }
       const page = await threads.list({ ...query, limit });
-      await conversations.ensure(sessionId, admission.newSession(request));
+      await conversations.ensure(sessionId, access.sessionAccess(request), admission.newSession(request));
       if (page.next !== null) {
-        const next = { public_key: publicKey, limit: String(limit), cursor: page.next };
+        const ofWallet = publicKey === undefined ? {} : { public_key: publicKey };
+        const next = { ...ofWallet, limit: String(limit), cursor: page.next };
         reply.header("link", nextLink("/api/sessions", next));
       }
       return reply.send([...page.threads]);
     },
   );
+}
+
+function walletMissing(): InvalidRequest {
+  const detail =
+    'The query parameter "public_key" is missing: it must be a wallet address, unless a signed-in user lists their own threads.';
+  return new InvalidRequest("parameter_missing", detail);
 }
 
 function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
@@ -142,7 +155,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
     },
     (request) => {
       const { id } = request.params;
-      return access.runAuthorized(request, id, (apps) => threads.get(id, apps));
+      return access.runAuthorized(request, id, (allowed) => threads.get(id, allowed));
     },
   );
 
@@ -169,8 +182,8 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
-      const page = await access.runAuthorized(request, id, (apps) =>
-        threads.messages(id, after, limit, apps),
+      const page = await access.runAuthorized(request, id, (allowed) =>
+        threads.messages(id, after, limit, allowed),
       );
       return await sendRecords(reply, `/api/sessions/${id}/messages`, limit, page);
     },
@@ -196,7 +209,7 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
     (request) => {
       const { id } = request.params;
       const { title } = request.body;
-      return access.runAuthorized(request, id, (apps) => threads.rename(id, title, apps));
+      return access.runAuthorized(request, id, (allowed) => threads.rename(id, title, allowed));
     },
   );
 
@@ -216,8 +229,35 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
     },
     async (request) => {
       const { id } = request.params;
-      const spelling = await access.runAuthorized(request, id, (apps) => threads.remove(id, apps));
+      const spelling = await access.runAuthorized(request, id, (allowed) => threads.remove(id, allowed));
       return { session_id: spelling, deleted: true as const };
+    },
+  );
+}
+
+function claimThread(app: HttpApp, { services, access }: RouteParts): void {
+  app.post(
+    "/api/sessions/:id/claim",
+    {
+      schema: {
+        operationId: "claimThread",
+        summary: "Claim a thread for the signed-in user",
+        description:
+          "For a thread that has no owner and is idle, in an App that permits it (`users.claimSessions`). From then on only the user can " +
+          "use it, and event streams of others end. Claiming one's own thread changes nothing.",
+        tags: TAGS,
+        security: [{ userToken: [] }],
+        params: IdPath,
+        response: { 200: Thread, ...refusals(401, 404, 409, 413, 429, 503, 507) },
+      },
+      ...access.pathCommandHooks("chat"),
+    },
+    (request) => {
+      const { id } = request.params;
+      return access.runAuthorized(request, id, async (allowed) => {
+        const claimant = access.claimant(request);
+        return await services.threads.claim(id, claimant, allowed, await actorOf(request, services.audit));
+      });
     },
   );
 }
@@ -241,7 +281,7 @@ function pinAndUnpin(app: HttpApp, { services, access }: RouteParts): void {
       },
       (request) => {
         const { id } = request.params;
-        return access.runAuthorized(request, id, (apps) => threads.pin(id, pinned, apps));
+        return access.runAuthorized(request, id, (allowed) => threads.pin(id, pinned, allowed));
       },
     );
   };

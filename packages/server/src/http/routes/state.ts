@@ -44,7 +44,7 @@ export function stateRoute(app: HttpApp, parts: RouteParts): void {
     },
     (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      const checked = access.requireKeyForSession(request, sessionId);
+      const checked = access.requireForSession(request, sessionId);
       if (checked === undefined) return answer(parts, request, reply, sessionId);
       log.started(request);
       return checked.then(() => answer(parts, request, reply, sessionId));
@@ -61,10 +61,12 @@ function answer(
   if (request.validationError !== undefined) throw request.validationError;
   const waitMs = preferredWait(textHeader(request.raw, "prefer"));
   access.authorizeFoundSession(request);
-  const { user_state: userState } = request.query as z.output<typeof StateQuery>;
+  const { user_state: userState, client_id: clientId } = request.query as z.output<typeof StateQuery>;
+  access.clientOf(request, request.sessionApp, clientId ?? null);
   const found = services.conversations.state(
     {
       sessionId,
+      access: access.sessionAccess(request),
       userState: userState ?? null,
       waitMs,
       signal: untilGone(reply.raw, waitMs),

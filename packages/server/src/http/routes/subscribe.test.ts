@@ -7,6 +7,7 @@ import type { StreamSink } from "../../core/ports/driving/services.ts";
 import { SESSION, testEdge, type TestEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 import { itNeedsASessionId } from "../testing/session-header.ts";
+import { ANONYMOUS } from "../../core/session-access.ts";
 
 const ACCEPT = { accept: "text/event-stream" };
 const edges: TestEdge[] = [];
@@ -48,7 +49,7 @@ function edgeOfShortStreams(): TestEdge {
 function shorten(edge: TestEdge): TestEdge {
   const { open } = edge.services.updates;
   edge.services.updates.open = async (wanted, sink, admit) => {
-    await edge.services.conversations.ensure(wanted.sessionId, admit);
+    await edge.services.conversations.ensure(wanted.sessionId, ANONYMOUS, admit);
     const stream = await open.call(edge.services.updates, wanted, sink, admit);
     sink.end("finish");
     return stream;

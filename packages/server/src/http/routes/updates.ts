@@ -68,7 +68,7 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
         querystring: UpdatesQuery,
         response: {
           200: { description: STREAM, content: { [EVENT_STREAM]: { schema: UpdateEvent } } },
-          ...refusals(401, 406, 429, 503, 507),
+          ...refusals(401, 404, 406, 429, 503, 507),
         },
       },
       ...access.streamHooks("read"),

@@ -4,6 +4,7 @@ import type { LightMyRequestResponse } from "fastify";
 import { expect } from "vitest";
 import { SESSION, testEdge, type TestEdge } from "./edge.ts";
 import { expectProblem } from "./expect-problem.ts";
+import { ANONYMOUS } from "../../core/session-access.ts";
 
 /**
  * Creates an edge with the Apps `defi` (key `to-defi`), `vault` that requires its key for everything
@@ -21,7 +22,7 @@ export function edgeWithApps(): TestEdge {
 
 /** Binds SESSION to the App. */
 export async function givenSession(edge: TestEdge, app: string | null): Promise<void> {
-  await edge.services.conversations.ensure(SESSION, null);
+  await edge.services.conversations.ensure(SESSION, ANONYMOUS, null);
   edge.services.conversations.sessions.get(SESSION)!.app = app;
 }
 

@@ -63,6 +63,7 @@ export function testEdge(
     corsOrigins: [],
     allowedHosts: [],
     trustedProxies: [],
+    signInDomains: [],
     ...changes,
     rateLimits: { ...DEFAULT_RATE_LIMITS, ...changes.rateLimits },
   };

@@ -2,7 +2,7 @@ import type { Action } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../core/commands/decide-action.ts";
 import { OtherApp, ServiceError } from "../../core/errors.ts";
 import type { ActionService, NewSessionOptions } from "../../core/ports/driving/services.ts";
-import { belongsToAny } from "../../core/session.ts";
+import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 
 export const ACTION: Action = {
   id: "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10",
@@ -29,7 +29,11 @@ export class InMemoryActions implements ActionService {
     this.#appOf = appOf;
   }
 
-  async list(sessionId: string, creation: NewSessionOptions): Promise<readonly Action[]> {
+  async list(
+    sessionId: string,
+    _access: SessionAccess,
+    creation: NewSessionOptions,
+  ): Promise<readonly Action[]> {
     await creation?.admit?.();
     this.last.list = sessionId;
     return this.answer instanceof ServiceError ? [] : [this.answer];
@@ -39,9 +43,9 @@ export class InMemoryActions implements ActionService {
     sessionId: string,
     actionId: string,
     answer: ActionAnswer,
-    apps?: readonly string[],
+    access: SessionAccess | null,
   ): Promise<Action> {
-    if (!belongsToAny({ app: this.#appOf(sessionId) }, apps)) throw new OtherApp();
+    if (hiddenFrom({ app: this.#appOf(sessionId), owner: null }, access) !== null) throw new OtherApp();
     this.last.decide = [sessionId, actionId, answer];
     if (this.answer instanceof ServiceError) throw this.answer;
     return this.answer;

@@ -1,7 +1,10 @@
 // Keys and Apps as configured by a test.
 
+import type { UserSettings } from "../../core/app-settings.ts";
+import { ServiceError } from "../../core/errors.ts";
 import { APP_SCOPES, type KeyScope } from "../../core/key-scopes.ts";
 import type { AppKeys, KeyGrant } from "../../core/ports/driving/key-service.ts";
+import type { UserGrant, UserTokens } from "../../core/ports/driving/user-service.ts";
 import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 
 /** App keys by their text; any text is allowed. */
@@ -18,15 +21,39 @@ export class InMemoryKeys implements AppKeys {
     const scopes = this.scopes.get(key) ?? APP_SCOPES;
     return apps === undefined
       ? null
-      : { keyId: `id of ${key}`, apps: new Set(apps), scopes: new Set(scopes), askedAt: 0 };
+      : { keyId: `id of ${key}`, name: null, apps: new Set(apps), scopes: new Set(scopes), askedAt: 0 };
   }
 }
 
-/** Apps with only a name, `requireKey` and `rateLimits`. */
+/** Users' tokens by their text; any text is allowed. */
+export class InMemoryUsers implements UserTokens {
+  readonly grants = new Map<string, UserGrant | ServiceError>();
+  readonly revoked: string[] = [];
+
+  get areUsed(): boolean {
+    return this.grants.size > 0;
+  }
+
+  check(token: string): UserGrant | ServiceError {
+    return this.grants.get(token) ?? new ServiceError(401, "token_malformed", "Not a token of the test.");
+  }
+
+  async revoke(token: string): Promise<void> {
+    this.revoked.push(token);
+  }
+
+  ownerOf(issuer: string, subject: string): string {
+    return `${subject} of ${issuer}`;
+  }
+}
+
+/** Apps with only a name, `requireKey`, `users` and `rateLimits`. */
 export class InMemoryApps implements AppCatalog {
   readonly requireKey = new Map<string, "chat" | "all">([["default", "chat"]]);
 
   readonly rateLimits = new Map<string, AppDefinition["rateLimits"]>();
+
+  readonly users = new Map<string, UserSettings>();
 
   names(): readonly string[] {
     return [...this.requireKey.keys()];
@@ -39,6 +66,7 @@ export class InMemoryApps implements AppCatalog {
     return {
       name,
       requireKey,
+      users: this.users.get(name) ?? null,
       rateLimits,
       models: ["demo/assistant"],
       descriptor: { name },

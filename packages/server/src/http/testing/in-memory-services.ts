@@ -4,9 +4,10 @@
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import type { Thread } from "@colloquy/protocol";
-import { InvalidRequest, NotFound, OtherApp } from "../../core/errors.ts";
-import { belongsToAny } from "../../core/session.ts";
+import { InvalidRequest, NotFound, OtherApp, unknownSession } from "../../core/errors.ts";
+import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 import type {
+  Claimant,
   NewSessionOptions,
   ChatRequest,
   ConversationService,
@@ -18,8 +19,9 @@ import type {
   SetModelRequest,
   ThreadService,
 } from "../../core/ports/driving/services.ts";
+import type { WalletSignInService } from "../../core/ports/driving/user-service.ts";
 import { InMemoryActions } from "./in-memory-actions.ts";
-import { InMemoryApps, InMemoryKeys } from "./in-memory-keys.ts";
+import { InMemoryApps, InMemoryKeys, InMemoryUsers } from "./in-memory-keys.ts";
 import { InMemoryReadiness } from "./in-memory-readiness.ts";
 import { InMemorySecrets } from "./in-memory-secrets.ts";
 import { InMemoryUpdates } from "./in-memory-updates.ts";
@@ -41,10 +43,10 @@ export class InMemoryConversations implements ConversationService, ThreadService
   async create(
     id: string,
     publicKey: string | null,
+    access: SessionAccess,
     creation: NewSessionOptions,
-    apps?: readonly string[],
   ): Promise<Thread> {
-    const session = await this.#make(id, creation, apps);
+    const session = await this.#make(id, access, creation);
     session.publicKey ??= publicKey;
     return session.thread;
   }
@@ -54,7 +56,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
     const { sessionId, idempotencyKey: key } = request;
     if (key !== null && (await this.isRepeat(sessionId, key))) return this.#view(sessionId);
     if (key !== null) this.#usedKeys.add(`${sessionId} ${key}`);
-    const { messages } = await this.#make(request.sessionId, creation);
+    const { messages } = await this.#make(request.sessionId, request.access, creation);
     messages.push({
       id: randomUUID(),
       session_id: request.sessionId,
@@ -85,11 +87,13 @@ export class InMemoryConversations implements ConversationService, ThreadService
       };
       return change();
     }
-    return this.sessions.has(id) ? this.#view(id) : this.#make(id, creation).then(() => this.#view(id));
+    return this.sessions.has(id)
+      ? this.#view(id)
+      : this.#make(id, request.access, creation).then(() => this.#view(id));
   }
 
-  async interrupt(id: string, creation: NewSessionOptions, apps?: readonly string[]): Promise<SnapshotView> {
-    await this.#make(id, creation, apps);
+  async interrupt(id: string, access: SessionAccess, creation: NewSessionOptions): Promise<SnapshotView> {
+    await this.#make(id, access, creation);
     return this.#view(id);
   }
 
@@ -112,7 +116,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
     if (!this.models.includes(request.rig))
       throw new InvalidRequest("model_unknown", "The App has no such rig.");
     const created = !this.sessions.has(request.sessionId);
-    await this.#make(request.sessionId, creation);
+    await this.#make(request.sessionId, request.access, creation);
     return { success: true, rig: request.rig, baml: request.utilityModel ?? request.rig, created };
   }
 
@@ -121,7 +125,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
     creation: NewSessionOptions,
   ): ReturnType<ModelService["listModels"]> {
     request.authorize(this.#appFor(request));
-    if (request.sessionId !== null) await this.#make(request.sessionId, creation);
+    if (request.sessionId !== null) await this.#make(request.sessionId, request.access, creation);
     return this.models;
   }
 
@@ -132,12 +136,12 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return session.app ?? "default";
   }
 
-  async ensure(id: string, creation: NewSessionOptions): Promise<void> {
-    await this.#make(id, creation);
+  async ensure(id: string, access: SessionAccess, creation: NewSessionOptions): Promise<void> {
+    await this.#make(id, access, creation);
   }
 
-  async get(id: string, apps?: readonly string[]): Promise<Thread> {
-    return (await this.#under(apps, id)).thread;
+  async get(id: string, access: SessionAccess | null): Promise<Thread> {
+    return (await this.#under(access, id)).thread;
   }
 
   async list(query: Parameters<ThreadService["list"]>[0]): ReturnType<ThreadService["list"]> {
@@ -156,20 +160,28 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return Readable.from([threads]);
   }
 
-  async rename(id: string, title: string, apps?: readonly string[]): Promise<Thread> {
-    const { thread } = await this.#under(apps, id);
+  async rename(id: string, title: string, access: SessionAccess | null): Promise<Thread> {
+    const { thread } = await this.#under(access, id);
     thread.title = title;
     return thread;
   }
 
-  async pin(id: string, pinned: boolean, apps?: readonly string[]): Promise<Thread> {
-    const { thread } = await this.#under(apps, id);
+  async pin(id: string, pinned: boolean, access: SessionAccess | null): Promise<Thread> {
+    const { thread } = await this.#under(access, id);
     thread.pinned = pinned;
     return thread;
   }
 
-  async remove(id: string, apps?: readonly string[]): Promise<string> {
-    await this.#under(apps, id);
+  async claim(id: string, _user: Claimant, access: SessionAccess): Promise<Thread> {
+    return (await this.#under(access, id)).thread;
+  }
+
+  async transfer(id: string): Promise<Thread> {
+    return (await this.#under(null, id)).thread;
+  }
+
+  async remove(id: string, access: SessionAccess | null): Promise<string> {
+    await this.#under(access, id);
     this.sessions.delete(id);
     return id;
   }
@@ -178,9 +190,9 @@ export class InMemoryConversations implements ConversationService, ThreadService
     id: string,
     after: string | null,
     limit: number,
-    apps?: readonly string[],
+    access: SessionAccess | null,
   ): Promise<RecordPage> {
-    const { messages } = await this.#under(apps, id);
+    const { messages } = await this.#under(access, id);
     const from = after === null ? 0 : messages.findIndex((message) => message.id === after) + 1;
     const page = messages.slice(from, from + limit);
     const next = from + limit < messages.length ? (page.at(-1)?.id ?? null) : null;
@@ -202,10 +214,10 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return session?.app ?? app ?? keyApp ?? "default";
   }
 
-  async #under(apps: readonly string[] | undefined, id: string): Promise<KeptSession> {
+  async #under(access: SessionAccess | null, id: string): Promise<KeptSession> {
     await this.beforeWork();
     const session = this.#known(id);
-    if (!belongsToAny(session, apps)) throw new OtherApp();
+    assertShown(session, access);
     return session;
   }
 
@@ -215,9 +227,9 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return session;
   }
 
-  async #make(id: string, creation: NewSessionOptions, apps?: readonly string[]): Promise<KeptSession> {
+  async #make(id: string, access: SessionAccess, creation: NewSessionOptions): Promise<KeptSession> {
     const known = this.sessions.get(id);
-    if (known !== undefined && !belongsToAny(known, apps)) throw new OtherApp();
+    if (known !== undefined) assertShown(known, access);
     if (known !== undefined) return known;
     await creation?.admit?.();
     const session = keptSession(id);
@@ -236,6 +248,11 @@ export class InMemoryConversations implements ConversationService, ThreadService
   }
 }
 
+function assertShown(session: KeptSession, access: SessionAccess | null): void {
+  const hidden = hiddenFrom({ ...session, owner: null }, access);
+  if (hidden !== null) throw hidden === "other_app" ? new OtherApp() : unknownSession();
+}
+
 export interface InMemoryServices extends Services {
   readonly conversations: InMemoryConversations;
   readonly threads: InMemoryConversations;
@@ -245,8 +262,16 @@ export interface InMemoryServices extends Services {
   readonly readiness: InMemoryReadiness;
   readonly secrets: InMemorySecrets;
   readonly keys: InMemoryKeys;
+  readonly users: InMemoryUsers;
   readonly apps: InMemoryApps;
 }
+
+/** Every message is a valid one of the same wallet. */
+const inMemoryWallets: WalletSignInService = {
+  nonce: () => Promise.resolve("a0nonce0of0the0test"),
+  verify: () => Promise.resolve({ token: "token", expiresAt: 0, wallets: ["0xa"] }),
+  refresh: () => Promise.resolve({ token: "token", expiresAt: 0, wallets: ["0xa"] }),
+};
 
 export function inMemoryServices(): InMemoryServices {
   const conversations = new InMemoryConversations();
@@ -259,7 +284,20 @@ export function inMemoryServices(): InMemoryServices {
     readiness: new InMemoryReadiness(),
     secrets: new InMemorySecrets(),
     keys: new InMemoryKeys(),
+    users: new InMemoryUsers(),
+    wallets: inMemoryWallets,
     apps: new InMemoryApps(),
     tools: { refresh: () => Promise.resolve(), sources: () => [] },
+    userData: {
+      export: async function* () {
+        yield { kind: "done", sessions: 0, messages: 0, actions: 0, secrets: 0 };
+      },
+      erase: () => Promise.resolve({ sessions: 0, messages: 0, secrets: 0 }),
+    },
+    audit: {
+      subjectOf: (owner) => Promise.resolve(`subject of ${owner}`),
+      note: () => Promise.resolve(),
+      list: () => Promise.resolve({ entries: [], next_cursor: null }),
+    },
   };
 }

@@ -1,6 +1,7 @@
 // Fills a store: rows in every table, and every stored state of turns and sessions.
 
 import { randomUUID } from "node:crypto";
+import { SERVICE_ACTOR } from "../../core/audit.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import {
   askOf,
@@ -102,6 +103,15 @@ async function fillAdministration(store: Store): Promise<void> {
   await store.secrets.bringInForce("master", null);
   const secret = { app: "defi", clientId: "web-1", name: "A", keyId: "master", sealed: "c2VhbGVk" };
   await store.secrets.put([secret]);
+  await store.users.revokeToken("token", 5);
+  await store.audit.add({
+    action: "key_created",
+    actor: SERVICE_ACTOR,
+    app: null,
+    target: "key1",
+    details: {},
+  });
+  await store.audit.saltOf("owner", "salt");
 }
 
 /** Claims all turns that may run. */

@@ -68,7 +68,7 @@ export class ApprovalTurn {
 
   async decide(decision: "approve" | "deny"): Promise<unknown> {
     const [action] = await this.pending();
-    return await this.service.actions.decide(this.id, action!.id, { decision, result: null });
+    return await this.service.actions.decide(this.id, action!.id, { decision, result: null }, null);
   }
 
   /** Starts a turn that calls the tool with side effects, and returns when it waits for a decision. */

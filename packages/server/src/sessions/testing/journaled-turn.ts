@@ -113,14 +113,14 @@ export class JournaledTurn {
     const events = [
       { number: session.head + 1, event: { type: "message_updated", message: unknown } as const },
     ];
-    registry.apply({ outcome: "ok", session: record, created: false, events, loaded: null });
+    registry.apply({ outcome: "ok", session: record, created: false, events, audited: [], loaded: null });
     if (registry.inMemory(this.id) !== null) throw new Error("The session was not replaced");
   }
 
   /** Returns the text that would survive a crash. */
   async stored(): Promise<string | undefined> {
     await this.round();
-    const target = { session: this.id, birth: null, load: true };
+    const target = { session: this.id, birth: null, load: true, access: null };
     const opened = await this.service.store.execute({
       kind: "open",
       target,

@@ -137,7 +137,7 @@ export function describeActions(openStore: OpenStore): void {
       const { id } = await waitFor(given.store, asked);
       await given.store.execute({
         kind: "interrupt",
-        target: { session: id, birth: null, load: false },
+        target: { session: id, birth: null, load: false, access: null },
         input: { streamed: null },
       });
       const { messages, session, pendingActions } = await load(given.store, id);

@@ -13,6 +13,7 @@ import {
   chat,
   chatWith,
   everything,
+  accessTo,
 } from "./testing/scenario.ts";
 
 export function describeAppScope(openStore: OpenStore): void {
@@ -23,44 +24,52 @@ export function describeAppScope(openStore: OpenStore): void {
       const id = randomUUID();
       await chat(given.store, id, "hello", { app: "defi" });
       const before = await everything(given.store, id);
-      expect(await rename(given.store, { ...existing(id), apps: ["default"] }, "Mine")).toMatchObject({
+      expect(
+        await rename(given.store, { ...existing(id), access: accessTo("default") }, "Mine"),
+      ).toMatchObject({
         outcome: "other_app",
         events: [],
       });
-      expect(await remove(given.store, { ...existing(id), apps: ["default"] })).toMatchObject({
+      expect(await remove(given.store, { ...existing(id), access: accessTo("default") })).toMatchObject({
         outcome: "other_app",
       });
-      expect(await given.store.sessions.messages(id, null, 10, ["default"])).toBe("other_app");
+      expect(await given.store.sessions.messages(id, null, 10, accessTo("default"))).toBe("other_app");
       const wallet = { userState: null, publicKey: "0xa" };
       const refused = [
-        await open(given.store, { ...existing(id), apps: ["default"] }, wallet),
+        await open(given.store, { ...existing(id), access: accessTo("default") }, wallet),
         await given.store.execute({
           kind: "interrupt",
-          target: { ...existing(id), apps: ["default"] },
+          target: { ...existing(id), access: accessTo("default") },
           input: { streamed: null },
         }),
-        await decide(given.store, { ...existing(id), apps: ["default"] }, randomUUID(), DENY),
+        await decide(given.store, { ...existing(id), access: accessTo("default") }, randomUUID(), DENY),
       ];
       for (const answer of refused) expect(answer).toMatchObject({ created: false, events: [] });
       expect(refused.map((answer) => answer?.outcome)).toEqual(["other_app", "other_app", "other_app"]);
       expect(await everything(given.store, id)).toEqual(before);
-      expect(await given.store.sessions.messages(id, null, 10, ["default", "defi"])).toHaveLength(1);
-      expect(await rename(given.store, { ...existing(id), apps: ["default", "defi"] }, "Mine")).toMatchObject(
-        {
-          outcome: "ok",
-        },
-      );
-      expect(await remove(given.store, { ...existing(id), apps: ["default", "defi"] })).toMatchObject({
+      expect(await given.store.sessions.messages(id, null, 10, accessTo("default", "defi"))).toHaveLength(1);
+      expect(
+        await rename(given.store, { ...existing(id), access: accessTo("default", "defi") }, "Mine"),
+      ).toMatchObject({
+        outcome: "ok",
+      });
+      expect(
+        await remove(given.store, { ...existing(id), access: accessTo("default", "defi") }),
+      ).toMatchObject({
         outcome: "ok",
         session: { life: before.session.life },
       });
-      expect(await remove(given.store, { ...existing(id), apps: ["default", "defi"] })).toBeNull();
+      expect(await remove(given.store, { ...existing(id), access: accessTo("default", "defi") })).toBeNull();
       const nobodys = randomUUID();
       await open(given.store, target(nobodys));
-      expect(await rename(given.store, { ...existing(nobodys), apps: ["defi"] }, "Mine")).toMatchObject({
+      expect(
+        await rename(given.store, { ...existing(nobodys), access: accessTo("defi") }, "Mine"),
+      ).toMatchObject({
         outcome: "other_app",
       });
-      expect(await rename(given.store, { ...existing(nobodys), apps: ["default"] }, "Mine")).toMatchObject({
+      expect(
+        await rename(given.store, { ...existing(nobodys), access: accessTo("default") }, "Mine"),
+      ).toMatchObject({
         outcome: "ok",
       });
     });
@@ -71,11 +80,11 @@ export function describeAppScope(openStore: OpenStore): void {
       const wallet = { userState: null, publicKey: "0xa" };
       for (const asked of [target(id, true), existing(id, true)]) {
         const refused = [
-          await open(given.store, { ...asked, apps: ["default"] }),
-          await open(given.store, { ...asked, apps: ["default"] }, wallet),
+          await open(given.store, { ...asked, access: accessTo("default") }),
+          await open(given.store, { ...asked, access: accessTo("default") }, wallet),
           await given.store.execute({
             kind: "interrupt",
-            target: { ...asked, apps: ["default"] },
+            target: { ...asked, access: accessTo("default") },
             input: { streamed: null },
           }),
         ];

@@ -104,7 +104,7 @@ export function describeBatches(openStore: OpenStore): void {
         "fulfilled",
       ]);
       expect(await everything(given.store, broken)).toEqual(before);
-      expect(await given.store.sessions.messages(other, null, 10)).toMatchObject([
+      expect(await given.store.sessions.messages(other, null, 10, null)).toMatchObject([
         { content: "before" },
         { content: "after" },
       ]);

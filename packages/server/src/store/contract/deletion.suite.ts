@@ -25,7 +25,7 @@ export function describeDeletion(openStore: OpenStore): void {
       expect(await remove(given.store, existing(id))).toMatchObject({ session: { life: turn.life } });
       expect(await remove(given.store, existing(id))).toBeNull();
       expect(await given.store.sessions.find(id)).toBeNull();
-      expect(await given.store.sessions.messages(id, null, 10)).toBeNull();
+      expect(await given.store.sessions.messages(id, null, 10, null)).toBeNull();
       expect(await given.store.events.after(id, 0, 10)).toBeNull();
     });
 

@@ -109,6 +109,38 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
     });
 
+    it("removes sessions with a wallet or an owner only in Apps that say when, also without an App", async () => {
+      const ids: Record<string, string> = {};
+      for (const app of ["default", "brief", "long", "none"]) {
+        const id = (ids[app] = randomUUID());
+        if (app === "none")
+          await open(given.store, {
+            ...target(id),
+            access: { apps: null, user: { owner: "o", apps: [], takesNew: true } },
+          });
+        else await open(given.store, target(id), { userState: null, publicKey: "0xa" });
+        if (app === "none") await rename(given.store, existing(id), "Mine");
+        else await bindTo(given.store, id, app);
+      }
+      const later = given.clock.now() + 1;
+      const names = async (input: Partial<Parameters<typeof given.store.sessions.expire>[0]>) => {
+        const ended = await given.store.sessions.expire({
+          emptyBefore: 0,
+          unboundBefore: 0,
+          limit: 10,
+          ...input,
+        });
+        return ended.map(({ id }) => Object.keys(ids).find((app) => ids[app] === id));
+      };
+      const bound = { emptyBefore: 0, unboundBefore: 0, boundBefore: later };
+      expect(await names({ unboundBefore: later, boundBefore: given.clock.now() })).toEqual([]);
+      expect(await names({ byApp: { brief: bound, long: { ...bound, boundBefore: null } } })).toEqual([
+        "brief",
+      ]);
+      expect(new Set(await names({ boundBefore: later }))).toEqual(new Set(["default", "none"]));
+      expect(await names({ byApp: { long: bound } })).toEqual(["long"]);
+    });
+
     it("never removes a session with a running or waiting turn", async () => {
       await startTurn(given.store, randomUUID(), "runs");
       await chat(given.store, randomUUID(), "waits");

@@ -96,7 +96,7 @@ class History {
         return this.#note(
           await this.#given.store.execute({
             kind: "rename",
-            target: { session: this.#id(command.session), birth: null, load: false },
+            target: { session: this.#id(command.session), birth: null, load: false, access: null },
             input: { title: command.text },
           }),
         );
@@ -113,7 +113,7 @@ class History {
       case "remove":
         return void (await this.#given.store.execute({
           kind: "delete",
-          target: { session: this.#id(command.session), birth: null, load: false },
+          target: { session: this.#id(command.session), birth: null, load: false, access: null },
           input: null,
         }));
       case "interrupt":
@@ -171,7 +171,7 @@ class History {
       this.ids.map((id) =>
         this.#given.store.execute({
           kind: "delete",
-          target: { session: id, birth: null, load: false },
+          target: { session: id, birth: null, load: false, access: null },
           input: null,
         }),
       ),
@@ -221,7 +221,8 @@ class History {
     if (committed === null) throw new Error("A chat that may create its session has not");
     this.#note(committed);
     const { outcome } = committed;
-    if (outcome.kind === "accepted" && outcome.started !== null) this.#turns.push(outcome.started);
+    if (typeof outcome === "object" && outcome.kind === "accepted" && outcome.started !== null)
+      this.#turns.push(outcome.started);
   }
 
   async #decide({ session, approves, action }: CommandOf<"decide">): Promise<void> {
@@ -232,7 +233,7 @@ class History {
     this.#note(
       await this.#given.store.execute({
         kind: "decideAction",
-        target: { session: this.#id(session), birth: null, load: false },
+        target: { session: this.#id(session), birth: null, load: false, access: null },
         input: { action: id, decision, result: null },
       }),
     );

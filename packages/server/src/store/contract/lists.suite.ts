@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { ThreadQuery } from "../../core/ports/driven/session-store.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { target, existing, open, remove, chat, record } from "./testing/scenario.ts";
+import { target, existing, open, remove, chat, record, accessTo } from "./testing/scenario.ts";
 
 export function describeLists(openStore: OpenStore): void {
   describe("lists of a wallet's sessions", () => {
     const given = givenStore(openStore, "all");
-    const apps = ["default"];
+    const access = accessTo("default");
 
     /** Creates sessions of a wallet, one millisecond apart. */
     async function openMany(publicKey: string, count: number): Promise<string[]> {
@@ -29,7 +29,7 @@ export function describeLists(openStore: OpenStore): void {
       await openMany(randomUUID(), 1);
       await given.clock.advance(1);
       await chat(given.store, opened[0]!, "hello");
-      const listed = await given.store.sessions.list({ publicKey: wallet, apps, limit: 10, after: null });
+      const listed = await given.store.sessions.list({ publicKey: wallet, access, limit: 10, after: null });
       expect(ids(listed)).toEqual([opened[0], opened[2], opened[1]]);
       expect(listed[0]).toEqual(await record(given.store, opened[0]!));
     });
@@ -40,7 +40,14 @@ export function describeLists(openStore: OpenStore): void {
       const other = randomUUID();
       await chat(given.store, other, "hello", { app: "defi", publicKey: wallet });
       const list = async (of: string[]) =>
-        ids(await given.store.sessions.list({ publicKey: wallet, apps: of, limit: 10, after: null }));
+        ids(
+          await given.store.sessions.list({
+            publicKey: wallet,
+            access: accessTo(...of),
+            limit: 10,
+            after: null,
+          }),
+        );
       expect(await list(["default"])).toEqual([none]);
       expect(await list(["defi"])).toEqual([other]);
       expect(new Set(await list(["default", "defi"]))).toEqual(new Set([none, other]));
@@ -54,13 +61,13 @@ export function describeLists(openStore: OpenStore): void {
       await given.clock.advance(1);
       await chat(given.store, defi, "hello", { app: "defi", publicKey: wallet });
       const { sessions } = given.store;
-      const query = { publicKey: wallet, apps, after: null };
+      const query = { publicKey: wallet, access, after: null };
       const keys = await sessions.listKeys(query);
-      const read = async (of: string[]) => ids(await sessions.byKeys(keys, of));
+      const read = async (of: string[]) => ids(await sessions.byKeys(keys, accessTo(...of)));
       expect(await read(["default"])).toEqual(opened.toReversed());
       const last = await record(given.store, opened[2]!);
       expect(await sessions.listKeys({ ...query, after: last })).toEqual(keys.slice(2));
-      expect(await sessions.listKeys({ ...query, apps: ["default", "defi"] })).toHaveLength(5);
+      expect(await sessions.listKeys({ ...query, access: accessTo("default", "defi") })).toHaveLength(5);
       await remove(given.store, existing(opened[1]!));
       await chat(given.store, opened[0]!, "comes to another App", { app: "defi" });
       expect(await read(["default"])).toEqual([opened[3], opened[2]]);
@@ -73,7 +80,7 @@ export function describeLists(openStore: OpenStore): void {
       const seen: string[] = [];
       let after: ThreadQuery["after"] = null;
       for (;;) {
-        const page = await given.store.sessions.list({ publicKey: wallet, apps, limit: 2, after });
+        const page = await given.store.sessions.list({ publicKey: wallet, access, limit: 2, after });
         seen.push(...ids(page));
         const last = page.at(-1);
         if (last === undefined) break;
@@ -98,12 +105,12 @@ export function describeLists(openStore: OpenStore): void {
       for (const limit of [1, 2, 3, 10]) {
         const seen: string[] = [];
         for (let after: ThreadQuery["after"] = null; ; ) {
-          const page = await sessions.list({ publicKey: wallet, apps, limit, after });
+          const page = await sessions.list({ publicKey: wallet, access, limit, after });
           seen.push(...ids(page));
           const last = page.at(-1);
           if (last === undefined) break;
-          const keys = await sessions.listKeys({ publicKey: wallet, apps, after: last });
-          expect(ids(await sessions.byKeys(keys, apps))).toEqual(expected.slice(seen.length));
+          const keys = await sessions.listKeys({ publicKey: wallet, access, after: last });
+          expect(ids(await sessions.byKeys(keys, access))).toEqual(expected.slice(seen.length));
           after = last;
         }
         expect(seen).toEqual(expected);
@@ -120,7 +127,7 @@ export function describeLists(openStore: OpenStore): void {
         }),
       );
       const expected = ids(opened.toSorted((left, right) => right.key - left.key));
-      const query = { publicKey: wallet, apps, limit: 2 };
+      const query = { publicKey: wallet, access, limit: 2 };
       const first = await given.store.sessions.list({ ...query, after: null });
       const last = first[1]!;
       const second = await given.store.sessions.list({

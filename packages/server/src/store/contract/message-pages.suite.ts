@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { chat, existing, load, messagesOf, record, remove } from "./testing/scenario.ts";
+import { chat, existing, load, messagesOf, record, remove, accessTo } from "./testing/scenario.ts";
 
 export function describeMessagePages(openStore: OpenStore): void {
   describe("pages of messages", () => {
@@ -12,8 +12,8 @@ export function describeMessagePages(openStore: OpenStore): void {
       for (const text of ["one", "é".repeat(40_000), "three", "four"]) await chat(given.store, id, text);
       const all = (await load(given.store, id)).messages;
       const end = async (after: string | null, limit: number, bytes: number) => {
-        const page = await given.store.sessions.messagePage(id, after, { limit, bytes });
-        if (page === null || page === "other_app") throw new Error("There is no such page");
+        const page = await given.store.sessions.messagePage(id, after, { limit, bytes }, null);
+        if (page === null || typeof page === "string") throw new Error("There is no such page");
         return [all.findIndex((message) => message.id === page.last), page.hasMore];
       };
       expect(await end(null, 10, 1_000_000)).toEqual([3, false]);
@@ -27,9 +27,9 @@ export function describeMessagePages(openStore: OpenStore): void {
       expect((await messagesOf(given.store, id)).map(({ position }) => position)).toEqual([1, 2]);
       const { sessions } = given.store;
       const any = { limit: 1, bytes: 1 };
-      expect(await sessions.messagePage(randomUUID(), null, any)).toBeNull();
-      expect(await sessions.messagePage(id, randomUUID(), any)).toBeNull();
-      expect(await sessions.messagePage(id, null, any, ["defi"])).toBe("other_app");
+      expect(await sessions.messagePage(randomUUID(), null, any, null)).toBeNull();
+      expect(await sessions.messagePage(id, randomUUID(), any, null)).toBeNull();
+      expect(await sessions.messagePage(id, null, any, accessTo("defi"))).toBe("other_app");
     });
 
     it("start after a message, and are null for an unknown session or message", async () => {
@@ -40,20 +40,20 @@ export function describeMessagePages(openStore: OpenStore): void {
       expect(all.map(({ content }) => content)).toEqual(["one", "two", "three"]);
       const page = await messagesOf(given.store, id, all[0]?.id, 1);
       expect(page.map(({ content }) => content)).toEqual(["two"]);
-      expect(await given.store.sessions.messages(id, all[2]?.id ?? "", 10)).toEqual([]);
+      expect(await given.store.sessions.messages(id, all[2]?.id ?? "", 10, null)).toEqual([]);
       const elsewhere = await messagesOf(given.store, other);
-      expect(await given.store.sessions.messages(id, elsewhere[0]?.id ?? "", 10)).toBeNull();
-      expect(await given.store.sessions.messages(randomUUID(), null, 10)).toBeNull();
+      expect(await given.store.sessions.messages(id, elsewhere[0]?.id ?? "", 10, null)).toBeNull();
+      expect(await given.store.sessions.messages(randomUUID(), null, 10, null)).toBeNull();
     });
 
     it("are null for an incarnation that was deleted, although the id is in use again", async () => {
       const id = randomUUID();
       await chat(given.store, id, "one");
       const { life } = await record(given.store, id);
-      expect(await given.store.sessions.messages(id, null, 10, undefined, life)).toHaveLength(1);
+      expect(await given.store.sessions.messages(id, null, 10, null, life)).toHaveLength(1);
       await remove(given.store, existing(id));
       await chat(given.store, id, "two");
-      expect(await given.store.sessions.messages(id, null, 10, undefined, life)).toBeNull();
+      expect(await given.store.sessions.messages(id, null, 10, null, life)).toBeNull();
     });
   });
 }

@@ -153,7 +153,7 @@ export function describeQueue(openStore: OpenStore): void {
 
     it("drops the turns of a deleted session", async () => {
       const [id] = await waitingSessions(1);
-      await remove(given.store, { session: id!, birth: null, load: false });
+      await remove(given.store, { session: id!, birth: null, load: false, access: null });
       expect(await given.store.turns.countWaiting(10)).toBe(0);
       expect(await claim(1)).toEqual([]);
     });

@@ -13,6 +13,7 @@ import {
   load,
   record,
   types,
+  accessTo,
 } from "./testing/scenario.ts";
 
 export function describeSessions(openStore: OpenStore): void {
@@ -35,6 +36,7 @@ export function describeSessions(openStore: OpenStore): void {
         session: id,
         birth: { life, model: "local/one" },
         load: true,
+        access: null,
       });
       expect(committed).toMatchObject({ outcome: "ok", created: true, events: [] });
       expect(committed?.session).toMatchObject({
@@ -112,16 +114,16 @@ export function describeSessions(openStore: OpenStore): void {
       const birth = { life: newLife(), model: "a/b", spelling };
       const first = await open(
         given.store,
-        { session: id, birth, load: true },
+        { session: id, birth, load: true, access: null },
         { ...NOTHING, publicKey: "0xs" },
       );
       expect(first?.loaded?.session).toMatchObject({ id, spelling });
       const later = { ...birth, spelling: id };
-      await open(given.store, { session: id, birth: later, load: false });
+      await open(given.store, { session: id, birth: later, load: false, access: null });
       expect(await given.store.sessions.find(id)).toMatchObject({ id, spelling });
       expect(await given.store.sessions.find(spelling)).toBeNull();
       expect(await given.store.admin.find(id)).toMatchObject({ id, spelling });
-      const list = { publicKey: "0xs", apps: ["default"], limit: 10, after: null };
+      const list = { publicKey: "0xs", access: accessTo("default"), limit: 10, after: null };
       expect(await given.store.sessions.list(list)).toMatchObject([{ id, spelling }]);
       expect(await remove(given.store, existing(id))).toMatchObject({
         session: { life: birth.life, spelling },
@@ -157,8 +159,8 @@ export function describeSessions(openStore: OpenStore): void {
       const { clock, store } = given;
       const [id, spelling] = [randomUUID(), randomUUID().toUpperCase()];
       const use = async () => {
-        const page = await store.sessions.messagePage(id, null, { limit: 1, bytes: 1 });
-        if (page === null || page === "other_app") throw new Error("There is no such page");
+        const page = await store.sessions.messagePage(id, null, { limit: 1, bytes: 1 }, null);
+        if (page === null || typeof page === "string") throw new Error("There is no such page");
         const found = (await store.sessions.find(id))!;
         expect(found).toMatchObject(page.session);
         return page.session;

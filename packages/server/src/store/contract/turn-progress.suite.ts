@@ -163,7 +163,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect(started).toMatchObject({ outcome: "ok", events: [] });
       expect(types(answered?.events ?? [])).toEqual(["tool_complete", "message_updated"]);
       expect(await phases()).toEqual([undefined, "started", "started", "allowed"]);
-      const target = { session: id, birth: null, load: false };
+      const target = { session: id, birth: null, load: false, access: null };
       await given.store.execute({ kind: "interrupt", target, input: { streamed: null } });
       expect(
         await given.store.execute({ kind: "startCalls", target: { turn }, input: { callIds: ["d"] } }),

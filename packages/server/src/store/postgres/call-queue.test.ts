@@ -60,7 +60,7 @@ describe.skipIf(await isWithoutPostgres())("queued calls", () => {
     const done: string[] = [];
     const calls: Promise<unknown>[] = [];
     await server.holding(databaseOf(url), "LOCK TABLE messages IN ACCESS EXCLUSIVE MODE", async () => {
-      calls.push(store.sessions.messages(id, null, 10).then(() => done.push("read")));
+      calls.push(store.sessions.messages(id, null, 10, null).then(() => done.push("read")));
       await server.untilWaiting(databaseOf(url));
       calls.push(
         store

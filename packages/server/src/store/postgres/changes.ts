@@ -5,6 +5,7 @@ import type { SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import { LEASE_MS, type StepRecord, type TurnRecord } from "../../core/turn.ts";
+import { auditRow } from "../audit-rows.ts";
 import type { Row } from "./bulk.ts";
 import type { SessionState } from "./session-state.ts";
 
@@ -56,10 +57,12 @@ export class Changes {
   readonly titles = new Map<number, number | null>();
   readonly usedKeys = new Map<string, Row>();
   readonly removed = new Set<number>();
+  readonly audited: Row[] = [];
 
   /** Must be called before `SessionState.apply`. */
   add(state: SessionState, draft: SessionDraft): void {
     const { key } = state.session;
+    for (const entry of draft.audited) this.audited.push(auditRow(draft.at, entry));
     if (draft.isRemoved) {
       this.removed.add(key);
       return;

@@ -14,6 +14,7 @@ import {
   turnRow,
   usageText,
 } from "../rows.ts";
+import { insertAudit } from "./audit.ts";
 import { prepareDelete, prepareInsert, prepareTable, prepareUpdate, type Write } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
 import type { Connection } from "./connections.ts";
@@ -128,6 +129,7 @@ function writesOf(changes: Changes): readonly Write[] {
     actions.insert(changes.actions.added(actionRow)),
     actions.update(changes.actions.changed((key, action) => [...actionCells(action), key, action.number])),
     ...writesOfDuties(changes),
+    insertAudit(changes.audited),
     // Last, because it also removes rows that earlier commands of this transaction wrote for these sessions.
     (connection) => removeSessions(connection, [...changes.removed]),
   ];

@@ -56,7 +56,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     await holding([held!], async () => {
       waiting = store.execute({
         kind: "rename",
-        target: { session: held!, birth: null, load: false },
+        target: { session: held!, birth: null, load: false, access: null },
         input: { title: "waits" },
       });
       void waiting.then(() => (isAnswered = true));
@@ -81,7 +81,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
       say("two");
       await store.execute({
         kind: "rename",
-        target: { session: other!, birth: null, load: false },
+        target: { session: other!, birth: null, load: false, access: null },
         input: { title: "goes on" },
       });
       say("three");
@@ -89,7 +89,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
       say("four");
       await store.execute({
         kind: "rename",
-        target: { session: other!, birth: null, load: false },
+        target: { session: other!, birth: null, load: false, access: null },
         input: { title: "goes on still" },
       });
       expect(done).toEqual([]);
@@ -109,7 +109,11 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
       asked.push(...held.slice(0, 6).map((id) => chat(store, id, "waits")));
       asked.push(
         ...removed.map((id) =>
-          store.execute({ kind: "delete", target: { session: id, birth: null, load: false }, input: null }),
+          store.execute({
+            kind: "delete",
+            target: { session: id, birth: null, load: false, access: null },
+            input: null,
+          }),
         ),
       );
       await database.untilWaiting();
@@ -132,7 +136,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
         held.map((id) =>
           store.execute({
             kind: "rename",
-            target: { session: id, birth: null, load: false },
+            target: { session: id, birth: null, load: false, access: null },
             input: { title: "waits" },
           }),
         ),
@@ -141,7 +145,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
         (
           await store.execute({
             kind: "rename",
-            target: { session: other!, birth: null, load: false },
+            target: { session: other!, birth: null, load: false, access: null },
             input: { title: "goes on" },
           })
         )?.session.title,
@@ -158,7 +162,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
         (
           await store.execute({
             kind: "rename",
-            target: { session: id, birth: null, load: false },
+            target: { session: id, birth: null, load: false, access: null },
             input: { title: "next" },
           })
         )?.session.head,

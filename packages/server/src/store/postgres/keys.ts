@@ -1,4 +1,5 @@
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
+import { writeAudit } from "./audit.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { toKey, type KeyRow } from "../app-rows.ts";
@@ -20,18 +21,23 @@ const endEarlier = prepare<[number, string, number]>(
 
 export function keysOf(calls: Calls): KeyStore {
   return {
-    add: (key) => calls.alone("keys", (connection) => add(connection, key)),
+    add: (key, entry = null) =>
+      calls.alone("keys", async (connection, at) => {
+        await add(connection, key);
+        await writeAudit(connection, at, entry);
+      }),
     find: (id) => calls.look("keys", (connection) => find(connection, id)),
     list: () => calls.look("keys", async (connection) => (await all.all(connection)).map(toKey)),
-    revoke: (id) =>
+    revoke: (id, entry = null) =>
       calls.alone("keys", async (connection, at) => {
-        await revoke.run(connection, at, id);
+        if ((await revoke.run(connection, at, id)) > 0) await writeAudit(connection, at, entry);
         return await find(connection, id);
       }),
-    rotate: (id, next, overlapMs) =>
+    rotate: (id, next, overlapMs, entry = null) =>
       calls.alone("keys", async (connection, at) => {
         if ((await endEarlier.run(connection, at + overlapMs, id, at)) === 0) return null;
         await add(connection, next);
+        await writeAudit(connection, at, entry);
         return await find(connection, id);
       }),
   };

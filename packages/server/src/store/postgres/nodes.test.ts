@@ -153,7 +153,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     await database.holding(`SET LOCAL deadlock_timeout = '1h'; ${job}`, async (run) => {
       renamed = node.execute({
         kind: "rename",
-        target: { session: id, birth: null, load: false },
+        target: { session: id, birth: null, load: false, access: null },
         input: { title: "Mine" },
       });
       await database.untilWaiting();
@@ -174,7 +174,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
         ids.map((id) =>
           node.execute({
             kind: "rename",
-            target: { session: id, birth: null, load: false },
+            target: { session: id, birth: null, load: false, access: null },
             input: { title: `round ${round} of ${index}` },
           }),
         ),

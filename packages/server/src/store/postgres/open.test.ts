@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { usePostgres } from "../../../test/use-postgres.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
-import { chat, everything, startTurn, step } from "../contract/testing/scenario.ts";
+import { chat, everything, startTurn, step, accessTo } from "../contract/testing/scenario.ts";
 import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
@@ -125,8 +125,8 @@ async function live(store: Store, id: string): Promise<void> {
   });
   await store.turns.history(turn, 1000);
   await store.execute({ kind: "complete", target: { turn }, input: { step: step(2, "Bye.") } });
-  await store.sessions.list({ publicKey: "0xa", apps: ["default"], limit: 10, after: null });
-  await store.sessions.messages(id, null, 10);
+  await store.sessions.list({ publicKey: "0xa", access: accessTo("default"), limit: 10, after: null });
+  await store.sessions.messages(id, null, 10, null);
   await store.actions.list(id, 10);
   await store.secrets.of("default", "client");
   await store.keys.list();

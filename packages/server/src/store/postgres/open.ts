@@ -19,7 +19,9 @@ import {
 } from "./connections.ts";
 import { eventsOf } from "./events.ts";
 import { jobsOf } from "./jobs.ts";
+import { auditOf } from "./audit.ts";
 import { keysOf } from "./keys.ts";
+import { usersOf } from "./users.ts";
 import { migrate } from "./migrate.ts";
 import { secretsOf } from "./secrets.ts";
 import { executeEachWith } from "./selections.ts";
@@ -98,8 +100,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     events: eventsOf(calls),
     jobs: jobsOf(calls),
     keys: keysOf(calls),
+    users: usersOf(calls),
+    audit: auditOf(calls),
     secrets: secretsOf(calls),
     admin: adminOf(calls),
+    purge: () => Promise.resolve(true),
     probe: () => calls.alone("probe", async (connection) => void (await probe.run(connection))),
     close: () =>
       (closed ??= Promise.all([calls, leaseCalls].map((queue) => queue.close())).then(async () => {

@@ -1,5 +1,6 @@
 import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import { toSecret, type SecretRow } from "../app-rows.ts";
+import { writeAudit } from "./audit.ts";
 import { prepareInsert } from "./bulk.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
@@ -20,6 +21,9 @@ const ofClient = prepare<[string, string], SecretRow>(
 );
 const remove = prepare<[string, string, string | null]>(
   "DELETE FROM secrets WHERE app = $1 AND client_id = $2 AND name = coalesce($3, name)",
+);
+const slots = prepare<[string], Pick<SealedSecret, "app" | "name">>(
+  "SELECT app, name FROM secrets WHERE client_id = $1 ORDER BY app, name",
 );
 const counts = prepare<[], { readonly key_id: string; readonly count: number }>(
   "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
@@ -46,18 +50,27 @@ const change = prepare<[string, string, string, string, string, string, string]>
 const letGo = prepare<[string, string, string, string, string]>(`DELETE FROM secrets WHERE ${PLACE}`);
 
 export function secretsOf(calls: Calls): SecretStore {
-  const alone = <Answer>(work: (connection: Connection) => Promise<Answer>) => calls.alone("secrets", work);
+  const alone = <Answer>(work: (connection: Connection, at: number) => Promise<Answer>) =>
+    calls.alone("secrets", work);
   const read = <Answer>(work: (connection: Connection) => Promise<Answer>) => calls.look("secrets", work);
   return {
-    put: (secrets) =>
-      alone(async (connection) => {
+    put: (secrets, entry = null) =>
+      alone(async (connection, at) => {
         const keyId = (await holdInForce.get(connection))?.key_id ?? null;
-        if (secrets.every((secret) => secret.keyId === keyId)) await writeAll(connection, secrets);
+        if (secrets.some((secret) => secret.keyId !== keyId)) return keyId;
+        await writeAll(connection, secrets);
+        await writeAudit(connection, at, entry);
         return keyId;
       }),
     of: (app, clientId) =>
       read(async (connection) => (await ofClient.all(connection, app, clientId)).map(toSecret)),
-    remove: (app, clientId, name) => alone((connection) => remove.run(connection, app, clientId, name)),
+    remove: (app, clientId, name, entry = null) =>
+      alone(async (connection, at) => {
+        const removed = await remove.run(connection, app, clientId, name);
+        if (removed > 0) await writeAudit(connection, at, entry);
+        return removed;
+      }),
+    ofClient: (clientId) => read((connection) => slots.all(connection, clientId)),
     countByKey: () =>
       read(async (connection) => {
         const rows = await counts.all(connection);

@@ -6,8 +6,17 @@ import {
   type StreamedText,
   type ThreadQuery,
 } from "../../core/ports/driven/session-store.ts";
-import { belongsToAny, DEFAULT_APP } from "../../core/session.ts";
-import { COUNT_SIZES, expiries, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
+import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
+import { DEFAULT_APP } from "../../core/session.ts";
+import {
+  boundExpiries,
+  COUNT_SIZES,
+  expiries,
+  heldBy,
+  MESSAGE_BYTES,
+  pageEnd,
+  partsAfter,
+} from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { removeSessions } from "./draft-writer.ts";
@@ -30,6 +39,11 @@ export function sessionsOf(calls: Calls): SessionStore {
     ...listWith(calls),
     ...messagesWith(calls),
     expire: (input) => calls.alone("expiry", (connection) => expireSessions(connection, input)),
+    heldBy: ({ owner, publicKey, app }, after, limit) =>
+      calls.look("users", async (connection) => {
+        const held = owner === null ? ofWallet : ofOwner;
+        return (await held.all(connection, owner ?? publicKey, app, after, limit)).map(toSession);
+      }),
     countSizes: countSizesWith(calls),
   };
 }
@@ -62,30 +76,44 @@ function joinPieces(json: string | null): string {
   return pieces.reduce((text, [offset, piece]) => text.slice(0, offset) + piece, "");
 }
 
-const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;
+const SHOWN = `coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])
+  AND (owned_by IS NULL OR owned_by = $3 AND (app IS NULL OR app = ANY($4::text[])))`;
 const NEWEST_FIRST = "ORDER BY updated_at DESC, key DESC";
 /** Reads two parts, each in the order of its own index. `limit` applies to each part and to their union. */
-function inParts(columns: string, limit: string): string {
+function inParts(columns: string, of: "public_key" | "owned_by", limit: string): string {
+  const part = (pinned: 0 | 1, after: string) =>
+    `SELECT ${columns} FROM sessions WHERE ${of} = $1 AND ${SHOWN} AND pinned = ${pinned} AND (updated_at, key) < ${after}`;
   return `SELECT * FROM (
-    (SELECT ${columns} FROM sessions WHERE ${OF_APPS} AND pinned = 1 AND (updated_at, key) < ($3, $4) ${NEWEST_FIRST} ${limit})
+    (${part(1, "($5, $6)")} ${NEWEST_FIRST} ${limit})
     UNION ALL
-    (SELECT ${columns} FROM sessions WHERE ${OF_APPS} AND pinned = 0 AND (updated_at, key) < ($5, $6) ${NEWEST_FIRST} ${limit})
+    (${part(0, "($7, $8)")} ${NEWEST_FIRST} ${limit})
   ) AS found ORDER BY pinned DESC, updated_at DESC, key DESC ${limit}`;
 }
 type Parts = [
-  publicKey: string,
+  value: string,
   apps: readonly string[],
+  owner: string,
+  ownerApps: readonly string[],
   pinnedUpdatedAt: number,
   pinnedKey: number,
   othersUpdatedAt: number,
   othersKey: number,
 ];
-const ofWallet = prepare<[...Parts, number], SessionRow>(inParts(SESSION, "LIMIT $7"));
-const keysOfWallet = prepare<Parts, { readonly key: number }>(inParts("key, pinned, updated_at", ""));
+const LISTS = { wallet: listOf("public_key"), user: listOf("owned_by") };
 
-function partsOf({ publicKey, apps, after }: Omit<ThreadQuery, "limit">): Parts {
+function listOf(column: "public_key" | "owned_by") {
+  return {
+    rows: prepare<[...Parts, number], SessionRow>(inParts(SESSION, column, "LIMIT $9")),
+    keys: prepare<Parts, { readonly key: number }>(inParts("key, pinned, updated_at", column, "")),
+  };
+}
+
+function partsOf({ publicKey, access: { apps, user }, after }: Omit<ThreadQuery, "limit">): Parts {
   const { pinned, others } = partsAfter(after);
-  return [publicKey, apps, pinned.updatedAt, pinned.key, others.updatedAt, others.key];
+  // No session has an empty owner.
+  const { owner = "", apps: ownerApps = [] } = user ?? {};
+  const places = [pinned.updatedAt, pinned.key, others.updatedAt, others.key] as const;
+  return [publicKey ?? owner, apps, owner, ownerApps, ...places];
 }
 
 const byKeys = prepare<[readonly number[]], SessionRow>(
@@ -96,17 +124,19 @@ const byKeys = prepare<[readonly number[]], SessionRow>(
 function listWith(calls: Calls): Pick<SessionStore, "list" | "listKeys" | "byKeys"> {
   return {
     list: ({ limit, ...query }) =>
-      calls.look(null, async (connection) =>
-        (await ofWallet.all(connection, ...partsOf(query), limit)).map(toSession),
-      ),
+      calls.look(null, async (connection) => {
+        const { rows } = query.publicKey === null ? LISTS.user : LISTS.wallet;
+        return (await rows.all(connection, ...partsOf(query), limit)).map(toSession);
+      }),
     listKeys: (query) =>
-      calls.look(null, async (connection) =>
-        (await keysOfWallet.all(connection, ...partsOf(query))).map(({ key }) => key),
-      ),
-    byKeys: (keys, apps) =>
+      calls.look(null, async (connection) => {
+        const { keys } = query.publicKey === null ? LISTS.user : LISTS.wallet;
+        return (await keys.all(connection, ...partsOf(query))).map(({ key }) => key);
+      }),
+    byKeys: (keys, access) =>
       calls.look(null, async (connection) => {
         const sessions = (await byKeys.all(connection, keys)).map(toSession);
-        return sessions.filter((session) => belongsToAny(session, apps));
+        return sessions.filter((session) => hiddenFrom(session, access) === null);
       }),
   };
 }
@@ -135,13 +165,14 @@ interface PlacedSession {
 
 function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "messages"> {
   const fromPlace = <Result>(
-    [id, after, apps]: readonly [string, string | null, readonly string[] | undefined],
+    [id, after, access]: readonly [string, string | null, SessionAccess | null],
     read: (connection: Connection, session: PlacedSession) => Promise<Result>,
   ) =>
     calls.read(ofSession(id), async (connection, at) => {
       const session = await byId.get(connection, id);
       if (session === undefined) return null;
-      if (!belongsToAny(session, apps)) return "other_app";
+      const hidden = hiddenFrom({ app: session.app, owner: session.owned_by }, access);
+      if (hidden !== null) return hidden;
       const position = after === null ? 0 : (await positionOf.get(connection, session.key, after))?.position;
       if (position === undefined) return null;
       return await read(connection, {
@@ -151,19 +182,24 @@ function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "message
       });
     });
   return {
-    messagePage: (id, after, { limit, bytes }, apps) =>
-      fromPlace([id, after, apps], async (connection, { key, position, use }) => {
+    messagePage: (id, after, { limit, bytes }, access) =>
+      fromPlace([id, after, access], async (connection, { key, position, use }) => {
         const sizes = await sizesAfter.all(connection, key, position, limit + 1);
         return { ...pageEnd(sizes, limit, bytes), session: use };
       }),
-    messages: (id, after, limit, apps, life) =>
-      fromPlace([id, after, apps], async (connection, { key, position, use }) => {
+    messages: (id, after, limit, access, life) =>
+      fromPlace([id, after, access], async (connection, { key, position, use }) => {
         if (life !== undefined && life !== use.life) return null;
         const rows = await messagesAfter.all(connection, key, position, limit, MESSAGE_PORTION_BYTES);
         return rows.map(toMessage);
       }),
   };
 }
+
+type Held = [value: string | null, app: string | null, after: number, limit: number];
+const inText = (statement: string): string => statement.replaceAll("$2", "$2::text");
+const ofOwner = prepare<Held, SessionRow>(inText(heldBy("owned_by", SESSION)));
+const ofWallet = prepare<Held, SessionRow>(inText(heldBy("public_key", SESSION)));
 
 interface LifeRow {
   readonly key: number;
@@ -180,6 +216,9 @@ const ofDefault = prepare<[number, number, number], LifeRow>(
 const ofApp = prepare<[number, number, number, string], LifeRow>(
   `SELECT key, id, life FROM sessions
    WHERE retention < 2 AND app <> 'default' AND app = $4 AND retention = $1 AND used_at < $2 ${PORTION}`,
+);
+const bound = prepare<[string, number, number], LifeRow>(
+  `SELECT key, id, life FROM sessions WHERE retention = 2 AND coalesce(app, 'default') = $1 AND used_at < $2 ${PORTION}`,
 );
 // One index lookup per App, however many sessions it has.
 const otherApps = prepare<[], { readonly app: string }>(
@@ -206,6 +245,8 @@ async function expireSessions(
         : ofApp.all(connection, retention, before, left, app);
     ended.push(...(await found));
   }
+  for (const { app, before } of boundExpiries(input))
+    ended.push(...(await bound.all(connection, app, before, input.limit - ended.length)));
   await removeSessions(
     connection,
     ended.map(({ key }) => key),

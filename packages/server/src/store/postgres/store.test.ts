@@ -53,7 +53,17 @@ function inRotation(nodes: readonly Store[]): Store {
     return nodes[calls % nodes.length]!;
   };
   const aggregate = <
-    Name extends "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets" | "admin",
+    Name extends
+      | "sessions"
+      | "turns"
+      | "actions"
+      | "events"
+      | "jobs"
+      | "keys"
+      | "users"
+      | "secrets"
+      | "admin"
+      | "audit",
   >(
     name: Name,
   ): Store[Name] => new Proxy(nodes[0]![name], { get: (_of, method) => Reflect.get(next()[name], method) });
@@ -66,9 +76,12 @@ function inRotation(nodes: readonly Store[]): Store {
     events: aggregate("events"),
     jobs: aggregate("jobs"),
     keys: aggregate("keys"),
+    users: aggregate("users"),
     secrets: aggregate("secrets"),
     admin: aggregate("admin"),
+    audit: aggregate("audit"),
     probe: () => next().probe(),
+    purge: () => next().purge(),
     close: async () => {
       await Promise.all(nodes.map((node) => node.close()));
     },

@@ -108,7 +108,12 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
       expect([birth, nobodys].map((id) => transaction.byId(id))).toEqual([null, null]);
       const born = transaction.execute(0, {
         kind: "rename",
-        target: { session: birth, birth: { life: "new", model: "demo/assistant" }, load: false },
+        target: {
+          session: birth,
+          birth: { life: "new", model: "demo/assistant" },
+          load: false,
+          access: null,
+        },
         input: { title: "Born" },
       });
       expect(born?.created).toBe(true);

@@ -92,7 +92,7 @@ export class Transaction {
       return { ...answerOf(decided), loaded: load ? state.load() : null };
     }
     const loaded = load && !decided.isNew && disposition === "void" ? state.load() : null;
-    return { outcome, session: state.session, created: false, events: [], loaded };
+    return { outcome, session: state.session, created: false, events: [], audited: [], loaded };
   }
 
   /** Runs a command for a selected session; `null` if it changed nothing, or if the session is locked. */
@@ -128,8 +128,8 @@ export class Transaction {
   }
 }
 
-function answerOf({ outcome, draft: { session, events }, isNew }: Decided): Committed<unknown> {
-  return { outcome, session, created: isNew, events, loaded: null };
+function answerOf({ outcome, draft: { session, events, audited }, isNew }: Decided): Committed<unknown> {
+  return { outcome, session, created: isNew, events, audited, loaded: null };
 }
 
 const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
@@ -162,6 +162,6 @@ export async function executeWithoutWriting(
     const { outcome, disposition } = decision;
     if (disposition === "commit" && !draft.isUnchanged) throw error;
     const loads = loadsSession(command) && disposition !== "hidden";
-    return { outcome, session, created: false, events: [], loaded: loads ? state.load() : null };
+    return { outcome, session, created: false, events: [], audited: [], loaded: loads ? state.load() : null };
   });
 }

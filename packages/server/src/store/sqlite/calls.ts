@@ -2,8 +2,8 @@
 
 import type { Store } from "../../core/ports/driven/store.ts";
 
-/** The ports whose methods are called by name. Commands and the probe are not called this way. */
-export type Ports = Omit<Store, "execute" | "executeEach" | "probe" | "close">;
+/** The ports whose methods are called by name. Commands, the probe and the purge are not called this way. */
+export type Ports = Omit<Store, "execute" | "executeEach" | "probe" | "purge" | "close">;
 
 /** A method of a port, such as `sessions.find`. */
 export type Method = { [P in keyof Ports]: `${P}.${keyof Ports[P] & string}` }[keyof Ports];
@@ -21,7 +21,7 @@ export type Synchronous<Port> = {
 };
 
 export interface Call {
-  readonly method: Method | "execute" | "executeEach" | "probe";
+  readonly method: Method | "execute" | "executeEach" | "probe" | "purge";
   /** Reads are answered while writes fail. */
   readonly writes: boolean;
   readonly at: number;

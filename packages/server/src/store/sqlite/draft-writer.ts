@@ -28,6 +28,7 @@ import {
   turnRow,
   usageText,
 } from "../rows.ts";
+import { prepareAuditWriter } from "./audit.ts";
 import { prepareEventLog } from "./event-log.ts";
 import type { Prepare } from "./statement.ts";
 
@@ -48,8 +49,11 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
   );
   const deleteTitleJob = prepare<[number]>("DELETE FROM title_jobs WHERE session_key = ?");
 
+  const writeAudit = prepareAuditWriter(prepare);
+
   return (before, draft) => {
     const { key, titleSource } = draft.session;
+    for (const entry of draft.audited) writeAudit(draft.at, entry);
     if (draft.isRemoved) {
       if (before !== null) remove(key);
       return;

@@ -6,7 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { OpenInput } from "../../core/commands/open.ts";
-import type { AccessibleTarget } from "../../core/commands/command.ts";
+import type { SessionTarget } from "../../core/commands/command.ts";
 import { NOTHING, chatInput, existing, target } from "../contract/testing/scenario.ts";
 import type { Call, Outcome } from "./calls.ts";
 import { openDatabase } from "./database.ts";
@@ -55,7 +55,7 @@ describe("group commit", () => {
   const execute = (command: SessionCommand) => call("execute", command);
   const chat = (id: string, text: string) =>
     execute({ kind: "chat", target: target(id), input: chatInput(text) });
-  const open = (to: AccessibleTarget, input: OpenInput = NOTHING) =>
+  const open = (to: SessionTarget, input: OpenInput = NOTHING) =>
     execute({ kind: "open", target: to, input });
   const find = (id: string) => read("sessions.find", id);
   const kinds = (outcomes: readonly Outcome[]) =>
@@ -109,7 +109,7 @@ describe("group commit", () => {
     const outcomes = commit([
       find(id),
       chat(randomUUID(), "x".repeat(5000)),
-      read("sessions.messages", id, null, 10),
+      read("sessions.messages", id, null, 10, null),
       read("events.after", id, 0, 10),
       read("turns.countWaiting", 1),
       open(existing(id, true)),
@@ -159,7 +159,7 @@ describe("group commit", () => {
     expect(outcome(open(target(wallet), mismatch))).toMatchObject({
       value: { outcome: "wallet_mismatch" },
     });
-    expect(outcome(open({ ...existing(id, true), apps: ["defi"] }))).toMatchObject({
+    expect(outcome(open({ ...existing(id, true), access: { apps: ["defi"], user: null } }))).toMatchObject({
       value: { outcome: "other_app", loaded: null },
     });
     expect(outcome(open(existing(randomUUID())))).toEqual({ value: null });

@@ -8,11 +8,13 @@ import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Selection } from "../../core/commands/selections.ts";
 import { prepareActions } from "./actions.ts";
 import { prepareAdmin } from "./admin.ts";
+import { prepareAudit } from "./audit.ts";
 import type { Call, Outcome, Ports, Synchronous } from "./calls.ts";
 import { prepareEvents } from "./events.ts";
 import { failureOf } from "./failures.ts";
 import { prepareJobs } from "./jobs.ts";
 import { prepareKeys } from "./keys.ts";
+import { prepareUsers } from "./users.ts";
 import { prepareSecrets } from "./secrets.ts";
 import { prepareSelections } from "./selections.ts";
 import { prepareSessions } from "./sessions.ts";
@@ -32,8 +34,10 @@ export function prepareMethods(prepare: Prepare, transaction: Transaction): Meth
     events: prepareEvents(prepare),
     jobs: prepareJobs(prepare),
     keys: prepareKeys(prepare),
+    users: prepareUsers(prepare),
     secrets: prepareSecrets(prepare),
     admin: prepareAdmin(prepare),
+    audit: prepareAudit(prepare),
   };
   const select = prepareSelections(prepare);
   const count = prepare<[]>("UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
@@ -42,6 +46,8 @@ export function prepareMethods(prepare: Prepare, transaction: Transaction): Meth
     executeEach: (at, selection: Selection) =>
       select(at, selection).flatMap((command) => transaction.executeSelected(at, command) ?? []),
     probe: () => void count.run(),
+    // The worker purges after the commit.
+    purge: () => undefined,
   };
   const methods = Object.entries(ports).flatMap(([port, named]) =>
     Object.entries<Run>(named).map(([name, run]) => [`${port}.${name}`, run] as const),

@@ -1,10 +1,12 @@
 import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
+import { prepareAuditWriter } from "./audit.ts";
 import type { Synchronous } from "./calls.ts";
 import { toKey, type KeyRow } from "../app-rows.ts";
 import { APP_KEY } from "../columns.ts";
 import type { Prepare } from "./statement.ts";
 
 export function prepareKeys(prepare: Prepare): Synchronous<KeyStore> {
+  const audit = prepareAuditWriter(prepare);
   const insert = prepare<
     [string, string | null, string, string, number, number | null, number | null, string]
   >(`INSERT INTO app_keys (${APP_KEY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
@@ -35,16 +37,20 @@ export function prepareKeys(prepare: Prepare): Synchronous<KeyStore> {
     );
   };
   return {
-    add: (_at, key) => add(key),
+    add: (at, key, entry = null) => {
+      add(key);
+      if (entry !== null) audit(at, entry);
+    },
     find: (_at, id) => find(id),
     list: () => all.all().map(toKey),
-    revoke: (at, id) => {
-      revoke.run(at, id);
+    revoke: (at, id, entry = null) => {
+      if (revoke.run(at, id) > 0 && entry !== null) audit(at, entry);
       return find(id);
     },
-    rotate: (at, id, next, overlapMs) => {
+    rotate: (at, id, next, overlapMs, entry = null) => {
       if (endEarlier.run(at + overlapMs, id, at) === 0) return null;
       add(next);
+      if (entry !== null) audit(at, entry);
       return find(id);
     },
   };

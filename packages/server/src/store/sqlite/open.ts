@@ -60,6 +60,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     executeEach: (selection: Selection) => call("executeEach", selection),
     ...portsOf(calls),
     probe: () => call("probe"),
+    purge: () => call("purge"),
     close: () => calls.close(),
   };
 }
@@ -80,10 +81,11 @@ function conversationPorts(read: Ask, write: Ask): Pick<Ports, "sessions" | "tur
       streamedText: (id) => read("sessions.streamedText", id),
       list: (query) => read("sessions.list", query),
       listKeys: (query) => read("sessions.listKeys", query),
-      byKeys: (keys, apps) => read("sessions.byKeys", keys, apps),
-      messagePage: (id, after, most, apps) => read("sessions.messagePage", id, after, most, apps),
-      messages: (id, after, limit, apps, life) => read("sessions.messages", id, after, limit, apps, life),
+      byKeys: (keys, access) => read("sessions.byKeys", keys, access),
+      messagePage: (id, after, most, access) => read("sessions.messagePage", id, after, most, access),
+      messages: (id, after, limit, access, life) => read("sessions.messages", id, after, limit, access, life),
       expire: (input) => write("sessions.expire", input),
+      heldBy: (whose, after, limit) => read("sessions.heldBy", whose, after, limit),
       countSizes: (limit) => write("sessions.countSizes", limit),
     },
     turns: {
@@ -104,7 +106,10 @@ function conversationPorts(read: Ask, write: Ask): Pick<Ports, "sessions" | "tur
   };
 }
 
-function servicePorts(read: Ask, write: Ask): Pick<Ports, "jobs" | "keys" | "secrets" | "admin"> {
+function servicePorts(
+  read: Ask,
+  write: Ask,
+): Pick<Ports, "jobs" | "keys" | "users" | "secrets" | "admin" | "audit"> {
   return {
     jobs: {
       claimTitles: (limit, leaseMs) => write("jobs.claimTitles", limit, leaseMs),
@@ -113,21 +118,34 @@ function servicePorts(read: Ask, write: Ask): Pick<Ports, "jobs" | "keys" | "sec
       takeDuty: (name, heldMs) => write("jobs.takeDuty", name, heldMs),
     },
     keys: {
-      add: (key) => write("keys.add", key),
+      add: (key, entry) => write("keys.add", key, entry),
       find: (id) => read("keys.find", id),
       list: () => read("keys.list"),
-      revoke: (id) => write("keys.revoke", id),
-      rotate: (id, next, overlapMs) => write("keys.rotate", id, next, overlapMs),
+      revoke: (id, entry) => write("keys.revoke", id, entry),
+      rotate: (id, next, overlapMs, entry) => write("keys.rotate", id, next, overlapMs, entry),
+    },
+    users: {
+      revokeToken: (id, expiresAt) => write("users.revokeToken", id, expiresAt),
+      isTokenRevoked: (id) => read("users.isTokenRevoked", id),
+      forgetRevokedTokens: (limit) => write("users.forgetRevokedTokens", limit),
     },
     secrets: {
-      put: (secrets) => write("secrets.put", secrets),
+      put: (secrets, entry) => write("secrets.put", secrets, entry),
       of: (app, clientId) => read("secrets.of", app, clientId),
-      remove: (app, clientId, name) => write("secrets.remove", app, clientId, name),
+      remove: (app, clientId, name, entry) => write("secrets.remove", app, clientId, name, entry),
+      ofClient: (clientId) => read("secrets.ofClient", clientId),
       countByKey: () => read("secrets.countByKey"),
       keyInForce: () => read("secrets.keyInForce"),
       bringInForce: (keyId, before) => write("secrets.bringInForce", keyId, before),
       sealedByOthers: (keyId, after, limit) => read("secrets.sealedByOthers", keyId, after, limit),
       replace: (before, after) => write("secrets.replace", before, after),
+    },
+    audit: {
+      add: (entry) => write("audit.add", entry),
+      list: (query) => read("audit.list", query),
+      forget: (before, limit) => write("audit.forget", before, limit),
+      saltOf: (owner, fresh) => write("audit.saltOf", owner, fresh),
+      forgetSalt: (owner) => write("audit.forgetSalt", owner),
     },
     admin: {
       now: () => read("admin.now"),

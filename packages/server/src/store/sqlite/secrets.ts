@@ -1,10 +1,12 @@
-import type { SecretStore } from "../../core/ports/driven/secret-store.ts";
+import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import { toSecret, type SecretRow } from "../app-rows.ts";
+import { prepareAuditWriter } from "./audit.ts";
 import type { Synchronous } from "./calls.ts";
 import type { Prepare } from "./statement.ts";
 
 export function prepareSecrets(prepare: Prepare): Synchronous<SecretStore> {
   const { keyInForce, bringInForce } = prepareKeyInForce(prepare);
+  const audit = prepareAuditWriter(prepare);
   const write = prepare<[string, string, string, string, string]>(
     "INSERT OR REPLACE INTO secrets (app, client_id, name, key_id, sealed) VALUES (?, ?, ?, ?, ?)",
   );
@@ -15,6 +17,9 @@ export function prepareSecrets(prepare: Prepare): Synchronous<SecretStore> {
   const removeOne = prepare<[string, string, string]>(
     "DELETE FROM secrets WHERE app = ? AND client_id = ? AND name = ?",
   );
+  const slots = prepare<[string], Pick<SealedSecret, "app" | "name">>(
+    "SELECT app, name FROM secrets WHERE client_id = ? ORDER BY app, name",
+  );
   const counts = prepare<[], { readonly key_id: string; readonly count: number }>(
     "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
   );
@@ -24,16 +29,21 @@ export function prepareSecrets(prepare: Prepare): Synchronous<SecretStore> {
   >(`SELECT * FROM secrets WHERE key_id <> ? AND (app, client_id, name) > (?, ?, ?)
      ORDER BY app, client_id, name LIMIT ?`);
   return {
-    put: (_at, secrets) => {
+    put: (at, secrets, entry = null) => {
       const inForce = keyInForce();
       if (secrets.some(({ keyId }) => keyId !== inForce)) return inForce;
       for (const { app, clientId, name, keyId, sealed } of secrets)
         write.run(app, clientId, name, keyId, sealed);
+      if (entry !== null) audit(at, entry);
       return inForce;
     },
     of: (_at, app, clientId) => ofClient.all(app, clientId).map(toSecret),
-    remove: (_at, app, clientId, name) =>
-      name === null ? removeAll.run(app, clientId) : removeOne.run(app, clientId, name),
+    remove: (at, app, clientId, name, entry = null) => {
+      const removed = name === null ? removeAll.run(app, clientId) : removeOne.run(app, clientId, name);
+      if (removed > 0 && entry !== null) audit(at, entry);
+      return removed;
+    },
+    ofClient: (_at, clientId) => slots.all(clientId),
     countByKey: () => Object.fromEntries(counts.all().map(({ key_id, count }) => [key_id, count])),
     keyInForce,
     bringInForce: (_at, keyId, before) => bringInForce(keyId, before),

@@ -3,11 +3,21 @@ import {
   MESSAGE_PORTION_BYTES,
   type SessionStore,
   type SessionVersion,
+  type ThreadQuery,
 } from "../../core/ports/driven/session-store.ts";
-import { belongsToAny, DEFAULT_APP } from "../../core/session.ts";
+import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
+import { DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./draft-writer.ts";
-import { COUNT_SIZES, expiries, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
+import {
+  COUNT_SIZES,
+  boundExpiries,
+  expiries,
+  heldBy,
+  MESSAGE_BYTES,
+  pageEnd,
+  partsAfter,
+} from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import type { Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
@@ -24,6 +34,11 @@ export function prepareSessions(prepare: Prepare, transaction: Transaction): Syn
   const countSizes = prepare<[number]>(
     `${COUNT_SIZES} IN (SELECT key FROM sessions INDEXED BY sessions_without_sizes WHERE message_bytes IS NULL ORDER BY key LIMIT ?)`,
   );
+  const held = (column: "owned_by" | "public_key") =>
+    prepare<[string | null, string | null, number, number], SessionRow>(
+      heldBy(column, "*").replaceAll("$", "?"),
+    );
+  const [ofOwner, ofWallet] = [held("owned_by"), held("public_key")];
   return {
     find: (at, id) => {
       const row = facts.sessionRow(id);
@@ -33,6 +48,8 @@ export function prepareSessions(prepare: Prepare, transaction: Transaction): Syn
     ...prepareList(prepare),
     ...prepareMessages(prepare, transaction),
     expire: prepareExpire(prepare, remove),
+    heldBy: (_at, { owner, publicKey, app }, after, limit) =>
+      (owner === null ? ofWallet : ofOwner).all(owner ?? publicKey, app, after, limit).map(toSession),
     countSizes: (_at, limit) => countSizes.run(limit),
   };
 }
@@ -62,43 +79,78 @@ function prepareVersions(
 }
 
 function prepareList(prepare: Prepare): Pick<Synchronous<SessionStore>, "list" | "listKeys" | "byKeys"> {
-  // Each part of a list is in the order of its own index.
-  const part = (index: string, pinned: 0 | 1) =>
-    `FROM sessions INDEXED BY ${index} WHERE public_key = ?1 AND pinned = ${pinned} AND (updated_at, key) < (?3, ?4)
-       AND coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2)) ORDER BY updated_at DESC, key DESC`;
-  const parts = { pinned: part("sessions_pinned", 1), others: part("sessions_by_wallet", 0) };
-  type Page = [publicKey: string, apps: string, updatedAt: number, key: number, limit: number];
-  const rows = {
-    pinned: prepare<Page, SessionRow>(`SELECT * ${parts.pinned} LIMIT ?5`),
-    others: prepare<Page, SessionRow>(`SELECT * ${parts.others} LIMIT ?5`),
-  };
-  type All = [publicKey: string, apps: string, updatedAt: number, key: number];
-  const keys = {
-    pinned: prepare<All, { readonly key: number }>(`SELECT key ${parts.pinned}`),
-    others: prepare<All, { readonly key: number }>(`SELECT key ${parts.others}`),
+  const lists = {
+    // Each part of a list is in the order of its own index.
+    wallet: prepareParts(prepare, "public_key", { pinned: "sessions_pinned", others: "sessions_by_wallet" }),
+    user: prepareParts(prepare, "owned_by", { pinned: "sessions_by_owner", others: "sessions_by_owner" }),
   };
   const byKey = prepare<[number], SessionRow>("SELECT * FROM sessions WHERE key = ?");
   return {
-    list: (_at, { publicKey, apps, limit, after }) => {
-      const among = JSON.stringify(apps);
-      const from = partsAfter(after);
-      const pinned = rows.pinned.all(publicKey, among, from.pinned.updatedAt, from.pinned.key, limit);
-      const left = limit - pinned.length;
-      const others = rows.others.all(publicKey, among, from.others.updatedAt, from.others.key, left);
+    list: (_at, { limit, ...query }) => {
+      const { rows } = query.publicKey === null ? lists.user : lists.wallet;
+      const cells = partCells(query);
+      const pinned = rows.pinned.all(...cells.pinned, limit);
+      const others = rows.others.all(...cells.others, limit - pinned.length);
       return [...pinned, ...others].map(toSession);
     },
-    listKeys: (_at, { publicKey, apps, after }) => {
-      const among = JSON.stringify(apps);
-      const from = partsAfter(after);
-      const pinned = keys.pinned.all(publicKey, among, from.pinned.updatedAt, from.pinned.key);
-      const others = keys.others.all(publicKey, among, from.others.updatedAt, from.others.key);
-      return [...pinned, ...others].map(({ key }) => key);
+    listKeys: (_at, query) => {
+      const { keys } = query.publicKey === null ? lists.user : lists.wallet;
+      const cells = partCells(query);
+      return [...keys.pinned.all(...cells.pinned), ...keys.others.all(...cells.others)].map(({ key }) => key);
     },
-    byKeys: (_at, wanted, apps) =>
+    byKeys: (_at, wanted, access) =>
       wanted
         .flatMap((key) => byKey.get(key) ?? [])
         .map(toSession)
-        .filter((session) => belongsToAny(session, apps)),
+        .filter((session) => hiddenFrom(session, access) === null),
+  };
+}
+
+type PartCells = [
+  value: string,
+  apps: string,
+  owner: string,
+  ownerApps: string,
+  updatedAt: number,
+  key: number,
+];
+
+/** Statements for the pinned and the other sessions whose `column` has a value. */
+function prepareParts(
+  prepare: Prepare,
+  column: "public_key" | "owned_by",
+  indexes: Readonly<Record<"pinned" | "others", string>>,
+) {
+  const part = (index: string, pinned: 0 | 1) =>
+    `FROM sessions INDEXED BY ${index} WHERE ${column} = ?1 AND pinned = ${pinned} AND (updated_at, key) < (?5, ?6)
+       AND coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2))
+       AND (owned_by IS NULL OR owned_by = ?3 AND (app IS NULL OR app IN (SELECT value FROM json_each(?4))))
+     ORDER BY updated_at DESC, key DESC`;
+  const parts = { pinned: part(indexes.pinned, 1), others: part(indexes.others, 0) };
+  return {
+    rows: {
+      pinned: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.pinned} LIMIT ?7`),
+      others: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.others} LIMIT ?7`),
+    },
+    keys: {
+      pinned: prepare<PartCells, { readonly key: number }>(`SELECT key ${parts.pinned}`),
+      others: prepare<PartCells, { readonly key: number }>(`SELECT key ${parts.others}`),
+    },
+  };
+}
+
+function partCells({
+  publicKey,
+  access: { apps, user },
+  after,
+}: Omit<ThreadQuery, "limit">): Readonly<Record<"pinned" | "others", PartCells>> {
+  // No session has an empty owner.
+  const { owner = "", apps: ownerApps = [] } = user ?? {};
+  const who = [publicKey ?? owner, JSON.stringify(apps), owner, JSON.stringify(ownerApps)] as const;
+  const { pinned, others } = partsAfter(after);
+  return {
+    pinned: [...who, pinned.updatedAt, pinned.key],
+    others: [...who, others.updatedAt, others.key],
   };
 }
 
@@ -117,23 +169,24 @@ function prepareMessages(
     `SELECT *, ${MESSAGE_BYTES} AS bytes ${inOrder}`,
   );
   /** Returns the position in the session at which a page begins. */
-  const beginning = (id: string, after: string | null, apps: readonly string[] | undefined) => {
+  const beginning = (id: string, after: string | null, access: SessionAccess | null) => {
     const row = facts.sessionRow(id);
     if (row === undefined) return null;
-    if (!belongsToAny(row, apps)) return "other_app";
+    const hidden = hiddenFrom({ app: row.app, owner: row.owned_by }, access);
+    if (hidden !== null) return hidden;
     const position = after === null ? 0 : positionOf.get(row.key, after)?.position;
     return position === undefined ? null : { row, position };
   };
   return {
-    messagePage: (at, id, after, { limit, bytes }, apps) => {
-      const from = beginning(id, after, apps);
-      if (from === null || from === "other_app") return from;
+    messagePage: (at, id, after, { limit, bytes }, access) => {
+      const from = beginning(id, after, access);
+      if (from === null || typeof from === "string") return from;
       const following = sizes.iterate(from.row.key, from.position, limit + 1);
       return { ...pageEnd(following, limit, bytes), session: toSessionUse(from.row, at) };
     },
-    messages: (_at, id, after, limit, apps, life) => {
-      const from = beginning(id, after, apps);
-      if (from === null || from === "other_app") return from;
+    messages: (_at, id, after, limit, access, life) => {
+      const from = beginning(id, after, access);
+      if (from === null || typeof from === "string") return from;
       if (life !== undefined && life !== from.row.life) return null;
       const messages: MessageRecord[] = [];
       let bytes = 0;
@@ -160,6 +213,12 @@ function prepareExpire(prepare: Prepare, remove: (key: number) => void): Synchro
   >(`SELECT key, id, life FROM sessions INDEXED BY sessions_by_app_and_use
      WHERE retention < 2 AND app <> 'default' AND app = ? AND retention = ? AND used_at < ? AND status <> 'processing'
      ORDER BY used_at LIMIT ?`);
+  const bound = prepare<
+    [string, number, number],
+    LifeRow
+  >(`SELECT key, id, life FROM sessions INDEXED BY sessions_bound_by_use
+     WHERE retention = 2 AND coalesce(app, 'default') = ? AND used_at < ? AND status <> 'processing'
+     ORDER BY used_at LIMIT ?`);
   // One index lookup per App, however many sessions it has.
   const otherApps = prepare<[], { readonly app: string }>(`WITH RECURSIVE apps (app) AS (
        SELECT min(app) FROM sessions INDEXED BY sessions_by_app_and_use WHERE retention < 2 AND app <> 'default'
@@ -177,6 +236,8 @@ function prepareExpire(prepare: Prepare, remove: (key: number) => void): Synchro
         app === null ? ofDefault.all(retention, before, left) : ofApp.all(app, retention, before, left);
       ended.push(...found);
     }
+    for (const { app, before } of boundExpiries(input))
+      ended.push(...bound.all(app, before, input.limit - ended.length));
     for (const { key } of ended) remove(key);
     return ended.map(({ id, life }) => ({ id, life }));
   };

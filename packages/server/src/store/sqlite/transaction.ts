@@ -47,12 +47,12 @@ export function prepareTransaction(prepare: Prepare, isAlone = false): Transacti
   const decide = prepareDecision(prepare, { facts, keys, isAlone });
   const dropped = ({ outcome, disposition, before, session }: Decided, load: boolean) => {
     const loaded = load && before !== null && disposition === "void" ? facts.load(before) : null;
-    return { outcome, session, created: false, events: [], loaded };
+    return { outcome, session, created: false, events: [], audited: [], loaded };
   };
   const committed = ({ outcome, before, draft }: Decided, load: boolean) => {
-    const { session, events } = draft;
+    const { session, events, audited } = draft;
     const loaded = load ? (before === null ? createdIn(draft) : facts.load(session)) : null;
-    return { outcome, session, created: before === null, events, loaded };
+    return { outcome, session, created: before === null, events, audited, loaded };
   };
   return {
     facts,

@@ -27,9 +27,20 @@ const MOST_CALLS = 4096;
  */
 const ERASURE_DELAY_MS = 1000;
 
+/**
+ * Maximum bytes of a database that a purge rewrites: `secure_delete` misses copies of rows that SQLite has moved between pages. A rewrite
+ * delays other calls, by a second for 64 MB.
+ */
+const REWRITTEN_BYTES = 64 * 1024 * 1024;
+
 export interface Wal {
   /** Must be called after every batch. Throws a FatalStoreError. */
   after(calls: readonly Call[], outcomes: readonly Outcome[]): void;
+  /**
+   * Erases deleted text now; a large database may keep copies of moved rows. Returns false if another process is reading the log, or the
+   * disk is full. Throws a FatalStoreError.
+   */
+  purge(): boolean;
   /** Erases deleted text if an erasure is due. Throws a FatalStoreError. */
   finish(): void;
 }
@@ -47,6 +58,7 @@ export function prepareWal(database: DatabaseSync, onFatal: (error: unknown) => 
       if (calls.some((call, index) => removes(call) && "value" in (outcomes[index] ?? {})))
         erasure.schedule();
     },
+    purge: () => rewrite(database) && erasure.erase(),
     finish: erasure.finish,
   };
 }
@@ -95,6 +107,19 @@ function prepareSizeCheck(database: DatabaseSync): () => boolean {
   return () => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 2 * LOG_PAGES * FRAME_BYTES;
 }
 
+/** Rewrites a small database without what was deleted. Returns false if that is not possible now. */
+function rewrite(database: DatabaseSync): boolean {
+  const path = database.location();
+  if (path === null || statSync(path).size > REWRITTEN_BYTES) return true;
+  try {
+    database.exec("VACUUM");
+    return true;
+  } catch (error) {
+    failureOf(error);
+    return false;
+  }
+}
+
 /**
  * Deleted text is overwritten in its pages (`secure_delete`), but the log holds the earlier pages until it
  * restarts. After a delete the log is therefore checkpointed and truncated: between calls, never within one.
@@ -130,7 +155,7 @@ function prepareErasure(database: DatabaseSync, onFatal: (error: unknown) => voi
     clearTimeout(due);
     erase();
   };
-  return { schedule, finish };
+  return { erase, schedule, finish };
 }
 
 function removes({ method, parameters: [command] }: Call): boolean {

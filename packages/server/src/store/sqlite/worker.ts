@@ -3,14 +3,14 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
-import type { Call, FromWorker, ToWorker, WorkerOptions } from "./calls.ts";
+import type { Call, FromWorker, Outcome, ToWorker, WorkerOptions } from "./calls.ts";
 import { createDirectory, inDirectory } from "./data-directory.ts";
 import { openDatabase } from "./database.ts";
 import { prepareCommit, prepareMethods } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { prepareIn } from "./statement.ts";
 import { prepareTransaction } from "./transaction.ts";
-import { prepareWal } from "./wal.ts";
+import { prepareWal, type Wal } from "./wal.ts";
 
 if (parentPort === null) throw new Error("worker.ts is started by open.ts, as a worker thread");
 start(parentPort, workerData as WorkerOptions);
@@ -45,7 +45,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
     const { calls, close } = drain(port, first);
     try {
       if (calls.length > 0) {
-        const outcomes = commit(calls);
+        const outcomes = afterPurge(calls, commit(calls), wal);
         post(port, { kind: "outcomes", outcomes });
         wal.after(calls, outcomes);
       }
@@ -60,6 +60,15 @@ function serve(port: MessagePort, options: WorkerOptions): void {
     post(port, { kind: "closed" });
     port.close();
   });
+}
+
+/** Purges if a call asks for it, and returns the outcomes with its answer. */
+function afterPurge(calls: readonly Call[], outcomes: readonly Outcome[], wal: Wal): readonly Outcome[] {
+  if (!calls.some(({ method }) => method === "purge")) return outcomes;
+  const value = wal.purge();
+  return outcomes.map((outcome, index) =>
+    calls[index]?.method === "purge" && "value" in outcome ? { value } : outcome,
+  );
 }
 
 /** Opens the database. On failure, releases the directory at once and not only when the thread has ended. */

@@ -144,7 +144,7 @@ export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadL
   #committed(outcome: StartedTurn): Committed<StartedTurn | null> {
     const birth = { life: outcome.life, model: outcome.model };
     const session = newSession(outcome.sessionKey, outcome.sessionId, birth, 0);
-    return { outcome, session, created: false, events: [], loaded: null };
+    return { outcome, session, created: false, events: [], audited: [], loaded: null };
   }
 }
 

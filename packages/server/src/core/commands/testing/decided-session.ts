@@ -90,7 +90,7 @@ export class DecidedSession {
 
   /** Runs a command of the session, and keeps its draft if it is committed. */
   run<K extends CommandKind>(kind: K, input: InputOf<K>): OutcomeOf<K> {
-    const target = { session: this.session.id, birth: null, load: false };
+    const target = { session: this.session.id, birth: null, load: false, access: null };
     const outcome: unknown = this.#execute(kind, target, input);
     return outcome as OutcomeOf<K>;
   }
@@ -183,9 +183,7 @@ export class DecidedSession {
 
   /** Decides an action. */
   decide(action: string, decision: ActionAnswer["decision"], result: JsonValue = null): ActionOutcome {
-    const outcome = this.run("decideAction", { action, decision, result });
-    if (outcome === "other_app") throw new Error("No App was named");
-    return outcome;
+    return this.run("decideAction", { action, decision, result });
   }
 
   /** Advances the time and expires the due actions. Returns their number. */

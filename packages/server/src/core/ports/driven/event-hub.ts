@@ -21,6 +21,8 @@ export interface StreamPosition {
   readonly head: number;
   /** The App that the session belongs to. */
   readonly app: string;
+  /** As in `SessionRecord`. */
+  readonly owner: string | null;
   readonly epoch: number;
   /** The agent message that streams, with its text at the time of the read. */
   readonly streaming: StreamingText | null;

@@ -1,5 +1,6 @@
 // App keys in the store, which holds only a digest of each secret.
 
+import type { AuditEntry } from "../../audit.ts";
 import type { KeyScope } from "../../key-scopes.ts";
 
 export interface AppKeyRecord {
@@ -18,13 +19,20 @@ export interface AppKeyRecord {
 }
 
 export interface KeyStore {
+  // Changes store an entry of the audit trail, unless it is `null`.
+
   /** Rejects if a key with this id exists. */
-  add(key: AppKeyRecord): Promise<void>;
+  add(key: AppKeyRecord, entry?: AuditEntry | null): Promise<void>;
   find(id: string): Promise<AppKeyRecord | null>;
   /** Oldest first. */
   list(): Promise<readonly AppKeyRecord[]>;
   /** Revokes a key now, unless it is already revoked. Returns the key; `null` if there is none. */
-  revoke(id: string): Promise<AppKeyRecord | null>;
+  revoke(id: string, entry?: AuditEntry | null): Promise<AppKeyRecord | null>;
   /** Adds `next` and ends `id` after `overlapMs`, unless it ends earlier. Returns `null`, changing nothing, if `id` is unknown or ended. */
-  rotate(id: string, next: AppKeyRecord, overlapMs: number): Promise<AppKeyRecord | null>;
+  rotate(
+    id: string,
+    next: AppKeyRecord,
+    overlapMs: number,
+    entry?: AuditEntry | null,
+  ): Promise<AppKeyRecord | null>;
 }

@@ -1,6 +1,8 @@
 // Sealed secrets. The store also records the active master key and rejects secrets sealed with another one, so that a process that
 // missed a rotation cannot leave a secret that only a removed key opens.
 
+import type { Actor, AuditEntry } from "../../audit.ts";
+
 export interface SealedSecret {
   readonly app: string;
   readonly clientId: string;
@@ -14,13 +16,16 @@ export interface SealedSecret {
 export interface SecretStore {
   /**
    * Sets or replaces all secrets if the active key sealed them, and none otherwise. Returns the id of the
-   * active key, `null` if there is none. The secrets were written if it is the id of their key.
+   * active key, `null` if there is none. The secrets were written if it is the id of their key, and the entry of the audit trail with
+   * them.
    */
-  put(secrets: readonly SealedSecret[]): Promise<string | null>;
+  put(secrets: readonly SealedSecret[], entry?: AuditEntry | null): Promise<string | null>;
   /** Sorted by name. */
   of(app: string, clientId: string): Promise<readonly SealedSecret[]>;
-  /** Removes one slot, or all slots if `name` is `null`. Returns how many were set. */
-  remove(app: string, clientId: string, name: string | null): Promise<number>;
+  /** Removes one slot, or all slots if `name` is `null`. Returns how many were set; if any, the entry is stored. */
+  remove(app: string, clientId: string, name: string | null, entry?: AuditEntry | null): Promise<number>;
+  /** Returns the slots of a client in every App. */
+  ofClient(clientId: string): Promise<readonly Pick<SealedSecret, "app" | "name">[]>;
   /** Returns the number of secrets per master key id. */
   countByKey(): Promise<Readonly<Record<string, number>>>;
   keyInForce(): Promise<string | null>;
@@ -41,6 +46,24 @@ export interface SecretStore {
 /** Values of one client of one App, by slot. Kept no longer than the turn, never printed. */
 export type OpenSecrets = ReadonlyMap<string, string>;
 
+/** A master key, from which the keys of other purposes are derived. */
+interface SigningKey {
+  readonly id: string;
+  /** Returns 32 bytes, the same for the same purpose. */
+  derive(purpose: string): Uint8Array;
+}
+
+/** The keys that sign the tokens of this service: the same on every node. */
+export interface SigningKeys {
+  /** False if there is no master key. */
+  readonly isOpen: boolean;
+  /** Returns the key that signs, and creates it if there is none. Rejects with `Unavailable` if it cannot be read. */
+  current(): Promise<SigningKey>;
+  /** Returns a key that may have signed; `null` for an unknown one. */
+  find(id: string): Promise<SigningKey | null>;
+}
+
+/** Changes by an actor are in the audit trail. */
 export interface SecretVault {
   /**
    * True if there is a master key; otherwise every method rejects with `Unavailable` (503,
@@ -49,8 +72,13 @@ export interface SecretVault {
   readonly isOpen: boolean;
   /** Names of the slots that are set, in alphabetical order. */
   names(app: string, clientId: string): Promise<readonly string[]>;
-  set(app: string, clientId: string, values: Readonly<Record<string, string>>): Promise<void>;
+  set(
+    app: string,
+    clientId: string,
+    values: Readonly<Record<string, string>>,
+    by?: Actor | null,
+  ): Promise<void>;
   /** Empties a slot, or all slots if `name` is `null`. Returns how many were set. */
-  remove(app: string, clientId: string, name: string | null): Promise<number>;
+  remove(app: string, clientId: string, name: string | null, by?: Actor | null): Promise<number>;
   open(app: string, clientId: string): Promise<OpenSecrets>;
 }

@@ -3,7 +3,9 @@
 
 import type { ActionRecord } from "../../action.ts";
 import type { MessageRecord } from "../../message.ts";
+import type { AuditEntry } from "../../audit.ts";
 import type { NumberedEvent, SystemEventRecord } from "../../session-event.ts";
+import type { Hidden, SessionAccess } from "../../session-access.ts";
 import type { SessionRecord } from "../../session.ts";
 
 /** A session with everything in its snapshot. */
@@ -27,13 +29,42 @@ export interface Committed<Outcome> {
   readonly created: boolean;
   /** The appended events, in order. */
   readonly events: readonly NumberedEvent[];
+  /** Entries of the audit trail that were stored with it. */
+  readonly audited: readonly AuditEntry[];
   /** The session after the transaction if the target has `load`. Never loaded if the disposition is `hidden`. */
   readonly loaded: StoredSession | null;
 }
 
-export interface ThreadQuery {
-  readonly publicKey: string;
+/** Last uses before which sessions expire; see `SessionStore.expire`. */
+export interface ExpiryTimes {
+  readonly emptyBefore: number;
+  readonly unboundBefore: number;
+  readonly boundBefore?: number | null;
+}
+
+/** The sessions of a user (`owner`) or of a wallet (`publicKey`); the other one is `null`. */
+export interface SessionsOf {
+  readonly owner: string | null;
+  readonly publicKey: string | null;
+  /** `null` for all Apps. */
+  readonly app: string | null;
+}
+
+export type HeldSession = Pick<
+  SessionRecord,
+  "key" | "id" | "spelling" | "messageCount" | "userState" | "publicKey"
+>;
+
+/** Access to lists, which always name their Apps. */
+export interface ListAccess extends SessionAccess {
   readonly apps: readonly string[];
+}
+
+export interface ThreadQuery {
+  /** Wallet whose threads are listed; `null` for the threads of the user. */
+  readonly publicKey: string | null;
+  /** Leaves out the threads that it hides. */
+  readonly access: ListAccess;
   readonly limit: number;
   /** End of the previous page. */
   readonly after: Pick<SessionRecord, "pinned" | "updatedAt" | "key"> | null;
@@ -77,7 +108,7 @@ export interface MessagePageEnd {
   readonly hasMore: boolean;
 }
 
-/** Reads and maintenance of sessions. Methods with `apps` return `other_app` if the session belongs to none of them. */
+/** Reads and maintenance of sessions. Methods with `access` return the reason if it hides the session. */
 export interface SessionStore {
   find(id: string): Promise<(SessionRecord & SessionUse) | null>;
   /** Returns the versions of existing sessions in any order, in one read. */
@@ -90,9 +121,9 @@ export interface SessionStore {
   listKeys(query: Omit<ThreadQuery, "limit">): Promise<readonly number[]>;
   /**
    * Returns the sessions with these keys, in the order of the keys. Omits sessions that no longer exist or
-   * belong to none of `apps`.
+   * that `access` hides.
    */
-  byKeys(keys: readonly number[], apps: readonly string[]): Promise<readonly SessionRecord[]>;
+  byKeys(keys: readonly number[], access: SessionAccess): Promise<readonly SessionRecord[]>;
   /**
    * Returns the end of the page after message `after` (`null` for the first page): after `limit` messages, or with the one that reaches
    * `bytes` of stored text. Reads sizes only. `null` if the session or message is unknown.
@@ -101,8 +132,8 @@ export interface SessionStore {
     id: string,
     after: string | null,
     page: { readonly limit: number; readonly bytes: number },
-    apps?: readonly string[],
-  ): Promise<(MessagePageEnd & { readonly session: SessionUse }) | "other_app" | null>;
+    access: SessionAccess | null,
+  ): Promise<(MessagePageEnd & { readonly session: SessionUse }) | Hidden | null>;
   /**
    * Returns up to `limit` messages after message `after` (`null`: from the first), and ends with the one that reaches 32 KiB. `null` if the
    * session, its incarnation `life` (default: the present one) or the message is unknown.
@@ -111,22 +142,23 @@ export interface SessionStore {
     id: string,
     after: string | null,
     limit: number,
-    apps?: readonly string[],
+    access: SessionAccess | null,
     life?: string,
-  ): Promise<readonly MessageRecord[] | "other_app" | null>;
+  ): Promise<readonly MessageRecord[] | Hidden | null>;
   /**
    * Removes up to `limit` unused sessions without open turns: empty sessions last used before `emptyBefore`,
-   * sessions without a wallet before `unboundBefore`, and sessions of an App in `byApp` before its times.
-   * Returns the ended incarnations.
+   * sessions without a wallet or owner before `unboundBefore`, others before `boundBefore` if it is given, and sessions of an App in `byApp`
+   * before its times. Sessions of other Apps with a wallet or owner are kept. Returns the ended incarnations.
    */
   expire(input: {
     readonly emptyBefore: number;
     readonly unboundBefore: number;
-    readonly byApp?: Readonly<
-      Record<string, { readonly emptyBefore: number; readonly unboundBefore: number }>
-    >;
+    readonly boundBefore?: number | null;
+    readonly byApp?: Readonly<Record<string, ExpiryTimes>>;
     readonly limit: number;
   }): Promise<readonly { readonly id: string; readonly life: string }[]>;
+  /** Returns up to `limit` sessions of a user or wallet, by their key, which is above `after`. */
+  heldBy(whose: SessionsOf, after: number, limit: number): Promise<readonly HeldSession[]>;
   /**
    * Counts `messageBytes` and `eventBytes` of up to `limit` sessions that an older version stored without
    * them. Returns how many it counted.

@@ -1,12 +1,14 @@
-import type { OutcomeOf, SessionCommand } from "../../commands/index.ts";
+import type { AnswerOf, SessionCommand } from "../../commands/index.ts";
 import type { Selection, SelectedOutcome } from "../../commands/selections.ts";
 import type { ActionRecord } from "../../action.ts";
 import type { AdminStore } from "./admin-store.ts";
+import type { AuditStore } from "./audit-store.ts";
 import type { EventStore } from "./event-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Committed, SessionStore } from "./session-store.ts";
 import type { TurnStore } from "./turn-store.ts";
+import type { UserStore } from "./user-store.ts";
 
 /**
  * The only way to change one session. `core/commands/` defines the commands by their `kind`; `transaction.ts` of each store runs them.
@@ -17,7 +19,7 @@ export interface CommandStore {
    * result is on disk; a rejected command has changed nothing. Returns `null` if the target does not exist
    * and must not be created.
    */
-  execute<C extends SessionCommand>(command: C): Promise<Committed<OutcomeOf<C["kind"]>> | null>;
+  execute<C extends SessionCommand>(command: C): Promise<Committed<AnswerOf<C["kind"]>> | null>;
   /**
    * Selects unlocked sessions (`selections.ts` of each store) and decides a command for each, in one transaction. Returns the changed ones.
    */
@@ -64,10 +66,17 @@ export interface Store extends CommandStore {
   readonly events: EventStore;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
+  readonly users: UserStore;
   readonly secrets: SecretStore;
   readonly admin: AdminStore;
+  readonly audit: AuditStore;
   /** Resolves when a write has reached the disk; rejects like any write. For readiness. */
   probe(): Promise<void>;
+  /**
+   * Makes sure that no deleted text is left in the files of the database. Returns false if that is not possible now, because another process
+   * reads them. A database server decides by itself: always true.
+   */
+  purge(): Promise<boolean>;
   /** Finishes pending work and closes. */
   close(): Promise<void>;
 }

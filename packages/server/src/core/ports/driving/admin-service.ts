@@ -11,7 +11,11 @@ import type {
   AdminSessionStatus,
   AdminUsage,
   IssuedAdminKey,
+  Thread,
 } from "@colloquy/protocol";
+import type { Actor } from "../../audit.ts";
+import type { Erased, ExportLine } from "./user-data-service.ts";
+import type { AuditTrail } from "./audit-service.ts";
 import type { KeyService } from "./key-service.ts";
 import type { RecordPage } from "./services.ts";
 
@@ -31,7 +35,21 @@ export interface AdminSessionQuery {
   readonly cursor: string | null;
 }
 
-/** Administration. Methods on a session throw NotFound if there is none, and never create one. */
+/** A user as their tokens name them. */
+export interface UserName {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** A user or a wallet; the other one is `null`. */
+export interface Person {
+  readonly user: UserName | null;
+  readonly publicKey: string | null;
+  /** `null` for all Apps. */
+  readonly app: string | null;
+}
+
+/** Administration. Methods on a session throw NotFound if there is none, and never create one. What `by` does is in the audit trail. */
 export interface AdminService {
   overview(): Promise<AdminOverview>;
   sessions(query: AdminSessionQuery): Promise<AdminSessionPage>;
@@ -39,17 +57,24 @@ export interface AdminService {
   session(
     id: string,
     page: { readonly before: number | null; readonly limit: number },
+    by: Actor,
   ): Promise<AdminSessionDetail>;
-  messages(id: string, after: string | null, limit: number): Promise<RecordPage>;
+  messages(id: string, after: string | null, limit: number, by: Actor): Promise<RecordPage>;
   interrupt(id: string): Promise<AdminSession>;
   /** Returns the session's id in its original spelling. */
-  remove(id: string): Promise<string>;
+  remove(id: string, by: Actor): Promise<string>;
+  /** Gives a session to the user with this issuer and subject; to nobody with `null`. @throws NotFound */
+  transfer(id: string, user: UserName | null, by: Actor): Promise<Thread>;
   apps(): Promise<readonly AdminApp[]>;
   usage(query: ReportQuery<AdminUsage["bucket"]>): Promise<AdminUsage>;
   latency(query: ReportQuery<AdminLatency["bucket"]>): Promise<AdminLatency>;
   /** Lists keys, only those that open `app` if given. */
   keys(app: string | null): Promise<readonly AdminKey[]>;
-  createKey(input: Parameters<KeyService["create"]>[0]): Promise<IssuedAdminKey>;
-  revokeKey(id: string): Promise<AdminKey>;
-  rotateKey(id: string, overlapMs: number): Promise<IssuedAdminKey>;
+  createKey(input: Parameters<KeyService["create"]>[0], by: Actor): Promise<IssuedAdminKey>;
+  revokeKey(id: string, by: Actor): Promise<AdminKey>;
+  rotateKey(id: string, overlapMs: number, by: Actor): Promise<IssuedAdminKey>;
+  audit: AuditTrail["list"];
+  /** Exports what is stored of a user or a wallet. */
+  exportUser(person: Person, by: Actor): Promise<AsyncIterable<ExportLine>>;
+  eraseUser(person: Person, by: Actor): Promise<Erased>;
 }

@@ -2,13 +2,29 @@
 // characters); a failed request throws `ServiceError`. `wiring/server.ts` passes the
 // implementations to the routes.
 
-import type { Action, IncludeGroup, PersistedMessage, SetModelResult, Thread } from "@colloquy/protocol";
+import type {
+  Action,
+  IncludeGroup,
+  NoticeCode,
+  PersistedMessage,
+  SetModelResult,
+  Thread,
+} from "@colloquy/protocol";
+import type { Actor } from "../../audit.ts";
 import type { ActionAnswer } from "../../commands/decide-action.ts";
+import type { TransferInput } from "../../commands/transfer.ts";
 import type { JsonObject } from "../../json.ts";
 import type { AppCatalog } from "../driven/apps.ts";
 import type { ToolSourceReports } from "../driven/tool.ts";
-import type { SessionVersion } from "../driven/session-store.ts";
+import type { SessionAccess } from "../../session-access.ts";
+import type { ListAccess, SessionVersion } from "../driven/session-store.ts";
+import type { AuditTrail } from "./audit-service.ts";
 import type { AppKeys } from "./key-service.ts";
+import type { UserDataService } from "./user-data-service.ts";
+import type { UserGrant, UserTokens, WalletSignInService } from "./user-service.ts";
+
+/** A user who claims a session. */
+export type Claimant = Pick<UserGrant, "owner" | "wallets">;
 
 /** A snapshot in the bytes that are sent. */
 export interface SnapshotView {
@@ -21,6 +37,7 @@ export interface SnapshotView {
 
 export interface ChatRequest {
   readonly sessionId: string;
+  readonly access: SessionAccess;
   readonly app: string;
   readonly message: string;
   readonly publicKey: string | null;
@@ -35,6 +52,7 @@ export interface ChatRequest {
 
 export interface StateRequest {
   readonly sessionId: string;
+  readonly access: SessionAccess;
   readonly userState: JsonObject | null;
   readonly waitMs: number;
   readonly signal: AbortSignal;
@@ -54,6 +72,7 @@ interface SessionApp {
  * A model request. Its App is the session's, or else the named one, the one that the key opens, or `default`.
  */
 export interface WantedApp {
+  readonly access: SessionAccess;
   readonly app: string | null;
   /**
    * The only App beside `default` that the client's key opens; `null` without a key, or if the key opens none
@@ -109,8 +128,8 @@ export type Admit = () => void | Promise<void>;
 export type AdmitChange = Admit | null;
 
 /**
- * One conversation. Methods with `apps` throw `OtherApp` and change nothing if the session belongs to none of these Apps. Implemented by
- * `Conversations` (sessions/conversations.ts).
+ * One conversation. If `access` hides the session, methods throw `OtherApp`, or `NotFound` for a session of another user, and change
+ * nothing; `null` hides none. Implemented by `Conversations` (sessions/conversations.ts).
  */
 export interface ConversationService {
   chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView>;
@@ -118,11 +137,11 @@ export interface ConversationService {
   isRepeat(sessionId: string, key: string): Promise<boolean>;
   /** Returns synchronously if the session is in memory and there is nothing to write or wait for. */
   state(request: StateRequest, creation: NewSessionOptions): SnapshotView | Promise<SnapshotView>;
-  interrupt(sessionId: string, creation: NewSessionOptions, apps?: readonly string[]): Promise<SnapshotView>;
+  interrupt(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<SnapshotView>;
   /** Interrupts a session of any App; does nothing if it does not exist. */
   interruptExisting(sessionId: string): Promise<void>;
   /** Creates the session if it does not exist. */
-  ensure(sessionId: string, creation: NewSessionOptions): Promise<void>;
+  ensure(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<void>;
   /**
    * Returns a session's App: `default` if the session has no App yet or does not exist. Synchronous if the
    * session is in memory and current. Creates nothing and does not count as use.
@@ -137,48 +156,56 @@ export interface ModelService {
 }
 
 export interface ThreadSearch {
-  readonly publicKey: string;
-  /** Apps whose threads are listed beside those of `default`. */
-  readonly opened: readonly string[];
+  /** `null` lists the threads of the user. */
+  readonly publicKey: string | null;
+  readonly access: ListAccess;
   readonly cursor: string | null;
 }
 
-/** Thread lists and records of sessions; `apps` as in `ConversationService`. Implemented by `Threads` (sessions/threads.ts). */
+/** Thread lists and records of sessions; `access` as in `ConversationService`. Implemented by `Threads` (sessions/threads.ts). */
 export interface ThreadService {
   create(
     sessionId: string,
     publicKey: string | null,
+    access: SessionAccess,
     creation: NewSessionOptions,
-    apps?: readonly string[],
   ): Promise<Thread>;
-  get(sessionId: string, apps?: readonly string[]): Promise<Thread>;
+  get(sessionId: string, access: SessionAccess | null): Promise<Thread>;
   /** Throws `InvalidRequest` for a `cursor` that no earlier page returned. */
   list(query: ThreadSearch & { readonly limit: number }): Promise<ThreadPage>;
   /** Like `list`, but returns all pages from `cursor` on, each read as the caller iterates. */
   listAll(query: ThreadSearch): Promise<AsyncIterable<readonly Thread[]>>;
-  rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread>;
-  pin(sessionId: string, pinned: boolean, apps?: readonly string[]): Promise<Thread>;
+  rename(sessionId: string, title: string, access: SessionAccess | null): Promise<Thread>;
+  pin(sessionId: string, pinned: boolean, access: SessionAccess | null): Promise<Thread>;
+  /**
+   * Makes the user the owner of an idle session that has none. `Conflict` while it is busy, 403 if it is bound to a wallet that the user
+   * has not proved to hold.
+   */
+  claim(sessionId: string, user: Claimant, access: SessionAccess, by: Actor): Promise<Thread>;
+  /** Gives the session to another owner, for operators. */
+  transfer(sessionId: string, to: Omit<TransferInput, "by">, by: Actor | null): Promise<Thread>;
   /** Returns the session's id in its original spelling. */
-  remove(sessionId: string, apps?: readonly string[]): Promise<string>;
+  remove(sessionId: string, access: SessionAccess | null, by?: Actor | null): Promise<string>;
   /** A page ends after `limit` records, or with the record that exceeds 1 MiB. */
   messages(
     sessionId: string,
     after: string | null,
     limit: number,
-    apps?: readonly string[],
+    access: SessionAccess | null,
   ): Promise<RecordPage>;
 }
 
 /** Implemented by `Actions` (sessions/actions.ts). */
 export interface ActionService {
   /** Returns the pending actions and the most recently decided ones, oldest first. Creates the session. */
-  list(sessionId: string, creation: NewSessionOptions): Promise<readonly Action[]>;
-  /** Decides an action. Creates nothing; `apps` as in `ConversationService`. */
+  list(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<readonly Action[]>;
+  /** Decides an action. Creates nothing; `access` as in `ConversationService`. */
   decide(
     sessionId: string,
     actionId: string,
     answer: ActionAnswer,
-    apps?: readonly string[],
+    access: SessionAccess | null,
+    by?: Actor | null,
   ): Promise<Action>;
 }
 
@@ -187,9 +214,9 @@ export interface SecretService {
   /** Returns the names of the slots that are set, in alphabetical order. */
   names(app: string, clientId: string): Promise<readonly string[]>;
   /** Sets all of the values or none. Returns the names of all slots that are now set. */
-  set(app: string, clientId: string, values: JsonObject): Promise<readonly string[]>;
+  set(app: string, clientId: string, values: JsonObject, by: Actor): Promise<readonly string[]>;
   /** Empties one slot, or all slots if `name` is `null`. Returns how many were set. */
-  remove(app: string, clientId: string, name: string | null): Promise<number>;
+  remove(app: string, clientId: string, name: string | null, by: Actor): Promise<number>;
 }
 
 /** The writing end of one event stream. Implemented by `EventStream` (http/event-stream.ts). */
@@ -202,23 +229,34 @@ export interface StreamSink {
   end(how: "finish" | "abort"): void;
 }
 
-/** Access check of an open stream, by its App key. */
+/** The App and owner of a session. */
+export interface Belonging {
+  readonly app: string;
+  readonly owner: string | null;
+}
+
+/** Why a stream ends: the code of its last notice. */
+export type StreamEnd = Extract<NoticeCode, "app_key_invalid" | "user_token_expired" | "session_not_found">;
+
+/** Access check of an open stream, by its App key and its user's token. */
 export interface StreamAccess {
-  /** Returns true if the last check of the key permits sessions of this App. */
-  opens(app: string): boolean;
-  /** Checks the key again; `null` for a stream without a key. Rejects if the store fails. */
+  /** What the stream may use when it is opened. */
+  readonly session: SessionAccess;
+  /** Returns why the stream must end, by the last check of its key and token; `null` if it may go on. */
+  endFor(session: Belonging): StreamEnd | null;
+  /** Checks the key and the token again; `null` for a stream without them. Rejects if the store fails. */
   readonly refresh: (() => Promise<void>) | null;
   /**
-   * Returns the time of the key's last check, in milliseconds on the monotonic clock; `null` if this App
-   * needs no key.
+   * Returns the time of the last check, in milliseconds on the monotonic clock; `null` if this session needs
+   * neither key nor token.
    */
-  askedAt(app: string): number | null;
+  askedAt(session: Belonging): number | null;
 }
 
 export interface StreamRequest {
   readonly sessionId: string;
   /**
-   * Checked when the session's App changes, and every two seconds. The stream ends if access is denied, or if
+   * Checked when the session's App or owner changes, and every two seconds. The stream ends if access is denied, or if
    * no check has succeeded for five seconds.
    */
   readonly access: StreamAccess;
@@ -258,6 +296,10 @@ export interface Services {
   readonly readiness: Readiness;
   readonly secrets: SecretService;
   readonly keys: AppKeys;
+  readonly users: UserTokens;
+  readonly wallets: WalletSignInService;
   readonly apps: AppCatalog;
   readonly tools: ToolSourceReports;
+  readonly audit: AuditTrail;
+  readonly userData: UserDataService;
 }

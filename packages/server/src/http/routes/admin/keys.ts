@@ -1,5 +1,6 @@
 import { KeyScope } from "@colloquy/protocol";
 import { z } from "zod";
+import { operatorOf } from "../../actors.ts";
 import { AdminKey, IssuedAdminKey } from "../../documented.ts";
 import { AppName, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
@@ -91,7 +92,8 @@ function listAndCreate(app: HttpApp, { service }: AdminParts): void {
     (request) => {
       const { apps, scopes, name, expires_in_seconds: life = null } = request.body;
       const expiresInMs = life === null ? null : life * 1000;
-      return service.createKey({ apps, scopes: scopes ?? [], name: name ?? null, expiresInMs });
+      const wanted = { apps, scopes: scopes ?? [], name: name ?? null, expiresInMs };
+      return service.createKey(wanted, operatorOf(request));
     },
   );
 }
@@ -110,7 +112,7 @@ function endKeys(app: HttpApp, { service }: AdminParts): void {
         response: { 200: AdminKey, ...refusals(401, 403, 404, 429, 503, 507) },
       },
     },
-    (request) => service.revokeKey(request.params.id),
+    (request) => service.revokeKey(request.params.id, operatorOf(request)),
   );
 
   app.post(
@@ -127,6 +129,9 @@ function endKeys(app: HttpApp, { service }: AdminParts): void {
         response: { 200: IssuedAdminKey, ...refusals(401, 403, 404, 413, 415, 429, 503, 507) },
       },
     },
-    (request) => service.rotateKey(request.params.id, (request.body?.overlap_seconds ?? DAY_SECONDS) * 1000),
+    (request) => {
+      const overlapMs = (request.body?.overlap_seconds ?? DAY_SECONDS) * 1000;
+      return service.rotateKey(request.params.id, overlapMs, operatorOf(request));
+    },
   );
 }

@@ -1,19 +1,11 @@
 import { z } from "zod";
 import { AdminLatency, AdminUsage, AdminApp, AdminOverview } from "../../documented.ts";
-import { refusals } from "../../operation.ts";
+import { refusals, time } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 
 const BOUNDS =
   "From the turns of sessions that are still there, by when they ended. At most 1,500 buckets; of at most 50,000 turns, the newest " +
   "(`covered_from` says where they end).";
-
-function time(description: string) {
-  return z.iso
-    .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2026-11-20T12:00:00Z" })
-    .meta({ description, format: "date-time", examples: ["2026-11-20T12:00:00.000Z"] })
-    .transform((text) => Date.parse(text))
-    .optional();
-}
 
 const range = {
   from: time("Beginning, taken down to that of its bucket; 24 hours before `to` when absent"),

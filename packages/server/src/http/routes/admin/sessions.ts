@@ -6,7 +6,9 @@ import {
   AdminSessionPage,
   DeletedThread,
   PersistedMessage,
+  Thread,
 } from "../../documented.ts";
+import { operatorOf } from "../../actors.ts";
 import { AppName, IdPath, limitUpTo, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { sendRecords } from "../send-array.ts";
@@ -87,7 +89,7 @@ function look(app: HttpApp, { service }: AdminParts): void {
     },
     (request) => {
       const { before = null, limit = PAGE } = request.query;
-      return service.session(request.params.id, { before, limit });
+      return service.session(request.params.id, { before, limit }, operatorOf(request));
     },
   );
 
@@ -110,11 +112,25 @@ function look(app: HttpApp, { service }: AdminParts): void {
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
-      const page = await service.messages(id, after, limit);
+      const page = await service.messages(id, after, limit, operatorOf(request));
       return await sendRecords(reply, `/api/admin/sessions/${id}/messages`, limit, page);
     },
   );
 }
+
+const userText = z
+  .string("must be a string")
+  .min(1, "must not be empty")
+  .max(1024, "must be at most 1,024 characters");
+
+const OwnerBody = z
+  .object({
+    user: z
+      .object({ issuer: userText, subject: userText }, "must be an issuer and a subject, or null")
+      .nullable()
+      .meta({ description: "The new owner as their tokens name them (`iss`, `sub`); null for nobody" }),
+  })
+  .meta({ examples: [{ user: { issuer: "https://login.example.com", subject: "alice" } }] });
 
 function change(app: HttpApp, { service }: AdminParts): void {
   app.post(
@@ -132,6 +148,22 @@ function change(app: HttpApp, { service }: AdminParts): void {
     (request) => service.interrupt(request.params.id),
   );
 
+  app.put(
+    "/api/admin/sessions/:id/owner",
+    {
+      schema: {
+        operationId: "adminTransferSession",
+        summary: "Give a session to another user, or to nobody",
+        description: "Event streams of others end.",
+        ...ADMIN,
+        params: IdPath,
+        body: OwnerBody,
+        response: { 200: Thread, ...refusals(401, 403, 404, 413, 415, 429, 503, 507) },
+      },
+    },
+    (request) => service.transfer(request.params.id, request.body.user, operatorOf(request)),
+  );
+
   app.delete(
     "/api/admin/sessions/:id",
     {
@@ -145,7 +177,8 @@ function change(app: HttpApp, { service }: AdminParts): void {
       },
     },
     async (request) => {
-      return { session_id: await service.remove(request.params.id), deleted: true as const };
+      const removed = await service.remove(request.params.id, operatorOf(request));
+      return { session_id: removed, deleted: true as const };
     },
   );
 }

@@ -53,7 +53,11 @@ async function removeSessions(store: Store): Promise<void> {
   const left = await store.admin.used({ app: null, after: null, limit: 1000 });
   const removed = await Promise.all(
     left.map(({ id }) =>
-      store.execute({ kind: "delete", target: { session: id, birth: null, load: false }, input: null }),
+      store.execute({
+        kind: "delete",
+        target: { session: id, birth: null, load: false, access: null },
+        input: null,
+      }),
     ),
   );
   if (removed.length === 1000) throw new Error("A test left more sessions than one query returns");

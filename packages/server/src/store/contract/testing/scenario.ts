@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AskedAction } from "../../../core/action.ts";
 import type { ChatInput } from "../../../core/commands/chat.ts";
 import { plainChat } from "../../../core/commands/testing/plain-chat.ts";
-import type { AccessibleTarget, SessionTarget } from "../../../core/commands/command.ts";
+import type { SessionTarget } from "../../../core/commands/command.ts";
 import type { OpenInput } from "../../../core/commands/open.ts";
 import type { ActionAnswer } from "../../../core/commands/decide-action.ts";
 import type { TurnClaim } from "../../../core/commands/turns.ts";
@@ -23,26 +23,26 @@ export function newLife(): string {
 
 /** Returns the target of a session, which is created if it does not exist. */
 export function target(id: string, load = false) {
-  return { session: id, birth: { life: newLife(), model: MODEL }, load };
+  return { session: id, birth: { life: newLife(), model: MODEL }, load, access: null };
 }
 
 /** Returns the target of a session that must exist. */
 export function existing(id: string, load = false) {
-  return { session: id, birth: null, load };
+  return { session: id, birth: null, load, access: null };
 }
 
 export const NOTHING = { userState: null, publicKey: null };
 
 /** Opens a session, as a page that loads does; by default without user state and wallet. */
-export function open(store: Store, to: AccessibleTarget, input: OpenInput = NOTHING) {
+export function open(store: Store, to: SessionTarget, input: OpenInput = NOTHING) {
   return store.execute({ kind: "open", target: to, input });
 }
 
-export function rename(store: Store, to: AccessibleTarget, title: string) {
+export function rename(store: Store, to: SessionTarget, title: string) {
   return store.execute({ kind: "rename", target: to, input: { title } });
 }
 
-export function remove(store: Store, to: AccessibleTarget) {
+export function remove(store: Store, to: SessionTarget) {
   return store.execute({ kind: "delete", target: to, input: null });
 }
 
@@ -50,7 +50,7 @@ export const APPROVE = { decision: "approve", result: null } as const;
 export const DENY = { decision: "deny", result: null } as const;
 
 /** Decides the action of a session. */
-export function decide(store: Store, to: AccessibleTarget, action: string, decided: ActionAnswer) {
+export function decide(store: Store, to: SessionTarget, action: string, decided: ActionAnswer) {
   return store.execute({ kind: "decideAction", target: to, input: { action, ...decided } });
 }
 
@@ -83,7 +83,14 @@ export function chat(store: Store, id: string, text: string, overrides: Partial<
 export async function chatWith(store: Store, to: SessionTarget, input: ChatInput) {
   const committed = await store.execute({ kind: "chat", target: to, input });
   if (committed === null) throw new Error("There is no such session, and none was created");
-  return committed;
+  const { outcome } = committed;
+  if (typeof outcome === "string") throw new Error(`The session is hidden: ${outcome}`);
+  return { ...committed, outcome };
+}
+
+/** Returns access to the sessions of these Apps without a user. */
+export function accessTo(...apps: readonly string[]) {
+  return { apps, user: null };
 }
 
 /** Binds the session to the App, with one message and no open turn. */
@@ -194,9 +201,8 @@ export async function messagesOf(
   after: string | null = null,
   limit = 10,
 ): Promise<readonly MessageRecord[]> {
-  const messages = await store.sessions.messages(id, after, limit);
-  if (messages === "other_app")
-    throw new Error("No App was asked for, and the session is said to be another one's");
+  const messages = await store.sessions.messages(id, after, limit, null);
+  if (typeof messages === "string") throw new Error(`The session is hidden: ${messages}`);
   return present(messages);
 }
 

@@ -13,7 +13,40 @@ ALTER TABLE sessions ADD COLUMN spelling text COLLATE "C";
 ALTER TABLE sessions ADD COLUMN pinned smallint NOT NULL DEFAULT 0;
 -- JSON array of what a key may be used for. NULL for keys of the previous version: everything that it knew.
 ALTER TABLE app_keys ADD COLUMN scopes text;
+-- The user whom a session belongs to: a hash of the issuer and subject of their sign-in token. NULL where whoever knows the id may use the
+-- session. A node of the previous version leaves the column as it is and does not check it: replace all nodes before an App gets `users`.
+ALTER TABLE sessions ADD COLUMN owned_by text COLLATE "C";
+
+-- Sign-in tokens that were revoked, until they expire: by a hash of the issuer and `jti`, or of the token.
+CREATE TABLE revoked_tokens (
+  id text COLLATE "C" NOT NULL PRIMARY KEY,
+  expires_at bigint NOT NULL
+);
+CREATE INDEX revoked_tokens_by_expiry ON revoked_tokens (expires_at);
+
+-- The audit trail. `once`: equal for entries of which one is stored; NULL if all are.
+CREATE TABLE audit (
+  id text COLLATE "C" NOT NULL PRIMARY KEY,
+  at bigint NOT NULL,
+  action text NOT NULL,
+  actor_kind text NOT NULL,
+  actor_id text,
+  actor_name text,
+  address text,
+  request_id text,
+  app text,
+  target text,
+  details text NOT NULL,
+  once text COLLATE "C" UNIQUE
+);
+CREATE INDEX audit_by_time ON audit (at DESC, id DESC);
+-- A user's pseudonym in the trail is a hash with this salt: without the salt, entries cannot be attributed to the user.
+CREATE TABLE audit_salts (
+  owned_by text COLLATE "C" NOT NULL PRIMARY KEY,
+  salt text NOT NULL
+);
 
 -- Sessions that the cleanup has to count; soon empty.
 CREATE INDEX CONCURRENTLY sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;
 CREATE INDEX CONCURRENTLY sessions_pinned ON sessions (public_key, updated_at DESC, key DESC) WHERE pinned = 1;
+CREATE INDEX CONCURRENTLY sessions_by_owner ON sessions (owned_by, pinned, updated_at DESC, key DESC) WHERE owned_by IS NOT NULL;

@@ -14,7 +14,40 @@ ALTER TABLE sessions ADD COLUMN spelling TEXT;
 ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
 -- JSON array of what a key may be used for. NULL for keys of the previous version: everything that it knew.
 ALTER TABLE app_keys ADD COLUMN scopes TEXT;
+-- The user whom a session belongs to: a hash of the issuer and subject of their sign-in token. NULL where whoever knows the id may use the
+-- session. A node of the previous version leaves the column as it is and does not check it: replace all nodes before an App gets `users`.
+ALTER TABLE sessions ADD COLUMN owned_by TEXT;
+
+-- Sign-in tokens that were revoked, until they expire: by a hash of the issuer and `jti`, or of the token.
+CREATE TABLE revoked_tokens (
+  id TEXT NOT NULL PRIMARY KEY,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX revoked_tokens_by_expiry ON revoked_tokens (expires_at);
+
+-- The audit trail. `once`: equal for entries of which one is stored; NULL if all are.
+CREATE TABLE audit (
+  id TEXT NOT NULL PRIMARY KEY,
+  at INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  actor_kind TEXT NOT NULL,
+  actor_id TEXT,
+  actor_name TEXT,
+  address TEXT,
+  request_id TEXT,
+  app TEXT,
+  target TEXT,
+  details TEXT NOT NULL,
+  once TEXT UNIQUE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX audit_by_time ON audit (at DESC, id DESC);
+-- A user's pseudonym in the trail is a hash with this salt: without the salt, entries cannot be attributed to the user.
+CREATE TABLE audit_salts (
+  owned_by TEXT NOT NULL PRIMARY KEY,
+  salt TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Sessions that the cleanup has to count; soon empty.
 CREATE INDEX sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;
 CREATE INDEX sessions_pinned ON sessions (public_key, updated_at DESC, key DESC) WHERE pinned = 1;
+CREATE INDEX sessions_by_owner ON sessions (owned_by, pinned, updated_at DESC, key DESC) WHERE owned_by IS NOT NULL;

@@ -1,0 +1,242 @@
+import { createHmac } from "node:crypto";
+import { exportSPKI, generateKeyPair, importJWK, SignJWT, type JWTPayload } from "jose";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Issuer } from "../../../test/issuer.ts";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import type { UserSettings } from "../../core/app-settings.ts";
+import { ServiceError, Unavailable } from "../../core/errors.ts";
+import type { AppCatalog } from "../../core/ports/driven/apps.ts";
+import { CheckedTokens } from "./user-tokens.ts";
+
+const AUDIENCE = "https://shop.test";
+const NOW = () => Math.floor(Date.now() / 1000);
+
+let issuer: Issuer;
+beforeEach(async () => {
+  issuer = await Issuer.start();
+});
+afterEach(() => issuer.stop().catch(() => undefined));
+
+function users(more: Partial<UserSettings> = {}): UserSettings {
+  const base = { jwksUri: null, keys: null, required: false, claimSessions: false };
+  return { issuer: issuer.url, audience: AUDIENCE, ...base, ...more };
+}
+
+/** Creates the checker of Apps with these users; a store that counts its reads. */
+function given(apps: Readonly<Record<string, UserSettings | null>> = { shop: users() }) {
+  const clock = new ManualClock(Date.now());
+  const revoked = new Set<string>();
+  const state = { reads: 0, failure: null as Error | null };
+  const store = {
+    revokeToken: async (id: string) => revoked.size < revoked.add(id).size,
+    isTokenRevoked: async (id: string) => {
+      state.reads += 1;
+      if (state.failure !== null) throw state.failure;
+      return revoked.has(id);
+    },
+    forgetRevokedTokens: async () => 0,
+  };
+  const names = Object.keys(apps);
+  const catalog: AppCatalog = {
+    names: () => names,
+    get: (name) => (name in apps ? ({ users: apps[name] } as never) : null),
+  };
+  const warnings: object[] = [];
+  const logger = { warn: (details: object) => void warnings.push(details) };
+  const tokens = new CheckedTokens({ store, clock, logger, apps: catalog, keys: null });
+  return { tokens, clock, state, warnings };
+}
+
+const claims = (more: Readonly<Record<string, unknown>> = {}): JWTPayload => ({
+  iss: issuer.url,
+  aud: AUDIENCE,
+  sub: "alice",
+  exp: NOW() + 3600,
+  ...more,
+});
+
+async function codeOf(token: string, tokens = given().tokens): Promise<string> {
+  const answer = await tokens.check(token);
+  return answer instanceof ServiceError ? `${answer.status} ${answer.code}` : "accepted";
+}
+
+describe("a token of an OpenID Connect issuer", () => {
+  it("is accepted for the Apps with its issuer and audience, by the keys that its issuer publishes", async () => {
+    const { tokens } = given({
+      default: null,
+      shop: users(),
+      games: users({ audience: "https://games.test" }),
+      direct: users({ jwksUri: `${issuer.url}/jwks` }),
+      fixed: users({ keys: [{ kty: "EC", ...issuer.publicKey }] }),
+    });
+    expect(await tokens.check(await issuer.token("alice", AUDIENCE))).toMatchObject({
+      owner: tokens.ownerOf(issuer.url, "alice"),
+      apps: ["shop", "direct", "fixed"],
+    });
+  });
+
+  it("names its user by a pseudonym of issuer and subject", async () => {
+    const { tokens } = given();
+    const pseudonyms = [
+      tokens.ownerOf("https://a.test", "alice"),
+      tokens.ownerOf("https://a.test", "bob"),
+      tokens.ownerOf("https://b.test", "alice"),
+      tokens.ownerOf("https://a.test/alice", ""),
+    ];
+    expect(new Set(pseudonyms).size).toBe(4);
+    for (const pseudonym of pseudonyms) expect(pseudonym).toMatch(/^[\w-]{43}$/);
+  });
+
+  it("goes on after the issuer has replaced its key, and so do tokens of the new key", async () => {
+    const { tokens, clock } = given();
+    const old = await issuer.token("alice", AUDIENCE);
+    expect(await codeOf(old, tokens)).toBe("accepted");
+    await issuer.rotate();
+    const next = await issuer.token("alice", AUDIENCE);
+    // An unknown key id is looked up at most every 30 seconds.
+    expect(await codeOf(next, tokens)).toBe("401 token_key_unknown");
+    expect(await codeOf(next, given().tokens)).toBe("accepted");
+    await clock.advance(3_000);
+    expect(await codeOf(old, tokens)).toBe("accepted");
+  });
+
+  it("goes on while the issuer is down, if its keys are known; else it is 503", async () => {
+    const { tokens, clock, warnings } = given();
+    const token = await issuer.token("alice", AUDIENCE);
+    expect(await codeOf(token, tokens)).toBe("accepted");
+    await issuer.stop();
+    await clock.advance(11 * 60_000);
+    expect(await codeOf(token, tokens)).toBe("accepted");
+    await expect.poll(() => warnings.length).toBe(1);
+    const unknown = given().tokens;
+    const failed = await Promise.resolve(unknown.check(token)).catch((error: unknown) => error);
+    expect(failed).toMatchObject({
+      status: 503,
+      code: "issuer_unavailable",
+      headers: { "retry-after": "5" },
+    });
+    await issuer.resume();
+    expect(await codeOf(token, unknown)).toBe("accepted");
+  });
+
+  it("is refused if the discovery document is another issuer's", async () => {
+    const { tokens } = given({ shop: users({ issuer: `${issuer.url}/` }) });
+    const token = await issuer.sign(claims({ iss: `${issuer.url}/` }));
+    await expect(Promise.resolve(tokens.check(token))).rejects.toMatchObject({ code: "issuer_unavailable" });
+  });
+});
+
+describe("a bad token", () => {
+  it.each<readonly [string, string, () => Promise<string> | string]>([
+    ["no JWT", "token_malformed", () => "nonsense"],
+    ["a JWT without claims", "token_malformed", () => "a.b.c"],
+    ["a long one", "token_too_long", () => "x".repeat(16 * 1024 + 1)],
+    ["another issuer", "token_issuer_unknown", () => issuer.sign(claims({ iss: "https://other.test" }))],
+    ["no issuer", "token_issuer_unknown", () => issuer.sign(claims({ iss: undefined }))],
+    ["another audience", "token_audience_wrong", () => issuer.sign(claims({ aud: ["https://games.test"] }))],
+    ["no audience", "token_audience_wrong", () => issuer.sign(claims({ aud: undefined }))],
+    ["an expired one", "token_expired", () => issuer.sign(claims({ exp: NOW() - 1 }))],
+    ["one of the future", "token_not_yet_valid", () => issuer.sign(claims({ nbf: NOW() + 60 }))],
+    ["no expiry", "token_claim_missing", () => issuer.sign(claims({ exp: undefined }))],
+    ["no subject", "token_claim_missing", () => issuer.sign(claims({ sub: undefined }))],
+    ["an empty subject", "token_claim_missing", () => issuer.sign(claims({ sub: "" }))],
+    ["an unknown key id", "token_key_unknown", () => issuer.sign(claims(), { kid: "other" })],
+    ["a signature by another key", "token_signature_wrong", forged],
+    ["changed claims", "token_signature_wrong", changed],
+    ["no signature", "token_algorithm_refused", unsigned],
+    ["the public key as a shared secret", "token_algorithm_refused", confused],
+  ])("is 401 with a code: %s", async (_what, code, token) => {
+    expect(await codeOf(await token())).toBe(`401 ${code}`);
+  });
+
+  it("names the error as RFC 6750 wants it, and never the token", async () => {
+    const token = await issuer.sign(claims({ exp: 1 }));
+    const refusal = (await given().tokens.check(token)) as ServiceError;
+    expect(refusal.headers["www-authenticate"]).toBe('Bearer realm="colloquy", error="invalid_token"');
+    expect(refusal.detail).not.toContain(token);
+  });
+
+  async function forged(): Promise<string> {
+    const { privateKey } = await generateKeyPair("ES256");
+    return await new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid: "first" }).sign(privateKey);
+  }
+
+  async function changed(): Promise<string> {
+    const [header, , signature] = (await issuer.sign(claims())).split(".");
+    const body = Buffer.from(JSON.stringify(claims({ sub: "bob" }))).toString("base64url");
+    return [header, body, signature].join(".");
+  }
+
+  function unsigned(): string {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    return `${part({ alg: "none", typ: "JWT" })}.${part(claims())}.`;
+  }
+
+  async function confused(): Promise<string> {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const signed = `${part({ alg: "HS256", kid: "first" })}.${part(claims())}`;
+    const secret = await exportSPKI((await importJWK({ ...issuer.publicKey, alg: "ES256" })) as CryptoKey);
+    return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
+  }
+});
+
+describe("a revoked token", () => {
+  it("is refused at once here, and after two seconds where it was checked before", async () => {
+    const { tokens, clock } = given();
+    const token = await issuer.token("alice", AUDIENCE);
+    expect(await codeOf(token, tokens)).toBe("accepted");
+    await tokens.revoke(token);
+    expect(await codeOf(token, tokens)).toBe("401 token_revoked");
+    await clock.advance(2_000);
+    expect(await codeOf(token, tokens)).toBe("401 token_revoked");
+    expect(await codeOf(await issuer.token("alice", AUDIENCE), tokens)).toBe("accepted");
+  });
+
+  it("may be revoked again, but a bad token may not", async () => {
+    const { tokens } = given();
+    const token = await issuer.token("alice", AUDIENCE);
+    await tokens.revoke(token);
+    await tokens.revoke(token);
+    await expect(tokens.revoke("nonsense")).rejects.toMatchObject({ status: 401, code: "token_malformed" });
+  });
+
+  it("is known by its text if it has no jti", async () => {
+    const { tokens } = given();
+    const [one, other] = [await issuer.sign(claims()), await issuer.sign(claims({ sub: "bob" }))];
+    await tokens.revoke(one);
+    expect(await codeOf(one, tokens)).toBe("401 token_revoked");
+    expect(await codeOf(other, tokens)).toBe("accepted");
+  });
+});
+
+describe("the cache of checks", () => {
+  it("serves a token for two seconds, and not beyond its expiry", async () => {
+    const { tokens, clock, state } = given();
+    const token = await issuer.token("alice", AUDIENCE);
+    const first = await tokens.check(token);
+    await clock.advance(1_999);
+    expect(tokens.check(token)).toBe(first);
+    expect(state.reads).toBe(1);
+    await clock.advance(1);
+    expect(await tokens.check(token)).toMatchObject({ askedAt: 2_000 });
+    expect(state.reads).toBe(2);
+    const short = await issuer.sign(claims({ exp: Math.floor(clock.now() / 1000) + 1 }));
+    expect(await codeOf(short, tokens)).toBe("accepted");
+    await clock.advance(1_000);
+    expect(await codeOf(short, tokens)).toBe("401 token_expired");
+  });
+
+  it("keeps no failure of the store", async () => {
+    const { tokens, state } = given();
+    const token = await issuer.token("alice", AUDIENCE);
+    state.failure = new Unavailable(503, "store_unavailable", "Not now.", 1);
+    await expect(Promise.resolve(tokens.check(token))).rejects.toBe(state.failure);
+    state.failure = null;
+    expect(await codeOf(token, tokens)).toBe("accepted");
+  });
+});
+
+it("is used only if an App has users", () => {
+  expect(given({ default: null }).tokens.areUsed).toBe(false);
+  expect(given({ default: null, shop: users() }).tokens.areUsed).toBe(true);
+});

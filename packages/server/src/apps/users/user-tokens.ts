@@ -1,0 +1,239 @@
+// Checks sign-in tokens on every request. Results are cached briefly, so that polling verifies no signature and reads no store each
+// time, and no longer, so that a revocation by any process takes effect soon.
+
+import { createHash, randomUUID } from "node:crypto";
+import { decodeJwt, type JWTPayload } from "jose";
+import type { UserSettings } from "../../core/app-settings.ts";
+import { ServiceError } from "../../core/errors.ts";
+import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
+import type { SigningKeys } from "../../core/ports/driven/secret-store.ts";
+import type { UserStore } from "../../core/ports/driven/user-store.ts";
+import type { UserGrant, UserTokens } from "../../core/ports/driving/user-service.ts";
+import { refusedToken, type TokenProblem } from "./token-refusals.ts";
+import { TOKEN_MAX, TokenVerifier } from "./token-verifier.ts";
+import { WALLET_ISSUER, type WalletHolder, WalletTokens } from "./wallet-tokens.ts";
+
+/** Maximum age of a cached result in milliseconds. */
+const MAX_AGE_MS = 2_000;
+/** Maximum number of cached results. */
+const MAX_CACHED = 10_000;
+
+/** A token whose signature and claims were verified. */
+interface Verified {
+  /** Ids whose revocation ends the token: its own, and that of the user's token to which wallets were added. */
+  readonly ids: readonly [own: string, ...others: string[]];
+  readonly holder: WalletHolder;
+  readonly grant: Omit<UserGrant, "askedAt">;
+}
+
+interface AppWithUsers {
+  readonly app: string;
+  readonly users: UserSettings;
+}
+
+interface Check {
+  /** Start of the check on the monotonic clock: its result was current at this time or later. */
+  readonly askedAt: number;
+  readonly pending: Promise<UserGrant | ServiceError>;
+  result: UserGrant | ServiceError | null;
+}
+
+export interface CheckedTokensOptions {
+  readonly store: UserStore;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly logger: Pick<Logger, "warn">;
+  readonly apps: AppCatalog;
+  /** Keys of tokens that hold wallets; `null` if there are none. */
+  readonly keys: SigningKeys | null;
+}
+
+export class CheckedTokens implements UserTokens {
+  readonly #options: CheckedTokensOptions;
+  /** By token, in the order of the checks. */
+  readonly #checks = new Map<string, Check>();
+  readonly #verifier: TokenVerifier;
+  #names: readonly string[] | null = null;
+  #areUsed = false;
+
+  constructor(options: CheckedTokensOptions) {
+    this.#options = options;
+    this.#verifier = new TokenVerifier(options);
+  }
+
+  get areUsed(): boolean {
+    const { apps } = this.#options;
+    const names = apps.names();
+    // A reload replaces the list.
+    if (names !== this.#names) {
+      this.#areUsed = names.some((name) => takesTokens(apps.get(name)));
+      this.#names = names;
+    }
+    return this.#areUsed;
+  }
+
+  check(token: string): UserGrant | ServiceError | Promise<UserGrant | ServiceError> {
+    const { clock } = this.#options;
+    // Not cached: it would cost memory.
+    if (token.length > TOKEN_MAX) return refusedToken("token_too_long");
+    const now = clock.monotonic();
+    const known = this.#checks.get(token);
+    if (known !== undefined && now - known.askedAt < MAX_AGE_MS) {
+      const { result } = known;
+      if (result === null) return known.pending;
+      if (result instanceof ServiceError || result.expiresAt > clock.now()) return result;
+    }
+    return this.#start(token, now);
+  }
+
+  async revoke(token: string): Promise<void> {
+    const verified = await this.#verify(token);
+    if (verified instanceof ServiceError) throw verified;
+    await this.#options.store.revokeToken(verified.ids[0], verified.holder.until);
+    this.#checks.delete(token);
+  }
+
+  /**
+   * Returns who holds a valid token, to add wallets or to refresh it.
+   * @throws ServiceError 401
+   */
+  async holderOf(token: string): Promise<WalletHolder> {
+    const verified = await this.#verify(token);
+    if (verified instanceof ServiceError) throw verified;
+    if (await this.#isRevoked(verified)) throw refusedToken("token_revoked");
+    return verified.holder;
+  }
+
+  ownerOf(issuer: string, subject: string): string {
+    return digestOf([issuer, subject]);
+  }
+
+  #start(token: string, askedAt: number): Promise<UserGrant | ServiceError> {
+    this.#checks.delete(token);
+    this.#makeRoom(askedAt);
+    const check: Check = { askedAt, pending: this.#checkNow(token, askedAt), result: null };
+    this.#checks.set(token, check);
+    check.pending.then(
+      (result) => {
+        check.result = result;
+      },
+      () => {
+        // The next check retries.
+        if (this.#checks.get(token) === check) this.#checks.delete(token);
+      },
+    );
+    return check.pending;
+  }
+
+  async #checkNow(token: string, askedAt: number): Promise<UserGrant | ServiceError> {
+    const verified = await this.#verify(token);
+    if (verified instanceof ServiceError) return verified;
+    return (await this.#isRevoked(verified)) ? refusedToken("token_revoked") : { ...verified.grant, askedAt };
+  }
+
+  async #isRevoked({ ids }: Verified): Promise<boolean> {
+    const { store } = this.#options;
+    return (await Promise.all(ids.map((id) => store.isTokenRevoked(id)))).includes(true);
+  }
+
+  async #verify(token: string): Promise<Verified | ServiceError> {
+    if (token.length > TOKEN_MAX) return refusedToken("token_too_long");
+    let claims: JWTPayload;
+    try {
+      claims = decodeJwt(token);
+    } catch {
+      return refusedToken("token_malformed");
+    }
+    return claims.iss === WALLET_ISSUER
+      ? await this.#verifyWallets(token)
+      : await this.#verifyUser(token, claims);
+  }
+
+  async #verifyWallets(token: string): Promise<Verified | ServiceError> {
+    const { keys, clock } = this.#options;
+    if (keys === null) return refusedToken("token_key_unknown");
+    const verified = await new WalletTokens(keys, clock).verify(token);
+    if (typeof verified === "string") return refusedToken(verified);
+    const { holder, expiresAt } = verified;
+    const { user, wallets, subject } = holder;
+    const owner = this.ownerOf(user?.issuer ?? WALLET_ISSUER, subject);
+    const opens = user === null ? [] : this.#appsOf(user.issuer, user.audiences).map(({ app }) => app);
+    const apps = user === null ? this.#appsOfWallets() : opens;
+    const id = digestOf([WALLET_ISSUER, holder.id]);
+    return {
+      ids: user === null ? [id] : [id, user.id],
+      holder,
+      grant: { owner, apps, opens, wallets, expiresAt },
+    };
+  }
+
+  /** Verifies the token for each App of its issuer and audience. */
+  async #verifyUser(token: string, claims: JWTPayload): Promise<Verified | ServiceError> {
+    const candidates = this.#candidates(claims);
+    if (typeof candidates === "string") return refusedToken(candidates);
+    const apps: string[] = [];
+    let payload: JWTPayload | null = null;
+    let problem: TokenProblem = "token_audience_wrong";
+    for (const { app, users } of candidates) {
+      const verified = await this.#verifier.verify(token, users);
+      if (typeof verified === "string") problem = verified;
+      else {
+        payload = verified;
+        apps.push(app);
+      }
+    }
+    if (payload === null) return refusedToken(problem);
+    const { iss = "", sub = "", exp = 0, jti, aud } = payload;
+    const id = digestOf(jti === undefined ? [token] : [iss, jti]);
+    const expiresAt = exp * 1000;
+    const user = { issuer: iss, audiences: [aud ?? []].flat(), id };
+    return {
+      ids: [id],
+      holder: { id: randomUUID(), subject: sub, user, wallets: [], until: expiresAt },
+      grant: { owner: this.ownerOf(iss, sub), apps, opens: apps, wallets: [], expiresAt },
+    };
+  }
+
+  /** Returns the Apps that may accept a token with these claims, which are not verified yet. */
+  #candidates({ iss, aud }: JWTPayload): readonly AppWithUsers[] | TokenProblem {
+    if (this.#appsOf(iss, null).length === 0) return "token_issuer_unknown";
+    const accepting = this.#appsOf(iss, [aud ?? []].flat());
+    return accepting.length === 0 ? "token_audience_wrong" : accepting;
+  }
+
+  /** Returns the Apps whose users have tokens of this issuer, and of one of the audiences; `null` for any. */
+  #appsOf(issuer: string | undefined, audiences: readonly string[] | null): readonly AppWithUsers[] {
+    const { apps } = this.#options;
+    return apps.names().flatMap((app) => {
+      const users = apps.get(app)?.users ?? null;
+      const accepts =
+        users?.issuer === issuer && (audiences === null || audiences.includes(users?.audience ?? ""));
+      return users !== null && accepts ? [{ app, users }] : [];
+    });
+  }
+
+  /** Returns the Apps without users of their own where the wallet is the user. */
+  #appsOfWallets(): readonly string[] {
+    const { apps } = this.#options;
+    return apps.names().filter((name) => {
+      const app = apps.get(name);
+      return app?.users === null && app.wallets === "proved";
+    });
+  }
+
+  #makeRoom(now: number): void {
+    for (const [token, { askedAt }] of this.#checks) {
+      if (now - askedAt < MAX_AGE_MS && this.#checks.size < MAX_CACHED) return;
+      this.#checks.delete(token);
+    }
+  }
+}
+
+function takesTokens(app: AppDefinition | null): boolean {
+  return app !== null && (app.users !== null || app.wallets === "proved");
+}
+
+function digestOf(parts: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from "node:crypto";
+import { beforeEach, describe, expect, it } from "vitest";
+import { createSiweMessage } from "viem/siwe";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { newAccount } from "../../../test/sign-in-messages.ts";
+import { ServiceError } from "../../core/errors.ts";
+import type { SigningKeys } from "../../core/ports/driven/secret-store.ts";
+import { createMasterKey } from "../secrets/master-key.ts";
+import { CheckedTokens } from "./user-tokens.ts";
+import { WalletSignIn } from "./wallet-sign-in.ts";
+
+const MINUTE = 60_000;
+const DOMAIN = "chat.example.com";
+
+let clock: ManualClock;
+let ring: ReturnType<typeof createMasterKey>[];
+beforeEach(() => {
+  clock = new ManualClock(Date.now());
+  ring = [createMasterKey(randomBytes(32))];
+});
+
+const ringKeys: SigningKeys = {
+  isOpen: true,
+  current: async () => ring[0]!,
+  find: async (id) => ring.find((key) => key.id === id) ?? null,
+};
+
+function given(keys: SigningKeys | null = ringKeys) {
+  const used = new Set<string>();
+  const store = {
+    revokeToken: async (id: string) => used.size < used.add(id).size,
+    isTokenRevoked: async (id: string) => used.has(id),
+    forgetRevokedTokens: async () => 0,
+  };
+  const logger = { warn: () => undefined };
+  const apps = { names: () => [], get: () => null };
+  const users = new CheckedTokens({ store, clock, logger, apps, keys });
+  const signIn = new WalletSignIn({ store, clock, keys, users });
+  const withNonce = async (nonce: string) => {
+    const account = newAccount();
+    const { address } = account;
+    const message = createSiweMessage({
+      address,
+      nonce,
+      domain: DOMAIN,
+      uri: `https://${DOMAIN}`,
+      version: "1",
+      chainId: 1,
+    });
+    const signature = await account.signMessage({ message });
+    return await signIn.verify({ message, signature, domains: [DOMAIN], token: null });
+  };
+  return { signIn, users, withNonce };
+}
+
+const code = (failing: Promise<unknown>): Promise<unknown> =>
+  failing.then(
+    () => "accepted",
+    (error: unknown) => (error instanceof ServiceError ? error.code : error),
+  );
+
+describe("the sign-in with a wallet", () => {
+  it("accepts a nonce for five minutes", async () => {
+    const { signIn, withNonce } = given();
+    const [early, late] = [await signIn.nonce(), await signIn.nonce()];
+    await clock.advance(5 * MINUTE - 1);
+    expect(await code(withNonce(early))).toBe("accepted");
+    await clock.advance(1);
+    expect(await code(withNonce(late))).toBe("siwe_nonce_invalid");
+  });
+
+  it("answers tokens of 15 minutes, which are refreshed for 24 hours", async () => {
+    const { signIn, users, withNonce } = given();
+    const first = await withNonce(await signIn.nonce());
+    await clock.advance(15 * MINUTE);
+    expect(await users.check(first.token)).toMatchObject({ code: "token_expired" });
+    expect(await code(signIn.refresh(first.token))).toBe("token_expired");
+    const begun = clock.now();
+    let { token, expiresAt } = await withNonce(await signIn.nonce());
+    for (let refreshes = 0; refreshes < 95; refreshes += 1) {
+      await clock.advance(expiresAt - 1000 - clock.now());
+      ({ token, expiresAt } = await signIn.refresh(token));
+    }
+    await clock.advance(expiresAt - 1000 - clock.now());
+    const last = await signIn.refresh(token);
+    expect(last.expiresAt).toBe(Math.floor((begun + 24 * 60 * MINUTE) / 1000) * 1000);
+    await clock.advance(last.expiresAt - clock.now());
+    expect(await code(signIn.refresh(last.token))).toBe("token_expired");
+  });
+
+  it("accepts tokens of an old master key until it is taken away", async () => {
+    const { signIn, withNonce } = given();
+    const { token } = await withNonce(await signIn.nonce());
+    const old = ring[0]!;
+    ring = [createMasterKey(randomBytes(32)), old];
+    const next = await signIn.refresh(token);
+    ring = ring.slice(0, 1);
+    expect(await code(signIn.refresh(token))).toBe("token_key_unknown");
+    expect(await code(signIn.refresh(next.token))).toBe("accepted");
+  });
+
+  it("is not there without a master key", async () => {
+    for (const keys of [null, { ...ringKeys, isOpen: false }]) {
+      const { signIn, withNonce } = given(keys);
+      expect(await code(signIn.nonce())).toBe("siwe_unavailable");
+      expect(await code(withNonce("a0nonce0of0the0test"))).toBe("siwe_unavailable");
+    }
+  });
+});

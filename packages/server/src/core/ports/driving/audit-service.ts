@@ -1,0 +1,12 @@
+import type { AuditPage } from "@colloquy/protocol";
+import type { AuditEntry } from "../../audit.ts";
+import type { AuditQuery } from "../driven/audit-store.ts";
+
+export interface AuditTrail {
+  /** Returns the pseudonym of a user in the trail. */
+  subjectOf(owner: string): Promise<string>;
+  /** Stores and logs something that changes nothing in the store. Never rejects: while the store takes no writes, only the log has it. */
+  note(entry: AuditEntry): Promise<void>;
+  /** Newest first. @throws InvalidRequest for a cursor that is not of an earlier page */
+  list(query: Omit<AuditQuery, "after"> & { readonly cursor: string | null }): Promise<AuditPage>;
+}

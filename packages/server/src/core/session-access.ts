@@ -1,0 +1,69 @@
+// Who may use a session: whoever opens its App and, once the session has an owner, only that user.
+
+import { isEmptySession, appOf, type SessionRecord } from "./session.ts";
+
+/** A signed-in user of some Apps. */
+export interface SessionUser {
+  /** Pseudonym that their sessions store: a hash of the token's issuer and subject. */
+  readonly owner: string;
+  /** Apps that accept the user's token. In a session of another App the user counts as anonymous. */
+  readonly apps: readonly string[];
+  /** Wallets that the user has proved to hold; absent for none. */
+  readonly wallets?: readonly string[];
+  /** True if an empty session without an App becomes theirs: the App that the request is for accepts the token. */
+  readonly takesNew: boolean;
+}
+
+/** What a request may use. */
+export interface SessionAccess {
+  /** `null` for sessions of all Apps. */
+  readonly apps: readonly string[] | null;
+  /** `null` for an anonymous request. */
+  readonly user: SessionUser | null;
+  /** Apps whose sessions are bound and listed only for wallets that the user has proved to hold; absent for none. */
+  readonly provedApps?: readonly string[];
+}
+
+/** Access of a request without a key or token, where no App requires one. */
+export const ANONYMOUS: SessionAccess = { apps: null, user: null };
+
+/** Reason why a session is hidden: its App is not accessible, or it belongs to another user. */
+export type Hidden = "other_app" | "other_owner";
+
+/** Reason why a command is refused: the session is hidden, or would be bound to a wallet that the user has not proved to hold. */
+export type Refused = Hidden | "wallet_not_proved";
+
+type Belonging = Pick<SessionRecord, "app" | "owner">;
+
+/** Returns why the session is hidden; `null` if it may be used. `access` is `null` for operators and the service itself. */
+export function hiddenFrom(session: Belonging, access: SessionAccess | null): Hidden | null {
+  if (access === null) return null;
+  if (access.apps !== null && !access.apps.includes(appOf(session))) return "other_app";
+  if (session.owner === null) return null;
+  return isOwner(session, access.user) ? null : "other_owner";
+}
+
+/** Returns the user's pseudonym if the session becomes theirs; `null` if it does not. */
+export function newOwnerOf(session: SessionRecord, { user }: SessionAccess): string | null {
+  if (user === null || session.owner !== null || !isEmptySession(session)) return null;
+  const takes = session.app === null ? user.takesNew : user.apps.includes(session.app);
+  return takes ? user.owner : null;
+}
+
+/** Returns true if the wallet counts as the user's in the App: nothing needs proof there, or the user has proved to hold it. */
+export function holdsWallet(wallet: string, app: string, { user, provedApps = [] }: SessionAccess): boolean {
+  if (!provedApps.includes(app)) return true;
+  return user !== null && user.apps.includes(app) && user.wallets?.includes(wallet) === true;
+}
+
+/** Returns true unless a command binds a session, by its wallet or its App, to a wallet that needs proof and has none. */
+export function mayBind(before: SessionRecord, after: SessionRecord, access: SessionAccess): boolean {
+  const { publicKey, app } = after;
+  if (publicKey === null || (publicKey === before.publicKey && app === before.app)) return true;
+  return holdsWallet(publicKey, appOf(after), access);
+}
+
+/** A session without an App has an owner, but nothing yet that another App's token could reveal. */
+function isOwner({ app, owner }: Belonging, user: SessionUser | null): boolean {
+  return user?.owner === owner && (app === null || user.apps.includes(app));
+}

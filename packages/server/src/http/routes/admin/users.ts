@@ -1,0 +1,71 @@
+import { z } from "zod";
+import type { Person } from "../../../core/ports/driving/admin-service.ts";
+import { operatorOf } from "../../actors.ts";
+import { AppName, optional, PublicKey, refusals } from "../../operation.ts";
+import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
+import { ErasedAnswer, EXPORT_DESCRIPTION, EXPORTED, sendLines } from "../users.ts";
+
+const TEXT_MAX = 1024;
+
+function text(description: string) {
+  const message = `must be 1 to ${TEXT_MAX} characters`;
+  return optional(z.string(message).min(1, message).max(TEXT_MAX, message).meta({ description }));
+}
+
+const PersonQuery = z
+  .object({
+    issuer: text("`iss` of the user's tokens, with `subject`"),
+    subject: text("`sub` of the user's tokens"),
+    public_key: optional(PublicKey).meta({ description: "Wallet address, in place of issuer and subject" }),
+    app: optional(AppName).meta({ description: "Only in this App; in all when absent" }),
+  })
+  .refine(
+    ({ issuer, subject, public_key }) =>
+      public_key === undefined
+        ? issuer !== undefined && subject !== undefined
+        : issuer === undefined && subject === undefined,
+    { path: ["issuer"], error: "must be sent with subject, or public_key in place of both" },
+  );
+
+function personOf({ issuer, subject, public_key, app }: z.output<typeof PersonQuery>): Person {
+  const user = issuer === undefined || subject === undefined ? null : { issuer, subject };
+  return { user, publicKey: public_key ?? null, app: app ?? null };
+}
+
+export function adminUserRoutes(app: HttpApp, { service }: AdminParts): void {
+  app.get(
+    "/api/admin/users/export",
+    {
+      schema: {
+        operationId: "adminExportUser",
+        summary: "Export the conversations of a user or a wallet",
+        description: EXPORT_DESCRIPTION,
+        ...ADMIN,
+        querystring: PersonQuery,
+        response: {
+          200: EXPORTED,
+          ...refusals(401, 403, 429, 503, 507),
+        },
+      },
+    },
+    async (request, reply) => {
+      return sendLines(reply, await service.exportUser(personOf(request.query), operatorOf(request)));
+    },
+  );
+
+  app.delete(
+    "/api/admin/users",
+    {
+      schema: {
+        operationId: "adminEraseUser",
+        summary: "Erase the conversations and secrets of a user, or the conversations of a wallet",
+        description:
+          "Stops running turns and ends event streams. Nothing can be restored. If it fails in the middle, send it again.",
+        ...ADMIN,
+        querystring: PersonQuery,
+        response: { 200: ErasedAnswer, ...refusals(401, 403, 429, 503, 507) },
+      },
+    },
+    (request) => service.eraseUser(personOf(request.query), operatorOf(request)),
+  );
+}

@@ -1,0 +1,81 @@
+// What the service holds of a signed-in user: export and erasure (contract section 4).
+
+import { Readable } from "node:stream";
+import type { FastifyReply } from "fastify";
+import { z } from "zod";
+import type { ExportLine } from "../../core/ports/driving/user-data-service.ts";
+import { DEFAULT_APP } from "../../core/session.ts";
+import { actorOf } from "../actors.ts";
+import { AppName, optional, refusals } from "../operation.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const USERS = { tags: ["Users"], security: [{ userToken: [] }] };
+const Query = z.object({ app: optional(AppName) });
+
+export const ErasedAnswer = z
+  .object({ sessions: z.int(), messages: z.int(), secrets: z.int() })
+  .meta({ description: "How much was deleted", examples: [{ sessions: 2, messages: 17, secrets: 1 }] });
+
+export const EXPORTED = {
+  description: "The lines",
+  content: { "application/x-ndjson": { schema: z.string() } },
+};
+
+export const EXPORT_DESCRIPTION =
+  "JSON Lines with a `kind` each: `session`, then its `message`s and `action`s (the last 1,000); `secret` (the name alone); at the end `done` with counts. " +
+  "Without that line, the export is incomplete.";
+
+export function userDataRoutes(app: HttpApp, { services, access }: RouteParts): void {
+  app.get(
+    "/api/users/me/export",
+    {
+      schema: {
+        operationId: "exportUser",
+        summary: "Export the signed-in user's conversations",
+        description: EXPORT_DESCRIPTION,
+        ...USERS,
+        querystring: Query,
+        response: {
+          200: EXPORTED,
+          ...refusals(401, 429, 503, 507),
+        },
+      },
+      ...access.queryHooks("read"),
+    },
+    async (request, reply) => {
+      const whose = access.userOf(request, request.query.app ?? DEFAULT_APP);
+      const by = await actorOf(request, services.audit);
+      return sendLines(reply, services.userData.export(whose, by));
+    },
+  );
+
+  app.delete(
+    "/api/users/me",
+    {
+      schema: {
+        operationId: "eraseUser",
+        summary: "Erase the signed-in user's conversations and secrets",
+        description:
+          "Stops running turns and ends event streams. Nothing can be restored. If it fails in the middle, send it again.",
+        ...USERS,
+        querystring: Query,
+        response: { 200: ErasedAnswer, ...refusals(401, 429, 503, 507) },
+      },
+      ...access.queryHooks("chat"),
+    },
+    async (request) => {
+      const whose = access.userOf(request, request.query.app ?? DEFAULT_APP);
+      return await services.userData.erase(whose, await actorOf(request, services.audit));
+    },
+  );
+}
+
+/** Sends lines as fast as the client takes them. */
+export function sendLines(reply: FastifyReply, lines: AsyncIterable<ExportLine>): FastifyReply {
+  async function* texts(): AsyncGenerator<string> {
+    for await (const line of lines) yield `${JSON.stringify(line)}\n`;
+  }
+  const body =
+    reply.request.method === "HEAD" ? Readable.from([]) : Readable.from(texts(), { highWaterMark: 16 });
+  return reply.type("application/x-ndjson").send(body);
+}

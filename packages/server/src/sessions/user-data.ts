@@ -1,0 +1,141 @@
+// What the service holds of one person: exported, or erased.
+
+import type { Actor } from "../core/audit.ts";
+import { toWireAction } from "../core/action.ts";
+import { NotFound, Unavailable } from "../core/errors.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { HeldSession, SessionsOf } from "../core/ports/driven/session-store.ts";
+import type { Store } from "../core/ports/driven/store.ts";
+import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
+import type { Erased, ExportLine, UserDataService } from "../core/ports/driving/user-data-service.ts";
+import type { Threads } from "./threads.ts";
+
+/** Sessions of one read. */
+const PORTION = 100;
+/** Records of one page, and actions of one session. */
+const LISTED = 1000;
+/** Tries to overwrite deleted text while another process reads the database, and the pause between them. */
+const PURGES = 20;
+const PAUSE_MS = 250;
+
+interface UserDataOptions {
+  readonly store: Store;
+  readonly threads: Threads;
+  readonly audit: AuditTrail;
+  readonly clock: Pick<Clock, "after">;
+}
+
+export class UserData implements UserDataService {
+  readonly #options: UserDataOptions;
+
+  constructor(options: UserDataOptions) {
+    this.#options = options;
+  }
+
+  async *export(whose: SessionsOf, by: Actor): AsyncGenerator<ExportLine> {
+    const counts = { sessions: 0, messages: 0, actions: 0, secrets: 0 };
+    await this.#note("user_exported", whose, by, {});
+    for await (const session of this.#sessions(whose)) {
+      try {
+        for await (const line of this.#linesOf(session)) {
+          if (line.kind !== "done") counts[`${line.kind}s`] += 1;
+          yield line;
+        }
+      } catch (error) {
+        // Deleted in the meantime.
+        if (!(error instanceof NotFound)) throw error;
+      }
+    }
+    for (const { app, name } of await this.#secretsOf(whose)) {
+      counts.secrets += 1;
+      yield { kind: "secret", app, name };
+    }
+    yield { kind: "done", ...counts };
+  }
+
+  async erase(whose: SessionsOf, by: Actor): Promise<Erased> {
+    const { store } = this.#options;
+    let [sessions, messages, secrets] = [0, 0, 0];
+    for await (const { id, messageCount } of this.#sessions(whose)) {
+      if (!(await this.#remove(id))) continue;
+      sessions += 1;
+      messages += messageCount;
+    }
+    const { owner } = whose;
+    for (const app of new Set((await this.#secretsOf(whose)).map(({ app }) => app)))
+      secrets += owner === null ? 0 : await store.secrets.remove(app, owner, null);
+    const erased = { sessions, messages, secrets };
+    await this.#note("user_erased", whose, by, erased);
+    if (owner !== null) await store.audit.forgetSalt(owner);
+    await this.#purge();
+    return erased;
+  }
+
+  /** Returns false if the session was deleted in the meantime. */
+  async #remove(id: string): Promise<boolean> {
+    try {
+      await this.#options.threads.remove(id, null);
+      return true;
+    } catch (error) {
+      if (error instanceof NotFound) return false;
+      throw error;
+    }
+  }
+
+  async *#sessions(whose: SessionsOf): AsyncGenerator<HeldSession> {
+    const { sessions } = this.#options.store;
+    for (let after = 0, isEnd = false; !isEnd; ) {
+      const held = await sessions.heldBy(whose, after, PORTION);
+      yield* held;
+      after = held.at(-1)?.key ?? after;
+      isEnd = held.length < PORTION;
+    }
+  }
+
+  async *#linesOf({ id, spelling, userState, publicKey }: HeldSession): AsyncGenerator<ExportLine> {
+    const { store, threads } = this.#options;
+    const thread = await threads.get(id, null);
+    yield { kind: "session", session: { ...thread, user_state: userState, public_key: publicKey } };
+    for (let after: string | null = null, isEnd = false; !isEnd; ) {
+      const page = await threads.messages(id, after, LISTED, null);
+      for (let last = after, records = await page.read(last); records.length > 0; ) {
+        for (const record of records) yield { kind: "message", message: record };
+        last = records.at(-1)?.id ?? null;
+        records = await page.read(last);
+      }
+      after = page.next;
+      isEnd = after === null;
+    }
+    for (const action of (await store.actions.list(id, LISTED)) ?? [])
+      yield { kind: "action", session_id: spelling, action: toWireAction(action) };
+  }
+
+  async #secretsOf({ owner, app }: SessionsOf): Promise<readonly { app: string; name: string }[]> {
+    if (owner === null) return [];
+    const slots = await this.#options.store.secrets.ofClient(owner);
+    return slots.filter((slot) => app === null || slot.app === app);
+  }
+
+  /** The user has a pseudonym here too, which ends with the erasure; a wallet is not named. */
+  async #note(
+    action: "user_erased" | "user_exported",
+    { owner, app }: SessionsOf,
+    by: Actor,
+    counts: Partial<Erased>,
+  ): Promise<void> {
+    const { audit } = this.#options;
+    const target = owner === null ? null : await audit.subjectOf(owner);
+    await audit.note({ action, actor: by, app, target, details: { ...counts } });
+  }
+
+  async #purge(): Promise<void> {
+    const { store, clock } = this.#options;
+    for (let tries = 0; tries < PURGES; tries += 1) {
+      if (await store.purge()) return;
+      await new Promise<void>((resolve) => void clock.after(PAUSE_MS, resolve));
+    }
+    const detail =
+      "Everything is deleted, but another process reads the database, so that its log may still hold deleted text. Send the request again.";
+    throw new Unavailable(503, "not_purged", detail, 5);
+  }
+}

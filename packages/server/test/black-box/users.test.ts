@@ -1,0 +1,361 @@
+// Signed-in users, with tokens of a real issuer. `npm run test:nodes` runs this on three nodes too.
+
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { UpdateEvent } from "@colloquy/protocol";
+import { Issuer } from "../issuer.ts";
+import { OPERATIONS, type ClassifiedOperation } from "../isolation/classified-operations.ts";
+import { expectProblem, newSession, newWallet, send, type Call } from "./client.ts";
+import { EventReader } from "./event-reader.ts";
+import { NODES } from "./processes.ts";
+import { Program } from "./server.ts";
+
+const ADMIN_KEY = "admin-key-of-the-users-test";
+const MODEL = "demo/assistant";
+
+let issuer: Issuer;
+let program: Program;
+beforeAll(async () => {
+  issuer = await Issuer.start();
+  const users = (audience: string, more: object = {}) => ({ issuer: issuer.url, audience, ...more });
+  const secrets = [{ name: "API_KEY", description: "A key" }];
+  program = await Program.start(
+    {
+      apps: {
+        default: { models: [MODEL], users: users("here", { claimSessions: true }) },
+        shop: { models: [MODEL], secrets, users: users("shop") },
+        members: { models: [MODEL], users: users("members", { required: true }) },
+        plain: { models: [MODEL] },
+      },
+    },
+    { COLLOQUY_ADMIN_KEY: ADMIN_KEY },
+  );
+});
+afterAll(async () => {
+  await program.remove();
+  await issuer.stop();
+});
+
+const bearer = (token: string): Call => ({ headers: { Authorization: `Bearer ${token}` } });
+const as = async (subject: string, audience = "here"): Promise<Call> =>
+  bearer(await issuer.token(subject, audience));
+
+const request = (method: string, path: string, session: string, { headers, ...call }: Call = {}) =>
+  send(program.url, method, path, { session, ...(headers !== undefined && { headers }), ...call });
+
+const chat = (session: string, call: Call = {}, app?: string) =>
+  request("POST", `/api/chat?message=hello${app === undefined ? "" : `&app=${app}`}`, session, {
+    ...call,
+    headers: { Prefer: "wait=20", ...call.headers },
+  });
+
+/** Repeats a request until every node answers it this way. */
+async function untilEverywhere(
+  status: number,
+  ask: () => Promise<{ readonly status: number }>,
+): Promise<void> {
+  for (let same = 0; same < 2 * (NODES?.count ?? 1); ) {
+    same = (await ask()).status === status ? same + 1 : 0;
+  }
+}
+
+describe("the conversation of a signed-in user", () => {
+  /** Operations on a session, each with a body that it accepts. */
+  const onSessions = Object.entries(OPERATIONS).filter(
+    ([name, { class: kind }]) => kind === "session" || /chat|actions|control|GET \/api\/sessions$/.test(name),
+  );
+
+  it.each(onSessions)("is 404 for everybody else: %s", async (name, operation) => {
+    const session = newSession();
+    expect((await chat(session, await as("alice"))).status).toBe(200);
+    const before = await request("GET", `/api/sessions/${session}`, session, await as("alice"));
+    const others = [{}, await as("bob"), await as("alice", "shop")];
+    for (const call of others)
+      expectProblem(await ask(name, operation, session, call), 404, "session_not_found");
+    const after = await request("GET", `/api/sessions/${session}`, session, await as("alice"));
+    expect(after.json()).toEqual(before.json());
+  });
+
+  const ask = (name: string, operation: ClassifiedOperation, session: string, call: Call) => {
+    const target = {
+      app: "default" as never,
+      rig: MODEL,
+      slot: "",
+      wallet: newWallet(),
+      conversation: { session, title: "Mine", action: randomUUID() } as never,
+    };
+    const body = operation.body?.(target);
+    return request(name.split(" ", 1)[0]!, operation.path(target), session, {
+      ...(body !== undefined && { json: body }),
+      headers: { ...operation.call?.headers, ...call.headers },
+    });
+  };
+
+  it("belongs to the first who uses the session with a token, as long as it is empty", async () => {
+    const session = newSession();
+    expect((await request("GET", "/api/state", session)).status).toBe(200);
+    expect((await request("GET", "/api/state", session, await as("alice"))).status).toBe(200);
+    expectProblem(await request("GET", "/api/state", session), 404, "session_not_found");
+    expectProblem(await request("GET", "/api/state", session, await as("bob")), 404, "session_not_found");
+  });
+
+  it("stays open to whoever knows its id if it began without a token", async () => {
+    const session = newSession();
+    await chat(session);
+    expect((await chat(session, await as("alice"))).status).toBe(200);
+    expect((await chat(session)).status).toBe(200);
+  });
+
+  it("may be deleted by its user, and its id used anew by anybody", async () => {
+    const session = newSession();
+    await chat(session, await as("alice"));
+    expect((await request("DELETE", `/api/sessions/${session}`, session, await as("alice"))).status).toBe(
+      200,
+    );
+    expect((await chat(session)).status).toBe(200);
+  });
+
+  it("is listed for its user, and in no list of another", async () => {
+    const [subject, wallet, session] = [randomUUID(), newWallet(), newSession()];
+    const create = { ...(await as(subject)), json: { public_key: wallet } };
+    expect((await request("POST", "/api/sessions", session, create)).status).toBe(200);
+    const listed = async (path: string, call: Call) => {
+      const answer = await request("GET", path, path.includes("public_key") ? newSession() : session, call);
+      if (answer.status === 404) return [];
+      expect(answer.status).toBe(200);
+      return (answer.json() as { session_id: string }[]).map(({ session_id }) => session_id);
+    };
+    expect(await listed("/api/sessions", await as(subject))).toEqual([session]);
+    expect(await listed("/api/sessions?limit=1", await as(subject))).toEqual([session]);
+    expect(await listed("/api/sessions", await as("bob"))).not.toContain(session);
+    expect(await listed(`/api/sessions?public_key=${wallet}`, await as(subject))).toEqual([session]);
+    expect(await listed(`/api/sessions?public_key=${wallet}`, {})).toEqual([]);
+    expect(await listed(`/api/sessions?public_key=${wallet}`, await as("bob"))).toEqual([]);
+    expectProblem(await request("GET", "/api/sessions", newSession()), 400, "parameter_missing");
+  });
+
+  it("may be claimed while it has no owner, where the App permits it", async () => {
+    const session = newSession();
+    await chat(session);
+    const claim = (call: Call) => request("POST", `/api/sessions/${session}/claim`, session, call);
+    expectProblem(await claim({}), 401, "token_required");
+    const stream = await EventReader.connect(program.url, session);
+    expect((await claim(await as("alice"))).status).toBe(200);
+    await stream.find(isNotice("session_not_found"));
+    await stream.until(() => stream.ended);
+    expect((await claim(await as("alice"))).status).toBe(200);
+    expectProblem(await claim(await as("bob")), 404, "session_not_found");
+    const forbidden = newSession();
+    await chat(forbidden, await as("alice", "shop"), "shop");
+    const path = `/api/sessions/${forbidden}/claim`;
+    expectProblem(await request("POST", path, forbidden, await as("alice", "shop")), 403, "claim_forbidden");
+  });
+
+  it("is given to another user by an operator", async () => {
+    const session = newSession();
+    await chat(session, await as("alice"));
+    const give = (user: object | null, key = ADMIN_KEY) =>
+      request("PUT", `/api/admin/sessions/${session}/owner`, session, { ...bearer(key), json: { user } });
+    const token = await issuer.token("alice", "here");
+    expectProblem(await give(null, token), 401, "admin_key_invalid");
+    expect((await give({ issuer: issuer.url, subject: "bob" })).status).toBe(200);
+    expect((await request("GET", "/api/state", session, await as("bob"))).status).toBe(200);
+    expectProblem(await request("GET", "/api/state", session, await as("alice")), 404, "session_not_found");
+    expect((await give(null)).status).toBe(200);
+    expect((await request("GET", "/api/state", session)).status).toBe(200);
+  });
+});
+
+const isNotice =
+  (code: string) =>
+  (event: UpdateEvent): boolean =>
+    event.type === "system_notice" && "code" in event && event.code === code;
+
+describe("a token", () => {
+  it("stands for the key of the App that accepts it, and of no other", async () => {
+    expect((await chat(newSession(), await as("alice", "shop"), "shop")).status).toBe(200);
+    expectProblem(await chat(newSession(), await as("alice", "shop"), "members"), 401, "token_required");
+    expectProblem(await chat(newSession(), await as("alice", "shop"), "plain"), 401, "app_key_invalid");
+    expectProblem(await chat(newSession(), await as("alice", "here"), "shop"), 401, "token_required");
+  });
+
+  it("makes the user the client: another client_id is refused", async () => {
+    const [session, call] = [newSession(), await as("alice", "shop")];
+    const secrets = (query: string, more: Call = {}) =>
+      request("PUT", `/api/secrets?app=shop${query}`, session, {
+        ...call,
+        ...more,
+        json: { API_KEY: "mine" },
+      });
+    expectProblem(await secrets("&client_id=web"), 403, "client_id_forbidden");
+    expect((await secrets("")).json()).toEqual(["API_KEY"]);
+    const read = await request("GET", "/api/secrets?app=shop", session, await as("bob", "shop"));
+    expect(read.json()).toEqual([]);
+    expectProblem(
+      await request("POST", "/api/chat?message=hello&app=shop&client_id=web", session, call),
+      403,
+      "client_id_forbidden",
+    );
+    expectProblem(
+      await request("GET", "/api/state?client_id=web", newSession(), await as("alice")),
+      403,
+      "client_id_forbidden",
+    );
+  });
+
+  it("is required where the App says so", async () => {
+    const session = newSession();
+    expectProblem(await chat(session, {}, "members"), 401, "token_required");
+    expect((await chat(session, await as("alice", "members"), "members")).status).toBe(200);
+    expectProblem(await request("GET", "/api/state", session), 401, "token_required");
+    expect((await request("GET", "/api/state", session, await as("alice", "members"))).status).toBe(200);
+  });
+
+  it.each<readonly [string, () => Promise<string> | string]>([
+    ["token_malformed", () => "nonsense"],
+    ["token_too_long", () => "x".repeat(16 * 1024 + 1)],
+    [
+      "token_issuer_unknown",
+      () => issuer.sign({ iss: "https://other.test", aud: "here", sub: "a", exp: 2e9 }),
+    ],
+    ["token_audience_wrong", () => issuer.sign({ iss: issuer.url, aud: "there", sub: "a", exp: 2e9 })],
+    ["token_expired", () => issuer.sign({ iss: issuer.url, aud: "here", sub: "a", exp: 1 })],
+  ])("that is bad creates nothing and is 401: %s", async (code, token) => {
+    const [session, call] = [newSession(), bearer(await token())];
+    for (const [method, path] of [
+      ["POST", "/api/chat?message=hello"],
+      ["GET", "/api/state"],
+      ["POST", "/api/sessions"],
+      ["POST", "/api/interrupt"],
+      ["GET", "/api/actions"],
+      ["GET", "/api/sessions"],
+      ["GET", "/api/control/apps"],
+      ["POST", "/api/auth/revoke"],
+    ] as const) {
+      const answer = await request(method, path, session, call);
+      expectProblem(answer, 401, code);
+      expect(answer.headers["www-authenticate"]).toContain("Bearer");
+    }
+    expectProblem(await request("GET", `/api/sessions/${session}`, session), 404, "session_not_found");
+  });
+
+  it("is ignored where an App has no users", async () => {
+    const session = newSession();
+    const key = await createKey("plain", []);
+    const headers = { "SERVICE-APP-KEY": key, Authorization: "Bearer nonsense" };
+    expect((await chat(session, { headers }, "plain")).status).toBe(200);
+    expect((await request("GET", "/api/state", session, bearer("nonsense"))).status).toBe(200);
+  });
+
+  it("ends everywhere when its user signs out, with the streams that use it", async () => {
+    const session = newSession();
+    const [token, other] = [await issuer.token("alice", "here"), await issuer.token("alice", "here")];
+    await chat(session, bearer(token));
+    const stream = await EventReader.connect(program.url, session, bearer(token));
+    expect((await request("POST", "/api/auth/revoke", session, bearer(token))).status).toBe(204);
+    await stream.find(isNotice("user_token_expired"));
+    await stream.until(() => stream.ended);
+    await untilEverywhere(401, () => request("GET", "/api/state", session, bearer(token)));
+    expectProblem(await request("GET", "/api/state", session, bearer(token)), 401, "token_revoked");
+    expect((await request("GET", "/api/state", session, bearer(other))).status).toBe(200);
+  });
+
+  it("that expires ends its streams with a notice, and they go on with the next token", async () => {
+    const session = newSession();
+    await chat(session, await as("alice"));
+    const short = bearer(await issuer.token("alice", "here", 2));
+    const stream = await EventReader.connect(program.url, session, { lastEventId: "0", ...short });
+    await stream.find(isNotice("user_token_expired"));
+    await stream.until(() => stream.ended);
+    const { lastEventId } = stream;
+    await chat(session, await as("alice"));
+    const next = await EventReader.connect(program.url, session, {
+      include: "messages",
+      ...(lastEventId !== null && { lastEventId }),
+      ...(await as("alice")),
+    });
+    const { event } = await next.find(({ type }) => type === "message_completed");
+    expect(event).toMatchObject({ message: { sender: "agent" } });
+    next.leave();
+  });
+
+  it("closes the streams of others when the session becomes its user's", async () => {
+    const session = newSession();
+    const [anonymous, mine] = [await EventReader.connect(program.url, session), newSession()];
+    expect((await request("GET", "/api/state", session, await as("alice"))).status).toBe(200);
+    await anonymous.find(isNotice("session_not_found"));
+    await anonymous.until(() => anonymous.ended);
+    // A stream with the user's token stays, although the App accepts the token only after the chat has bound the session to it.
+    const stream = await EventReader.connect(program.url, mine, {
+      include: "messages",
+      ...(await as("alice", "shop")),
+    });
+    expect((await chat(mine, await as("alice", "shop"), "shop")).status).toBe(200);
+    await stream.find((event) => event.type === "message_completed");
+    stream.leave();
+  });
+});
+
+const createKey = async (app: string, scopes: readonly string[]): Promise<string> => {
+  const answer = await request("POST", "/api/admin/keys", newSession(), {
+    ...bearer(ADMIN_KEY),
+    json: { apps: [app], scopes },
+  });
+  expect(answer.status).toBe(200);
+  return (answer.json() as { key: string }).key;
+};
+
+describe("a key with the scope act_as", () => {
+  const owner = (subject: string) => ({ "Colloquy-Owner": `${issuer.url} ${subject}` });
+
+  it("acts for the user whom the request names, in the Apps that it opens", async () => {
+    const key = await createKey("shop", ["chat", "read", "secrets", "act_as"]);
+    const call = (subject: string) => ({ headers: { "SERVICE-APP-KEY": key, ...owner(subject) } });
+    const session = newSession();
+    expect((await chat(session, await as("alice", "shop"), "shop")).status).toBe(200);
+    expect((await chat(session, call("alice"), "shop")).status).toBe(200);
+    expect((await request("GET", "/api/state", session, call("alice"))).status).toBe(200);
+    for (const other of [call("bob"), { headers: { "SERVICE-APP-KEY": key } }]) {
+      expectProblem(await request("GET", "/api/state", session, other), 404, "session_not_found");
+      expectProblem(await chat(session, other, "shop"), 404, "session_not_found");
+    }
+    const begun = newSession();
+    expect((await chat(begun, call("carol"), "shop")).status).toBe(200);
+    expect((await request("GET", "/api/state", begun, await as("carol", "shop"))).status).toBe(200);
+    const listed = await request("GET", "/api/sessions", newSession(), call("carol"));
+    expect(listed.json()).toMatchObject([{ session_id: begun }]);
+  });
+
+  it("is needed for that, and the header must name a user", async () => {
+    const session = newSession();
+    const plain = { "SERVICE-APP-KEY": await createKey("shop", []) };
+    expectProblem(
+      await chat(session, { headers: { ...plain, ...owner("alice") } }, "shop"),
+      403,
+      "scope_missing",
+    );
+    const alone = { "SERVICE-APP-KEY": await createKey("shop", ["read", "act_as"]) };
+    expectProblem(
+      await chat(session, { headers: { ...alone, ...owner("alice") } }, "shop"),
+      403,
+      "scope_missing",
+    );
+    const acting = { "SERVICE-APP-KEY": await createKey("shop", ["chat", "act_as"]) };
+    const malformed = { headers: { ...acting, "Colloquy-Owner": "alice" } };
+    expectProblem(await chat(session, malformed, "shop"), 400, "owner_invalid");
+    expectProblem(await chat(session, { headers: owner("alice") }), 401, "app_key_invalid");
+  });
+});
+
+describe("a preflight", () => {
+  it("allows the token on every operation but the admin API's", async () => {
+    const allowed = async (path: string) => {
+      const headers = { Origin: "http://localhost:5173", "Access-Control-Request-Method": "GET" };
+      const answer = await send(program.url, "OPTIONS", path, { headers });
+      return answer.headers["access-control-allow-headers"];
+    };
+    expect(await allowed("/api/state")).toContain("Authorization");
+    expect(await allowed("/api/sessions")).toContain("Colloquy-Owner");
+    expect(await allowed("/api/admin/keys")).not.toContain("Authorization");
+  });
+});
