@@ -30,6 +30,8 @@ export const runSettings = {
   // More workers than cores, because most files wait for disks, processes or timers.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   passWithNoTests: false,
+  // The issuer of the tests warns at every start that it keeps its data in memory.
+  onConsoleLog: (text) => !text.includes("oidc-provider WARNING"),
   sequence: { sequencer: LongFilesFirst },
   globalSetup: ["test/shared-programs.ts", "packages/server/test/postgres-cluster.ts"],
   reporters: [

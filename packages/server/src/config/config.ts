@@ -1,7 +1,7 @@
 // The effective configuration from environment and file: validated, complete, frozen. Times are in milliseconds.
 
 import type { z } from "zod";
-import type { AppSettings, OperatorSettings } from "../core/app-settings.ts";
+import type { AppSettings, ChainSettings, OperatorSettings } from "../core/app-settings.ts";
 import type { Hidden } from "../core/hidden.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
 import type { LimitsSection, PROVIDER_KINDS, ProviderSection, RetentionSection } from "./file-schema.ts";
@@ -15,6 +15,8 @@ export interface Config {
   readonly server: ServerConfig;
   /** Apps by name; always includes `default`. */
   readonly apps: Readonly<Record<string, AppSettings>>;
+  /** Configured blockchains, in the order of the file. */
+  readonly chains: readonly ChainSettings[];
   /** Providers by the part of a rig before `/`. Includes every provider that an App's rigs name. */
   readonly providers: Readonly<Record<string, ProviderConfig>>;
   readonly limits: Readonly<z.output<typeof LimitsSection>>;
@@ -84,6 +86,7 @@ export function restartWarnings(started: Config, next: Config): readonly string[
   const settings = [
     ...differences(started.server, next.server).map((name) => FILE_NAMES[name] ?? name),
     ...differences({ operators: started.operators }, { operators: next.operators }),
+    ...differences(signInChains(started), signInChains(next)),
     ...differences(started.limits, next.limits).map((name) => `limits.${name}`),
     ...differences(started.retention, next.retention).map((name) => `retention.${name}`),
     ...differences(turnSlots(started), turnSlots(next)).map((name) => `providers.${name}.maxRunningTurns`),
@@ -91,6 +94,13 @@ export function restartWarnings(started: Config, next: Config): readonly string[
   return settings.map(
     (setting) =>
       `${setting} has changed. Restart the service to apply it; until then the old value stays in force.`,
+  );
+}
+
+/** Chains of the sign-in with wallets; wallet tools get theirs with their App. */
+function signInChains({ chains }: Config): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    chains.map(({ id, rpcURL }) => [`chains.${id} (for the sign-in with wallets)`, rpcURL.reveal()]),
   );
 }
 

@@ -134,13 +134,13 @@ async function checkFile(
     ...keyProblems,
     ...findings.problems,
   ];
-  return { content: parsed.data ?? null, providers, tools, findings, problems };
+  return { content: parsed.data ?? null, providers, chains, tools, findings, problems };
 }
 
 function complete(
   environment: EnvironmentReading,
   content: ConfigFile,
-  { providers, tools }: Pick<Awaited<ReturnType<typeof checkFile>>, "providers" | "tools">,
+  { providers, chains, tools }: Pick<Awaited<ReturnType<typeof checkFile>>, "providers" | "chains" | "tools">,
 ): Config {
   const { publicHost } = environment;
   const usable = [...providers.values()].filter(({ unusable }) => unusable === null);
@@ -157,6 +157,7 @@ function complete(
       rateLimits: content.rateLimits,
     },
     apps: Object.fromEntries(apps),
+    chains: [...chains.values()].filter((chain) => chain !== null),
     providers: Object.fromEntries(usable.map(({ name, config }) => [name, config])),
     limits: content.limits,
     retention: content.retention,

@@ -51,9 +51,13 @@ export function newOwnerOf(session: SessionRecord, { user }: SessionAccess): str
 }
 
 /** Returns true if the wallet counts as the user's in the App: nothing needs proof there, or the user has proved to hold it. */
-export function holdsWallet(wallet: string, app: string, { user, provedApps = [] }: SessionAccess): boolean {
-  if (!provedApps.includes(app)) return true;
-  return user !== null && user.apps.includes(app) && user.wallets?.includes(wallet) === true;
+export function holdsWallet(wallet: string, app: string, access: SessionAccess): boolean {
+  return access.provedApps?.includes(app) !== true || provedWallets(app, access).includes(wallet);
+}
+
+/** Returns the wallets that the user has proved to hold; none in an App that asks for no proof. */
+export function provedWallets(app: string, { user, provedApps = [] }: SessionAccess): readonly string[] {
+  return provedApps.includes(app) && user?.apps.includes(app) === true ? (user.wallets ?? []) : [];
 }
 
 /** Returns true unless a command binds a session, by its wallet or its App, to a wallet that needs proof and has none. */

@@ -37,6 +37,8 @@ export interface SessionRecord {
   /** The utility model chosen for this session, `null` for the App's. */
   readonly utilityModel: string | null;
   readonly publicKey: string | null;
+  /** True if somebody who sent a message has proved to hold the wallet, in an App that asks for proof. */
+  readonly walletProved: boolean;
   /** Pseudonym of the user whom the session belongs to; `null` if whoever knows its id may use it. */
   readonly owner: string | null;
   readonly userState: JsonObject | null;
@@ -79,6 +81,7 @@ export function newSession(key: number, id: string, birth: SessionBirth, at: num
     modelApp: null,
     utilityModel: null,
     publicKey: null,
+    walletProved: false,
     owner: null,
     userState: null,
     pinned: false,

@@ -134,6 +134,7 @@ export interface StartedTurn extends TurnIdentity {
   readonly openCalls: readonly ToolCallRecord[];
   readonly clientId: string | null;
   readonly publicKey: string | null;
+  readonly walletProved: boolean;
   readonly userState: { readonly [key: string]: JsonValue } | null;
 }
 

@@ -54,6 +54,8 @@ const SessionLine = z.strictObject({
     .string()
     .refine((key) => parsePublicKey(key) === key, "must be a wallet address in lower case")
     .nullable(),
+  // Missing in exports of earlier versions.
+  wallet_proved: flag.default(0),
   user_state: z.record(z.string(), z.json()).nullable(),
   // Missing in exports of earlier versions.
   pinned: flag.default(0),

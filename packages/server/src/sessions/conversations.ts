@@ -16,7 +16,7 @@ import type {
   StateRequest,
 } from "../core/ports/driving/services.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import type { SessionAccess } from "../core/session-access.ts";
+import { provedWallets, type SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { type Dispatcher, startTurnOrRelease, type Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
@@ -305,7 +305,7 @@ function positionOf({
 
 /** Returns the part of a chat's input that its request, App and limits determine. */
 function chatInputOf(
-  { idempotencyKey: key, message, publicKey, userState, clientId }: ChatRequest,
+  { idempotencyKey: key, message, publicKey, userState, clientId, access }: ChatRequest,
   app: AppDefinition,
   limits: ConversationsOptions["limits"],
 ): Omit<ChatInput, "streamed" | "claim" | "fullProviders"> {
@@ -314,6 +314,7 @@ function chatInputOf(
     messageId: randomUUID(),
     text: message,
     publicKey,
+    provedWallets: provedWallets(app.name, access),
     userState,
     clientId,
     onBusy: app.onBusy,

@@ -6,7 +6,7 @@ import type { SessionUse } from "../core/ports/driven/session-store.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { TitleJob } from "../core/ports/driven/store.ts";
 import { appOf, isEmptySession, type SessionRecord } from "../core/session.ts";
-import { NO_USAGE, type Lease, type StepRecord, type TokenUsage, type TurnRecord } from "../core/turn.ts";
+import { type Lease, type StepRecord, type TokenUsage, type TurnRecord } from "../core/turn.ts";
 import type { JsonObject } from "../core/json.ts";
 import { withoutWrongTypes } from "../core/user-state.ts";
 
@@ -25,6 +25,7 @@ export interface SessionRow {
   readonly model_app: string | null;
   readonly utility_model: string | null;
   readonly public_key: string | null;
+  readonly wallet_proved: number;
   readonly owned_by: string | null;
   readonly user_state: string | null;
   readonly pinned: number;
@@ -125,6 +126,7 @@ export function toSession(row: SessionRow): SessionRecord {
     modelApp: row.model_app,
     utilityModel: row.utility_model,
     publicKey: row.public_key,
+    walletProved: row.wallet_proved === 1,
     owner: row.owned_by,
     userState: row.user_state === null ? null : withoutWrongTypes(JSON.parse(row.user_state) as JsonObject),
     pinned: row.pinned === 1,
@@ -175,7 +177,7 @@ export function toTurn(row: TurnRow): TurnRecord {
     runnable: row.runnable === 1,
     behindWaiting: row.behind_waiting === 1,
     clientId: row.client_id,
-    usage: toUsage(row.usage),
+    usage: JSON.parse(row.usage) as TokenUsage,
     failure: row.failure,
     enqueuedAt: row.enqueued_at,
     endedAt: row.ended_at,
@@ -187,7 +189,7 @@ function toStep(row: StepRow): StepRecord {
     number: row.number,
     text: row.text,
     parts: JSON.parse(row.parts) as StepRecord["parts"],
-    usage: toUsage(row.usage),
+    usage: JSON.parse(row.usage) as TokenUsage,
     finishReason: row.finish_reason,
   };
 }
@@ -229,26 +231,14 @@ export function toPastTurn(
     agentMessage: agent === null ? null : toMessage(agent),
     steps: steps.map(toStep),
   };
-  const answered =
-    steps.length === 0
-      ? (agent?.content.length ?? 0)
-      : steps.reduce((sum, { parts }) => sum + parts.length, 0);
+  const texts = steps.length === 0 ? [agent?.content ?? ""] : steps.map(({ parts }) => parts);
+  const answered = texts.reduce((sum, text) => sum + text.length, 0);
   return { past, characters: user.content.length + answered + (agent?.tool_results?.length ?? 0) };
 }
 
 export function toTitleJob(row: TitleRow): TitleJob {
   const { id, life, utility_model: utilityModel, text } = row;
   return { sessionId: id, life, app: appOf(row), utilityModel, text };
-}
-
-const NO_USAGE_TEXT = JSON.stringify(NO_USAGE);
-
-export function usageText(usage: TokenUsage): string {
-  return usage === NO_USAGE ? NO_USAGE_TEXT : JSON.stringify(usage);
-}
-
-function toUsage(text: string): TokenUsage {
-  return text === NO_USAGE_TEXT ? NO_USAGE : (JSON.parse(text) as TokenUsage);
 }
 
 // The cells of records, in the order of their columns (columns.ts).
@@ -276,6 +266,7 @@ export function changingCells(session: SessionRecord, at: number) {
     session.modelApp,
     session.utilityModel,
     session.publicKey,
+    session.walletProved ? 1 : 0,
     session.owner,
     session.userState === null ? null : JSON.stringify(session.userState),
     session.pinned ? 1 : 0,
@@ -315,7 +306,7 @@ export function turnCells(turn: TurnRecord) {
     turn.epoch,
     turn.runnable ? 1 : 0,
     turn.behindWaiting ? 1 : 0,
-    usageText(turn.usage),
+    JSON.stringify(turn.usage),
     turn.failure,
     turn.endedAt,
   ] as const;

@@ -100,7 +100,7 @@ export class AppTools implements Toolset, ToolSourceReports {
   }
 
   async refresh(app: string): Promise<void> {
-    const turn = { app, model: "", clientId: null, publicKey: null, userState: null };
+    const turn = { app, model: "", clientId: null, publicKey: null, walletProved: false, userState: null };
     await this.open(turn, new AbortController().signal);
   }
 

@@ -197,11 +197,15 @@ function buildTurns(
 }
 
 function buildSignIn(
-  { store: { users: store }, clock, logger, signingKeys: keys = null }: Foundations,
+  { store: { users: store }, clock, logger, signingKeys: keys = null, config: { chains } }: Foundations,
   apps: AppCatalog,
 ) {
   const users = new CheckedTokens({ store, clock, logger, apps, keys });
-  return { users, wallets: new WalletSignIn({ store, clock, keys, users }) };
+  const contracts = async () => {
+    const { createContractWallets } = await import("../tools/wallet/contract-wallets.ts");
+    return createContractWallets(chains, clock);
+  };
+  return { users, wallets: new WalletSignIn({ store, clock, keys, users, contracts }) };
 }
 
 function buildConversations(

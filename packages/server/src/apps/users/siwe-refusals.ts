@@ -5,7 +5,8 @@ const DETAILS = {
     "The message is for another domain. Create it with the host of the page that signs in; the operator lists the accepted ones in `siwe.domains`.",
   siwe_message_expired: "The message has expired, or is not valid yet. Sign a new one.",
   siwe_nonce_invalid: "The nonce is not one of this service, has expired, or was used. Ask for a new one.",
-  siwe_signature_wrong: "The signature is not one of the message by its address. Sign the message as it is.",
+  siwe_signature_wrong:
+    "The signature is not one of the message by its address. Sign the message as it is. A wallet that is a contract must sign for a chain in the operator's `chains`.",
 } as const;
 
 /** 401 for a message or signature that proves nothing. */

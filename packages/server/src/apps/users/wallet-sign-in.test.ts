@@ -34,8 +34,9 @@ function given(keys: SigningKeys | null = ringKeys) {
   };
   const logger = { warn: () => undefined };
   const apps = { names: () => [], get: () => null };
+  const contracts = async () => ({ isSigned: async () => false });
   const users = new CheckedTokens({ store, clock, logger, apps, keys });
-  const signIn = new WalletSignIn({ store, clock, keys, users });
+  const signIn = new WalletSignIn({ store, clock, keys, users, contracts });
   const withNonce = async (nonce: string) => {
     const account = newAccount();
     const { address } = account;

@@ -3,6 +3,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { ServiceError } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { ContractWallets, SignedMessage } from "../../core/ports/driven/contract-wallets.ts";
 import type { SigningKeys } from "../../core/ports/driven/secret-store.ts";
 import type { UserStore } from "../../core/ports/driven/user-store.ts";
 import type { WalletProof, WalletSignInService, WalletToken } from "../../core/ports/driving/user-service.ts";
@@ -21,6 +22,8 @@ export interface WalletSignInOptions {
   /** `null` if there are no master keys. */
   readonly keys: SigningKeys | null;
   readonly clock: Pick<Clock, "now">;
+  /** Loaded with the first signature that is not an account's. */
+  readonly contracts: () => Promise<ContractWallets>;
 }
 
 export class WalletSignIn implements WalletSignInService {
@@ -40,9 +43,14 @@ export class WalletSignIn implements WalletSignInService {
     const { readMessage, isSignedByAccount } = await loadMessages();
     const proof = readMessage(message, clock.now(), domains);
     if (proof instanceof ServiceError) throw proof;
-    if (!(await isSignedByAccount(proof, signature))) throw refusedProof("siwe_signature_wrong");
+    // Before the signature, so that only messages with a nonce of this service reach a chain.
+    const nonceEnd = await this.#endOfNonce(proof.nonce);
+    const isSigned =
+      (await isSignedByAccount(proof, signature)) ||
+      (await this.#isSignedByContract({ ...proof, signature }));
+    if (!isSigned) throw refusedProof("siwe_signature_wrong");
     // Used last, so that a refused request uses nothing.
-    await this.#useNonce(proof.nonce);
+    await this.#useNonce(proof.nonce, nonceEnd);
     const wallet = proof.address.toLowerCase();
     const until = Math.min(holder?.until ?? Number.POSITIVE_INFINITY, clock.now() + SIGN_IN_MS, proof.end);
     return await this.#issue({
@@ -66,10 +74,24 @@ export class WalletSignIn implements WalletSignInService {
     return { ...issued, wallets: holder.wallets };
   }
 
-  async #useNonce(nonce: string): Promise<void> {
-    const { store, clock } = this.#options;
+  async #isSignedByContract(message: SignedMessage): Promise<boolean> {
+    try {
+      const contracts = await this.#options.contracts();
+      return await contracts.isSigned(message);
+    } catch (error) {
+      throw siweUnavailable(`the server of chain ${message.chainId} does not answer as it should`, error);
+    }
+  }
+
+  async #endOfNonce(nonce: string): Promise<number> {
     const expiresAt = await expiryOfNonce(nonce, this.#keys());
-    if (expiresAt === null || expiresAt <= clock.now()) throw refusedProof("siwe_nonce_invalid");
+    if (expiresAt === null || expiresAt <= this.#options.clock.now())
+      throw refusedProof("siwe_nonce_invalid");
+    return expiresAt;
+  }
+
+  async #useNonce(nonce: string, expiresAt: number): Promise<void> {
+    const { store } = this.#options;
     const id = createHash("sha256").update(`siwe nonce ${nonce}`).digest("base64url");
     if (!(await store.revokeToken(id, expiresAt))) throw refusedProof("siwe_nonce_invalid");
   }

@@ -14,6 +14,8 @@ export interface ChatInput {
   /** Text of the message as sent, 1 to 32,768 characters. */
   readonly text: string;
   readonly publicKey: string | null;
+  /** Wallets that the sender has proved to hold. */
+  readonly provedWallets: readonly string[];
   readonly userState: JsonObject | null;
   readonly clientId: string | null;
   readonly onBusy: OnBusy;
@@ -98,7 +100,7 @@ export const chat = define({
     if (ahead < openTurns) {
       interruptOpenTurns(draft, facts.openTurns(), [input.streamed, facts.checkpointed()]);
     }
-    bindWallet(draft, input.publicKey);
+    bindWallet(draft, input);
     useAvailableModel(draft, input.models);
     if (input.userState !== null && draft.mergeUserState(input.userState) === "too_large") {
       return rejected("user_state_too_large");
@@ -125,12 +127,15 @@ function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boo
 }
 
 /** Binds the first wallet; a chat with another one continues under the first, with a notice (contract section 4). */
-function bindWallet(draft: SessionDraft, publicKey: string | null): void {
-  if (publicKey === null || draft.session.publicKey === publicKey) return;
-  if (draft.session.publicKey === null) {
-    draft.update({ publicKey });
-    return;
-  }
+function bindWallet(
+  draft: SessionDraft,
+  { publicKey, provedWallets }: Pick<ChatInput, "publicKey" | "provedWallets">,
+): void {
+  const bound = draft.session.publicKey ?? publicKey;
+  if (bound === null) return;
+  if (bound !== draft.session.publicKey) draft.update({ publicKey: bound });
+  if (provedWallets.includes(bound)) draft.update({ walletProved: true });
+  if (publicKey === null || publicKey === bound) return;
   draft.addNotice(
     "warning",
     "wallet_differs",

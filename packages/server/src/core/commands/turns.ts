@@ -205,6 +205,7 @@ function describeStartedTurn(
     openCalls: openCalls(agentMessage).filter(({ phase }) => phase !== "asked"),
     clientId: turn.clientId,
     publicKey: session.publicKey,
+    walletProved: session.walletProved,
     userState: session.userState,
   };
 }

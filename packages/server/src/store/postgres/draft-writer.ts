@@ -12,7 +12,6 @@ import {
   messageRow,
   turnCells,
   turnRow,
-  usageText,
 } from "../rows.ts";
 import { insertAudit } from "./audit.ts";
 import { prepareDelete, prepareInsert, prepareTable, prepareUpdate, type Write } from "./bulk.ts";
@@ -111,7 +110,7 @@ function writesOf(changes: Changes): readonly Write[] {
         turn,
         step.number,
         step.finishReason,
-        usageText(step.usage),
+        JSON.stringify(step.usage),
         step.text,
         JSON.stringify(step.parts),
       ]),

@@ -26,7 +26,6 @@ import {
   messageRow,
   turnCells,
   turnRow,
-  usageText,
 } from "../rows.ts";
 import { prepareAuditWriter } from "./audit.ts";
 import { prepareEventLog } from "./event-log.ts";
@@ -155,7 +154,15 @@ function prepareProgressWriter(prepare: Prepare): (key: number, draft: SessionDr
   return (sessionKey, draft) => {
     for (const { turn, step } of draft.addedSteps) {
       const { number, finishReason, usage, text, parts } = step;
-      insertStep.run(sessionKey, turn, number, finishReason, usageText(usage), text, JSON.stringify(parts));
+      insertStep.run(
+        sessionKey,
+        turn,
+        number,
+        finishReason,
+        JSON.stringify(usage),
+        text,
+        JSON.stringify(parts),
+      );
     }
     for (const { turn, offset, text } of draft.checkpoints) {
       goBack.run(sessionKey, turn, offset);

@@ -1,5 +1,4 @@
-// The user's wallet as the client claims it. The claim is not verified, so results name the source of an
-// address.
+// The user's wallet: proved by a sign-in, or claimed by the client. Results name the source of an address.
 
 import { getAddress, isAddress, type Address } from "viem";
 import type { ChainSettings } from "../../core/app-settings.ts";
@@ -20,12 +19,13 @@ export interface OwnedAddress {
 export function addressOfUser(turn: ToolTurn): OwnedAddress | null {
   const { evm, isConnected } = readUserState(turn);
   const claimed = isConnected ? readAddressQuietly(evm["address"]) : null;
-  if (claimed !== null) {
-    return { address: claimed, source: "connected wallet of the user (claimed by the client, not verified)" };
-  }
   const bound = readAddressQuietly(turn.publicKey);
-  const source = "wallet that the session is bound to (claimed by the client, not verified)";
-  return bound === null ? null : { address: bound, source };
+  const address = claimed ?? bound;
+  if (address === null) return null;
+  const wallet = claimed === null ? "wallet that the session is bound to" : "connected wallet of the user";
+  const isProved = turn.walletProved && address === bound;
+  const trust = isProved ? "verified: the user signed in with it" : "claimed by the client, not verified";
+  return { address, source: `${wallet} (${trust})` };
 }
 
 /**

@@ -28,6 +28,7 @@ export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
     openCalls: [],
     clientId: null,
     publicKey: null,
+    walletProved: false,
     userState: null,
     ...turn,
   };

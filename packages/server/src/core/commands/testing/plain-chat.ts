@@ -11,6 +11,7 @@ export function plainChat(text: string, models: readonly string[]): ChatInput {
     messageId: randomUUID(),
     text,
     publicKey: null,
+    provedWallets: [],
     userState: null,
     clientId: null,
     onBusy: "enqueue",

@@ -18,6 +18,8 @@ export interface ToolTurn {
   /** The `client_id` of the chat: decides whose secrets its tools may use. */
   readonly clientId: string | null;
   readonly publicKey: string | null;
+  /** True if the wallet's holder has signed in with it (EIP-4361); otherwise the client claims it. */
+  readonly walletProved: boolean;
   /** Claimed by the client, not verified. */
   readonly userState: JsonObject | null;
 }

@@ -16,6 +16,8 @@ ALTER TABLE app_keys ADD COLUMN scopes text;
 -- The user whom a session belongs to: a hash of the issuer and subject of their sign-in token. NULL where whoever knows the id may use the
 -- session. A node of the previous version leaves the column as it is and does not check it: replace all nodes before an App gets `users`.
 ALTER TABLE sessions ADD COLUMN owned_by text COLLATE "C";
+-- 1 if the user has proved to hold the session's wallet. A node of the previous version leaves the column as it is.
+ALTER TABLE sessions ADD COLUMN wallet_proved smallint NOT NULL DEFAULT 0;
 
 -- Sign-in tokens that were revoked, until they expire: by a hash of the issuer and `jti`, or of the token.
 CREATE TABLE revoked_tokens (

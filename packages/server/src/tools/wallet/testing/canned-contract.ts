@@ -43,6 +43,6 @@ export function cannedContract(answers: readonly CannedAnswer[]): Hex {
 }
 
 /** CODECOPY(0, 10, length); RETURN(0, length), followed by the contract's code. */
-function deployment(code: Hex): Hex {
+export function deployment(code: Hex): Hex {
   return concat(["0x61", word2(size(code)), "0x80600a5f395ff3", code]);
 }

@@ -1,0 +1,44 @@
+// Signatures of contract wallets, which their contract on a configured chain checks (EIP-1271, ERC-6492).
+
+import { createClient, custom } from "viem";
+import { verifyMessage } from "viem/actions";
+import type { ChainSettings } from "../../core/app-settings.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { ContractWallets } from "../../core/ports/driven/contract-wallets.ts";
+import { createChains, type Chain } from "./chains.ts";
+import { RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
+
+export function createContractWallets(chains: readonly ChainSettings[], clock: Clock): ContractWallets {
+  const configured = createChains({ chains }, clock);
+  return {
+    async isSigned({ chainId, address, text, signature }) {
+      if (!chains.some(({ id }) => id === chainId)) return false;
+      const chain = configured.open(chainId, new AbortController().signal);
+      return await accepts(chain, { address, message: text, signature });
+    },
+  };
+}
+
+async function accepts(
+  chain: Chain,
+  signed: Pick<Parameters<typeof verifyMessage>[1], "address" | "message" | "signature">,
+): Promise<boolean> {
+  const failures: unknown[] = [];
+  const request = async ({ method, params }: { method: string; params?: readonly unknown[] }) => {
+    try {
+      return await chain.request(method, params ?? []);
+    } catch (error) {
+      // viem takes every failed call for a wrong signature, but only a reverted one is.
+      if (!(error instanceof RpcRefusal && error.isReverted)) failures.push(error);
+      throw error;
+    }
+  };
+  // The chain repeats requests itself. `ccipRead` would let a contract name URLs to fetch (ERC-3668).
+  const client = createClient({ transport: custom({ request }, { retryCount: 0 }), ccipRead: false });
+  const isSigned = await verifyMessage(client, signed).catch((error: unknown) => {
+    failures.push(error);
+    return false;
+  });
+  if (failures.length === 0) return isSigned;
+  throw new RpcUnavailable(`${chain.label} could not check a signature.`, { cause: failures[0] });
+}
