@@ -12,5 +12,6 @@ export type { ThreadPage } from "./thread-operations.ts";
 export type { Timer, Timing } from "./timing.ts";
 export type { Abortable } from "./transport.ts";
 export { visibleJson } from "./visible-json.ts";
+export { walletToken } from "./wallet-token.ts";
 export { wholeUnits } from "./whole-units.ts";
 export type * from "./wire.ts";

@@ -1,6 +1,6 @@
 // The page's client and its settings.
 
-import { createClient, type Client } from "@colloquy/client";
+import { createClient, walletToken, type Client, type WalletToken } from "@colloquy/client";
 import { ColloquyProvider, localThreads } from "@colloquy/react";
 import { createContext, use, useCallback, useMemo, useState, type ReactNode } from "react";
 import { WalletRequests } from "../actions/wallet-requests.ts";
@@ -10,12 +10,15 @@ import { RequestLog } from "../developer/request-log.ts";
 import { watchAway } from "./away.ts";
 import { withReleasedStreams } from "./released-streams.ts";
 import { streamSlots, withStreamSlots } from "./stream-slots.ts";
+import { loadSignIn, saveSignIn } from "../wallet/wallet-sign-in.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
 import { serviceStorageKey, tabStorage, type KeyValueStore } from "./tab-storage.ts";
 
 export interface Connection extends Settings {
   /** Uses the key of the settings and `requestApp`. A new object when either changes. */
   readonly client: Client;
+  /** Like `client`, but not signed in. */
+  readonly anonymous: Client;
   /** The App of the open conversation, or the one chosen for new conversations. */
   readonly requestApp: string;
   /** Sets the App of the open conversation, `null` if none is open. */
@@ -29,6 +32,8 @@ export interface Connection extends Settings {
   readonly outbox: Outbox;
   /** Open requests to the browser's wallet. */
   readonly walletRequests: WalletRequests;
+  /** Selects a wallet with its sign-in (`null` if it is only claimed), and ends the sign-in of the one before. */
+  readonly selectWallet: (wallet: string | null, signedIn: WalletToken | null) => void;
   /** Changes settings and stores them for this tab. */
   readonly change: (entered: Partial<Settings>) => void;
   /** Adds a new conversation to this browser's list, titled by its first message. */
@@ -46,7 +51,7 @@ const ConnectionContext = createContext<Connection | null>(null);
 export function ConnectionProvider({ children }: { readonly children: ReactNode }): ReactNode {
   const [parts] = useState(createPageParts);
   const { storage, requests } = parts;
-  const [settings, setSettings] = useState(() => loadSettings(storage));
+  const [settings, change] = useSettings(storage);
   const { key } = settings;
   const [conversationApp, setConversationApp] = useState<string | null>(null);
   // Always explicit: some operations use the App of the key if none is named.
@@ -57,29 +62,16 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
     () => withReleasedStreams(withStreamSlots(recordedFetch({ log: requests }), slots), away),
     [requests, slots, away],
   );
-  const client = useMemo(
-    () =>
-      createClient({
-        // A relative address, because the service may be mounted under a path.
-        baseUrl: new URL(".", window.location.href).href,
-        fetch,
-        app,
-        ...(key !== null && { key }),
-      }),
-    [app, key, fetch],
-  );
+  const { client, anonymous, signIn } = useClients(storage, { app, key, fetch });
   const [threads] = useState(() =>
     localThreads({ key: serviceStorageKey("colloquy.threads", window.location) }),
   );
-  const change = useCallback(
-    (entered: Partial<Settings>) => {
-      setSettings((before) => {
-        const after = { ...before, ...entered };
-        saveSettings(storage, after);
-        return after;
-      });
+  const selectWallet = useCallback(
+    (wallet: string | null, next: WalletToken | null) => {
+      signIn(next);
+      change({ wallet });
     },
-    [storage],
+    [signIn, change],
   );
   const remember = useCallback(
     (session_id: string, firstMessage: string) => {
@@ -90,8 +82,19 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
     [threads],
   );
   const connection = useMemo(
-    () => ({ ...settings, ...parts, client, requestApp: app, setConversationApp, fetch, change, remember }),
-    [settings, parts, client, app, setConversationApp, fetch, change, remember],
+    () => ({
+      ...settings,
+      ...parts,
+      client,
+      anonymous,
+      requestApp: app,
+      setConversationApp,
+      fetch,
+      selectWallet,
+      change,
+      remember,
+    }),
+    [settings, parts, client, anonymous, app, setConversationApp, fetch, selectWallet, change, remember],
   );
   return (
     <ConnectionContext value={connection}>
@@ -100,6 +103,51 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
       </ColloquyProvider>
     </ConnectionContext>
   );
+}
+
+/** Returns the tab's settings, and what changes and stores them. */
+function useSettings(storage: KeyValueStore): [Settings, Connection["change"]] {
+  const [settings, setSettings] = useState(() => loadSettings(storage));
+  const change = useCallback(
+    (entered: Partial<Settings>) => {
+      setSettings((before) => {
+        const after = { ...before, ...entered };
+        saveSettings(storage, after);
+        return after;
+      });
+    },
+    [storage],
+  );
+  return [settings, change];
+}
+
+/** Creates the clients, of which one sends the token of the wallet that has signed in. */
+function useClients(
+  storage: KeyValueStore,
+  { app, key, fetch }: { app: string; key: string | null; fetch: typeof globalThis.fetch },
+) {
+  const [signedIn, setSignedIn] = useState(() => loadSignIn(storage));
+  const clients = useMemo(() => {
+    // A relative address, because the service may be mounted under a path.
+    const baseUrl = new URL(".", window.location.href).href;
+    const options = { baseUrl, fetch, app, ...(key !== null && { key }) };
+    const anonymous = createClient(options);
+    if (signedIn === null) return { client: anonymous, anonymous };
+    // Refreshed tokens are stored only: a new state would replace the client and reopen its streams.
+    const token = walletToken(loadSignIn(storage) ?? signedIn, options, (next) => saveSignIn(storage, next));
+    return { client: createClient({ ...options, token }), anonymous };
+  }, [app, key, fetch, signedIn, storage]);
+  const { client } = clients;
+  const signIn = useCallback(
+    (next: WalletToken | null) => {
+      // If the service cannot be reached, the token ends by itself.
+      if (signedIn !== null) void client.revokeToken().catch(() => undefined);
+      saveSignIn(storage, next);
+      setSignedIn(next);
+    },
+    [client, signedIn, storage],
+  );
+  return { ...clients, signIn };
 }
 
 /** Creates the parts that stay when the client changes. */

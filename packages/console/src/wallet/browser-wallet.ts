@@ -61,6 +61,23 @@ export async function signTypedData(
   });
 }
 
+/**
+ * Signs a message (EIP-191) with the wallet. `write` gets the wallet's chain and returns the message, with the bytes to sign as hexadecimal
+ * text.
+ */
+export async function signMessage(
+  wallet: BrowserWallet,
+  address: string,
+  write: (chainId: number) => { readonly message: string; readonly bytes: string },
+): Promise<{ readonly message: string; readonly signature: string }> {
+  return told(async () => {
+    const from = await accountFor(wallet, address);
+    const { message, bytes } = write(Number(textOf(await wallet.request({ method: "eth_chainId" }))));
+    const signature = textOf(await wallet.request({ method: "personal_sign", params: [bytes, from] }));
+    return { message, signature };
+  });
+}
+
 async function accountsOf(wallet: BrowserWallet): Promise<readonly string[]> {
   const accounts = await told(() => wallet.request({ method: "eth_requestAccounts" }));
   return Array.isArray(accounts) ? accounts.filter((account) => typeof account === "string") : [];

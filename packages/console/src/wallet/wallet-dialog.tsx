@@ -3,45 +3,57 @@ import { useConnection } from "../connection/connection.tsx";
 import { Button } from "../design/button.tsx";
 import { Dialog } from "../design/dialog.tsx";
 import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx";
-import { browserWallet, connectWallet } from "./browser-wallet.ts";
+import { browserWallet, type BrowserWallet, connectWallet } from "./browser-wallet.ts";
+import { asksForProof, signInWith } from "./wallet-sign-in.ts";
 
 /** Pattern of wallet addresses that the service accepts. */
 const ADDRESS = "[!-~]{1,128}";
 
-/** Selects the wallet whose conversations are shown. */
-export function WalletDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const { wallet: connected, change } = useConnection();
-  const [address, setAddress] = useState(connected ?? "");
+/** Returns how a person selects a wallet, and what went wrong. */
+function useChoice(onClose: () => void) {
+  const { wallet: connected, anonymous, selectWallet } = useConnection();
   const [failure, setFailure] = useState<string | null>(null);
-  const wallet = browserWallet();
-  const use = (given: string | null): void => {
-    change({ wallet: given });
+  const select: typeof selectWallet = (address, signedIn) => {
+    selectWallet(address, signedIn);
     onClose();
   };
-  const ask = async (): Promise<void> => {
-    if (wallet === null) return;
+  /** Connects the browser's wallet, or the account that is connected already; it signs in if it must. */
+  const ask = async (wallet: BrowserWallet, isSignIn: boolean): Promise<void> => {
     setFailure(null);
     try {
-      use(await connectWallet(wallet));
+      const account = isSignIn && connected !== null ? connected : await connectWallet(wallet);
+      const needsProof = isSignIn || (await asksForProof(anonymous, account));
+      select(account, needsProof ? await signInWith(anonymous, wallet, account) : null);
     } catch (error) {
       setFailure(error instanceof Error ? error.message : "The wallet did not answer. Try again.");
     }
   };
+  return { connected, failure, select, ask };
+}
+
+/** Selects the wallet whose conversations are shown. */
+export function WalletDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const { connected, failure, select, ask } = useChoice(onClose);
+  const [address, setAddress] = useState(connected ?? "");
+  const wallet = browserWallet();
   return (
     <Dialog title="Wallet" onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          use(address.trim());
+          select(address.trim(), null);
         }}
       >
         <p>
-          With a wallet address, the list shows the conversations of that wallet, and new ones are bound to
-          it. The service does not check who owns the address.
+          With a wallet, the list shows the conversations of that wallet, and new ones are bound to it. Some
+          Apps ask the wallet to sign a message, which proves that you hold it.
         </p>
         {wallet !== null && (
           <DialogButtons>
-            <Button look="primary" onClick={() => void ask()}>
+            {connected !== null && (
+              <Button onClick={() => void ask(wallet, true)}>Sign in with this wallet</Button>
+            )}
+            <Button look="primary" onClick={() => void ask(wallet, false)}>
               Connect the browser’s wallet
             </Button>
           </DialogButtons>
@@ -57,7 +69,7 @@ export function WalletDialog({ onClose }: { readonly onClose: () => void }): Rea
         />
         <DialogFailure sentence={failure} />
         <DialogButtons>
-          {connected !== null && <Button onClick={() => use(null)}>Disconnect</Button>}
+          {connected !== null && <Button onClick={() => select(null, null)}>Disconnect</Button>}
           <Button type="submit" look={wallet === null ? "primary" : "plain"}>
             Use this address
           </Button>

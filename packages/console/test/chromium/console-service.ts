@@ -1,6 +1,7 @@
 // The service and its console in this process: a scripted model, tools that need decisions, and a proxy in
 // front.
 
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { tool } from "ai";
@@ -48,14 +49,22 @@ export async function serveConsole({
   clock = createSystemClock(),
   rig = SCRIPTED,
   chains = [],
+  wallets = "claimed",
 }: {
   readonly clock?: Clock;
   readonly rig?: string;
   /** Chains beside the unreachable one. */
   readonly chains?: readonly ChainSettings[];
+  /** Whether wallets must sign in. */
+  readonly wallets?: "claimed" | "proved";
 } = {}): Promise<ConsoleService> {
   const loaded = await loadConfig({
-    environment: { HOST: "127.0.0.1", PORT: "0", COLLOQUY_ADMIN_KEY: ADMIN_KEY },
+    environment: {
+      HOST: "127.0.0.1",
+      PORT: "0",
+      COLLOQUY_ADMIN_KEY: ADMIN_KEY,
+      COLLOQUY_SECRET_KEY: randomBytes(32).toString("base64"),
+    },
     workingDirectory: import.meta.dirname,
   });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
@@ -65,6 +74,7 @@ export async function serveConsole({
   const app = {
     ...base,
     models: [rig, "demo/assistant"],
+    wallets,
     utilityModel: "demo/assistant",
     tools: {
       ...base.tools,

@@ -57,8 +57,8 @@ export interface CommandParts {
 export class CommandFailure extends Error {
   readonly exitCode: Exclude<ExitCode, 0>;
 
-  constructor(message: string, exitCode: Exclude<ExitCode, 0> = 1) {
-    super(message);
+  constructor(message: string, exitCode: Exclude<ExitCode, 0> = 1, options?: ErrorOptions) {
+    super(message, options);
     this.name = "CommandFailure";
     this.exitCode = exitCode;
   }

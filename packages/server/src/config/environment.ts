@@ -25,6 +25,7 @@ const SECRET_VARIABLES = [
   "COLLOQUY_ADMIN_KEY",
   "COLLOQUY_SECRET_KEY",
   "COLLOQUY_APP_KEY",
+  "COLLOQUY_TOKEN",
 ] as const;
 
 /** All variables of Colloquy. `example.env` explains each. */

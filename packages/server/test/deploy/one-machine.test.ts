@@ -74,10 +74,10 @@ describe.skipIf(isLeftOut)("one machine, set up by the guide", () => {
     expectProblem(past, 403, "host_not_allowed");
   });
 
-  it("lists no wallet's conversations", async () => {
+  it("lists no wallet's conversations without proof", async () => {
     const headers = { "x-session-id": newSession() };
     const listed = await ask("127.0.0.2", "/api/sessions?public_key=0xsomebody", { headers });
-    expect(listed).toEqual({ status: 403, code: "wallet_listing_off" });
+    expect(listed).toEqual({ status: 403, code: "wallet_not_proved" });
   });
 
   it("limits an address to 120 new sessions a minute, whatever headers it sends, independently of others", async () => {

@@ -18,6 +18,7 @@ import {
   readKey,
 } from "../command.ts";
 import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
+import { withProof } from "./wallet-sign-in.ts";
 import { answerOnce } from "./answer-once.ts";
 import { Conversation } from "./conversation.ts";
 import { chosenSession, type ChatContext, localServiceName } from "./chat-context.ts";
@@ -40,7 +41,7 @@ Examples:
   colloquy chat --json "count to 5"                 print one line of JSON for each event
 
 Without --url, it uses the service configured here: the running one, or one started just for this conversation. Set the key of an App in
-the environment variable COLLOQUY_APP_KEY. Ctrl-C stops the answer, or leaves if there is none. Exits with 0 after an answer, with 1 if the
+the environment variable COLLOQUY_APP_KEY, and a user's sign-in token in COLLOQUY_TOKEN. Ctrl-C stops the answer, or leaves if there is none. Exits with 0 after an answer, with 1 if the
 answer failed or waits for a decision, with 2 for wrong arguments, with 130 after Ctrl-C.`;
 
 export function addChatCommand(
@@ -79,12 +80,15 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
   try {
     const offered = { ...clientOptions(parts, options), baseUrl: service.url };
     await reach(offered);
-    const client = createClient(offered);
+    const { publicKey } = checked;
+    const client = createClient(
+      publicKey === null ? offered : await withProof(parts.host, offered, publicKey),
+    );
     const context: ChatContext = {
       client,
       serviceName: name,
       threads: new RememberedThreads(threadsFile(parts.environment, homedir()), name),
-      publicKey: checked.publicKey,
+      publicKey,
     };
     const session = await chosenSession(context, checked.sessionId, options.model ?? null);
     return question === null
@@ -118,7 +122,12 @@ async function questionOf({ host }: CommandParts, argument: string | null): Prom
 
 function clientOptions(parts: CommandParts, { app }: ChatOptions): ClientOptions {
   const key = readKey(parts, "COLLOQUY_APP_KEY");
-  return { ...(app !== undefined && { app }), ...(key !== "" && { key }) };
+  const token = readKey(parts, "COLLOQUY_TOKEN");
+  return {
+    ...(app !== undefined && { app }),
+    ...(key !== "" && { key }),
+    ...(token !== "" && { token: () => token }),
+  };
 }
 
 /** Fails fast, without retries, if the service cannot be reached or rejects the key. */

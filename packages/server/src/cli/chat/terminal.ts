@@ -36,6 +36,8 @@ export class Terminal {
     this.#enterRawMode();
     emitKeypressEvents(stdin);
     stdin.on("keypress", this.editor.take);
+    // An earlier question has paused it.
+    stdin.resume();
     stdin.on("end", this.#onGone);
     stdin.on("error", this.#onGone);
     // Never removed, because the last write may fail after `close`.

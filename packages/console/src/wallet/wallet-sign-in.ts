@@ -1,0 +1,51 @@
+// Sign-in with the browser's wallet, for Apps that ask for proof. The token is kept for this tab.
+
+import { type Client, ColloquyError, type WalletToken } from "@colloquy/client";
+import type { KeyValueStore } from "../connection/tab-storage.ts";
+import { signMessage, type BrowserWallet } from "./browser-wallet.ts";
+
+const ENTRY = "colloquy.wallet-token";
+
+/** Returns true if the service lists the conversations of the wallet only with proof. */
+export async function asksForProof(client: Client, address: string): Promise<boolean> {
+  try {
+    await client.listThreads(address, { limit: 1 });
+    return false;
+  } catch (error) {
+    // Any other failure is reported by the list itself.
+    return error instanceof ColloquyError && error.code === "wallet_not_proved";
+  }
+}
+
+/** Lets the wallet sign in. `client` must have no token. Throws an `Error` with a sentence for the person. */
+export async function signInWith(
+  client: Client,
+  wallet: BrowserWallet,
+  address: string,
+): Promise<WalletToken> {
+  const { signInMessage } = await import("./sign-in-message.ts");
+  const nonce = await client.createSignInNonce();
+  const { message, signature } = await signMessage(wallet, address, (chainId) =>
+    signInMessage(window.location, { address, chainId, nonce }),
+  );
+  return await client.verifySignIn({ message, signature });
+}
+
+/** Returns the tab's sign-in; `null` if there is none, or the browser refuses storage. */
+export function loadSignIn(storage: KeyValueStore): WalletToken | null {
+  try {
+    return JSON.parse(storage.getItem(ENTRY) ?? "null") as WalletToken | null;
+  } catch {
+    return null;
+  }
+}
+
+/** Stores the tab's sign-in, or removes it. Without storage it is lost at the next reload. */
+export function saveSignIn(storage: KeyValueStore, signedIn: WalletToken | null): void {
+  try {
+    if (signedIn === null) storage.removeItem(ENTRY);
+    else storage.setItem(ENTRY, JSON.stringify(signedIn));
+  } catch {
+    // Storage is full or forbidden, and the person can do nothing about it here.
+  }
+}
