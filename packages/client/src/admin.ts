@@ -18,15 +18,20 @@ export type { AdminKeys } from "./admin-keys.ts";
 export type { AdminSessions } from "./admin-sessions.ts";
 export type * from "./admin-wire.ts";
 
-/** A user, as their tokens name them, or a wallet. */
+/** A user, as their tokens or the log line of an erasure name them, or a wallet. */
 export type Person = {
   /** Only in this App; in all when absent. */
   readonly app?: string;
-} & ({ readonly issuer: string; readonly subject: string } | { readonly publicKey: string });
+} & (
+  | { readonly issuer: string; readonly subject: string }
+  | { readonly owner: string }
+  | { readonly publicKey: string }
+);
 
 function queryOf(person: Person): Readonly<Record<string, string | undefined>> {
   const { app } = person;
   if ("publicKey" in person) return { app, public_key: person.publicKey };
+  if ("owner" in person) return { app, owner: person.owner };
   return { app, issuer: person.issuer, subject: person.subject };
 }
 

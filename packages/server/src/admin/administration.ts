@@ -71,8 +71,8 @@ async function noteRead(audit: AuditTrail, { session_id, app }: AdminSession, by
   await audit.note({ action: "session_read", actor: by, app, target: session_id, details: {} });
 }
 
-function sessionsOf({ user, publicKey, app }: Person, users: Pick<UserTokens, "ownerOf">): SessionsOf {
-  return { owner: user === null ? null : users.ownerOf(user.issuer, user.subject), publicKey, app };
+function sessionsOf({ user, owner, publicKey, app }: Person, users: Pick<UserTokens, "ownerOf">): SessionsOf {
+  return { owner: user === null ? owner : users.ownerOf(user.issuer, user.subject), publicKey, app };
 }
 
 export type KeyManagement = Pick<AdminService, "keys" | "createKey" | "revokeKey" | "rotateKey">;

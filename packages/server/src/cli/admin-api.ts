@@ -2,7 +2,14 @@
 
 import { ColloquyError } from "@colloquy/client";
 import { type AdminClient, createAdminClient } from "@colloquy/client/admin";
-import { CommandFailure, type CommandParts, describeConnectionError, readKey } from "./command.ts";
+import {
+  baseUrl,
+  CommandFailure,
+  type CommandParts,
+  configuration,
+  describeConnectionError,
+  readKey,
+} from "./command.ts";
 
 export function adminKey(parts: CommandParts): string {
   return readKey(parts, "COLLOQUY_ADMIN_KEY");
@@ -38,4 +45,13 @@ function describeAdminError(url: string, error: unknown): unknown {
     default:
       return error;
   }
+}
+
+/** Returns the given URL, or that of the service that runs here. */
+export async function adminUrl(parts: CommandParts, url: string | undefined): Promise<string> {
+  if (url !== undefined) return baseUrl(url);
+  const running = await (await parts.localServices()).findRunning(await configuration(parts));
+  if (running === null)
+    throw new CommandFailure("Colloquy: No service runs on this data. Start it, or name one with --url.");
+  return running;
 }

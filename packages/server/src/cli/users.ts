@@ -1,14 +1,8 @@
 import type { Person } from "@colloquy/client/admin";
 import { type Command } from "commander";
-import { atAdminApi } from "./admin-api.ts";
-import {
-  baseUrl,
-  CommandFailure,
-  type CommandParts,
-  configuration,
-  printJson,
-  printLine,
-} from "./command.ts";
+import { adminUrl, atAdminApi } from "./admin-api.ts";
+import { CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
+import { addEraseAgain } from "./erase-again.ts";
 import { outOf } from "./export.ts";
 
 interface PersonOptions {
@@ -45,11 +39,14 @@ Asks the running service, with the key in the environment variable COLLOQUY_ADMI
     .addHelpText("after", `\nExample:\n  colloquy users erase ${EXAMPLE} --app shop`)
     .action(async ({ json, ...options }: PersonOptions & { readonly json?: boolean }) => {
       const who = personOf(options);
-      const erased = await atAdminApi(parts, await urlOf(parts, options), (client) => client.eraseUser(who));
+      const erased = await atAdminApi(parts, await adminUrl(parts, options.url), (client) =>
+        client.eraseUser(who),
+      );
       if (json === true) return printJson(parts, erased);
       const { sessions, messages, secrets } = erased;
       printLine(parts, `Erased: ${sessions} sessions with ${messages} messages, and ${secrets} secrets.`);
     });
+  addEraseAgain(users, parts);
 }
 
 function withPerson(command: Command): Command {
@@ -63,7 +60,7 @@ function withPerson(command: Command): Command {
 
 async function exportPerson(parts: CommandParts, options: PersonOptions & { readonly out?: string }) {
   const who = personOf(options);
-  const url = await urlOf(parts, options);
+  const url = await adminUrl(parts, options.url);
   const out = await outOf(parts, options.out);
   try {
     await atAdminApi(parts, url, async (client) => {
@@ -94,12 +91,4 @@ function personOf({ issuer, subject, wallet, app }: PersonOptions): Person {
     "Colloquy: Choose whose: either --issuer URL with --subject ID, or --wallet ADDRESS.",
     2,
   );
-}
-
-async function urlOf(parts: CommandParts, { url }: PersonOptions): Promise<string> {
-  if (url !== undefined) return baseUrl(url);
-  const running = await (await parts.localServices()).findRunning(await configuration(parts));
-  if (running === null)
-    throw new CommandFailure("Colloquy: No service runs on this data. Start it, or name one with --url.");
-  return running;
 }

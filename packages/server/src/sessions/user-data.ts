@@ -4,6 +4,7 @@ import type { Actor } from "../core/audit.ts";
 import { toWireAction } from "../core/action.ts";
 import { NotFound, Unavailable } from "../core/errors.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { HeldSession, SessionsOf } from "../core/ports/driven/session-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
@@ -22,7 +23,8 @@ interface UserDataOptions {
   readonly store: Store;
   readonly threads: Threads;
   readonly audit: AuditTrail;
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Pick<Clock, "after" | "now">;
+  readonly logger: Pick<Logger, "warn">;
 }
 
 export class UserData implements UserDataService {
@@ -67,8 +69,19 @@ export class UserData implements UserDataService {
     const erased = { sessions, messages, secrets };
     await this.#note("user_erased", whose, by, erased);
     if (owner !== null) await store.audit.forgetSalt(owner);
+    this.#log(whose);
     await this.#purge();
     return erased;
+  }
+
+  /** Names the user for a restore of an older backup (`colloquy users erase-again`), because the database forgets them. */
+  #log({ owner, publicKey, app }: SessionsOf): void {
+    const { logger, clock } = this.#options;
+    const at = new Date(clock.now()).toISOString();
+    logger.warn(
+      { erased: { at, owner, public_key: publicKey, app } },
+      "a user was erased; keep this line as long as your backups",
+    );
   }
 
   /** Returns false if the session was deleted in the meantime. */

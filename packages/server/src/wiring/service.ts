@@ -122,7 +122,7 @@ export function buildService(base: Foundations) {
     keys: new CheckedKeys({ store: store.keys, clock, apps }),
     ...buildSignIn(base, apps),
     audit,
-    userData: new UserData({ store, threads, audit, clock }),
+    userData: new UserData({ store, threads, audit, clock, logger }),
     feed,
     gauges,
     /** Identifies this process as the owner of turns. */

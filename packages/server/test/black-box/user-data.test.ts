@@ -121,8 +121,14 @@ describe("an export", () => {
     const one = await ask("GET", `/api/admin/users/export?${person}&app=shop`, ADMIN);
     expect(linesOf(one).at(-1)).toMatchObject({ sessions: 1 });
     const refused = (query: string) => ask("GET", `/api/admin/users/export?${query}`, ADMIN);
-    expectProblem(await refused(""), 400, "parameter_missing");
-    for (const query of ["issuer=x", `${person}&public_key=0xa`])
+    for (const query of ["", "owner=x&public_key=0xa"])
+      expectProblem(await refused(query), 400, "parameter_missing");
+    for (const query of [
+      "issuer=x",
+      `${person}&public_key=0xa`,
+      `${person}&owner=x`,
+      "owner=x&public_key=0xa",
+    ])
       expectProblem(await refused(query), 400, "parameter_invalid");
   });
 });

@@ -23,29 +23,34 @@ export interface ServiceOptions {
   readonly environment?: Environment;
   /** Additional models, by rig. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
+  readonly logger?: Logger;
 }
 
 export class Service {
   readonly directory: string;
   /** Environment variables that lead to this service. */
   readonly environment: Environment;
-  readonly #models: ServiceOptions["models"];
+  readonly #parts: Pick<ServiceOptions, "models" | "logger">;
   #server: ColloquyServer | null = null;
 
-  private constructor(directory: string, environment: Environment, models: ServiceOptions["models"]) {
+  private constructor(
+    directory: string,
+    environment: Environment,
+    parts: Pick<ServiceOptions, "models" | "logger">,
+  ) {
     this.directory = directory;
     this.environment = environment;
-    this.#models = models;
+    this.#parts = parts;
   }
 
   /** Starts a service on its own directory and port, which it keeps over restarts. */
-  static async start({ config, environment, models }: ServiceOptions = {}): Promise<Service> {
+  static async start({ config, environment, ...parts }: ServiceOptions = {}): Promise<Service> {
     const directory = await mkdtemp(join(tmpdir(), "colloquy-command-line-"));
     if (config !== undefined) {
       await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(config));
     }
     const port = String(await findFreePort());
-    const service = new Service(directory, { HOST: "127.0.0.1", PORT: port, ...environment }, models);
+    const service = new Service(directory, { HOST: "127.0.0.1", PORT: port, ...environment }, parts);
     await service.run();
     return service;
   }
@@ -65,8 +70,7 @@ export class Service {
     const onFatal = (error: Error): never => {
       throw error;
     };
-    const models = this.#models === undefined ? {} : { models: this.#models };
-    this.#server = await buildServer(loaded.config, { logger: SILENT, onFatal, ...models });
+    this.#server = await buildServer(loaded.config, { logger: SILENT, onFatal, ...this.#parts });
     await this.#server.listen();
   }
 

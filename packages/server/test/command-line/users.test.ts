@@ -1,18 +1,41 @@
 // `colloquy users` asks the running server.
 
 import { randomBytes } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { createClient } from "@colloquy/client";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { Issuer } from "../issuer.ts";
 import { Service } from "./service.ts";
 
 const ADMIN_KEY = "command-line-admin-key-0123456789";
 
+interface Logged {
+  readonly erased: { readonly at: string; readonly owner: string | null };
+}
+
+let issuer: Issuer;
 let service: Service;
+/** Log lines of erasures. */
+let logged: Logged[] = [];
 beforeAll(async () => {
-  service = await Service.start({ environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
+  issuer = await Issuer.start();
+  service = await Service.start({
+    config: { apps: { default: { users: { issuer: issuer.url, audience: "here" } } } },
+    environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY },
+    logger: {
+      debug() {},
+      info() {},
+      warn: (fields) => void ("erased" in fields && logged.push(fields as Logged)),
+      error() {},
+    },
+  });
 });
-afterAll(() => service.remove());
+beforeEach(() => void (logged = []));
+afterAll(async () => {
+  await service.remove();
+  await issuer.stop();
+});
 
 const run = (...parameters: readonly string[]) =>
   service.command(["users", ...parameters], { COLLOQUY_ADMIN_KEY: ADMIN_KEY });
@@ -42,6 +65,37 @@ it("exports to standard output and to a private file, and erases for good", asyn
   const again = await run("erase", "--wallet", wallet, "--json");
   expect(JSON.parse(again.output)).toEqual({ sessions: 0, messages: 0, secrets: 0 });
   expect((await service.client.listThreads(wallet)).threads).toEqual([]);
+});
+
+it("erases again, after a restore, whoever the log reports as erased since the backup", async () => {
+  const [before, after, other] = [
+    await walletWithSession(),
+    await walletWithSession(),
+    await walletWithSession(),
+  ];
+  const ada = createClient({ baseUrl: service.url, token: () => issuer.token("ada", "here") });
+  await ada.session().send("count to 2", { wait: true });
+  await ada.eraseUser();
+  await run("erase", "--wallet", after);
+  const log = join(service.directory, "colloquy.log");
+  const old = { ...logged[0]!.erased, at: "2026-01-01T00:00:00.000Z", owner: null, public_key: before };
+  const lines = [{ erased: old }, ...logged, ...logged, { erased: "by somebody", msg: other }];
+  await writeFile(log, `no JSON\n${lines.map((line) => JSON.stringify(line)).join("\n")}`);
+  // As if a backup had brought them back.
+  await ada.session().send("count to 2", { wait: true });
+  await service.client.session().send("count to 2", { wait: true, publicKey: after });
+  const { code, output } = await run("erase-again", log, "--since", "2026-01-02");
+  expect([code, output]).toEqual([0, "Erased again: 2 users or wallets, with 2 sessions.\n"]);
+  const left = async (wallet: string) => (await service.client.listThreads(wallet)).threads.length;
+  expect([await left(before), await left(after), await left(other)]).toEqual([1, 0, 1]);
+  expect((await ada.listThreads(undefined)).threads).toEqual([]);
+  const missing = await run("erase-again", `${log}.none`, "--since", "2026-01-02");
+  expect([missing.code, missing.errors]).toEqual([
+    1,
+    expect.stringContaining("Name the log of the service."),
+  ]);
+  const when = await run("erase-again", log, "--since", "yesterday");
+  expect([when.code, when.errors]).toEqual([2, expect.stringContaining("is not a time such as")]);
 });
 
 it("says what is missing or wrong", async () => {

@@ -41,9 +41,11 @@ export interface UserName {
   readonly subject: string;
 }
 
-/** A user or a wallet; the other one is `null`. */
+/** A user, by name or pseudonym, or a wallet; the other ones are `null`. */
 export interface Person {
   readonly user: UserName | null;
+  /** As `SessionUser.owner`. */
+  readonly owner: string | null;
   readonly publicKey: string | null;
   /** `null` for all Apps. */
   readonly app: string | null;

@@ -16,20 +16,22 @@ const PersonQuery = z
   .object({
     issuer: text("`iss` of the user's tokens, with `subject`"),
     subject: text("`sub` of the user's tokens"),
+    owner: text("Pseudonym of the user from the log line of an erasure, in place of issuer and subject"),
     public_key: optional(PublicKey).meta({ description: "Wallet address, in place of issuer and subject" }),
     app: optional(AppName).meta({ description: "Only in this App; in all when absent" }),
   })
   .refine(
-    ({ issuer, subject, public_key }) =>
-      public_key === undefined
-        ? issuer !== undefined && subject !== undefined
-        : issuer === undefined && subject === undefined,
-    { path: ["issuer"], error: "must be sent with subject, or public_key in place of both" },
+    ({ issuer, subject, owner, public_key }) => {
+      const [user, ...others] = [issuer ?? subject, owner, public_key];
+      const named = [user, ...others].filter((name) => name !== undefined).length;
+      return named === 1 && (issuer === undefined) === (subject === undefined);
+    },
+    { path: ["issuer"], error: "must be sent with subject, or owner or public_key in place of both" },
   );
 
-function personOf({ issuer, subject, public_key, app }: z.output<typeof PersonQuery>): Person {
+function personOf({ issuer, subject, owner, public_key, app }: z.output<typeof PersonQuery>): Person {
   const user = issuer === undefined || subject === undefined ? null : { issuer, subject };
-  return { user, publicKey: public_key ?? null, app: app ?? null };
+  return { user, owner: owner ?? null, publicKey: public_key ?? null, app: app ?? null };
 }
 
 export function adminUserRoutes(app: HttpApp, { service }: AdminParts): void {
