@@ -25,6 +25,8 @@ export const TREE: readonly Group[] = [
       page("guides/application.md", "In your application"),
       page("guides/your-server.md", "Your server in front"),
       page("guides/users.md", "Sign users in"),
+      page("guides/wallet-sign-in.md", "Wallet sign-in"),
+      page("guides/user-data.md", "Delete a user's data"),
       page("react.md", "React"),
       page("client.md", "JavaScript client"),
       page("guides/wallet.md", "Wallet tools"),

@@ -123,12 +123,7 @@ describe("an export", () => {
     const refused = (query: string) => ask("GET", `/api/admin/users/export?${query}`, ADMIN);
     for (const query of ["", "owner=x&public_key=0xa"])
       expectProblem(await refused(query), 400, "parameter_missing");
-    for (const query of [
-      "issuer=x",
-      `${person}&public_key=0xa`,
-      `${person}&owner=x`,
-      "owner=x&public_key=0xa",
-    ])
+    for (const query of ["issuer=x", `${person}&public_key=0xa`, `${person}&owner=x`])
       expectProblem(await refused(query), 400, "parameter_invalid");
   });
 });
