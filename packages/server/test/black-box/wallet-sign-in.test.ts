@@ -1,13 +1,27 @@
 // Sign-in with wallets (EIP-4361). `npm run test:nodes` runs this on three nodes too.
 
 import { randomBytes } from "node:crypto";
+import { pathToFileURL } from "node:url";
 import { decodeJwt } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findInstalled } from "../../../../test/installed.ts";
 import { Issuer } from "../issuer.ts";
 import { addressOfWallet, newAccount, SignIns } from "../sign-in-messages.ts";
 import { type Call, expectProblem, newSession, send } from "./client.ts";
 import { NODES } from "./processes.ts";
 import { Program } from "./server.ts";
+
+/** The used parts of the packages siwe and ethers, which are installed in test/programs. */
+interface Libraries {
+  readonly SiweMessage: new (parts: object) => { prepareMessage(): string };
+  readonly Wallet: {
+    createRandom(): { readonly address: string; signMessage(text: string): Promise<string> };
+  };
+}
+const SIWE = findInstalled("programs", "siwe/dist/siwe.js");
+const ETHERS = findInstalled("programs", "ethers/lib.esm/index.js");
+const importOf = async (path: string | null): Promise<Libraries> =>
+  (await import(pathToFileURL(path ?? "").href)) as Libraries;
 
 const SECRET_KEY = randomBytes(32).toString("base64");
 
@@ -73,6 +87,18 @@ describe("the sign-in with a wallet", () => {
     expect(answer.status).toBe(200);
     // The token does not outlive the message.
     expect(Date.parse(tokenOf(answer).expires_at)).toBeLessThanOrEqual(later.getTime());
+  });
+
+  it.skipIf(SIWE === null)("accepts a message that the library siwe writes, signed with ethers", async () => {
+    const [{ SiweMessage }, { Wallet }] = await Promise.all([importOf(SIWE), importOf(ETHERS)]);
+    const wallet = Wallet.createRandom();
+    const { address } = wallet;
+    const parts = { ...HERE, address, version: "1", chainId: 10, nonce: await wallets.nonce() };
+    const statement = "Sign in to Example.";
+    const message = new SiweMessage({ ...parts, statement, resources: [HERE.uri] }).prepareMessage();
+    const answer = await wallets.verify(message, await wallet.signMessage(message));
+    expect(answer.status).toBe(200);
+    expect(tokenOf(answer).wallets).toEqual([address.toLowerCase()]);
   });
 
   it("takes a nonce once, of however many at the same time, and only its own", async () => {
