@@ -13,7 +13,7 @@ import { ANONYMOUS, holdsWallet, type SessionAccess } from "../core/session-acce
 import { DEFAULT_APP } from "../core/session.ts";
 import { accessHooks } from "./access-hooks.ts";
 import { Authentication, clearAccess, type AuthenticationParts } from "./authentication.ts";
-import { appForbidden, claimForbidden, otherClient, scopeMissing } from "./key-refusals.ts";
+import { appForbidden, otherClient, scopeMissing } from "./key-refusals.ts";
 import { appKey } from "./request.ts";
 import { appOfBody, appOfQuery, sessionOfHeader, sessionOfPath } from "./request-target.ts";
 import { CheckedStream } from "./stream-access.ts";
@@ -190,16 +190,15 @@ export class AppAccess {
   }
 
   /**
-   * Returns the user who claims the session that the hook read.
-   * @throws ServiceError 401 for an anonymous request, 403 if the session's App does not accept the user or permits no claims
+   * Returns the user who claims the session that the hook read; `null` if its App does not accept the user or permits no claims.
+   * @throws ServiceError 401 for an anonymous request
    */
-  claimant(request: FastifyRequest): Claimant {
+  claimant(request: FastifyRequest): Claimant | null {
     const { user, sessionApp } = request;
     if (user instanceof ServiceError) throw user;
     if (user === null) throw tokenRequired();
     const permitted = this.#apps.get(sessionApp)?.users?.claimSessions === true;
-    if (!permitted || !accepts(user, sessionApp)) throw claimForbidden();
-    return user;
+    return permitted && accepts(user, sessionApp) ? user : null;
   }
 
   /** @throws ServiceError 401 or 403 unless the key or token opens the App, or it is the default App */

@@ -19,7 +19,7 @@ export type OperationClass = "app" | "session" | "key" | "user" | "public" | "ad
 
 /** The target of a request. */
 export interface Target {
-  readonly app: AppName;
+  readonly app: string;
   readonly rig: string;
   readonly slot: string;
   readonly wallet: string;

@@ -17,16 +17,17 @@ export interface Conversation {
  */
 export async function holdConversation(options: {
   readonly url: string;
-  readonly key: string;
+  /** Key or token of the person. */
+  readonly credentials: NonNullable<Call["headers"]>;
   readonly draft: AppDraft;
   readonly wallet: string | null;
+  readonly clientId: string;
 }): Promise<Conversation> {
-  const { url, key, wallet } = options;
+  const { url, credentials, wallet, clientId } = options;
   const { name: app, texts, slot, canaries } = options.draft;
-  const clientId = wallet === null ? "somebody" : "owner";
   const session = newSession();
   const request = async (method: string, path: string, call: Call = {}): Promise<Answer> => {
-    const headers = { "SERVICE-APP-KEY": key, ...call.headers };
+    const headers = { ...credentials, ...call.headers };
     const answer = await send(url, method, path, { session, ...call, headers });
     if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
     return answer;

@@ -117,9 +117,9 @@ export async function startIsolationService(): Promise<IsolationService> {
   return { ...given, passMinute, close };
 }
 
-export type AppDraft = ReturnType<typeof draftApp>;
+export type AppDraft<Name extends string = string> = ReturnType<typeof draftApp<Name>>;
 
-function draftApp(name: AppName) {
+export function draftApp<Name extends string>(name: Name) {
   const texts = {
     message: canary(name, "message"),
     answer: canary(name, "answer"),
@@ -168,7 +168,7 @@ function draftApp(name: AppName) {
   };
 }
 
-async function baseConfig(): Promise<{ readonly config: Config; readonly default: AppSettings }> {
+export async function baseConfig(): Promise<{ readonly config: Config; readonly default: AppSettings }> {
   const environment = {
     HOST: "127.0.0.1",
     PORT: "0",
@@ -225,7 +225,7 @@ function keyOf(keys: Keys, caller: Caller, app: AppName): string | null {
 interface StartedService {
   readonly server: ColloquyServer;
   readonly url: string;
-  readonly drafts: readonly AppDraft[];
+  readonly drafts: readonly AppDraft<AppName>[];
   readonly keys: Keys;
   readonly logged: string[];
   readonly wallet: string;
@@ -241,7 +241,13 @@ async function createConversations({
 }: StartedService): Promise<Omit<IsolationService, "passMinute">> {
   const createConversation = async (app: AppName, canaries: boolean): Promise<Conversation> => {
     const draft = drafts.find(({ name }) => name === app)!;
-    return await holdConversation({ url, key: keys[app], draft, wallet: canaries ? wallet : null });
+    return await holdConversation({
+      url,
+      credentials: { "SERVICE-APP-KEY": keys[app] },
+      draft,
+      wallet: canaries ? wallet : null,
+      clientId: canaries ? "owner" : "somebody",
+    });
   };
   const apps = await Promise.all(
     drafts.map(async ({ name, rig, slot, model, canaries }) => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Hidden } from "../../src/core/hidden.ts";
 import type { AdminService } from "../../src/core/ports/driving/admin-service.ts";
 import { testEdge } from "../../src/http/testing/edge.ts";
-import { newWallet, open, send, type Call } from "../black-box/client.ts";
+import { newWallet, send, type Call } from "../black-box/client.ts";
 import {
   DOCUMENT_ROUTES,
   OPERATIONS,
@@ -25,6 +25,7 @@ import {
   type IsolationService,
 } from "./isolation-service.ts";
 import { renderMatrix, routesIn, type Row } from "./matrix.ts";
+import { sendOperation, type Answer } from "./sent-operation.ts";
 
 const cells = APPS.flatMap((app) =>
   Object.keys(OPERATIONS).flatMap((name) => CALLERS.map((caller) => ({ app, name, caller }))),
@@ -41,12 +42,6 @@ beforeAll(async () => {
   service = await startIsolationService();
 });
 afterAll(() => service.close());
-
-interface Answer {
-  readonly status: number;
-  /** Headers and body of the response. */
-  readonly text: string;
-}
 
 /**
  * Returns the App's conversation with canaries. Returns a new conversation without canaries for another
@@ -69,51 +64,17 @@ async function call(
   name: string,
   operation: ClassifiedOperation,
   caller: Caller,
+  app: AppName,
   target: Target,
 ): Promise<Answer> {
-  const [method = ""] = name.split(" ");
-  const key = service.keyOf(caller, target.app);
-  const options: Call = {
-    ...operation.call,
-    ...(operation.body !== undefined && { json: operation.body(target) }),
-    session: target.conversation.session,
-    headers: {
-      ...operation.call?.headers,
-      ...(key !== null && { "SERVICE-APP-KEY": key }),
-      // The admin API takes its key in another header.
-      ...(key !== null && operation.class === "admin" && { Authorization: `Bearer ${key}` }),
-    },
-  };
-  const path = operation.path(target);
+  const key = service.keyOf(caller, app);
   // The service accepts only ten wrong admin keys a minute.
   if (operation.class === "admin") service.passMinute();
-  if (operation.streams === true) return await readStream(method, path, options);
-  const { status, headers, text } = await send(service.url, method, path, options);
-  return { status, text: JSON.stringify(headers) + text };
-}
-
-/** Reads the stream up to the session's current last event. */
-async function readStream(method: string, path: string, options: Call): Promise<Answer> {
-  const message = await open(service.url, method, path, options);
-  const status = message.statusCode ?? 0;
-  let text = JSON.stringify(message.headers);
-  const state =
-    status === 200
-      ? await send(service.url, "GET", "/api/state", { ...options, headers: withoutAccept(options) })
-      : null;
-  const head = state === null ? null : (state.json() as { readonly last_event_id: string }).last_event_id;
-  message.setEncoding("utf8");
-  for await (const chunk of message) {
-    text += String(chunk);
-    if (head !== null && text.includes(`id: ${head}\n`)) break;
-  }
-  message.destroy();
-  return { status, text };
-}
-
-function withoutAccept({ headers }: Call): NonNullable<Call["headers"]> {
-  const { Accept: _accept, ...others } = headers ?? {};
-  return others;
+  return await sendOperation(service.url, name, operation, target, {
+    ...(key !== null && { "SERVICE-APP-KEY": key }),
+    // The admin API takes its key in another header.
+    ...(key !== null && operation.class === "admin" && { Authorization: `Bearer ${key}` }),
+  });
 }
 
 /** Returns the canaries that this response may contain. */
@@ -177,7 +138,7 @@ describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, c
     const operation = OPERATIONS[name]!;
     const target = await targetFor(operation, caller, app);
     const before = await snapshotOf(app, target.conversation.session);
-    const answer = await call(name, operation, caller, target);
+    const answer = await call(name, operation, caller, app, target);
     const status = expectedStatus(operation, caller, app);
     expect([answer.status, answer.text]).toEqual([status, expect.any(String)]);
     const allowed = allowedTexts(operation, caller, app);
@@ -197,17 +158,8 @@ const APP_OPERATIONS = Object.entries(OPERATIONS).filter(
 describe.each(APP_OPERATIONS)("%s", (name, operation) => {
   it.each(APPS)("rejects the admin key as a key of %s, in any header", async (app) => {
     const target = await targetFor(operation, "no key", app);
-    const [method = ""] = name.split(" ");
-    const sendWith = async (headers: NonNullable<Call["headers"]>) => {
-      const call: Call = {
-        ...(operation.body !== undefined && { json: operation.body(target) }),
-        session: target.conversation.session,
-        headers: { ...operation.call?.headers, ...headers },
-      };
-      const path = operation.path(target);
-      if (operation.streams === true) return (await readStream(method, path, call)).status;
-      return (await send(service.url, method, path, call)).status;
-    };
+    const sendWith = async (headers: NonNullable<Call["headers"]>) =>
+      (await sendOperation(service.url, name, operation, target, headers)).status;
     expect(await sendWith({ "SERVICE-APP-KEY": ADMIN_KEY })).toBe(401);
     // Operations that require no key ignore it.
     if (expectedStatus(operation, "no key", app) === 200) return;
@@ -221,7 +173,7 @@ const appCallers = APPS.flatMap((app) => CALLERS.map((caller) => ({ app, caller 
 describe.each(appCallers)("on a session of $app, with $caller", ({ app, caller }) => {
   it.each(DOCUMENT_ROUTES)("%s returns 200 and no text of any App", async (name) => {
     const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
-    const answer = await call(name, operation, caller, await targetFor(operation, caller, app));
+    const answer = await call(name, operation, caller, app, await targetFor(operation, caller, app));
     expect(answer.status).toBe(200);
     expect(answer.text.length).toBeGreaterThan(500);
     expect(confidentialIn(answer.text)).toEqual([]);
@@ -229,7 +181,7 @@ describe.each(appCallers)("on a session of $app, with $caller", ({ app, caller }
 
   it.each(PAGE_ROUTES)("%s returns no text of any App", async (name) => {
     const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
-    const answer = await call(name, operation, caller, await targetFor(operation, caller, app));
+    const answer = await call(name, operation, caller, app, await targetFor(operation, caller, app));
     expect([200, 308, 404]).toContain(answer.status);
     expect(confidentialIn(answer.text)).toEqual([]);
   });
@@ -238,8 +190,7 @@ describe.each(appCallers)("on a session of $app, with $caller", ({ app, caller }
     "returns no text for HEAD instead of %s that GET would not return",
     async (name, operation) => {
       const target = await targetFor(operation, caller, app);
-      const { streams: _, ...read } = operation;
-      const { status, text } = await call(name.replace("GET", "HEAD"), read, caller, target);
+      const { status, text } = await call(name.replace("GET", "HEAD"), operation, caller, app, target);
       expect([expectedStatus(operation, caller, app), 404, 405]).toContain(status);
       const allowed = allowedTexts(operation, caller, app);
       expect(confidentialIn(text).filter((found) => !allowed.includes(found))).toEqual([]);
@@ -287,6 +238,10 @@ describe("afterwards", () => {
 
   it("matrix.md is up to date", async () => {
     expect(rows.size).toBe(APPS.length * Object.keys(OPERATIONS).length);
-    await expect(renderMatrix([...rows.values()])).toMatchFileSnapshot("matrix.md");
+    const headings = {
+      chatty: 'On a session of an App with `requireKey: "chat"`, the default:',
+      closed: 'On a session of an App with `requireKey: "all"`:',
+    };
+    await expect(renderMatrix([...rows.values()], CALLERS, headings)).toMatchFileSnapshot("matrix.md");
   });
 });

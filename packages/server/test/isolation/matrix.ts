@@ -1,13 +1,11 @@
 // Renders matrix.md, to which docs/security.md links, and parses the routes that the matrix must cover.
 
-import { CALLERS } from "./isolation-service.ts";
-
 export interface Row {
   readonly app: string;
   /** Method and path of the operation. */
   readonly name: string;
   readonly class: string;
-  /** Status per caller, in the order of `CALLERS`. */
+  /** Status per caller, in their order. */
   readonly statuses: readonly number[];
 }
 
@@ -15,24 +13,26 @@ const HEAD = `# What each caller gets
 
 Written by the tests of this folder; [docs/security.md](../../../../docs/security.md#isolation) explains the classes.`;
 
-/** Returns a Markdown page with one table per App. */
-export function renderMatrix(rows: readonly Row[]): string {
-  const apps = [...new Set(rows.map(({ app }) => app))];
-  const tables = apps.map((app) =>
-    renderTable(
-      app,
+/** Returns a Markdown page with one table per App, each with a heading. */
+export function renderMatrix(
+  rows: readonly Row[],
+  callers: readonly string[],
+  headings: Readonly<Record<string, string>>,
+): string {
+  const tables = Object.entries(headings).map(([app, heading]) => {
+    const lines = renderTable(
       rows.filter((row) => row.app === app),
-    ),
-  );
+      callers,
+    );
+    return [heading, "", ...lines].join("\n");
+  });
   return `${[HEAD, ...tables].join("\n\n")}\n`;
 }
 
-function renderTable(app: string, rows: readonly Row[]): string {
-  const head = ["Operation", "Class", ...CALLERS];
+function renderTable(rows: readonly Row[], callers: readonly string[]): readonly string[] {
+  const head = ["Operation", "Class", ...callers];
   const lines = rows.map((row) => [`\`${row.name}\``, row.class, ...row.statuses.map(String)]);
-  const table = [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`);
-  const rule = app === "closed" ? '`requireKey: "all"`' : '`requireKey: "chat"`, the default';
-  return [`On a session of an App with ${rule}:`, "", ...table].join("\n");
+  return [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`);
 }
 
 /** Returns the method and path of each route in the framework's printed tree. GET implies HEAD. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { actorOf } from "../actors.ts";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { InvalidRequest } from "../../core/errors.ts";
+import { claimForbidden } from "../key-refusals.ts";
 import { requiredSessionId } from "../request.ts";
 import { EXAMPLE_WALLET, HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
@@ -256,6 +257,11 @@ function claimThread(app: HttpApp, { services, access }: RouteParts): void {
       const { id } = request.params;
       return access.runAuthorized(request, id, async (allowed) => {
         const claimant = access.claimant(request);
+        if (claimant === null) {
+          // A hidden session is 404 for every user.
+          await services.threads.get(id, allowed);
+          throw claimForbidden();
+        }
         return await services.threads.claim(id, claimant, allowed, await actorOf(request, services.audit));
       });
     },
