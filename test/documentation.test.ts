@@ -33,7 +33,10 @@ it("lists exactly the problem codes of the code in docs/api.md", () => {
     /(?:new (?:InvalidRequest|NotFound|Conflict|Unavailable|OutcomeUnknown|ServiceError)|super)\(\s*(?:\d+,\s*)?"([a-z_]+)"/g,
     CODE,
   );
-  const rejections = found(/"([a-z_]+)"/g, /type ChatRejection =([^;]+);/.exec(CODE)?.[1] ?? "");
+  const rejections = found(
+    /"([a-z_]+)"/g,
+    [...CODE.matchAll(/type (?:Chat|Replace)Rejection =([^;]+);/g)].join(),
+  );
   const texts = found(/"((?:json|text)_[a-z_]+)"/g, read("packages/server/src/http/json-text.ts"));
   const tokens = found(/"?((?:token|siwe)_[a-z_]+)"?[:,]/g, textOf("{apps/users,http}"));
   const codes = [...new Set([...errors, ...rejections, ...texts, ...tokens])].toSorted();

@@ -65,10 +65,30 @@ describe("fold", () => {
     expect(before.messages[1]?.content).toBe("Hello");
   });
 
-  it("advances the event id for unknown types and changes nothing else", () => {
-    expect(fold(before, update({ type: "weather_changed" }), "a-2")!.snapshot).toEqual({
+  it("asks for the snapshot after an event of an unknown type, and after a removal of an unknown message", () => {
+    expect(fold(before, update({ type: "weather_changed" }), "a-2")).toBeNull();
+    expect(fold(before, update({ type: "messages_removed", from: "gone" }), "a-2")).toBeNull();
+  });
+
+  it("removes a message with all after it, and the system events since then", () => {
+    const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
+    const messages = [1, 2, 3].map((n) => message(`m${n}`, "user", "x", { created_at: at(n) }));
+    const system_events = [1, 2, 3].map((n) => ({
+      id: `a-${n}`,
+      type: "notice" as const,
+      created_at: at(n),
+      payload: {},
+    }));
+    const folded = fold(
+      { ...before, messages, system_events },
+      update({ type: "messages_removed", from: "m2" }),
+      "a-9",
+    );
+    expect(folded?.snapshot).toEqual({
       ...before,
-      last_event_id: "a-2",
+      messages: messages.slice(0, 1),
+      system_events: system_events.slice(0, 1),
+      last_event_id: "a-9",
     });
   });
 });

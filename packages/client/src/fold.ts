@@ -27,7 +27,9 @@ export function fold(snapshot: Snapshot, update: SessionUpdate, id: string | nul
   // A node that lags behind the log may still send the text of a message that has ended.
   if (id === null && update.type === "message_updated" && hasEnded(snapshot, update.message.id))
     return { snapshot, update: null };
-  const changed = { ...snapshot, ...changeOf(snapshot, update) };
+  const change = changeOf(snapshot, update);
+  if (change === null) return null;
+  const changed = { ...snapshot, ...change };
   if (id !== null) changed.last_event_id = id;
   return { snapshot: changed, update };
 }
@@ -37,8 +39,8 @@ function hasEnded({ messages }: Snapshot, id: string): boolean {
   return message !== undefined && message.status !== "queued" && message.status !== "streaming";
 }
 
-/** Ignores unknown types: a newer service may send more. */
-function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> {
+/** Returns `null` for unknown types, which a newer service may send, and for messages that are not there. */
+function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> | null {
   switch (update.type) {
     case "title_changed":
       return { title: update.new_title };
@@ -55,9 +57,26 @@ function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> {
         system_events: [...snapshot.system_events, update.item].slice(-SYSTEM_EVENTS_SHOWN),
         pending_actions: pendingAfter(snapshot.pending_actions, update.item),
       };
-    default:
+    case "messages_removed":
+      return withoutTail(snapshot, update.from);
+    case "tool_update":
+    case "tool_complete":
+    case "system_notice":
       return {};
+    default:
+      return null;
   }
+}
+
+/** Removes a message with all after it, and the system events that are not older. */
+function withoutTail({ messages, system_events }: Snapshot, from: string): Partial<Snapshot> | null {
+  const at = messages.findIndex(({ id }) => id === from);
+  const created = messages[at]?.created_at;
+  if (created === undefined) return null;
+  return {
+    messages: messages.slice(0, at),
+    system_events: system_events.filter(({ created_at }) => created_at < created),
+  };
 }
 
 /** Inserts an unknown message at its index, because the snapshot may have left it out. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /** Meanings of the codes of a `system_notice`, listed in the reference and the documentation. */
 export const NOTICE_MEANINGS = {
-  resync: "events after `Last-Event-ID` are no longer stored; fetch the snapshot",
+  resync: "events after `Last-Event-ID` are no longer stored, or a message was replaced; fetch the snapshot",
   session_deleted: "the session was deleted; the stream ends",
   session_not_found: "the session belongs to another user; the stream ends",
   user_token_expired:

@@ -45,6 +45,13 @@ const messageFields = {
 export const MessageCreated = z.object({ type: z.literal("message_created"), ...messageFields });
 export const MessageUpdated = z.object({ type: z.literal("message_updated"), ...messageFields });
 export const MessageCompleted = z.object({ type: z.literal("message_completed"), ...messageFields });
+export const MessagesRemoved = z.object({
+  type: z.literal("messages_removed"),
+  from: z.uuid().meta({
+    description:
+      "Id of the first removed message. It, the messages after it, and the system events not older than it are gone",
+  }),
+});
 export const StateChanged = z.object({
   type: z.literal("state_changed"),
   status: SessionStatus,
@@ -63,6 +70,7 @@ export const SessionEvent = z.discriminatedUnion("type", [
   MessageCreated,
   MessageUpdated,
   MessageCompleted,
+  MessagesRemoved,
   StateChanged,
   SystemEventAdded,
 ]);

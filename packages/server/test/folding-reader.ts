@@ -44,6 +44,8 @@ export class FoldingReader {
     const lastEventId = this.#snapshot.last_event_id;
     const request = { sessionId: this.#sessionId, access: FOR_ANYBODY, include: EVERYTHING, lastEventId };
     this.#stream = await service.feed.open(request, this.#sink, null);
+    // The log no longer has the events after the last one: it begins with the snapshot again.
+    if (this.snapshot === null) await this.connect();
   }
 
   drop(): void {
@@ -74,6 +76,7 @@ export class FoldingReader {
     if (id !== null) this.#follow(snapshot, id);
     if (event.type === "message_delta") this.#grow(snapshot, event);
     else if ("message" in event && event.type !== "system_notice") put(snapshot, event);
+    else if (event.type === "messages_removed") removeFrom(snapshot, event.from);
     else if (event.type === "title_changed") snapshot.title = event.new_title;
     else if (event.type === "system_event") this.#note(snapshot, event.item);
     else if (event.type === "state_changed") {
@@ -123,4 +126,11 @@ function put(snapshot: Snapshot, { message, index }: PlacedMessage): void {
 /** Leaves out an answer without content, as snapshots do. */
 function visible(snapshot: Snapshot): Snapshot {
   return { ...snapshot, messages: snapshot.messages.filter((message) => !isHidden(message)) };
+}
+
+function removeFrom(snapshot: Snapshot, from: string): void {
+  const at = snapshot.messages.findIndex(({ id }) => id === from);
+  const [first] = at < 0 ? [] : snapshot.messages.splice(at);
+  if (first === undefined) throw new Error(`messages_removed from ${from}, which is unknown`);
+  snapshot.system_events = snapshot.system_events.filter(({ created_at }) => created_at < first.created_at);
 }

@@ -20,7 +20,7 @@ const command: fc.Arbitrary<Command> = fc.record({
   choice: fc.nat(5),
 });
 
-describe("any interleaving of chat, interrupt, rename, delete, evict, crash, reconnect, and of requesting and deciding actions", () => {
+describe("any interleaving of chat, interrupt, edit, rename, delete, evict, crash, reconnect, and of requesting and deciding actions", () => {
   it("loses, duplicates and reorders nothing, and ends with every message answered", {
     timeout: 300_000,
   }, async () => {

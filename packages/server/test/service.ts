@@ -49,6 +49,7 @@ interface ChatOptions {
   readonly userState: Record<string, never> | null;
   readonly idempotencyKey: string | null;
   readonly waitMs: number;
+  readonly replaces: string | null;
 }
 
 /** Returns the stored messages of one page. */

@@ -96,6 +96,8 @@ describe("the published schemas", () => {
 
   it("match every event", async () => {
     const sink = await fullSession();
+    const last = (await service.snapshot(ID)).messages.findLast(({ sender }) => sender === "user");
+    await service.say(ID, "five", { replaces: last?.id ?? null });
     const events = [...sink.text.matchAll(/^data: (.*)$/gm)].map(
       ([, data]) => JSON.parse(data!) as { type: string },
     );

@@ -70,6 +70,8 @@ function changeOf(state: FoldState, event: UpdateEvent): Partial<FoldState> {
     case "message_updated":
     case "message_completed":
       return { messages: replaced(state.messages, event.message, event.index) };
+    case "messages_removed":
+      return withoutTail(state, event.from);
     case "state_changed":
       return {
         status: event.status,
@@ -89,6 +91,16 @@ function changeOf(state: FoldState, event: UpdateEvent): Partial<FoldState> {
     case "message_delta":
       return {};
   }
+}
+
+function withoutTail({ messages, system_events }: FoldState, from: string): Partial<FoldState> {
+  const at = messages.findIndex(({ id }) => id === from);
+  const first = messages[at];
+  if (first === undefined) throw new Error(`messages_removed from ${from}, which is unknown`);
+  return {
+    messages: messages.slice(0, at),
+    system_events: system_events.filter(({ created_at }) => created_at < first.created_at),
+  };
 }
 
 function pendingAfter(pending: readonly PendingAction[], { type, payload }: SystemEvent): PendingAction[] {

@@ -111,7 +111,6 @@ describe("replaying subscriber", () => {
   it.each<[string, () => void]>([
     ["the store fails", () => (log.gate = Promise.reject(new Error("broken")))],
     ["the log belongs to another incarnation", () => (log.life = "new")],
-    ["the events after its position were trimmed", () => (log.floor = 1)],
     ["the log ends before the announced head", () => (log.head = 0)],
   ])("aborts the stream, so that the client resumes, when %s", async (_why, happen) => {
     log.head = channel.head = 3;
@@ -127,17 +126,22 @@ describe("replaying subscriber", () => {
   it.each([
     ["starts after a gap", 3],
     ["is empty", 5],
-  ])("sends resync and continues after the head when a page of the log %s", async (_what, missing) => {
-    log.head = channel.head = 5;
-    log.missing = missing;
-    const sink = new RecordingSink();
-    const one = subscriber(sink, 1);
-    await one.replay();
-    expect(sink.text).toContain('"code":"resync"');
-    announce(one, titled(6));
-    expect(numbers(sink)).toEqual([5, 6]);
-    expect(sink.ended).toBeNull();
-  });
+    ["begins after a floor beyond its position", 0, 3],
+  ])(
+    "sends resync and continues after the head when a page of the log %s",
+    async (_what, missing, floor = 0) => {
+      log.head = channel.head = 5;
+      log.floor = floor;
+      log.missing = missing;
+      const sink = new RecordingSink();
+      const one = subscriber(sink, 1);
+      await one.replay();
+      expect(sink.text).toContain('"code":"resync"');
+      announce(one, titled(6));
+      expect(numbers(sink)).toEqual([5, 6]);
+      expect(sink.ended).toBeNull();
+    },
+  );
 
   it("stops reading the log when its client disconnects", async () => {
     log.head = channel.head = 1000;

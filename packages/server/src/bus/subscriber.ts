@@ -101,9 +101,8 @@ export class Subscriber {
       while (this.#mode === "replaying" && this.#seen < this.#channel.head) {
         const page = await this.#events.after(this.source.sessionId, this.#seen, PAGE);
         if (this.#mode !== "replaying") return;
-        const isMine = page !== null && page.life === this.source.life && page.floor <= this.#seen;
-        if (!isMine) return this.end("abort");
-        const hasGap = (page.events[0]?.number ?? page.head + 1) > this.#seen + 1;
+        if (page === null || page.life !== this.source.life) return this.end("abort");
+        const hasGap = page.floor > this.#seen || (page.events[0]?.number ?? page.head + 1) > this.#seen + 1;
         if (!hasGap && page.events.length === 0) return this.end("abort");
         // The log may be ahead of the announced head, and the session may have got an App or an owner there.
         const app = appAfter(page.events) ?? this.#channel.app;
@@ -207,7 +206,7 @@ export class Subscriber {
     if (streaming !== null) this.#sink.write(wholeMessageText(this.source, streaming));
   }
 
-  /** Skips events that are missing from the log, although its floor does not say so: the client fetches the snapshot. */
+  /** Skips events that are missing from the log: the client fetches the snapshot. */
   #resync(head: number): void {
     this.#sink.write(resyncText(this.source, head));
     this.#seen = head;

@@ -24,6 +24,7 @@ const EVENTS: { readonly [Type in SessionEvent["type"]]: Extract<SessionEvent, {
   message_created: { type: "message_created", message: MESSAGE },
   message_updated: { type: "message_updated", message: MESSAGE },
   message_completed: { type: "message_completed", message: MESSAGE },
+  messages_removed: { type: "messages_removed", from: MESSAGE.id },
   state_changed: { type: "state_changed", status: "idle", model: "m", app: "default", user_state: null },
   system_event: {
     type: "system_event",
@@ -47,6 +48,12 @@ describe("the events of a subscriber", () => {
       tool_update: { type: "tool_update" },
       tool_complete: { type: "tool_complete" },
       system_notice: { type: "system_notice", message: "m", level: "info", code: "resync" },
+      messages_removed: {
+        type: "system_notice",
+        message: "Messages were replaced. Fetch the session's state again.",
+        level: "info",
+        code: "resync",
+      },
     });
   });
 
@@ -57,7 +64,7 @@ describe("the events of a subscriber", () => {
   });
 
   it("grow with each included group", () => {
-    const common = ["system_notice", "title_changed", "tool_complete", "tool_update"];
+    const common = ["messages_removed", "system_notice", "title_changed", "tool_complete", "tool_update"];
     expect(Object.keys(shown("tools")).toSorted()).toEqual(common);
     expect(shown("tools")["tool_update"]).toEqual(EVENTS.tool_update);
     expect(shown("tools")["tool_complete"]).toEqual(EVENTS.tool_complete);

@@ -11,6 +11,14 @@ export interface NumberedEvent {
 /** Groups of events that a subscriber requested beside the four specified types (contract section 5). */
 export type Included = ReadonlySet<IncludeGroup>;
 
+/** What subscribers without the group `messages` get of a removal. */
+const REMOVAL_NOTICE = {
+  type: "system_notice",
+  message: "Messages were replaced. Fetch the session's state again.",
+  level: "info",
+  code: "resync",
+} as const satisfies SessionEvent;
+
 /**
  * Returns the event for a subscriber with these groups, without `session_id`; `null` to skip it. Without groups, a subscriber gets exactly
  * the four specified types with exactly the specified fields.
@@ -31,6 +39,8 @@ export function projectEvent(event: StoredEvent, included: Included): object | n
     case "message_updated":
     case "message_completed":
       return included.has("messages") ? event : null;
+    case "messages_removed":
+      return included.has("messages") ? event : REMOVAL_NOTICE;
     case "state_changed":
     case "system_event":
       return included.has("state") ? event : null;

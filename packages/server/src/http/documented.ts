@@ -269,6 +269,12 @@ const EVENTS = [
     description: "A message has changed for the last time. With `include=messages`",
     examples: [{ type: "message_completed", ...EXAMPLE, message: EXAMPLE_MESSAGE }],
   }),
+  wire.MessagesRemoved.extend(ofSession).meta({
+    id: "MessagesRemovedEvent",
+    description:
+      "A message was replaced, and everything after it removed. With `include=messages`; other subscribers get a `system_notice` of code `resync`",
+    examples: [{ type: "messages_removed", ...EXAMPLE, from: MESSAGE_ID }],
+  }),
   wire.MessageDelta.extend(ofSession).meta({
     id: "MessageDeltaEvent",
     description: "An agent message has grown; live only, without an id. With `include=messages`",

@@ -2,9 +2,9 @@
 // the session stops processing or asks a person (`Prefer: wait`).
 
 import { createHash, randomUUID } from "node:crypto";
-import type { ChatInput, ChatOutcome, ChatRejection } from "../core/commands/chat.ts";
+import type { ChatInput, ChatOutcome } from "../core/commands/chat.ts";
 import type { PartialText } from "../core/commands/command.ts";
-import { AppGone, NotFound, ServiceError, throwAfterCommit, Unavailable } from "../core/errors.ts";
+import { AppGone, NotFound, throwAfterCommit, Unavailable } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
@@ -21,6 +21,8 @@ import { DEFAULT_APP } from "../core/session.ts";
 import { type Dispatcher, startTurnOrRelease, type Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import { type Applied, assertShown } from "./applied.ts";
+import { chatRejection } from "./chat-rejections.ts";
+import { mustOffer } from "./model-choice.ts";
 import type { VersionReads } from "./replica-sync.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
@@ -44,27 +46,6 @@ export interface ConversationsOptions {
 type SnapshotRequest = Pick<ChatRequest, "sessionId" | "access" | "waitMs" | "signal">;
 
 const NEVER = new AbortController().signal;
-/** Status and detail of the error for each rejection. */
-const REJECTIONS: Readonly<Record<ChatRejection, readonly [status: number, detail: string]>> = {
-  app_mismatch: [
-    409,
-    "This session belongs to another App. Use that App, or start a session of its own here.",
-  ],
-  session_busy: [
-    409,
-    "The assistant is still answering. Wait until is_processing is false, or interrupt it.",
-  ],
-  queue_full: [429, "Too many messages wait in this session. Wait for answers, or interrupt."],
-  session_full: [
-    409,
-    "This conversation is full. Start a new thread to go on; the messages in this one stay readable.",
-  ],
-  user_state_too_large: [400, "The merged user_state must be at most 8 KiB of JSON, nested at most 16 deep."],
-  idempotency_key_reused: [
-    409,
-    "This Idempotency-Key was used with another message. Use a new key for a new message.",
-  ],
-};
 
 export class Conversations implements ConversationService {
   readonly #options: ConversationsOptions;
@@ -85,6 +66,7 @@ export class Conversations implements ConversationService {
       throw new Unavailable(503, "too_many_waiting", detail, 5);
     }
     const app = this.#app(request.app);
+    if (typeof request.rig === "string") mustOffer(app, "rig", request.rig);
     const applied = await this.#accept(request, app, dispatcher.reserve(), creation);
     return await this.#afterCommit(applied, request);
   }
@@ -187,7 +169,10 @@ export class Conversations implements ConversationService {
           input: {
             ...chatInputOf(request, app, this.#options.limits),
             // Only an interrupt needs the text, which may be long.
-            streamed: app.onBusy === "interrupt" ? this.#streamed(request.sessionId) : null,
+            streamed:
+              app.onBusy === "interrupt" || (request.replaces ?? null) !== null
+                ? this.#streamed(request.sessionId)
+                : null,
             claim: slot.claim,
             fullProviders: slot.fullProviders,
           },
@@ -197,7 +182,14 @@ export class Conversations implements ConversationService {
       if (outcome.kind === "rejected") throw chatRejection(outcome.reason);
       if (outcome.kind === "accepted" && outcome.wantsTitle) {
         const { id, life, utilityModel } = applied.record;
-        titles.start({ sessionId: id, life, app: app.name, utilityModel, text: request.message });
+        titles.start({
+          sessionId: id,
+          life,
+          app: app.name,
+          utilityModel,
+          text: request.message,
+          turn: outcome.turn,
+        });
       }
       return applied;
     } catch (error) {
@@ -284,11 +276,6 @@ export class Conversations implements ConversationService {
   }
 }
 
-function chatRejection(reason: ChatRejection): ServiceError {
-  const [status, detail] = REJECTIONS[reason];
-  return new ServiceError(status, reason, detail, status === 429 ? { headers: { "retry-after": "5" } } : {});
-}
-
 /** Copies the position, because the session changes while the stream is opened. */
 function positionOf({
   spelling,
@@ -303,9 +290,24 @@ function positionOf({
   return { spelling, life, head, app, owner, epoch, streaming, pendingActions };
 }
 
+/** Returns the digest of what an idempotency key stands for. Without `replaces`, it equals that of older versions. */
+function digestOf(message: string, replaces: string | null): string {
+  const text = replaces === null ? message : JSON.stringify([message, replaces]);
+  return createHash("sha256").update(text).digest("base64url");
+}
+
 /** Returns the part of a chat's input that its request, App and limits determine. */
 function chatInputOf(
-  { idempotencyKey: key, message, publicKey, userState, clientId, access }: ChatRequest,
+  {
+    idempotencyKey: key,
+    message,
+    replaces = null,
+    rig = null,
+    publicKey,
+    userState,
+    clientId,
+    access,
+  }: ChatRequest,
   app: AppDefinition,
   limits: ConversationsOptions["limits"],
 ): Omit<ChatInput, "streamed" | "claim" | "fullProviders"> {
@@ -313,6 +315,8 @@ function chatInputOf(
     app: app.name,
     messageId: randomUUID(),
     text: message,
+    replaces,
+    rig,
     publicKey,
     provedWallets: provedWallets(app.name, access),
     userState,
@@ -320,7 +324,6 @@ function chatInputOf(
     onBusy: app.onBusy,
     ...limits,
     models: app.models,
-    idempotency:
-      key === null ? null : { key, digest: createHash("sha256").update(message).digest("base64url") },
+    idempotency: key === null ? null : { key, digest: digestOf(message, replaces) },
   };
 }

@@ -71,7 +71,8 @@ function appMismatch(): Conflict {
   );
 }
 
-function mustOffer(app: AppDefinition, parameter: string, rig: string): void {
+/** @throws InvalidRequest if the App does not offer the model */
+export function mustOffer(app: AppDefinition, parameter: string, rig: string): void {
   if (app.models.includes(rig)) return;
   const detail = `\`${parameter}\` must be one of this App's models: ${app.models.join(", ")}.`;
   throw new InvalidRequest("unknown_model", detail);

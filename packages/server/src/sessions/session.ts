@@ -30,10 +30,7 @@ export class Session {
   readonly #snapshot: Snapshot;
   /** Text of the finished steps of the streaming answer. */
   #finished = "";
-  /**
-   * Length of the current step after its last growth; `null` if unknown: the next `grow` then returns the
-   * whole text of the step.
-   */
+  /** Length of the current step after its last growth; `null` if unknown: the next `grow` returns its whole text. */
   #stepLength: number | null = null;
   #textMark: string | null = null;
   /** Events that arrived before earlier ones, by number. */
@@ -307,6 +304,8 @@ export class Session {
       case "message_completed":
         this.#finishStep(event.message);
         return this.#snapshot.replaceMessage(event.message);
+      case "messages_removed":
+        return this.#snapshot.removeFrom(event.from);
       case "owner_changed":
         this.#owner = event.owner;
         return true;
@@ -314,6 +313,9 @@ export class Session {
       case "tool_complete":
       case "system_notice":
         return true;
+      default:
+        // A newer node wrote it: the session must be loaded again.
+        return false;
     }
   }
 

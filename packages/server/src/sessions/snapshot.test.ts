@@ -23,28 +23,36 @@ function message(n: number, status: Message["status"], content = `message ${n} â
 describe("snapshot bytes", () => {
   it("are the same whether messages were added one by one or loaded at once", () => {
     fc.assert(
-      fc.property(fc.array(fc.constantFrom("add", "finish", "view"), { maxLength: 300 }), (steps) => {
-        const grown = new Snapshot(FIELDS);
-        const messages: Message[] = [];
-        for (const step of steps) {
-          if (step === "view") grown.view();
-          else if (step === "add") {
-            messages.push(message(messages.length, "streaming"));
-            grown.addMessage(messages.at(-1)!);
-          } else {
-            const open = messages.findIndex(({ status }) => status === "streaming");
-            if (open < 0) continue;
-            messages[open] = message(open, "complete", `finished ${open}`);
-            expect(grown.replaceMessage(messages[open])).toBe(true);
+      fc.property(
+        fc.array(fc.constantFrom("add", "add", "finish", "finish", "view", "remove"), { maxLength: 300 }),
+        (steps) => {
+          const grown = new Snapshot(FIELDS);
+          const messages: Message[] = [];
+          for (const step of steps) {
+            if (step === "view") grown.view();
+            else if (step === "remove") {
+              // Often of one in a chunk.
+              const at = Math.max(0, messages.length - 40);
+              const [first] = messages.splice(at);
+              expect(grown.removeFrom(`id-${at}`)).toBe(first !== undefined);
+            } else if (step === "add") {
+              messages.push(message(messages.length, "streaming"));
+              grown.addMessage(messages.at(-1)!);
+            } else {
+              const open = messages.findIndex(({ status }) => status === "streaming");
+              if (open < 0) continue;
+              messages[open] = message(open, "complete", `finished ${open}`);
+              expect(grown.replaceMessage(messages[open])).toBe(true);
+            }
           }
-        }
-        const atOnce = new Snapshot(FIELDS);
-        for (const one of messages) atOnce.addMessage(one);
-        expect(text(grown)).toBe(text(atOnce));
-        expect(grown.view().etag).toBe(atOnce.view().etag);
-        expect(JSON.parse(text(grown)).messages).toEqual(messages);
-        expect(grown.view().length).toBe(Buffer.byteLength(text(grown)));
-      }),
+          const atOnce = new Snapshot(FIELDS);
+          for (const one of messages) atOnce.addMessage(one);
+          expect(text(grown)).toBe(text(atOnce));
+          expect(grown.view().etag).toBe(atOnce.view().etag);
+          expect(JSON.parse(text(grown)).messages).toEqual(messages);
+          expect(grown.view().length).toBe(Buffer.byteLength(text(grown)));
+        },
+      ),
       { numRuns: 60 },
     );
   });

@@ -97,6 +97,23 @@ export class Snapshot {
     return true;
   }
 
+  /**
+   * Removes a message with all after it, and the system events that are not older. Returns false if there is no such
+   * message.
+   */
+  removeFrom(id: string): boolean {
+    if (this.#findLoose(id) === undefined) this.#unpackChunks();
+    const at = this.#loose.findIndex(({ message }) => message.id === id);
+    const [first] = this.#loose.splice(at < 0 ? this.#loose.length : at);
+    if (first === undefined) return false;
+    const kept = this.#systemEvents.filter(
+      (json) => (JSON.parse(json) as SystemEvent).created_at < first.message.created_at,
+    );
+    this.#systemEvents.splice(0, this.#systemEvents.length, ...kept);
+    this.#view = null;
+    return true;
+  }
+
   /** Returns the streaming agent message with its index. */
   streaming(): PlacedMessage | null {
     const at = this.#loose.findLastIndex(({ message }) => message.status === "streaming");
@@ -163,6 +180,15 @@ export class Snapshot {
       this.#chunkBytes += bytes.length;
       this.#digest = (this.#digest ?? openingDigest()).update(bytes);
     }
+  }
+
+  #unpackChunks(): void {
+    const messages = this.#chunks
+      .splice(1)
+      .flatMap((chunk) => JSON.parse(`[${chunk.toString().slice(0, -1)}]`) as Message[]);
+    this.#loose.unshift(...messages.map((message) => ({ message, json: null, toolCharacters: null })));
+    this.#chunkBytes = OPENING.length;
+    this.#digest = null;
   }
 
   #tailText(): string {

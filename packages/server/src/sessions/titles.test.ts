@@ -164,6 +164,7 @@ describe("many titles at once", () => {
       life: "none",
       app,
       utilityModel: "test/model",
+      turn: 1,
       text: `message ${index}`,
     }));
 

@@ -183,7 +183,7 @@ export class Titles {
   async #finish(job: TitleJob, title: string): Promise<void> {
     try {
       const target = { session: job.sessionId, incarnation: job.life };
-      await this.#options.registry.execute({ kind: "finishTitle", target, input: { title } });
+      await this.#options.registry.execute({ kind: "finishTitle", target, input: { title, turn: job.turn } });
     } catch (error) {
       this.#options.logger.warn({ err: error }, "could not store a title; retrying later");
     } finally {

@@ -109,6 +109,7 @@ export interface TitleRow {
   readonly app: string | null;
   readonly utility_model: string | null;
   readonly text: string;
+  readonly turn: number;
 }
 
 export function toSession(row: SessionRow): SessionRecord {
@@ -237,8 +238,8 @@ export function toPastTurn(
 }
 
 export function toTitleJob(row: TitleRow): TitleJob {
-  const { id, life, utility_model: utilityModel, text } = row;
-  return { sessionId: id, life, app: appOf(row), utilityModel, text };
+  const { id, life, utility_model: utilityModel, text, turn } = row;
+  return { sessionId: id, life, app: appOf(row), utilityModel, text, turn };
 }
 
 // The cells of records, in the order of their columns (columns.ts).

@@ -13,6 +13,9 @@ describe('onBusy "reject"', () => {
     const session = newSession();
     await chat(url(), session, "count to 500");
     expectProblem(await send(url(), "POST", "/api/chat?message=hello", { session }), 409);
+    const [first] = (await state(url(), session)).messages;
+    const json = { message: "hello", replaces: first?.id };
+    expectProblem(await send(url(), "POST", "/api/chat", { session, json }), 409, "session_busy");
     // The answer appears as soon as it has started.
     expect((await state(url(), session)).messages.length).toBeLessThanOrEqual(2);
     await send(url(), "POST", "/api/interrupt", { session });

@@ -30,6 +30,13 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
         else message.content += event.text.slice(message.content.length - event.offset);
         break;
       }
+      case "messages_removed": {
+        const place = snapshot.messages.findIndex(({ id }) => id === event.from);
+        const [first] = snapshot.messages.splice(place);
+        if (place < 0 || first === undefined) throw new Error("messages_removed of an unknown message");
+        snapshot.system_events = snapshot.system_events.filter((item) => item.created_at < first.created_at);
+        break;
+      }
       case "state_changed":
         snapshot.status = event.status;
         snapshot.is_processing = event.status === "processing";

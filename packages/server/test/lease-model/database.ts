@@ -100,6 +100,8 @@ export class DatabaseDecisions {
       checkpointed: () => null,
       idempotencyKey: () => null,
       action: () => null,
+      tail: () => ({ messages: [], turns: [] }),
+      firstTurn: () => null,
       lease: () => (lease === null ? null : { takenAt: null, expiresAt: draft.at + lease.left }),
     };
     return this.#code.decideCommand(command, draft, facts, draft.at);

@@ -11,6 +11,8 @@ const COMMANDS = [
   "chat",
   "chat without a place",
   "chat that interrupts",
+  "edit the first message",
+  "edit the last message",
   "claim",
   "call tools",
   "call tools that ask",
@@ -49,6 +51,12 @@ class Run {
     else if (command === "chat that interrupts") {
       this.#lose();
       this.#start(this.one.chat("x", { onBusy: "interrupt" }));
+    } else if (command === "edit the first message" || command === "edit the last message") {
+      const users = this.one.messages.filter(({ role }) => role === "user");
+      const replaced = users.at(command === "edit the last message" ? -1 : 0);
+      if (replaced === undefined) return;
+      this.#lose();
+      this.#start(this.one.chat("edited", { replaces: replaced.id }));
     } else if (command === "claim") this.#claim();
     else if (command === "interrupt") {
       this.#lose();
@@ -194,7 +202,8 @@ class Run {
     expect(one.foldedMessages()).toEqual(one.wireMessages());
     // The bytes are counted change by change, never by summing up all messages.
     expect(one.session.messageBytes).toBe(bytesOf(one.wireMessages()));
-    expect(one.session.eventBytes).toBe(bytesOf(one.events.map(({ event }) => event)));
+    expect(one.session.eventBytes).toBe(bytesOf(one.events.slice(one.floor).map(({ event }) => event)));
+    expect(one.messages.map(({ position }) => position)).toEqual(one.messages.map((_, index) => index + 1));
     for (const { status, toolCalls, toolResults, role } of one.messages) {
       if (status === "streaming") expect(open[0]?.agentMessage?.status).toBe("streaming");
       else

@@ -1,9 +1,11 @@
 import type { JsonObject } from "../json.ts";
+import type { SessionRecord } from "../session.ts";
 import { providerOf, type StartedTurn } from "../turn.ts";
 import { useAvailableModel, enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
 import { define, type PartialText, dispositionOf } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptOpenTurns } from "./interrupt.ts";
+import { removeTail, whyNotReplaced, type ReplaceRejection } from "./replace.ts";
 
 /** Effect of a chat on a processing session (contract section 3). */
 export type OnBusy = "enqueue" | "reject" | "interrupt";
@@ -11,6 +13,10 @@ export type OnBusy = "enqueue" | "reject" | "interrupt";
 export interface ChatInput {
   readonly app: string;
   readonly messageId: string;
+  /** Id of the user message that this one replaces, with all after it; `null` for a message at the end. */
+  readonly replaces: string | null;
+  /** One of `models`, which the session then uses; `null` for the present one. */
+  readonly rig: string | null;
   /** Text of the message as sent, 1 to 32,768 characters. */
   readonly text: string;
   readonly publicKey: string | null;
@@ -34,7 +40,7 @@ export interface ChatInput {
   readonly idempotency: IdempotencyKey | null;
 }
 
-/** An `Idempotency-Key` and a digest of the message it was sent with. */
+/** An `Idempotency-Key` and a digest of what it was sent with. */
 export interface IdempotencyKey {
   readonly key: string;
   readonly digest: string;
@@ -48,6 +54,7 @@ export type ChatRejection =
   | "session_busy"
   | "queue_full"
   | "session_full"
+  | ReplaceRejection
   | "user_state_too_large"
   | "idempotency_key_reused";
 
@@ -65,16 +72,18 @@ export type ChatOutcome =
   | { readonly kind: "replayed"; readonly turn: number }
   | { readonly kind: "rejected"; readonly reason: ChatRejection };
 
-/** Adds a message with its turn, which starts at once if the process has a slot. */
+/** Adds a message with its turn, which starts at once if the process has a slot. It may replace an earlier one. */
 export const chat = define({
   target: "session",
-  needs: ({ onBusy, idempotency, claim }: ChatInput) => {
-    const interrupts = onBusy === "interrupt";
+  needs: ({ onBusy, idempotency, claim, replaces }: ChatInput) => {
+    const interrupts = onBusy === "interrupt" || replaces !== null;
     return {
       turnCount: true,
       openTurns: interrupts,
       checkpointed: interrupts,
       idempotencyKey: idempotency?.key ?? null,
+      tail: replaces,
+      removal: replaces !== null,
       epochs: (interrupts ? 1 : 0) + (claim === null ? 0 : 1),
     };
   },
@@ -87,20 +96,27 @@ export const chat = define({
         ? { kind: "replayed", turn: previous.turn }
         : rejected("idempotency_key_reused");
     }
-    const { messageBytes } = draft.session;
-    if (messageBytes !== null && messageBytes + Buffer.byteLength(input.text) > input.maxMessageBytes) {
-      return rejected("session_full");
-    }
+    const { replaces } = input;
+    if (replaces === null && isFull(draft.session, input)) return rejected("session_full");
+    const reason = replaces === null ? null : whyNotReplaced(facts.tail(), replaces);
+    if (reason !== null) return rejected(reason);
     const { openTurns, waits } = facts.turnCount();
     if (openTurns > 0 && input.onBusy === "reject") return rejected("session_busy");
-    const ahead = input.onBusy === "interrupt" ? 0 : openTurns;
+    const ahead = input.onBusy === "interrupt" || replaces !== null ? 0 : openTurns;
     if (ahead > input.maxQueued) return rejected("queue_full");
 
     if (draft.session.app === null) bindApp(draft, input.app);
     if (ahead < openTurns) {
       interruptOpenTurns(draft, facts.openTurns(), [input.streamed, facts.checkpointed()]);
+    } else if (replaces !== null) {
+      draft.raiseEpoch();
+    }
+    if (replaces !== null) {
+      removeTail(draft, facts.tail(), replaces);
+      if (isFull(draft.session, input)) return rejected("session_full");
     }
     bindWallet(draft, input);
+    if (input.rig !== null) chooseModel(draft, input.rig);
     useAvailableModel(draft, input.models);
     if (input.userState !== null && draft.mergeUserState(input.userState) === "too_large") {
       return rejected("user_state_too_large");
@@ -124,6 +140,16 @@ function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boo
   if (input.idempotency !== null) draft.rememberKey(input.idempotency, open.turn.number);
   const runnable = started === null && open.turn.runnable;
   return { kind: "accepted", turn: open.turn.number, started, runnable, wantsTitle: draft.wantsTitle };
+}
+
+function chooseModel(draft: SessionDraft, rig: string): void {
+  const { model } = draft.session;
+  draft.update({ model: rig, modelChosen: true });
+  if (model !== rig) draft.announceState();
+}
+
+function isFull({ messageBytes }: SessionRecord, { text, maxMessageBytes }: ChatInput): boolean {
+  return messageBytes !== null && messageBytes + Buffer.byteLength(text) > maxMessageBytes;
 }
 
 /** Binds the first wallet; a chat with another one continues under the first, with a notice (contract section 4). */

@@ -4,7 +4,7 @@ import type { ActionRecord } from "../action.ts";
 import { joinStepText, type MessageRecord } from "../message.ts";
 import type { SessionAccess } from "../session-access.ts";
 import type { SessionBirth, SessionRecord } from "../session.ts";
-import type { Lease, OpenTurn, TurnIdentity } from "../turn.ts";
+import type { Lease, OpenTurn, TurnIdentity, TurnRecord } from "../turn.ts";
 import type { SessionDraft, UsedKey } from "./draft.ts";
 
 /** A session by its id. */
@@ -53,9 +53,13 @@ export interface Needs {
   /** Maximum number of epochs that the decision takes. */
   readonly epochs?: number;
   /**
-   * True if the command may remove the session. No later command of the session then joins its transaction.
+   * True if the command may remove the session or messages. No other command of the session then joins its transaction.
    */
   readonly removal?: boolean;
+  /** Id of a message: reads it with all that follow it. */
+  readonly tail?: string | null;
+  /** The turn of the first message. */
+  readonly firstTurn?: boolean;
 }
 
 export interface TurnCount {
@@ -82,6 +86,14 @@ export function partialTextOf(
   return { turn: number, epoch, text: joinStepText(running.agentMessage.content, streamed(number)) };
 }
 
+/** The end of a conversation. All lists are empty if its first message is unknown. */
+export interface Tail {
+  /** The message and those after it, in the order of arrival; before it, user messages whose answers are among them. */
+  readonly messages: readonly MessageRecord[];
+  /** Turns whose question or answer is among the messages after the first one, or is it. */
+  readonly turns: readonly TurnRecord[];
+}
+
 /**
  * Facts of one session as its transaction sees them, after earlier commands of the same batch. A command may
  * read only those in its `Needs`.
@@ -95,6 +107,9 @@ export interface StoredFacts {
   /** The earlier chat with this idempotency key. */
   idempotencyKey(): UsedKey | null;
   action(): ActionRecord | null;
+  tail(): Tail;
+  /** `null` without messages. */
+  firstTurn(): number | null;
   lease(): Lease | null;
 }
 
@@ -127,6 +142,8 @@ const DISPOSITIONS = {
   session_busy: "void",
   queue_full: "void",
   session_full: "void",
+  message_not_found: "void",
+  not_a_user_message: "void",
   idempotency_key_reused: "void",
   unknown: "void",
   invalid: "void",

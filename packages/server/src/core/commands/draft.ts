@@ -21,6 +21,19 @@ export type LeaseChange =
   | { readonly kind: "released" }
   | null;
 
+/** The end of a conversation that another message replaces. */
+export interface Removal {
+  /** Position of the first message that goes. */
+  readonly position: number;
+  /** Numbers of the turns that go, and of those that lose their answer with its steps and actions. */
+  readonly turns: readonly number[];
+  readonly unanswered: readonly number[];
+  /** Number of the last event that goes. */
+  readonly floor: number;
+  /** System events from this time on go. ISO 8601. */
+  readonly since: string;
+}
+
 /** The chat that used an idempotency key. */
 export interface UsedKey {
   readonly digest: string;
@@ -53,6 +66,8 @@ export class SessionDraft {
   readonly obsoleteCheckpoints = new Set<number>();
   /** True if the session needs a title. */
   wantsTitle = false;
+  /** Messages, turns and events that go before everything else is written. */
+  removal: Removal | null = null;
   /** True if the draft removes the session and writes nothing else. */
   isRemoved = false;
   readonly #before: SessionRecord;
@@ -190,6 +205,34 @@ export class SessionDraft {
     if (added >= 0) this.addedMessages[added] = message;
     else this.changedMessages.set(message.position, message);
     return message;
+  }
+
+  /**
+   * Removes a message with all that follow it, the system events since it, and all earlier events, which may quote them.
+   * Earlier events of this draft are published, but not stored.
+   */
+  removeMessages(
+    { id, position, createdAt }: MessageRecord,
+    bytes: number,
+    turns: Pick<Removal, "turns" | "unanswered">,
+  ): void {
+    const gone = new Set([...turns.turns, ...turns.unanswered]);
+    for (const other of this.changedMessages.keys())
+      if (other >= position) this.changedMessages.delete(other);
+    for (const number of turns.turns) this.changedTurns.delete(number);
+    for (const action of this.changedActions.values())
+      if (gone.has(action.turn)) this.changedActions.delete(action.id);
+    const since = new Date(createdAt).toISOString();
+    const kept = this.systemEvents.filter(({ item }) => item.created_at < since);
+    this.systemEvents.splice(0, this.systemEvents.length, ...kept);
+    const { messageBytes } = this.#session;
+    this.update({
+      messageCount: position - 1,
+      messageBytes: messageBytes === null ? null : Math.max(0, messageBytes - bytes),
+      eventBytes: 0,
+    });
+    const number = this.emit({ type: "messages_removed", from: id });
+    this.removal = { position, ...turns, floor: number - 1, since };
   }
 
   /** Adds a pending action and announces it. */

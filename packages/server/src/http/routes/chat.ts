@@ -30,12 +30,22 @@ const MessageText = z.string("must be a string").meta({
   examples: ["what is 12 * 7?"],
 });
 
+const Replaced = z.uuid("must be the id of a message").meta({
+  description:
+    "Id of a user's message of the session. This message replaces it; everything after it is removed, and what runs or waits is interrupted",
+});
+const Rig = z.string("must be a string").meta({
+  description: "Model of the App that answers this message and the next ones; the session's when absent",
+});
+
 const ChatQuery = z.object({
   message: MessageText.optional(),
   app: optional(AppName),
   public_key: optional(PublicKey),
   user_state: optional(UserStateText),
   client_id: optional(ClientId),
+  replaces: optional(Replaced),
+  rig: optional(Rig),
 });
 
 const ChatBody = z
@@ -45,6 +55,8 @@ const ChatBody = z
     public_key: optional(PublicKey.nullable()),
     user_state: optional(UserStateField.nullable()),
     client_id: optional(ClientId.nullable()),
+    replaces: optional(Replaced.nullable()),
+    rig: optional(Rig.nullable()),
   })
   .nullish()
   .meta({
@@ -98,8 +110,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
           access: access.sessionAccess(request, appName),
           app: appName,
           message,
-          publicKey: parameters.public_key ?? null,
-          userState: parameters.user_state ?? null,
+          ...optionsOf(parameters),
           clientId,
           idempotencyKey: key,
           waitMs,
@@ -125,6 +136,15 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
     );
   }
   return { ...body, ...query };
+}
+
+function optionsOf({ replaces, rig, public_key, user_state }: BodyParameters) {
+  return {
+    replaces: replaces?.toLowerCase() ?? null,
+    rig: rig ?? null,
+    publicKey: public_key ?? null,
+    userState: user_state ?? null,
+  };
 }
 
 /** Returns the message as sent: white space around it may be intended, such as indented code. */

@@ -72,6 +72,8 @@ export const OPERATIONS = [
       "query client_id?",
       "query message?",
       "query public_key?",
+      "query replaces?",
+      "query rig?",
       "query user_state?",
     ],
     body: "optional",

@@ -36,6 +36,7 @@ const command = fc.oneof(
       text,
       claims: fc.boolean(),
       onBusy: fc.constantFrom("enqueue", "reject", "interrupt"),
+      replaces: fc.option(fc.nat({ max: 9 })),
       key: fc.option(fc.constantFrom("a", "b")),
       publicKey: fc.option(fc.constantFrom("0xa", "0xb")),
       userState: fc.option(
@@ -136,7 +137,7 @@ class History {
           await this.#given.store.execute({
             kind: "finishTitle",
             target: { session: started.sessionId, incarnation: started.life },
-            input: { title: command.text },
+            input: { title: command.text, turn: started.turn },
           }),
         );
       }
@@ -156,12 +157,17 @@ class History {
     if ((await this.#given.store.sessions.find(id)) === null) return;
     const stored = await everything(this.#given.store, id);
     // Responses may arrive out of commit order, because a database releases locks before it responds.
-    const announced = this.#announced.get(stored.session.life) ?? [];
-    expect(announced.toSorted((one, other) => one.number - other.number)).toEqual(stored.events);
-    expect(stored.events.map(({ number }) => number)).toEqual(
-      stored.events.map((_event, index) => index + 1),
+    const announced = (this.#announced.get(stored.session.life) ?? []).toSorted(
+      (one, other) => one.number - other.number,
     );
-    expect(foldEvents(stored.events)).toEqual(shownOf(stored));
+    expect(announced.map(({ number }) => number)).toEqual(announced.map((_event, index) => index + 1));
+    // The log begins with the last removal.
+    const removal = announced.findLastIndex(({ event }) => event.type === "messages_removed");
+    expect(stored.events).toEqual(announced.slice(Math.max(0, removal)));
+    expect((await this.#given.store.events.after(id, stored.session.head, 0))?.floor).toBe(
+      Math.max(0, removal),
+    );
+    expect(foldEvents(announced)).toEqual(shownOf(stored));
     this.#checkMessages(stored);
     this.#checkSizes(stored, stored.events);
   }
@@ -204,11 +210,16 @@ class History {
     key,
     publicKey,
     userState,
+    replaces,
   }: CommandOf<"chat">): Promise<void> {
+    const known = await this.#given.store.sessions.messages(this.#id(session), null, 100, null);
+    const users = Array.isArray(known) ? known.filter(({ role }) => role === "user") : [];
+    const replaced = replaces === null ? undefined : users.at(-1 - (replaces % (users.length + 1)));
     const input = chatInput(text, {
       onBusy,
       publicKey,
       userState,
+      replaces: replaced?.id ?? null,
       maxQueued: 2,
       claim: claims ? claimOf() : null,
       idempotency: key === null ? null : { key, digest: text },

@@ -28,7 +28,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await claim()).toEqual([]);
       await given.clock.advance(1);
       expect(await claim()).toEqual([
-        { sessionId: id, life, app: "default", utilityModel: null, text: "what is it?" },
+        { sessionId: id, life, app: "default", utilityModel: null, text: "what is it?", turn: 1 },
       ]);
       expect(await claim()).toEqual([]);
       await given.clock.advance(5000);
@@ -64,7 +64,7 @@ export function describeJobs(openStore: OpenStore): void {
       const finished = await given.store.execute({
         kind: "finishTitle",
         target: { session: id, incarnation: life },
-        input: { title: "A greeting" },
+        input: { title: "A greeting", turn: 1 },
       });
       expect(finished?.session).toMatchObject({ title: "A greeting", titleSource: "generated" });
       expect(finished?.events.map(({ event }) => event)).toEqual([
@@ -77,7 +77,7 @@ export function describeJobs(openStore: OpenStore): void {
           await given.store.execute({
             kind: "finishTitle",
             target: { session: id, incarnation: life },
-            input: { title: "Another" },
+            input: { title: "Another", turn: 1 },
           })
         )?.events,
       ).toEqual([]);
@@ -93,7 +93,7 @@ export function describeJobs(openStore: OpenStore): void {
       const late = await given.store.execute({
         kind: "finishTitle",
         target: { session: id, incarnation: life },
-        input: { title: "Generated" },
+        input: { title: "Generated", turn: 1 },
       });
       expect(late).toMatchObject({ events: [], session: { title: "Mine", titleSource: "user" } });
       const other = randomUUID();
@@ -101,7 +101,7 @@ export function describeJobs(openStore: OpenStore): void {
       await given.store.execute({
         kind: "finishTitle",
         target: { session: other, incarnation: turn.life },
-        input: { title: "Generated" },
+        input: { title: "Generated", turn: 1 },
       });
       await rename(given.store, existing(other), "Mine");
       expect((await record(given.store, other)).title).toBe("Mine");
@@ -124,7 +124,7 @@ export function describeJobs(openStore: OpenStore): void {
         await given.store.execute({
           kind: "finishTitle",
           target: { session: id, incarnation: old.life },
-          input: { title: "Late" },
+          input: { title: "Late", turn: 1 },
         }),
       ).toBeNull();
       await startTurn(given.store, id, "hello again");
@@ -133,7 +133,7 @@ export function describeJobs(openStore: OpenStore): void {
         await given.store.execute({
           kind: "finishTitle",
           target: { session: id, incarnation: old.life },
-          input: { title: "Late" },
+          input: { title: "Late", turn: 1 },
         }),
       ).toBeNull();
       expect(await allEvents(given.store, id)).toEqual(before);

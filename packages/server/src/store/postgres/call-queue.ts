@@ -276,13 +276,14 @@ export class CallQueue implements Calls {
 }
 
 /**
- * Takes the changes at the head, up to one that may delete the session: the next incarnation needs a separate
- * transaction.
+ * Takes the changes at the head. One that may remove the session or messages is alone in its transaction: the next
+ * incarnation needs a separate one, and rows that are removed must not be written beside it.
  */
 function changesAtHead(subject: Subject): HeadChanges {
   const tasks: Task[] = [];
   const changes: Change[] = [];
   for (let [head] = subject.waiting; head?.kind === "change"; [head] = subject.waiting) {
+    if (head.change.needs.removal === true && changes.length > 0) break;
     tasks.push(head);
     changes.push(head.change);
     subject.waiting.shift();

@@ -1,7 +1,7 @@
 // Collects the drafts of one transaction by row: a row that two commands change is written once.
 
 import type { ActionRecord } from "../../core/action.ts";
-import type { SessionDraft } from "../../core/commands/draft.ts";
+import type { Removal, SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import { LEASE_MS, type StepRecord, type TurnRecord } from "../../core/turn.ts";
@@ -57,6 +57,8 @@ export class Changes {
   readonly titles = new Map<number, number | null>();
   readonly usedKeys = new Map<string, Row>();
   readonly removed = new Set<number>();
+  /** Removed ends of conversations, by session. No other command of such a session is in the transaction. */
+  readonly removals = new Map<number, Removal>();
   readonly audited: Row[] = [];
 
   /** Must be called before `SessionState.apply`. */
@@ -75,8 +77,10 @@ export class Changes {
     for (const turn of draft.changedTurns.values()) this.turns.change(key, turn.number, turn);
     for (const action of draft.addedActions) this.actions.add(key, action.number, action);
     for (const action of draft.changedActions.values()) this.actions.change(key, action.number, action);
+    if (draft.removal !== null) this.removals.set(key, draft.removal);
+    const floor = draft.removal?.floor ?? 0;
     for (const [index, { number }] of draft.events.entries()) {
-      this.events.push([key, number, draft.at, draft.eventTexts[index] ?? ""]);
+      if (number > floor) this.events.push([key, number, draft.at, draft.eventTexts[index] ?? ""]);
     }
     for (const { number, item } of draft.systemEvents) {
       this.systemEvents.push([key, number, JSON.stringify(item)]);

@@ -15,6 +15,7 @@ import {
 } from "../rows.ts";
 import { insertAudit } from "./audit.ts";
 import { prepareDelete, prepareInsert, prepareTable, prepareUpdate, type Write } from "./bulk.ts";
+import type { Removal } from "../../core/commands/draft.ts";
 import type { Changes } from "./changes.ts";
 import type { Connection } from "./connections.ts";
 import { cutLogs } from "./event-log.ts";
@@ -97,6 +98,7 @@ function writesOf(changes: Changes): readonly Write[] {
     appended.has(key) && (state.session.eventBytes ?? 0) > EVENT_LOG_MAX_BYTES ? [key] : [],
   );
   return [
+    ...[...changes.removals].flatMap(([key, removal]) => writesOfRemoval(key, removal)),
     ...writesOfSessions([...changes.sessions.values()]),
     messages.insert(changes.messages.added(messageRow)),
     messages.update(
@@ -131,6 +133,43 @@ function writesOf(changes: Changes): readonly Write[] {
     insertAudit(changes.audited),
     // Last, because it also removes rows that earlier commands of this transaction wrote for these sessions.
     (connection) => removeSessions(connection, [...changes.removed]),
+  ];
+}
+
+const removeMessages = prepare<[number, number]>(
+  "DELETE FROM messages WHERE session_key = $1 AND position >= $2",
+);
+const removeOfTurns = ["steps", "checkpoints", "actions"].map((table) =>
+  prepare<[number, readonly number[]]>(
+    `DELETE FROM ${table} WHERE session_key = $1 AND turn = ANY($2::bigint[])`,
+  ),
+);
+const removeTurns = prepare<[number, readonly number[]]>(
+  "DELETE FROM turns WHERE session_key = $1 AND number = ANY($2::bigint[])",
+);
+const removeSystemEvents = prepare<[number, string]>(
+  "DELETE FROM system_events WHERE session_key = $1 AND item::json ->> 'created_at' >= $2",
+);
+const removeEvents = prepare<[number]>("DELETE FROM events WHERE session_key = $1");
+const raiseFloor = prepare<[number, number]>("UPDATE sessions SET event_floor = $2 WHERE key = $1");
+
+/** Removes the end of a conversation, and the log up to its removal. */
+function writesOfRemoval(
+  key: number,
+  { position, turns: gone, unanswered, since, floor }: Removal,
+): readonly Write[] {
+  const all = [...gone, ...unanswered];
+  return [
+    async (connection) => void (await removeMessages.run(connection, key, position)),
+    ...removeOfTurns.map(
+      (table): Write =>
+        async (connection) =>
+          void (await table.run(connection, key, all)),
+    ),
+    async (connection) => void (await removeTurns.run(connection, key, gone)),
+    async (connection) => void (await removeSystemEvents.run(connection, key, since)),
+    async (connection) => void (await removeEvents.run(connection, key)),
+    async (connection) => void (await raiseFloor.run(connection, key, floor)),
   ];
 }
 

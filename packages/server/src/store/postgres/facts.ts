@@ -105,6 +105,26 @@ const usedKeys: ReadNamed<{
   readonly turn: number;
   readonly at: number;
 }> = prepare(ofNames("session_key, key, digest, turn, at", "idempotency_keys", "key"));
+/** Selects the position of the message with this name. */
+const FROM_NAME =
+  "(SELECT position FROM messages WHERE session_key = (SELECT key FROM sessions WHERE sessions.id = w.id) AND messages.id = w.name)";
+const OF_NAMED = "(SELECT key FROM sessions WHERE sessions.id = w.id)";
+const tailTurns: ReadNamed<TurnRow> = prepare(
+  `SELECT found.* FROM unnest($1::text[], $2::text[]) AS w (id, name), LATERAL (SELECT ${FROM_NAME} AS place) AS f, LATERAL (
+     SELECT ${TURN} FROM turns WHERE session_key = ${OF_NAMED} AND (user_position >= f.place OR agent_position >= f.place)
+     ORDER BY number
+   ) AS found`,
+);
+const tailMessages: ReadNamed<MessageRow> = prepare(
+  `SELECT found.* FROM unnest($1::text[], $2::text[]) AS w (id, name), LATERAL (SELECT ${FROM_NAME} AS place) AS f, LATERAL (
+     SELECT ${MESSAGE} FROM messages WHERE session_key = ${OF_NAMED} AND (position >= f.place OR position IN
+       (SELECT user_position FROM turns WHERE session_key = ${OF_NAMED} AND agent_position >= f.place))
+     ORDER BY position
+   ) AS found`,
+);
+const firstMessages: ReadByIds<MessageRow> = prepare(
+  `SELECT ${MESSAGE} FROM messages WHERE session_key = ANY(ARRAY(${SESSIONS})) AND position = 1`,
+);
 const namedActions: ReadNamed<ActionRow> = prepare(ofNames(ACTION, "actions", "actions.id"));
 
 /** Reads the facts of sessions. Sends all statements before it returns its promise. */
@@ -171,7 +191,20 @@ function readAll(connection: Connection, wanted: NeedsOfSessions, reach: Reach):
 function readNamed(connection: Connection, wanted: NeedsOfSessions): Promise<AddFacts>[] {
   const keys = namesOf(wanted, ({ idempotencyKey }) => idempotencyKey);
   const actions = namesOf(wanted, ({ action }) => action);
+  const tails = namesOf(wanted, ({ tail }) => tail);
+  const titled = idsOf(wanted, ({ firstTurn }) => firstTurn === true);
   return [
+    reader(connection)(firstMessages, titled, (state, row) => state.addMessage(toMessage(row))),
+    ifAny(tails, async () =>
+      adding(await tailTurns.all(connection, ...listsOf(tails)), (state, row) =>
+        state.addTailTurn(toTurn(row)),
+      ),
+    ),
+    ifAny(tails, async () =>
+      adding(await tailMessages.all(connection, ...listsOf(tails)), (state, row) =>
+        state.addTailMessage(toMessage(row)),
+      ),
+    ),
     ifAny(keys, async () =>
       adding(await usedKeys.all(connection, ...listsOf(keys)), (state, row) =>
         state.addUsedKey(row.key, { digest: row.digest, turn: row.turn, at: row.at }),

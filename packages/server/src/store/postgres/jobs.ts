@@ -6,7 +6,7 @@ import { prepare } from "./statement.ts";
 
 // SKIP LOCKED: another node is taking the job.
 const due = prepare<[number, number], TitleRow>(
-  `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text
+  `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text, m.turn
    FROM title_jobs j
    JOIN sessions s ON s.key = j.session_key
    JOIN messages m ON m.session_key = j.session_key AND m.position = 1

@@ -3,7 +3,7 @@
 import type { ActionRecord } from "../../core/action.ts";
 import { partialTextOf, type StoredFacts, type TurnCount } from "../../core/commands/command.ts";
 import { needsOf, type SessionCommand } from "../../core/commands/index.ts";
-import type { SessionDraft, UsedKey } from "../../core/commands/draft.ts";
+import type { Removal, SessionDraft, UsedKey } from "../../core/commands/draft.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
@@ -20,6 +20,7 @@ export class SessionState {
   readonly #usedKeys = new Map<string, UsedKey>();
   /** Checkpointed text after the last finished step, by turn. */
   readonly #streamed = new Map<number, string>();
+  readonly #tail = { messages: [] as MessageRecord[], turns: [] as TurnRecord[] };
   #lease: Lease | null = null;
   /** Open turns that were counted, but not read. */
   #unread: TurnCount = { openTurns: 0, waits: false };
@@ -44,12 +45,22 @@ export class SessionState {
       checkpointed: () => partialTextOf(this.openTurns(), (turn) => this.#streamedOf(turn)),
       idempotencyKey: () => (idempotencyKey === null ? null : (this.#usedKeys.get(idempotencyKey) ?? null)),
       action: () => (action === null ? null : (this.#actions.get(action) ?? null)),
+      tail: () => this.#tail,
+      firstTurn: () => this.#messages.get(1)?.turn ?? null,
       lease: () => this.#lease,
     };
   }
 
   addLease(lease: Lease): void {
     this.#lease = lease;
+  }
+
+  addTailMessage(message: MessageRecord): void {
+    this.#tail.messages.push(message);
+  }
+
+  addTailTurn(turn: TurnRecord): void {
+    this.#tail.turns.push(turn);
   }
 
   addTurn(turn: TurnRecord): void {
@@ -87,6 +98,7 @@ export class SessionState {
 
   apply(draft: SessionDraft): void {
     this.#session = draft.session;
+    if (draft.removal !== null) this.#remove(draft.removal);
     for (const message of draft.addedMessages) this.addMessage(message);
     for (const message of draft.changedMessages.values()) this.addMessage(message);
     for (const turn of draft.addedTurns) this.addTurn(turn);
@@ -99,6 +111,21 @@ export class SessionState {
     for (const { key, ...used } of draft.usedKeys) this.addUsedKey(key, used);
     if (draft.lease?.kind === "released") this.#lease = null;
     if (draft.lease?.kind === "taken") this.#lease = { takenAt: draft.at, expiresAt: draft.at + LEASE_MS };
+  }
+
+  #remove({ position, turns, unanswered, since }: Removal): void {
+    const gone = new Set([...turns, ...unanswered]);
+    for (const place of this.#messages.keys()) if (place >= position) this.#messages.delete(place);
+    for (const number of gone) {
+      this.#turns.delete(number);
+      this.#streamed.delete(number);
+    }
+    for (const { id, turn } of this.#actions.values()) {
+      if (!gone.has(turn)) continue;
+      this.#actions.delete(id);
+      this.#pending.delete(id);
+    }
+    this.#systemEvents = this.#systemEvents.filter(({ item }) => item.created_at < since);
   }
 
   #countOpenTurns(): TurnCount {

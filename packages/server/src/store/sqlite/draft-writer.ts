@@ -1,7 +1,7 @@
 // Writes drafts in the current transaction.
 
 import type { SQLInputValue } from "node:sqlite";
-import type { SessionDraft } from "../../core/commands/draft.ts";
+import type { Removal, SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
@@ -36,6 +36,7 @@ export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => 
 
 export function prepareDraftWriter(prepare: Prepare): WriteDraft {
   const remove = prepareRemoval(prepare);
+  const removeTail = prepareTailRemoval(prepare);
   const writeSession = prepareSessionWriter(prepare);
   const writeMessages = prepareMessageWriter(prepare);
   const writeTurns = prepareTurnWriter(prepare);
@@ -57,6 +58,7 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
       if (before !== null) remove(key);
       return;
     }
+    if (draft.removal !== null) removeTail(key, draft.removal);
     if (draft.writesSession) writeSession(before, draft.session, draft.at);
     writeMessages(key, draft);
     writeTurns(key, draft);
@@ -112,6 +114,35 @@ export function prepareRemoval(prepare: Prepare): (key: number) => void {
   return (key) => {
     for (const child of children) child.run(key);
     session.run(key);
+  };
+}
+
+/** Removes the end of a conversation, and the log up to its removal. */
+function prepareTailRemoval(prepare: Prepare): (key: number, removal: Removal) => void {
+  const ofPositions = prepare<[number, number]>(
+    "DELETE FROM messages WHERE session_key = ? AND position >= ?",
+  );
+  const ofTurns = ["steps", "checkpoints", "actions"].map((table) =>
+    prepare<[number, string]>(
+      `DELETE FROM ${table} WHERE session_key = ? AND turn IN (SELECT value FROM json_each(?))`,
+    ),
+  );
+  const turns = prepare<[number, string]>(
+    "DELETE FROM turns WHERE session_key = ? AND number IN (SELECT value FROM json_each(?))",
+  );
+  const systemEvents = prepare<[number, string]>(
+    "DELETE FROM system_events WHERE session_key = ? AND item ->> '$.created_at' >= ?",
+  );
+  const events = prepare<[number]>("DELETE FROM events WHERE session_key = ?");
+  const raiseFloor = prepare<[number, number]>("UPDATE sessions SET event_floor = ? WHERE key = ?");
+  return (key, removal) => {
+    const all = JSON.stringify([...removal.turns, ...removal.unanswered]);
+    ofPositions.run(key, removal.position);
+    for (const table of ofTurns) table.run(key, all);
+    turns.run(key, JSON.stringify(removal.turns));
+    systemEvents.run(key, removal.since);
+    events.run(key);
+    raiseFloor.run(removal.floor, key);
   };
 }
 
@@ -184,8 +215,9 @@ function prepareEventWriter(prepare: Prepare): (key: number, draft: SessionDraft
        (SELECT number FROM system_events WHERE session_key = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)`);
   const eventLog = prepareEventLog(prepare);
   return (key, draft) => {
+    const floor = draft.removal?.floor ?? 0;
     for (const [index, { number }] of draft.events.entries()) {
-      insert.run(key, number, draft.at, draft.eventTexts[index] ?? "");
+      if (number > floor) insert.run(key, number, draft.at, draft.eventTexts[index] ?? "");
     }
     const { eventBytes } = draft.session;
     if (draft.events.length > 0 && (eventBytes ?? 0) > EVENT_LOG_MAX_BYTES) eventLog.cut(key);

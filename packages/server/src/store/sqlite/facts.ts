@@ -1,7 +1,13 @@
 // Reads facts of sessions in the current transaction, at the first use by a decision.
 
 import type { ActionRecord } from "../../core/action.ts";
-import { partialTextOf, type Needs, type StoredFacts, type TurnCount } from "../../core/commands/command.ts";
+import {
+  partialTextOf,
+  type Needs,
+  type StoredFacts,
+  type Tail,
+  type TurnCount,
+} from "../../core/commands/command.ts";
 import type { UsedKey } from "../../core/commands/draft.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
@@ -93,7 +99,11 @@ function prepareStoredFacts(
   const actionById = prepare<[number, string], ActionRow>(
     "SELECT * FROM actions WHERE session_key = ? AND id = ?",
   );
-  return (session, { idempotencyKey = null, action = null }) => ({
+  const tail = prepareTail(prepare);
+  const firstTurn = prepare<[number], { readonly turn: number }>(
+    "SELECT turn FROM messages WHERE session_key = ? AND position = 1",
+  );
+  return (session, { idempotencyKey = null, action = null, tail: from = null }) => ({
     turnCount: () => countOpenTurns(session),
     openTurns: () => openTurns(session),
     checkpointed: () => partialTextOf(openTurns(session), (turn) => streamed(session.key, turn)),
@@ -103,11 +113,31 @@ function prepareStoredFacts(
       const row = action === null ? undefined : actionById.get(session.key, action);
       return row === undefined ? null : toAction(row);
     },
+    tail: () => (from === null ? { messages: [], turns: [] } : tail(session.key, from)),
+    firstTurn: () => firstTurn.get(session.key)?.turn ?? null,
     lease: () => {
       const row = lease.get(session.key);
       return row === undefined ? null : toLease(row);
     },
   });
+}
+
+function prepareTail(prepare: Prepare): (key: number, id: string) => Tail {
+  const position = prepare<[number, string], { readonly position: number }>(
+    "SELECT position FROM messages WHERE session_key = ? AND id = ?",
+  );
+  const turns = prepare<[number, number], TurnRow>(
+    "SELECT * FROM turns WHERE session_key = ?1 AND (user_position >= ?2 OR agent_position >= ?2) ORDER BY number",
+  );
+  const messages = prepare<[number, number], MessageRow>(
+    `SELECT * FROM messages WHERE session_key = ?1 AND (position >= ?2 OR position IN
+       (SELECT user_position FROM turns WHERE session_key = ?1 AND agent_position >= ?2)) ORDER BY position`,
+  );
+  return (key, id) => {
+    const from = position.get(key, id)?.position;
+    if (from === undefined) return { messages: [], turns: [] };
+    return { messages: messages.all(key, from).map(toMessage), turns: turns.all(key, from).map(toTurn) };
+  };
 }
 
 /**

@@ -18,7 +18,7 @@ import {
   ranUnder,
 } from "../../turn.ts";
 import type { ChatInput, ChatOutcome } from "../chat.ts";
-import type { PartialText, StoredFacts } from "../command.ts";
+import type { PartialText, StoredFacts, Tail } from "../command.ts";
 import {
   decideCommand,
   type CommandKind,
@@ -26,7 +26,7 @@ import {
   type OutcomeOf,
   type SessionCommand,
 } from "../index.ts";
-import { SessionDraft, type UsedKey } from "../draft.ts";
+import { SessionDraft, type Removal, type UsedKey } from "../draft.ts";
 import { plainChat } from "./plain-chat.ts";
 import type { ActionAnswer, ActionOutcome } from "../decide-action.ts";
 import type { ToolOutcomeInput } from "../tool-calls.ts";
@@ -46,6 +46,8 @@ export class DecidedSession {
   actions: ActionRecord[] = [];
   turns: TurnRecord[] = [];
   events: NumberedEvent[] = [];
+  /** Number of the last event that is no longer stored. */
+  floor = 0;
   /** The draft of the last command. */
   last: SessionDraft = new SessionDraft(this.session, START, () => 0);
   owner: string | null = null;
@@ -146,9 +148,10 @@ export class DecidedSession {
     );
   }
 
-  finishTitle(title: string): void {
+  /** `turn` is that of the message that the title is about. */
+  finishTitle(title: string, turn = this.messages[0]?.turn ?? 0): void {
     const target = { session: this.session.id, incarnation: this.session.life };
-    this.#execute("finishTitle", target, { title });
+    this.#execute("finishTitle", target, { title, turn });
   }
 
   interrupt(streamed: PartialText | null = null, checkpointed: PartialText | null = null): void {
@@ -213,6 +216,9 @@ export class DecidedSession {
         event.type === "message_completed"
       ) {
         folded.set(event.message.id, event.message);
+      } else if (event.type === "messages_removed") {
+        const ids = [...folded.keys()];
+        for (const id of ids.slice(ids.indexOf(event.from))) folded.delete(id);
       }
     }
     return [...folded.values()];
@@ -249,12 +255,34 @@ export class DecidedSession {
       idempotencyKey: () => this.#previous,
       action: () =>
         kind === "decideAction" ? (this.actions.find(({ id }) => id === input.action) ?? null) : null,
+      tail: () => this.#tail(kind === "chat" ? input.replaces : null),
+      firstTurn: () => this.messages[0]?.turn ?? null,
       lease: () => this.lease,
     };
   }
 
+  #tail(id: string | null): Tail {
+    const from = this.messages.find((message) => message.id === id)?.position ?? Number.POSITIVE_INFINITY;
+    const turns = this.turns.filter(
+      ({ userPosition, agentPosition }) => userPosition >= from || (agentPosition ?? 0) >= from,
+    );
+    const questions = new Set(turns.map(({ userPosition }) => userPosition));
+    return {
+      messages: this.messages.filter(({ position }) => position >= from || questions.has(position)),
+      turns,
+    };
+  }
+
+  #remove({ position, turns, unanswered, floor }: Removal): void {
+    this.messages = this.messages.filter((message) => message.position < position);
+    this.turns = this.turns.filter(({ number }) => !turns.includes(number));
+    this.actions = this.actions.filter(({ turn }) => !turns.includes(turn) && !unanswered.includes(turn));
+    this.floor = floor;
+  }
+
   #keep(draft: SessionDraft): void {
     this.session = draft.session;
+    if (draft.removal !== null) this.#remove(draft.removal);
     this.messages = [...this.messages, ...draft.addedMessages].map(
       (message) => draft.changedMessages.get(message.position) ?? message,
     );

@@ -10,6 +10,8 @@ export function plainChat(text: string, models: readonly string[]): ChatInput {
     app: "default",
     messageId: randomUUID(),
     text,
+    replaces: null,
+    rig: null,
     publicKey: null,
     provedWallets: [],
     userState: null,

@@ -39,8 +39,9 @@ export interface TitleJob {
   readonly life: string;
   readonly app: string;
   readonly utilityModel: string | null;
-  /** The session's first user message. */
+  /** The session's first user message, and its turn. */
   readonly text: string;
+  readonly turn: number;
 }
 
 /**

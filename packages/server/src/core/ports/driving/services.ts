@@ -40,6 +40,10 @@ export interface ChatRequest {
   readonly access: SessionAccess;
   readonly app: string;
   readonly message: string;
+  /** Id of the user message that this one replaces, with all after it; absent or `null` for none. */
+  readonly replaces?: string | null;
+  /** Rig to answer with from now on; absent or `null` for the session's. */
+  readonly rig?: string | null;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
   readonly clientId: string | null;

@@ -56,6 +56,15 @@ export function foldEvents(events: readonly NumberedEvent[]): Shown {
             message.id === event.message.id ? event.message : message,
           ),
         };
+      case "messages_removed": {
+        const at = shown.messages.findIndex(({ id }) => id === event.from);
+        const since = shown.messages[at]?.created_at ?? "";
+        return {
+          ...next,
+          messages: shown.messages.slice(0, at),
+          systemEvents: shown.systemEvents.filter(({ created_at }) => created_at < since),
+        };
+      }
       case "system_event":
         return {
           ...next,
