@@ -168,6 +168,15 @@ describe("warnings", () => {
     ]);
   });
 
+  it("names the Apps where wallets are claimed, and is silent where all are proved", async () => {
+    const open = { HOST: "0.0.0.0", COLLOQUY_ALLOWED_HOSTS: "chat.test" };
+    const proved = { wallets: "proved" };
+    await write("colloquy.config.json", { apps: { default: proved, shop: {}, club: proved } });
+    expect(await warnings(open)).toEqual([expect.stringContaining("in these Apps: shop. ")]);
+    await write("colloquy.config.json", { apps: { default: proved, club: proved } });
+    expect(await warnings(open)).toEqual([]);
+  });
+
   it("warns that other machines can list threads, unless walletListing is off", async () => {
     const open = { HOST: "0.0.0.0", COLLOQUY_ALLOWED_HOSTS: "chat.test" };
     expect((await warnings(open))[0]).toContain("walletListing");
