@@ -21,6 +21,13 @@ export interface SendOptions extends WaitOptions {
   readonly userState?: UserState;
   /** Client whose secrets tools may use. */
   readonly clientId?: string;
+  /**
+   * Id of a user's message. The new one replaces it, and everything after it is removed; the same text regenerates
+   * its answer.
+   */
+  readonly replaces?: string;
+  /** Model of the App for this message and the next ones. */
+  readonly rig?: string;
 }
 
 export interface StateOptions extends WaitOptions {
@@ -54,14 +61,31 @@ function chatOperations(transport: Transport, app: string | undefined) {
   return {
     /** Sends a message. Retries use the same `Idempotency-Key`, so that it is stored once. */
     async sendMessage(id: string, message: string, options: SendOptions = {}): Promise<Snapshot> {
-      const { wait, idempotencyKey = randomId(), publicKey, userState, clientId, signal } = options;
+      const {
+        wait,
+        idempotencyKey = randomId(),
+        publicKey,
+        userState,
+        clientId,
+        replaces,
+        rig,
+        signal,
+      } = options;
       const budget = new WaitBudget(wait);
       const seconds = budget.next(LONG_POLL_SECONDS);
       const snapshot = await transport.body<Snapshot>({
         method: "POST",
         path: "/api/chat",
         headers: { ...session(id), "Idempotency-Key": idempotencyKey, Prefer: prefer(seconds) },
-        body: { message, app, public_key: publicKey, user_state: userState, client_id: clientId },
+        body: {
+          message,
+          app,
+          public_key: publicKey,
+          user_state: userState,
+          client_id: clientId,
+          replaces,
+          rig,
+        },
         repeatable: true,
         longPollMs: seconds * 1000,
         signal,

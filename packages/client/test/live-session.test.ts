@@ -40,6 +40,22 @@ describe("a session with subscribers", () => {
     expect(live.session.getSnapshot()).toEqual(await truth());
   });
 
+  it("replaces a message while its answer streams", async () => {
+    const updates = live.session.updates();
+    await live.session.send("Hi");
+    (await live.served.model.next()).say("Hel");
+    await live.served.until(() => lastContent() === "Hel");
+    const replaces = live.session.getSnapshot()!.messages[0]!.id;
+    await live.session.send("Bye", { replaces });
+    (await live.served.model.next()).say("Farewell").finish();
+    const seen: SessionUpdate[] = [];
+    for await (const update of updates) {
+      seen.push(update);
+      if (update.type === "state_changed" && update.status === "idle") break;
+    }
+    expect(seen.filter(({ type }) => type === "messages_removed")).toMatchObject([{ from: replaces }]);
+  });
+
   it("reports all events of a message, also one sent before the loop has started", async () => {
     const updates = live.session.updates();
     const sending = live.session.send("Hi");

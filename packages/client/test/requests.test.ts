@@ -264,7 +264,14 @@ describe("a message", () => {
   it("carries the client's App, its key and all options", async () => {
     answers = [json(said)];
     const to = client({ app: "defi", key: "clq_1_2", headers: { "X-Team": "tea" } });
-    const options = { idempotencyKey: "mine", publicKey: "0xab", userState: { a: 1 }, clientId: "me" };
+    const options = {
+      idempotencyKey: "mine",
+      publicKey: "0xab",
+      userState: { a: 1 },
+      clientId: "me",
+      replaces: "m1",
+      rig: "demo/assistant",
+    };
     await to.sendMessage(SESSION, "Hi", options);
     expect(seen[0]).toMatchObject({
       method: "POST",
@@ -283,6 +290,8 @@ describe("a message", () => {
       public_key: "0xab",
       user_state: { a: 1 },
       client_id: "me",
+      replaces: "m1",
+      rig: "demo/assistant",
     });
     expect(seen[0]!.headers).not.toHaveProperty("prefer");
   });
