@@ -2,36 +2,37 @@
 
 import type { Actor } from "../core/audit.ts";
 import { toWireAction } from "../core/action.ts";
-import { NotFound, Unavailable } from "../core/errors.ts";
+import { NotFound } from "../core/errors.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { HeldSession, SessionsOf } from "../core/ports/driven/session-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
 import type { Erased, ExportLine, UserDataService } from "../core/ports/driving/user-data-service.ts";
+import { Purges } from "./purges.ts";
 import type { Threads } from "./threads.ts";
 
 /** Sessions of one read. */
 const PORTION = 100;
 /** Records of one page, and actions of one session. */
 const LISTED = 1000;
-/** Tries to overwrite deleted text while another process reads the database, and the pause between them. */
-const PURGES = 20;
-const PAUSE_MS = 250;
 
 interface UserDataOptions {
   readonly store: Store;
   readonly threads: Threads;
   readonly audit: AuditTrail;
-  readonly clock: Pick<Clock, "after" | "now">;
+  readonly clock: Clock;
   readonly logger: Pick<Logger, "warn">;
 }
 
 export class UserData implements UserDataService {
   readonly #options: UserDataOptions;
+  readonly #purges: Purges;
 
   constructor(options: UserDataOptions) {
     this.#options = options;
+    const { store, clock } = options;
+    this.#purges = new Purges(() => store.purge(), clock);
   }
 
   async *export(whose: SessionsOf, by: Actor): AsyncGenerator<ExportLine> {
@@ -70,7 +71,7 @@ export class UserData implements UserDataService {
     await this.#note("user_erased", whose, by, erased);
     if (owner !== null) await store.audit.forgetSalt(owner);
     this.#log(whose);
-    await this.#purge();
+    await this.#purges.run();
     return erased;
   }
 
@@ -139,16 +140,5 @@ export class UserData implements UserDataService {
     const { audit } = this.#options;
     const target = owner === null ? null : await audit.subjectOf(owner);
     await audit.note({ action, actor: by, app, target, details: { ...counts } });
-  }
-
-  async #purge(): Promise<void> {
-    const { store, clock } = this.#options;
-    for (let tries = 0; tries < PURGES; tries += 1) {
-      if (await store.purge()) return;
-      await new Promise<void>((resolve) => void clock.after(PAUSE_MS, resolve));
-    }
-    const detail =
-      "Everything is deleted, but another process reads the database, so that its log may still hold deleted text. Send the request again.";
-    throw new Unavailable(503, "not_purged", detail, 5);
   }
 }

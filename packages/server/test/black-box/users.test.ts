@@ -119,6 +119,7 @@ describe("the conversation of a signed-in user", () => {
     await chat(session);
     const claim = (call: Call) => request("POST", `/api/sessions/${session}/claim`, session, call);
     expectProblem(await claim({}), 401, "token_required");
+    expectProblem(await claim(await as("alice", "shop")), 403, "claim_forbidden");
     const stream = await EventReader.connect(program.url, session);
     expect((await claim(await as("alice"))).status).toBe(200);
     await stream.find(isNotice("session_not_found"));
@@ -320,6 +321,11 @@ describe("a key with the scope act_as", () => {
       403,
       "scope_missing",
     );
+    const only = {
+      headers: { "SERVICE-APP-KEY": await createKey("shop", ["secrets", "act_as"]), ...owner("alice") },
+    };
+    const data = await request("DELETE", "/api/users/me?app=shop", newSession(), only);
+    expectProblem(data, 403, "scope_missing");
     const acting = { "SERVICE-APP-KEY": await createKey("shop", ["chat", "act_as"]) };
     const malformed = { headers: { ...acting, "Colloquy-Owner": "alice" } };
     expectProblem(await chat(session, malformed, "shop"), 400, "owner_invalid");

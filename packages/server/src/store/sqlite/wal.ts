@@ -29,9 +29,9 @@ const ERASURE_DELAY_MS = 1000;
 
 /**
  * Maximum bytes of a database that a purge rewrites: `secure_delete` misses copies of rows that SQLite has moved between pages. A rewrite
- * delays other calls, by a second for 64 MB.
+ * delays other calls, by two seconds for 256 MB.
  */
-const REWRITTEN_BYTES = 64 * 1024 * 1024;
+const REWRITTEN_BYTES = 256 * 1024 * 1024;
 
 export interface Wal {
   /** Must be called after every batch. Throws a FatalStoreError. */
