@@ -68,6 +68,8 @@ beforeAll(async () => {
   };
   service = await Service.start({ config, environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
   await writeFile(join(service.directory, "staging.json"), JSON.stringify(config));
+  const erased = { at: "2026-11-21T09:00:00.000Z", owner: null, public_key: WALLET, app: null };
+  await writeFile(join(service.directory, "colloquy.log"), JSON.stringify({ erased }));
   // Stubs of programs that the examples call.
   programs = await mkdtemp(join(tmpdir(), "colloquy-examples-"));
   await program("colloquy", `exec "${process.execPath}" "${MAIN}" "$@"`);
