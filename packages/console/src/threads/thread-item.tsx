@@ -1,6 +1,6 @@
 import type { ThreadEntry } from "@colloquy/react";
 import { Pencil, Pin, PinOff, Trash2 } from "../design/icons.tsx";
-import { useEffect, useLayoutEffect, useRef, useState, type ReactNode, type RefObject } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react";
 import { IconButton } from "../design/button.tsx";
 import { hashOf } from "../shell/route.ts";
 import { RenameForm } from "./rename-form.tsx";
@@ -8,8 +8,8 @@ import styles from "./thread-list.module.css";
 
 interface PinButtonProps {
   readonly thread: ThreadEntry;
-  /** Ids of threads that are being pinned or unpinned. */
-  readonly pinning: RefObject<ReadonlySet<string>>;
+  /** True while the thread is being pinned or unpinned. */
+  readonly isPinning: boolean;
   readonly onPin: (thread: ThreadEntry) => void;
 }
 
@@ -17,7 +17,7 @@ interface PinButtonProps {
 export function ThreadItem({
   thread,
   isCurrent,
-  pinning,
+  isPinning,
   onPin,
   onRename,
   onDelete,
@@ -52,7 +52,7 @@ export function ThreadItem({
         <bdi>{title}</bdi>
       </a>
       <span className={styles["verbs"]}>
-        <PinButton thread={thread} pinning={pinning} onPin={onPin} />
+        <PinButton thread={thread} isPinning={isPinning} onPin={onPin} />
         <IconButton ref={pencil} size="small" label={`Rename ${title}`} onClick={() => setRenaming(true)}>
           <Pencil size={14} />
         </IconButton>
@@ -64,17 +64,18 @@ export function ThreadItem({
   );
 }
 
-function PinButton({ thread, pinning, onPin }: PinButtonProps): ReactNode {
-  const { session_id: id, title, pinned } = thread;
+function PinButton({ thread, isPinning, onPin }: PinButtonProps): ReactNode {
+  const { title, pinned } = thread;
   const button = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
     // React mounts a new item when a thread moves to another group, so its pin button loses the focus.
-    if (pinning.current.has(id) && document.activeElement === document.body) button.current?.focus();
-  }, [pinning, id]);
+    if (isPinning && document.activeElement === document.body) button.current?.focus();
+  }, [isPinning]);
   return (
     <IconButton
       ref={button}
       size="small"
+      aria-disabled={isPinning}
       label={`${pinned === true ? "Unpin" : "Pin"} ${title}`}
       onClick={() => onPin(thread)}
     >

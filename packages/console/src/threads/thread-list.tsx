@@ -1,6 +1,6 @@
 import { useThreads, type ThreadEntry } from "@colloquy/react";
 import { Pin, Search } from "../design/icons.tsx";
-import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { goTo } from "../shell/use-route.ts";
 import { DeleteDialog } from "./delete-dialog.tsx";
@@ -46,7 +46,7 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
                   key={thread.session_id}
                   thread={thread}
                   isCurrent={thread.session_id === current}
-                  pinning={pinning}
+                  isPinning={pinning.has(thread.session_id)}
                   onPin={(pinned) => void togglePin(pinned)}
                   onRename={rename}
                   onDelete={setLeaving}
@@ -95,14 +95,14 @@ function FailedPin({ title, isPinned, reason }: PinFailure): ReactNode {
   );
 }
 
-/** Pins and unpins threads, one request per thread at a time. Returns the last failure as a sentence. */
+/** Pins and unpins threads, one request per thread at a time. Returns the threads of running requests, and the last failure. */
 function usePinning() {
   const { pin, unpin } = useThreads();
   const [failure, setFailure] = useState<PinFailure | null>(null);
-  const pinning = useRef(new Set<string>());
+  const [pinning, setPinning] = useState<ReadonlySet<string>>(new Set());
   const togglePin = async ({ session_id: id, title, pinned = false }: ThreadEntry): Promise<void> => {
-    if (pinning.current.has(id)) return;
-    pinning.current.add(id);
+    if (pinning.has(id)) return;
+    setPinning((others) => new Set(others).add(id));
     setFailure(null);
     try {
       await (pinned ? unpin : pin)(id);
@@ -110,7 +110,7 @@ function usePinning() {
       const reason = error instanceof Error ? error.message : "Try again.";
       setFailure({ title, isPinned: pinned, reason });
     } finally {
-      pinning.current.delete(id);
+      setPinning((ids) => ids.difference(new Set([id])));
     }
   };
   return { pinning, failure, togglePin };

@@ -30,9 +30,14 @@ export async function sessionOf(page: Page): Promise<string> {
   return decodeURIComponent(new URL(page.url()).hash.replace("#/chat/", ""));
 }
 
-/** Waits until exactly one match exists and is visible. */
+/** Waits until exactly one match exists and is visible. A failure names the text of the page. */
 export async function expectSeen(locator: Locator): Promise<void> {
-  await locator.waitFor(PATIENCE);
+  try {
+    await locator.waitFor(PATIENCE);
+  } catch (cause) {
+    const text = await locator.page().locator("body").innerText();
+    throw new Error(`Not seen: ${String(locator)}. The page shows:\n${text.slice(0, 2000)}`, { cause });
+  }
 }
 
 /** Waits until no match is visible. */

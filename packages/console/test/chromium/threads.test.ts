@@ -93,13 +93,12 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
       refused += 1;
       return route.fulfill({ status: 403, json: { code: "app_forbidden", detail: "Not you.", status: 403 } });
     });
-    // The button does nothing until the page has processed the answer to the first click.
-    const pressUntilSent = async (): Promise<number> => {
-      if (refused === 0) await page.keyboard.press("Enter");
-      return refused;
-    };
-    await expect.poll(pressUntilSent, PATIENCE).toBe(1);
+    const unpinOnce = page.getByRole("button", { name: "Unpin Oldest", disabled: false });
+    await expectSeen(unpinOnce);
+    await page.keyboard.press("Enter");
     await expectSeen(page.getByRole("alert").getByText("“Oldest” was not unpinned. Not you."));
+    await expectSeen(unpinOnce);
+    expect(refused).toBe(1);
     expect(await titles()).toEqual(["Oldest", "Newest", "Older"]);
     expect(await isFocused()).toBe(true);
 
