@@ -1,4 +1,4 @@
-// Sessions as threads: create, list, rename, pin, claim, delete.
+// Sessions as threads: create, list, rename, pin, fork, claim, delete.
 
 import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
@@ -10,10 +10,12 @@ export interface ThreadPage {
   readonly next: string | null;
 }
 
-export type ThreadOperations = ReturnType<typeof listing> & ReturnType<typeof oneThread>;
+export type ThreadOperations = ReturnType<typeof listing> &
+  ReturnType<typeof reading> &
+  ReturnType<typeof changing>;
 
 export function threadOperations(transport: Transport): ThreadOperations {
-  return { ...listing(transport), ...oneThread(transport) };
+  return { ...listing(transport), ...reading(transport), ...changing(transport) };
 }
 
 function listing(transport: Transport) {
@@ -61,38 +63,12 @@ function listing(transport: Transport) {
   };
 }
 
-function oneThread(transport: Transport) {
-  const path = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`;
+const path = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`;
+
+function reading(transport: Transport) {
   return {
     getSession(id: string, { signal }: Abortable = {}): Promise<Thread> {
       return transport.body({ path: path(id), repeatable: true, signal });
-    },
-
-    /** 1 to 200 characters. Generated titles never overwrite it. */
-    renameThread(id: string, title: string, { signal }: Abortable = {}): Promise<Thread> {
-      return transport.body({ method: "PATCH", path: path(id), body: { title }, repeatable: true, signal });
-    },
-
-    /** Lists show pinned threads first. */
-    pinThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
-      return transport.body({ method: "PUT", path: `${path(id)}/pin`, repeatable: true, signal });
-    },
-
-    unpinThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
-      return transport.body({ method: "DELETE", path: `${path(id)}/pin`, repeatable: true, signal });
-    },
-
-    /** Makes the signed-in user the owner of an idle thread without one, where its App permits it. */
-    claimThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
-      return transport.body({ method: "POST", path: `${path(id)}/claim`, repeatable: true, signal });
-    },
-
-    /**
-     * Deletes the session with its messages, permanently. Not retried: by then the id may belong to a new
-     * incarnation.
-     */
-    async deleteThread(id: string, { signal }: Abortable = {}): Promise<void> {
-      await transport.request({ method: "DELETE", path: path(id), signal });
     },
 
     /**
@@ -110,6 +86,53 @@ function oneThread(transport: Transport) {
         repeatable: true,
         signal,
       });
+    },
+  };
+}
+
+function changing(transport: Transport) {
+  return {
+    /** 1 to 200 characters. Generated titles never overwrite it. */
+    renameThread(id: string, title: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "PATCH", path: path(id), body: { title }, repeatable: true, signal });
+    },
+
+    /** Lists show pinned threads first. */
+    pinThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "PUT", path: `${path(id)}/pin`, repeatable: true, signal });
+    },
+
+    unpinThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "DELETE", path: `${path(id)}/pin`, repeatable: true, signal });
+    },
+
+    /**
+     * Copies the thread's finished turns into a new one, which it returns; with `through`, the copy ends with that
+     * message's turn. `newId` is the copy's id; pass the same one to try again after a failure.
+     */
+    forkThread(
+      id: string,
+      {
+        newId = randomId(),
+        through,
+        signal,
+      }: Abortable & { readonly newId?: string; readonly through?: string } = {},
+    ): Promise<Thread> {
+      const body = { session_id: newId, through_message_id: through };
+      return transport.body({ method: "POST", path: `${path(id)}/fork`, body, signal });
+    },
+
+    /** Makes the signed-in user the owner of an idle thread without one, where its App permits it. */
+    claimThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "POST", path: `${path(id)}/claim`, repeatable: true, signal });
+    },
+
+    /**
+     * Deletes the session with its messages, permanently. Not retried: by then the id may belong to a new
+     * incarnation.
+     */
+    async deleteThread(id: string, { signal }: Abortable = {}): Promise<void> {
+      await transport.request({ method: "DELETE", path: path(id), signal });
     },
   };
 }

@@ -44,6 +44,16 @@ it("creates, reads, lists, renames and deletes sessions", async () => {
   expect((await client.renameThread(ids[0]!, "Tea")).title).toBe("Tea");
   expect((await client.pinThread(ids[0]!)).pinned).toBe(true);
   expect((await client.unpinThread(ids[0]!)).pinned).toBe(false);
+  const copy = await client.forkThread(ids[0]!);
+  expect(copy).toMatchObject({ title: "Tea", session_id: expect.not.stringMatching(ids[0]!) });
+  expect(
+    await client
+      .forkThread(copy.session_id, { newId: ids[0]!, through: randomUUID() })
+      .catch((error) => error),
+  ).toMatchObject({
+    status: 409,
+    code: "session_not_empty",
+  });
   await client.deleteThread(ids[0]!);
   await expect(client.getSession(ids[0]!)).rejects.toMatchObject({ status: 404, code: "session_not_found" });
 });

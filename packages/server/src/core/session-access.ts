@@ -45,9 +45,13 @@ export function hiddenFrom(session: Belonging, access: SessionAccess | null): Hi
 
 /** Returns the user's pseudonym if the session becomes theirs; `null` if it does not. */
 export function newOwnerOf(session: SessionRecord, { user }: SessionAccess): string | null {
-  if (user === null || session.owner !== null || !isEmptySession(session)) return null;
-  const takes = session.app === null ? user.takesNew : user.apps.includes(session.app);
-  return takes ? user.owner : null;
+  return session.owner !== null || !isEmptySession(session) ? null : ownerOfNew(session.app, user);
+}
+
+/** Returns the owner of a new session of the App, which is `null` before its first chat. */
+export function ownerOfNew(app: string | null, user: SessionUser | null): string | null {
+  const takes = app === null ? user?.takesNew : user?.apps.includes(app);
+  return takes === true ? (user?.owner ?? null) : null;
 }
 
 /** Returns true if the wallet counts as the user's in the App: nothing needs proof there, or the user has proved to hold it. */

@@ -1,7 +1,11 @@
 import type { IncludeGroup, SessionEvent, SystemEvent } from "@colloquy/protocol";
 
-/** An event of the log. The owner is for the nodes of the service; no client receives it. */
-export type StoredEvent = SessionEvent | { readonly type: "owner_changed"; readonly owner: string | null };
+/** An event of the log. The last two are for the nodes of the service; no client receives them. */
+export type StoredEvent =
+  | SessionEvent
+  | { readonly type: "owner_changed"; readonly owner: string | null }
+  /** The session got the messages of another one. */
+  | { readonly type: "messages_copied" };
 
 export interface NumberedEvent {
   readonly number: number;
@@ -11,8 +15,8 @@ export interface NumberedEvent {
 /** Groups of events that a subscriber requested beside the four specified types (contract section 5). */
 export type Included = ReadonlySet<IncludeGroup>;
 
-/** What subscribers without the group `messages` get of a removal. */
-const REMOVAL_NOTICE = {
+/** The notice for subscribers to whom an event does not show the messages that it changes. */
+const RESYNC_NOTICE = {
   type: "system_notice",
   message: "Messages were replaced. Fetch the session's state again.",
   level: "info",
@@ -40,7 +44,9 @@ export function projectEvent(event: StoredEvent, included: Included): object | n
     case "message_completed":
       return included.has("messages") ? event : null;
     case "messages_removed":
-      return included.has("messages") ? event : REMOVAL_NOTICE;
+      return included.has("messages") ? event : RESYNC_NOTICE;
+    case "messages_copied":
+      return RESYNC_NOTICE;
     case "state_changed":
     case "system_event":
       return included.has("state") ? event : null;

@@ -39,8 +39,8 @@ export interface Admission {
   chat(request: FastifyRequest, caller: Caller, isRepeat: IsRepeat | null): Counted;
   /** Like `chat`, with its own budget. */
   secrets(request: FastifyRequest, caller: Caller): Counted;
-  /** Returns the check that services run before they create a session. `clientId`: the client that the request names. */
-  newSession(request: FastifyRequest, clientId?: string | null): NewSessionOptions;
+  /** Returns how services create a session, after a check. */
+  newSession(request: FastifyRequest, named?: NewSession): NewSessionOptions;
   /** Returns the check that services run before a request that rarely changes its session does so; `null` without limits. */
   change(request: FastifyRequest, sessionId: string): AdmitChange;
   /**
@@ -48,6 +48,13 @@ export interface Admission {
    * @throws ServiceError 429 if the address or App key, or the session, has too many streams open
    */
   stream(request: FastifyRequest, sessionId: string): Promise<(() => void) | null>;
+}
+
+interface NewSession {
+  /** The client that the request names. */
+  readonly clientId?: string | null;
+  /** Id of the session as the client spelled it; that of `X-Session-Id` when absent. */
+  readonly spelling?: string;
 }
 
 /** Caller of a request, in addition to its App key and address. */
@@ -87,7 +94,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
       hook: () => null,
       chat: stop,
       secrets: stop,
-      newSession: (request) => ({ spelling: spellingOf(request), admit: null }),
+      newSession: (request, { spelling = spellingOf(request) } = {}) => ({ spelling, admit: null }),
       change: () => null,
       stream: () => Promise.resolve(null),
     };
@@ -105,12 +112,12 @@ export function createAdmission(parts: AdmissionParts): Admission {
       refuseWhenStopping(readiness);
       return spendFor("secrets", "key-secrets", request, caller);
     },
-    newSession(request, clientId = null) {
+    newSession(request, { clientId = null, spelling = spellingOf(request) } = {}) {
       const spent = spentOf(request);
       const ofAddress = countLater(budgets, [["new-sessions", addressKeyOf(request)]], spent);
       const key = appKey(request.raw);
       const admit = key === null ? ofAddress : countForKey(parts, key, clientId, spent, ofAddress);
-      return { spelling: spellingOf(request), admit };
+      return { spelling, admit };
     },
     change: (request, id) => countLater(budgets, changeOf(addressKeyOf(request), id), spentOf(request)),
     stream: streamLimits(parts),

@@ -108,6 +108,11 @@ export class AppAccess {
     return { ...this.sessionCommandHooks(scope), config: { scope, needsAppKey: true } } as const;
   }
 
+  /** Like `pathCommandHooks`, for operations that need the key of the session's App regardless of `requireKey`. */
+  pathKeyHooks(scope: AppScope) {
+    return { ...this.pathCommandHooks(scope), config: { scope, needsAppKey: true } } as const;
+  }
+
   /**
    * Hooks of operations on an App's models: the App in the query, or else the session's, or else the only App of the key. `changes` is true
    * if the operation always needs the App's key.

@@ -7,7 +7,7 @@ import { CheckedStream } from "./stream-access.ts";
 import { InMemoryApps } from "./testing/in-memory-keys.ts";
 import { APP_SCOPES, type AppScope } from "../core/key-scopes.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
-import { SESSION, testEdge, type TestEdge, WALLET } from "./testing/edge.ts";
+import { OTHER_SESSION, SESSION, testEdge, type TestEdge, WALLET } from "./testing/edge.ts";
 import { edgeWithApps, expectUnauthorized, givenSession, key } from "./testing/edge-with-apps.ts";
 import { ACTION } from "./testing/in-memory-actions.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
@@ -26,6 +26,7 @@ const QUERIES: Readonly<Record<string, string>> = {
 const BODIES: Readonly<Record<string, object>> = {
   renameThread: { title: "Renamed" },
   decideAction: { decision: "deny" },
+  forkThread: { session_id: OTHER_SESSION },
   setSecrets: {},
 };
 

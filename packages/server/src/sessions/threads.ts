@@ -1,15 +1,18 @@
-// The use cases of the list of conversations: create, get, list, rename, pin, claim and delete, and the records of a
+// The use cases of the list of conversations: create, get, list, rename, pin, fork, claim and delete, and the records of a
 // conversation.
 
+import { randomUUID } from "node:crypto";
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
 import type { Actor } from "../core/audit.ts";
 import type { SessionTarget } from "../core/commands/command.ts";
+import type { ForkRejection } from "../core/commands/fork.ts";
 import type { SessionCommand } from "../core/commands/index.ts";
 import type { TransferInput } from "../core/commands/transfer.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError, unknownSession } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
 import type {
   Claimant,
+  ForkTarget,
   NewSessionOptions,
   RecordPage,
   ThreadPage,
@@ -119,6 +122,25 @@ export class Threads implements ThreadService {
     return toThread(await this.#change({ kind: "pin", target, input: { pinned } }));
   }
 
+  async fork(
+    sessionId: string,
+    { session, through }: ForkTarget,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+  ): Promise<Thread> {
+    const { registry, store } = this.#options;
+    const input = { origin: sessionId, through, access, messageId: randomUUID() };
+    // A copy that belongs to another App is not empty, whether or not the request may use that App.
+    const { outcome, record } = await registry.commit(
+      session,
+      { ...access, apps: null },
+      creation,
+      (target) => store.execute({ kind: "fork", target, input }),
+    );
+    if (outcome !== "ok") throw forkRejection(outcome);
+    return toThread(record);
+  }
+
   async claim(
     sessionId: string,
     { owner, wallets }: Claimant,
@@ -190,6 +212,28 @@ export class Threads implements ThreadService {
     const end = messages.findIndex((message) => message.id === last);
     const shown = end < 0 ? messages : messages.slice(0, end + 1);
     return shown.map((message) => toPersistedMessage(spelling, message));
+  }
+}
+
+function forkRejection(reason: ForkRejection): Error {
+  switch (reason) {
+    case "unknown_origin":
+      return unknownSession();
+    case "message_not_found":
+      return new NotFound(
+        "message_not_found",
+        "The session has no message with the id in `through_message_id`.",
+      );
+    case "turn_not_finished":
+      return new Conflict(
+        "turn_not_finished",
+        "The assistant has not finished its answer to this message. Fork through an earlier message, or afterwards.",
+      );
+    case "session_not_empty":
+      return new Conflict(
+        "session_not_empty",
+        "The session with the id in `session_id` is in use. Choose a new UUID for the copy.",
+      );
   }
 }
 

@@ -130,7 +130,7 @@ export interface EndedTurnRow {
   readonly ran_ms: number;
 }
 
-/** Reads ended turns `t` with their sessions `s`; the caller appends FROM and conditions. */
+/** Reads ended turns `t` with their sessions `s`; the caller appends FROM and conditions. Copied turns ended before their session began. */
 export const SEE_ENDED = `SELECT t.session_key, t.number, coalesce(s.app, 'default') AS app, t.state, t.model, t.agent_position, t.usage,
     t.enqueued_at, t.started_at, t.ended_at, t.ran_ms`;
 

@@ -185,7 +185,7 @@ export function toTurn(row: TurnRow): TurnRecord {
   };
 }
 
-function toStep(row: StepRow): StepRecord {
+export function toStep(row: StepRow): StepRecord {
   return {
     number: row.number,
     text: row.text,

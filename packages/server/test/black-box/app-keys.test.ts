@@ -34,6 +34,24 @@ const chat = (key: string, session = newSession()) =>
     headers: { "SERVICE-APP-KEY": key },
   });
 
+describe("a fork", () => {
+  const fork = (origin: string, copy: string, headers = {}) =>
+    send(program.url, "POST", `/api/sessions/${origin}/fork`, { json: { session_id: copy }, headers });
+
+  it("needs the key of the conversation's App, and tells nothing of a target in another one", async () => {
+    const { key = "" } = await keys("create", "--app", "defi");
+    const [origin, plain, copy] = [newSession(), newSession(), newSession()];
+    await chat(key, origin);
+    await send(program.url, "POST", "/api/chat?message=hello", { session: plain });
+    expectProblem(await fork(origin, copy), 401, "app_key_invalid");
+    expectProblem(await send(program.url, "GET", `/api/sessions/${copy}`), 404);
+    expectProblem(await fork(plain, origin), 409, "session_not_empty");
+    const answer = await fork(origin, copy, { "SERVICE-APP-KEY": key });
+    expect(answer.json()).toMatchObject({ session_id: copy, app: "defi" });
+    expectProblem(await fork(copy, newSession()), 401, "app_key_invalid");
+  });
+});
+
 describe("a key created while the server runs", () => {
   // keys-on-nodes.test.ts tests the limit of five seconds, on a manual clock.
   it("opens its App at once; after its revocation it is refused, and its streams end", async () => {

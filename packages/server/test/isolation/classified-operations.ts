@@ -1,6 +1,7 @@
 // Every operation of the service with its access rule. The isolation test fails for an operation that is
 // missing here.
 
+import { randomUUID } from "node:crypto";
 import type { Call } from "../black-box/client.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AppName, Caller } from "./isolation-service.ts";
@@ -75,6 +76,11 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "DELETE /api/sessions/{id}/pin": {
     class: "session",
     path: ({ conversation: { session } }) => `/api/sessions/${session}/pin`,
+  },
+  "POST /api/sessions/{id}/fork": {
+    class: "app",
+    path: ({ conversation: { session } }) => `/api/sessions/${session}/fork`,
+    body: () => ({ session_id: randomUUID() }),
   },
   "POST /api/sessions/{id}/claim": {
     class: "user",

@@ -102,6 +102,7 @@ export class DatabaseDecisions {
       action: () => null,
       tail: () => ({ messages: [], turns: [] }),
       firstTurn: () => null,
+      origin: () => null,
       lease: () => (lease === null ? null : { takenAt: null, expiresAt: draft.at + lease.left }),
     };
     return this.#code.decideCommand(command, draft, facts, draft.at);

@@ -5,7 +5,7 @@ import { joinStepText, type MessageRecord } from "../message.ts";
 import type { SessionAccess } from "../session-access.ts";
 import type { SessionBirth, SessionRecord } from "../session.ts";
 import type { Lease, OpenTurn, TurnIdentity, TurnRecord } from "../turn.ts";
-import type { SessionDraft, UsedKey } from "./draft.ts";
+import type { SessionDraft, TurnStep, UsedKey } from "./draft.ts";
 
 /** A session by its id. */
 export interface SessionTarget {
@@ -60,6 +60,8 @@ export interface Needs {
   readonly tail?: string | null;
   /** The turn of the first message. */
   readonly firstTurn?: boolean;
+  /** Id of another session, which is locked and read too. Such a command has a transaction of its own. */
+  readonly origin?: string;
 }
 
 export interface TurnCount {
@@ -94,6 +96,16 @@ export interface Tail {
   readonly turns: readonly TurnRecord[];
 }
 
+/** Another session, from which a command copies. */
+export interface Origin {
+  readonly session: SessionRecord;
+  /** In the order of arrival. */
+  readonly messages: readonly MessageRecord[];
+  /** Oldest first. */
+  readonly turns: readonly TurnRecord[];
+  readonly steps: readonly TurnStep[];
+}
+
 /**
  * Facts of one session as its transaction sees them, after earlier commands of the same batch. A command may
  * read only those in its `Needs`.
@@ -110,6 +122,8 @@ export interface StoredFacts {
   tail(): Tail;
   /** `null` without messages. */
   firstTurn(): number | null;
+  /** `null` if there is no such session. */
+  origin(): Origin | null;
   lease(): Lease | null;
 }
 
@@ -149,6 +163,11 @@ const DISPOSITIONS = {
   invalid: "void",
   decided_otherwise: "void",
   cancelled: "void",
+  other_app: "hidden",
+  other_owner: "hidden",
+  unknown_origin: "hidden",
+  session_not_empty: "void",
+  turn_not_finished: "void",
 } as const satisfies Readonly<Record<string, Disposition>>;
 
 /** Returns the disposition of an outcome that is a plain string. */

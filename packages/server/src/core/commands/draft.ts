@@ -10,7 +10,7 @@ import {
   type SystemEventRecord,
 } from "../session-event.ts";
 import type { JsonObject, JsonValue } from "../json.ts";
-import { toWireMessage, wireGrowth, type MessageRecord } from "../message.ts";
+import { toWireMessage, wireBytesOf, wireGrowth, type MessageRecord } from "../message.ts";
 import { appOf, nextStatus, type SessionRecord, type SessionTrigger } from "../session.ts";
 import type { StepRecord, TurnRecord } from "../turn.ts";
 import { mergeUserState, userStateFits } from "../user-state.ts";
@@ -28,10 +28,14 @@ export interface Removal {
   /** Numbers of the turns that go, and of those that lose their answer with its steps and actions. */
   readonly turns: readonly number[];
   readonly unanswered: readonly number[];
-  /** Number of the last event that goes. */
-  readonly floor: number;
   /** System events from this time on go. ISO 8601. */
   readonly since: string;
+}
+
+/** A step and the number of its turn. */
+export interface TurnStep {
+  readonly turn: number;
+  readonly step: StepRecord;
 }
 
 /** The chat that used an idempotency key. */
@@ -55,7 +59,7 @@ export class SessionDraft {
   readonly changedTurns = new Map<number, TurnRecord>();
   readonly addedActions: ActionRecord[] = [];
   readonly changedActions = new Map<string, ActionRecord>();
-  readonly addedSteps: { readonly turn: number; readonly step: StepRecord }[] = [];
+  readonly addedSteps: TurnStep[] = [];
   /** Checkpointed text of turns; `text` replaces the stored text from `offset` on. */
   readonly checkpoints: { readonly turn: number; readonly offset: number; readonly text: string }[] = [];
   readonly usedKeys: (UsedKey & { readonly key: string })[] = [];
@@ -66,8 +70,10 @@ export class SessionDraft {
   readonly obsoleteCheckpoints = new Set<number>();
   /** True if the session needs a title. */
   wantsTitle = false;
-  /** Messages, turns and events that go before everything else is written. */
+  /** Messages and turns that go before everything else is written. */
   removal: Removal | null = null;
+  /** Number of the last event that is not kept; earlier ones are not either. `null` keeps all. */
+  floor: number | null = null;
   /** True if the draft removes the session and writes nothing else. */
   isRemoved = false;
   readonly #before: SessionRecord;
@@ -232,7 +238,26 @@ export class SessionDraft {
       eventBytes: 0,
     });
     const number = this.emit({ type: "messages_removed", from: id });
-    this.removal = { position, ...turns, floor: number - 1, since };
+    this.removal = { position, ...turns, since };
+    this.floor = number - 1;
+  }
+
+  /** Adds finished turns of another session to this one, which has none. Subscribers fetch the snapshot, for no event shows them. */
+  copyTurns(
+    messages: readonly MessageRecord[],
+    turns: readonly TurnRecord[],
+    steps: readonly TurnStep[],
+  ): void {
+    this.addedMessages.push(...messages);
+    this.addedTurns.push(...turns);
+    this.addedSteps.push(...steps);
+    this.update({
+      messageCount: messages.length,
+      messageBytes: messages.reduce((sum, message) => sum + wireBytesOf(message), 0),
+      turnCount: turns.at(-1)?.number ?? 0,
+    });
+    this.floor = this.emit({ type: "messages_copied" });
+    this.update({ eventBytes: 0 });
   }
 
   /** Adds a pending action and announces it. */

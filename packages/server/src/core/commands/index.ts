@@ -21,6 +21,7 @@ import type { SessionDraft } from "./draft.ts";
 import { expireActions } from "./expire-actions.ts";
 import { fail } from "./fail.ts";
 import { finishTitle } from "./finish-title.ts";
+import { fork } from "./fork.ts";
 import { interrupt } from "./interrupt.ts";
 import { noteUse } from "./note-use.ts";
 import { open } from "./open.ts";
@@ -38,6 +39,7 @@ import { wait } from "./wait.ts";
 const DEFINITIONS = {
   // Commands of people and clients.
   open,
+  fork,
   chat,
   interrupt,
   rename,

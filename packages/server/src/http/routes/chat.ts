@@ -116,7 +116,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
           waitMs,
           signal,
         },
-        admission.newSession(request, clientId),
+        admission.newSession(request, { clientId }),
       );
       if (waitMs > 0) await access.authorizeAgain(request, sessionId, appName).catch(throwAfterCommit);
       answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);

@@ -1,3 +1,4 @@
+import { parseSessionId } from "@colloquy/protocol";
 import { z } from "zod";
 import { actorOf } from "../actors.ts";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
@@ -52,12 +53,31 @@ const RenameBody = z
   })
   .meta({ examples: [{ title: "Bridging to Arbitrum" }] });
 
+const ForkBody = z
+  .object({
+    session_id: z
+      .string("must be the UUID that you chose for the copy")
+      .refine(
+        (id) => parseSessionId(id) !== null,
+        "must be a UUID (8-4-4-4-12 hexadecimal digits, not the nil or max UUID)",
+      )
+      .meta({ description: "Id of the copy: a new UUID, or that of an empty session" }),
+    through_message_id: optional(
+      z.uuid("must be the id of a message").toLowerCase().nullable().meta({
+        description: "Id of the message with whose turn the copy ends; the last finished turn when absent",
+      }),
+    ),
+  })
+  // The generator omits `examples` of transformed values, such as lower-cased ids.
+  .meta({ example: { session_id: "0b9f6f0e-6c1d-4b57-9a53-0f6c1c7d2a11" } });
+
 export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   createSession(app, parts);
   listThreads(app, parts);
   getAndMessages(app, parts);
   renameAndDelete(app, parts);
   pinAndUnpin(app, parts);
+  forkThread(app, parts);
   claimThread(app, parts);
 }
 
@@ -232,6 +252,35 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
       const { id } = request.params;
       const spelling = await access.runAuthorized(request, id, (allowed) => threads.remove(id, allowed));
       return { session_id: spelling, deleted: true as const };
+    },
+  );
+}
+
+function forkThread(app: HttpApp, { services, admission, access }: RouteParts): void {
+  app.post(
+    "/api/sessions/:id/fork",
+    {
+      schema: {
+        operationId: "forkThread",
+        summary: "Copy a thread",
+        description:
+          "Copies the finished turns, through that of a message, into a new or empty session, with the App, model, title, owner, wallet and " +
+          "user state. Messages keep their time and get new ids. Secrets and pending actions are not copied, and the thread is unchanged.",
+        tags: TAGS,
+        params: IdPath,
+        headers: z.object(HEADERS.sessionKey),
+        body: ForkBody,
+        response: { 200: Thread, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
+      },
+      ...access.pathKeyHooks("chat"),
+    },
+    (request) => {
+      const { id } = request.params;
+      const { session_id: spelling, through_message_id: through = null } = request.body;
+      const creation = admission.newSession(request, { spelling });
+      return access.runAuthorized(request, id, (allowed) =>
+        services.threads.fork(id, { session: spelling.toLowerCase(), through }, allowed, creation),
+      );
     },
   );
 }

@@ -8,6 +8,7 @@ import { InvalidRequest, NotFound, OtherApp, unknownSession } from "../../core/e
 import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 import type {
   Claimant,
+  ForkTarget,
   NewSessionOptions,
   ChatRequest,
   ConversationService,
@@ -170,6 +171,16 @@ export class InMemoryConversations implements ConversationService, ThreadService
     const { thread } = await this.#under(access, id);
     thread.pinned = pinned;
     return thread;
+  }
+
+  async fork(
+    id: string,
+    { session }: ForkTarget,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+  ): Promise<Thread> {
+    await this.#under(access, id);
+    return (await this.#make(session, { ...access, apps: null }, creation)).thread;
   }
 
   async claim(id: string, _user: Claimant, access: SessionAccess): Promise<Thread> {

@@ -56,6 +56,12 @@ export const OPERATIONS = [
     statuses: [200, 400, 401, 403, 404, 408, 413, 417, 429, 431, 500, 503, 507],
   },
   {
+    operation: "POST /api/sessions/{id}/fork",
+    parameters: ["header SERVICE-APP-KEY?", "path id"],
+    body: "required",
+    statuses: [200, 400, 401, 403, 404, 408, 409, 413, 415, 417, 429, 431, 500, 503, 507],
+  },
+  {
     operation: "POST /api/sessions/{id}/claim",
     parameters: ["path id"],
     body: "none",

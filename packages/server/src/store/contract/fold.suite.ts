@@ -8,8 +8,9 @@ import type { JsonObject } from "../../core/json.ts";
 import { openCalls, wireBytesOf } from "../../core/message.ts";
 import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
+import { ANONYMOUS } from "../../core/session-access.ts";
 import { NO_USAGE, type StartedTurn } from "../../core/turn.ts";
-import { foldEvents, shownOf } from "./testing/reference-fold.ts";
+import { foldEvents, shownOf, type Shown } from "./testing/reference-fold.ts";
 import { givenStore, type Given, type OpenStore } from "./testing/given-store.ts";
 import {
   MODEL,
@@ -54,7 +55,11 @@ const command = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant("model"), session, rig: fc.constantFrom(MODEL, "local/one") }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("remove"), session }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("remove"), session }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("fork"), session, through: fc.option(fc.nat({ max: 9 })) }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("claim"), count: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash") }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("checkpoint"), turn, text }) },
@@ -82,6 +87,8 @@ class History {
   readonly #given: Given;
   readonly #turns: StartedTurn[] = [];
   readonly #announced = new Map<string, NumberedEvent[]>();
+  /** Copies as they were made, by incarnation. */
+  readonly #copies = new Map<string, Shown>();
   #steps = 0;
 
   constructor(given: Given) {
@@ -117,6 +124,8 @@ class History {
           target: { session: this.#id(command.session), birth: null, load: false, access: null },
           input: null,
         }));
+      case "fork":
+        return await this.#fork(command);
       case "interrupt":
         return await this.#interrupt(command);
       case "claim":
@@ -161,13 +170,13 @@ class History {
       (one, other) => one.number - other.number,
     );
     expect(announced.map(({ number }) => number)).toEqual(announced.map((_event, index) => index + 1));
-    // The log begins with the last removal.
-    const removal = announced.findLastIndex(({ event }) => event.type === "messages_removed");
-    expect(stored.events).toEqual(announced.slice(Math.max(0, removal)));
-    expect((await this.#given.store.events.after(id, stored.session.head, 0))?.floor).toBe(
-      Math.max(0, removal),
-    );
-    expect(foldEvents(announced)).toEqual(shownOf(stored));
+    // The log begins with the last removal, or else after a copy.
+    const removal = announced.findLast(({ event }) => event.type === "messages_removed");
+    const copy = this.#copies.get(stored.session.life);
+    const floor = removal === undefined ? (copy?.head ?? 0) : removal.number - 1;
+    expect(stored.events).toEqual(announced.slice(floor));
+    expect((await this.#given.store.events.after(id, stored.session.head, 0))?.floor).toBe(floor);
+    expect(foldEvents(announced.slice(copy?.head ?? 0), copy)).toEqual(shownOf(stored));
     this.#checkMessages(stored);
     this.#checkSizes(stored, stored.events);
   }
@@ -248,6 +257,21 @@ class History {
         input: { action: id, decision, result: null },
       }),
     );
+  }
+
+  async #fork({ session, through }: CommandOf<"fork">): Promise<void> {
+    const origin = this.#id(session);
+    const known = await this.#given.store.sessions.messages(origin, null, 100, null);
+    const messages = Array.isArray(known) ? known : [];
+    const last = through === null ? null : messages[through % (messages.length + 1)];
+    const committed = await this.#given.store.execute({
+      kind: "fork",
+      target: target(this.#id(session + 1), true),
+      input: { origin, through: last?.id ?? null, access: ANONYMOUS, messageId: randomUUID() },
+    });
+    if (committed?.outcome !== "ok" || committed.loaded === null) return;
+    this.#copies.set(committed.session.life, shownOf(committed.loaded));
+    this.#note(committed);
   }
 
   async #interrupt({ session, streamed }: CommandOf<"interrupt">): Promise<void> {

@@ -23,6 +23,7 @@ import { describeLists } from "./lists.suite.ts";
 import { describeLeases } from "./leases.suite.ts";
 import { describeOwners } from "./owners.suite.ts";
 import { describeQueue } from "./queue.suite.ts";
+import { describeFork } from "./fork.suite.ts";
 import { describeReplace } from "./replace.suite.ts";
 import { describeRunTime } from "./run-time.suite.ts";
 import type { OpenStore } from "./testing/given-store.ts";
@@ -44,6 +45,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeExpiry(openStore);
     describeChat(openStore);
     describeInterrupt(openStore);
+    describeFork(openStore);
     describeReplace(openStore);
     describeQueue(openStore);
     describeLeases(openStore);

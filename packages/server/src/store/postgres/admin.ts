@@ -75,7 +75,7 @@ const turns = prepare<[number, number, number], SeenTurnRow>(
 );
 const ended = prepare<[number, number, number, number, number], EndedTurnRow>(
   `${SEE_ENDED} FROM turns t JOIN sessions s ON s.key = t.session_key
-   WHERE t.ended_at >= $1::bigint AND (t.ended_at, t.session_key, t.number) < ($2::bigint, $3::bigint, $4::bigint)
+   WHERE t.ended_at >= s.created_at AND t.ended_at >= $1::bigint AND (t.ended_at, t.session_key, t.number) < ($2::bigint, $3::bigint, $4::bigint)
    ORDER BY t.ended_at DESC, t.session_key DESC, t.number DESC LIMIT $5::bigint`,
 );
 

@@ -59,6 +59,8 @@ export class Changes {
   readonly removed = new Set<number>();
   /** Removed ends of conversations, by session. No other command of such a session is in the transaction. */
   readonly removals = new Map<number, Removal>();
+  /** Numbers of the last events that are not kept, by session, with the same rule. */
+  readonly floors = new Map<number, number>();
   readonly audited: Row[] = [];
 
   /** Must be called before `SessionState.apply`. */
@@ -78,7 +80,8 @@ export class Changes {
     for (const action of draft.addedActions) this.actions.add(key, action.number, action);
     for (const action of draft.changedActions.values()) this.actions.change(key, action.number, action);
     if (draft.removal !== null) this.removals.set(key, draft.removal);
-    const floor = draft.removal?.floor ?? 0;
+    if (draft.floor !== null) this.floors.set(key, draft.floor);
+    const floor = draft.floor ?? 0;
     for (const [index, { number }] of draft.events.entries()) {
       if (number > floor) this.events.push([key, number, draft.at, draft.eventTexts[index] ?? ""]);
     }

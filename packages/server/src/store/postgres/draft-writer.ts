@@ -100,6 +100,7 @@ function writesOf(changes: Changes): readonly Write[] {
   return [
     ...[...changes.removals].flatMap(([key, removal]) => writesOfRemoval(key, removal)),
     ...writesOfSessions([...changes.sessions.values()]),
+    ...[...changes.floors].flatMap(([key, floor]) => writesOfFloor(key, floor)),
     messages.insert(changes.messages.added(messageRow)),
     messages.update(
       changes.messages.changed((key, message) => [...messageCells(message), key, message.position]),
@@ -153,10 +154,10 @@ const removeSystemEvents = prepare<[number, string]>(
 const removeEvents = prepare<[number]>("DELETE FROM events WHERE session_key = $1");
 const raiseFloor = prepare<[number, number]>("UPDATE sessions SET event_floor = $2 WHERE key = $1");
 
-/** Removes the end of a conversation, and the log up to its removal. */
+/** Removes the end of a conversation. */
 function writesOfRemoval(
   key: number,
-  { position, turns: gone, unanswered, since, floor }: Removal,
+  { position, turns: gone, unanswered, since }: Removal,
 ): readonly Write[] {
   const all = [...gone, ...unanswered];
   return [
@@ -168,6 +169,12 @@ function writesOfRemoval(
     ),
     async (connection) => void (await removeTurns.run(connection, key, gone)),
     async (connection) => void (await removeSystemEvents.run(connection, key, since)),
+  ];
+}
+
+/** Removes all stored events; the log then begins after `floor`. */
+function writesOfFloor(key: number, floor: number): readonly Write[] {
+  return [
     async (connection) => void (await removeEvents.run(connection, key)),
     async (connection) => void (await raiseFloor.run(connection, key, floor)),
   ];

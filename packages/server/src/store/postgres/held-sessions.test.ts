@@ -9,6 +9,7 @@ import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy } from "../../../test/tcp-proxy.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
+import { ANONYMOUS } from "../../core/session-access.ts";
 import {
   NOTHING,
   askOf,
@@ -65,6 +66,20 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
       expect(isAnswered).toBe(false);
     });
     expect((await waiting)?.session.title).toBe("waits");
+  });
+
+  it("are copied when unlocked, and copied to", async () => {
+    const store = await open({ lanes: 1 });
+    const [origin = "", copy = ""] = await sessions(store, 2);
+    for (const held of [origin, copy]) {
+      let waiting: Promise<Committed<unknown> | null> | undefined;
+      await holding([held], async () => {
+        const input = { origin, through: null, access: ANONYMOUS, messageId: randomUUID() };
+        waiting = store.execute({ kind: "fork", target: target(copy), input });
+        await database.untilWaiting();
+      });
+      expect((await waiting)?.outcome).toBe("ok");
+    }
   });
 
   it("get their calls in request order", async () => {

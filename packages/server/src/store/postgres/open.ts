@@ -2,13 +2,14 @@
 // other nodes.
 
 import { join } from "node:path";
-import type { SessionCommand } from "../../core/commands/index.ts";
+import { needsOf, type SessionCommand } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { CommandStore, Store } from "../../core/ports/driven/store.ts";
 import { readMigrations } from "../migrations.ts";
 import { actionsOf } from "./actions.ts";
 import { adminOf } from "./admin.ts";
 import { CallQueue } from "./call-queue.ts";
+import type { Calls } from "./calls.ts";
 import {
   CONNECTIONS,
   Connections,
@@ -28,6 +29,7 @@ import { executeEachWith } from "./selections.ts";
 import { checkServer } from "./server-check.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
+import { executeCopy } from "./copies.ts";
 import { executeWithoutWriting } from "./transaction.ts";
 import { turnsOf } from "./turns.ts";
 
@@ -80,16 +82,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const one = { lanes: 1, mostTogether: 1, mostWaitedFor: 1, heldMs: lockMs(LEASE_WAIT_MS) };
   const leaseCalls = new CallQueue({ connections: leaseConnections, clock, ...one });
   const leaseTurns = turnsOf(leaseCalls);
-  const commands: CommandStore = {
-    execute: <Answer>(command: SessionCommand) =>
-      calls
-        .execute(command)
-        .catch((error: unknown) => executeWithoutWriting(calls, command, error)) as Promise<Answer>,
-    executeEach: executeEachWith(calls, options.claimAgainMs),
-  };
   let closed: Promise<void> | null = null;
   return {
-    ...commands,
+    ...commandsOf(calls, options),
     sessions: sessionsOf(calls),
     turns: {
       ...turnsOf(calls),
@@ -110,5 +105,20 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       (closed ??= Promise.all([calls, leaseCalls].map((queue) => queue.close())).then(async () => {
         await Promise.all([connections.end(), leaseConnections.end()]);
       })),
+  };
+}
+
+function commandsOf(
+  calls: Calls,
+  { claimAgainMs }: Pick<PostgresStoreOptions, "claimAgainMs">,
+): CommandStore {
+  const execute = (command: SessionCommand) => {
+    const { origin } = needsOf(command);
+    if (origin !== undefined) return executeCopy(calls, command, origin);
+    return calls.execute(command).catch((error: unknown) => executeWithoutWriting(calls, command, error));
+  };
+  return {
+    execute: <Answer>(command: SessionCommand) => execute(command) as Promise<Answer>,
+    executeEach: executeEachWith(calls, claimAgainMs),
   };
 }

@@ -1,7 +1,7 @@
 // A session within one transaction: read once under its lock, then changed by each command, so that later commands see earlier ones.
 
 import type { ActionRecord } from "../../core/action.ts";
-import { partialTextOf, type StoredFacts, type TurnCount } from "../../core/commands/command.ts";
+import { partialTextOf, type Origin, type StoredFacts, type TurnCount } from "../../core/commands/command.ts";
 import { needsOf, type SessionCommand } from "../../core/commands/index.ts";
 import type { Removal, SessionDraft, UsedKey } from "../../core/commands/draft.ts";
 import type { MessageRecord } from "../../core/message.ts";
@@ -37,7 +37,7 @@ export class SessionState {
   }
 
   /** Returns the facts of a command, whose needs must have been read. */
-  factsFor(command: SessionCommand): StoredFacts {
+  factsFor(command: SessionCommand, origin: Origin | null = null): StoredFacts {
     const { idempotencyKey = null, action = null } = needsOf(command);
     return {
       turnCount: () => this.#countOpenTurns(),
@@ -47,6 +47,7 @@ export class SessionState {
       action: () => (action === null ? null : (this.#actions.get(action) ?? null)),
       tail: () => this.#tail,
       firstTurn: () => this.#messages.get(1)?.turn ?? null,
+      origin: () => origin,
       lease: () => this.#lease,
     };
   }

@@ -9,6 +9,7 @@ import {
   type Decision,
   type SessionCommand,
 } from "../../core/commands/index.ts";
+import type { Origin } from "../../core/commands/command.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
@@ -81,10 +82,10 @@ export class Transaction {
     return this.#byId.get(id) ?? null;
   }
 
-  /** Runs a command, like `CommandStore.execute`. Later commands of the transaction see its changes. */
-  execute(at: number, command: SessionCommand): Committed<unknown> | null {
+  /** Runs a command, like `CommandStore.execute`. `origin` is the session from which it copies. Later commands of the transaction see its changes. */
+  execute(at: number, command: SessionCommand, origin: Origin | null = null): Committed<unknown> | null {
     const load = loadsSession(command);
-    const decided = this.#decide(at, command, birthOf(command));
+    const decided = this.#decide(at, command, birthOf(command), origin);
     if (decided === null) return null;
     const { outcome, disposition, state, draft } = decided;
     if (disposition === "commit") {
@@ -103,14 +104,19 @@ export class Transaction {
     return answerOf(decided);
   }
 
-  #decide(at: number, command: SessionCommand, birth: SessionBirth | null): Decided | null {
+  #decide(
+    at: number,
+    command: SessionCommand,
+    birth: SessionBirth | null,
+    origin: Origin | null = null,
+  ): Decided | null {
     const id = sessionOf(command);
     const known = this.byId(id);
     const state =
       known ?? (birth === null ? null : new SessionState(newSession(this.#keyFor(id), id, birth, at), null));
     if (state === null) return null;
     const draft = new SessionDraft(state.session, at, () => this.#numbers.takeEpoch());
-    const decision = decideCommand(command, draft, state.factsFor(command), at);
+    const decision = decideCommand(command, draft, state.factsFor(command, origin), at);
     return decision === null ? null : { ...decision, state, draft, isNew: known === null };
   }
 

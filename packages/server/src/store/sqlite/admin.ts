@@ -118,7 +118,7 @@ function prepareEnded(prepare: Prepare): Admin["ended"] {
     [number, number, number, number, number],
     EndedTurnRow
   >(`${SEE_ENDED} FROM turns t INDEXED BY turns_by_end CROSS JOIN sessions s ON s.key = t.session_key
-     WHERE t.ended_at >= ? AND (t.ended_at, t.session_key, t.number) < (?, ?, ?)
+     WHERE t.ended_at >= s.created_at AND t.ended_at >= ? AND (t.ended_at, t.session_key, t.number) < (?, ?, ?)
      ORDER BY t.ended_at DESC, t.session_key DESC, t.number DESC LIMIT ?`);
   return (_at, { from, to, after, limit }) => {
     const { endedAt, sessionKey, number } = after ?? { endedAt: to, sessionKey: 0, number: 0 };

@@ -37,6 +37,7 @@ export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => 
 export function prepareDraftWriter(prepare: Prepare): WriteDraft {
   const remove = prepareRemoval(prepare);
   const removeTail = prepareTailRemoval(prepare);
+  const raiseFloor = prepareFloor(prepare);
   const writeSession = prepareSessionWriter(prepare);
   const writeMessages = prepareMessageWriter(prepare);
   const writeTurns = prepareTurnWriter(prepare);
@@ -60,6 +61,7 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
     }
     if (draft.removal !== null) removeTail(key, draft.removal);
     if (draft.writesSession) writeSession(before, draft.session, draft.at);
+    if (draft.floor !== null) raiseFloor(key, draft.floor);
     writeMessages(key, draft);
     writeTurns(key, draft);
     writeProgress(key, draft);
@@ -117,7 +119,7 @@ export function prepareRemoval(prepare: Prepare): (key: number) => void {
   };
 }
 
-/** Removes the end of a conversation, and the log up to its removal. */
+/** Removes the end of a conversation. */
 function prepareTailRemoval(prepare: Prepare): (key: number, removal: Removal) => void {
   const ofPositions = prepare<[number, number]>(
     "DELETE FROM messages WHERE session_key = ? AND position >= ?",
@@ -133,16 +135,22 @@ function prepareTailRemoval(prepare: Prepare): (key: number, removal: Removal) =
   const systemEvents = prepare<[number, string]>(
     "DELETE FROM system_events WHERE session_key = ? AND item ->> '$.created_at' >= ?",
   );
-  const events = prepare<[number]>("DELETE FROM events WHERE session_key = ?");
-  const raiseFloor = prepare<[number, number]>("UPDATE sessions SET event_floor = ? WHERE key = ?");
   return (key, removal) => {
     const all = JSON.stringify([...removal.turns, ...removal.unanswered]);
     ofPositions.run(key, removal.position);
     for (const table of ofTurns) table.run(key, all);
     turns.run(key, JSON.stringify(removal.turns));
     systemEvents.run(key, removal.since);
-    events.run(key);
-    raiseFloor.run(removal.floor, key);
+  };
+}
+
+/** Removes all stored events; the log then begins after `floor`. */
+function prepareFloor(prepare: Prepare): (key: number, floor: number) => void {
+  const removeEvents = prepare<[number]>("DELETE FROM events WHERE session_key = ?");
+  const raise = prepare<[number, number]>("UPDATE sessions SET event_floor = ? WHERE key = ?");
+  return (key, floor) => {
+    removeEvents.run(key);
+    raise.run(floor, key);
   };
 }
 
@@ -215,7 +223,7 @@ function prepareEventWriter(prepare: Prepare): (key: number, draft: SessionDraft
        (SELECT number FROM system_events WHERE session_key = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)`);
   const eventLog = prepareEventLog(prepare);
   return (key, draft) => {
-    const floor = draft.removal?.floor ?? 0;
+    const floor = draft.floor ?? 0;
     for (const [index, { number }] of draft.events.entries()) {
       if (number > floor) insert.run(key, number, draft.at, draft.eventTexts[index] ?? "");
     }

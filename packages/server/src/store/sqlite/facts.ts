@@ -4,6 +4,7 @@ import type { ActionRecord } from "../../core/action.ts";
 import {
   partialTextOf,
   type Needs,
+  type Origin,
   type StoredFacts,
   type Tail,
   type TurnCount,
@@ -18,11 +19,13 @@ import {
   toLease,
   toMessage,
   toSession,
+  toStep,
   toTurn,
   type ActionRow,
   type LeaseRow,
   type MessageRow,
   type SessionRow,
+  type StepRow,
   type TurnRow,
 } from "../rows.ts";
 import type { Prepare } from "./statement.ts";
@@ -103,7 +106,8 @@ function prepareStoredFacts(
   const firstTurn = prepare<[number], { readonly turn: number }>(
     "SELECT turn FROM messages WHERE session_key = ? AND position = 1",
   );
-  return (session, { idempotencyKey = null, action = null, tail: from = null }) => ({
+  const originOf = prepareOrigin(prepare);
+  return (session, { idempotencyKey = null, action = null, tail: from = null, origin = null }) => ({
     turnCount: () => countOpenTurns(session),
     openTurns: () => openTurns(session),
     checkpointed: () => partialTextOf(openTurns(session), (turn) => streamed(session.key, turn)),
@@ -115,6 +119,7 @@ function prepareStoredFacts(
     },
     tail: () => (from === null ? { messages: [], turns: [] } : tail(session.key, from)),
     firstTurn: () => firstTurn.get(session.key)?.turn ?? null,
+    origin: () => (origin === null ? null : originOf(origin)),
     lease: () => {
       const row = lease.get(session.key);
       return row === undefined ? null : toLease(row);
@@ -137,6 +142,27 @@ function prepareTail(prepare: Prepare): (key: number, id: string) => Tail {
     const from = position.get(key, id)?.position;
     if (from === undefined) return { messages: [], turns: [] };
     return { messages: messages.all(key, from).map(toMessage), turns: turns.all(key, from).map(toTurn) };
+  };
+}
+
+function prepareOrigin(prepare: Prepare): (id: string) => Origin | null {
+  const byId = prepare<[string], SessionRow>("SELECT * FROM sessions WHERE id = ?");
+  const messages = prepare<[number], MessageRow>(
+    "SELECT * FROM messages WHERE session_key = ? ORDER BY position",
+  );
+  const turns = prepare<[number], TurnRow>("SELECT * FROM turns WHERE session_key = ? ORDER BY number");
+  const steps = prepare<[number], StepRow & { readonly turn: number }>(
+    "SELECT * FROM steps WHERE session_key = ? ORDER BY turn, number",
+  );
+  return (id) => {
+    const row = byId.get(id);
+    if (row === undefined) return null;
+    return {
+      session: toSession(row),
+      messages: messages.all(row.key).map(toMessage),
+      turns: turns.all(row.key).map(toTurn),
+      steps: steps.all(row.key).map((step) => ({ turn: step.turn, step: toStep(step) })),
+    };
   };
 }
 

@@ -257,6 +257,7 @@ export class DecidedSession {
         kind === "decideAction" ? (this.actions.find(({ id }) => id === input.action) ?? null) : null,
       tail: () => this.#tail(kind === "chat" ? input.replaces : null),
       firstTurn: () => this.messages[0]?.turn ?? null,
+      origin: () => null,
       lease: () => this.lease,
     };
   }
@@ -273,16 +274,16 @@ export class DecidedSession {
     };
   }
 
-  #remove({ position, turns, unanswered, floor }: Removal): void {
+  #remove({ position, turns, unanswered }: Removal): void {
     this.messages = this.messages.filter((message) => message.position < position);
     this.turns = this.turns.filter(({ number }) => !turns.includes(number));
     this.actions = this.actions.filter(({ turn }) => !turns.includes(turn) && !unanswered.includes(turn));
-    this.floor = floor;
   }
 
   #keep(draft: SessionDraft): void {
     this.session = draft.session;
     if (draft.removal !== null) this.#remove(draft.removal);
+    this.floor = draft.floor ?? this.floor;
     this.messages = [...this.messages, ...draft.addedMessages].map(
       (message) => draft.changedMessages.get(message.position) ?? message,
     );

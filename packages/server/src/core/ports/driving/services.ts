@@ -166,6 +166,13 @@ export interface ThreadSearch {
   readonly cursor: string | null;
 }
 
+export interface ForkTarget {
+  /** Id of the copy. */
+  readonly session: string;
+  /** Id of the message with whose turn the copy ends; `null` for the last finished turn. */
+  readonly through: string | null;
+}
+
 /** Thread lists and records of sessions; `access` as in `ConversationService`. Implemented by `Threads` (sessions/threads.ts). */
 export interface ThreadService {
   create(
@@ -181,6 +188,16 @@ export interface ThreadService {
   listAll(query: ThreadSearch): Promise<AsyncIterable<readonly Thread[]>>;
   rename(sessionId: string, title: string, access: SessionAccess | null): Promise<Thread>;
   pin(sessionId: string, pinned: boolean, access: SessionAccess | null): Promise<Thread>;
+  /**
+   * Copies the finished turns of a session into an empty one, which `creation` may create. Returns the copy. `NotFound` for an unknown
+   * message, `Conflict` for one of an open turn and for a target that is not empty.
+   */
+  fork(
+    sessionId: string,
+    to: ForkTarget,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+  ): Promise<Thread>;
   /**
    * Makes the user the owner of an idle session that has none. `Conflict` while it is busy, 403 if it is bound to a wallet that the user
    * has not proved to hold.

@@ -32,7 +32,8 @@ const NEW: Shown = {
   pendingActions: [],
 };
 
-export function foldEvents(events: readonly NumberedEvent[]): Shown {
+/** Folds events over what was shown before them; by default a new session. */
+export function foldEvents(events: readonly NumberedEvent[], before: Shown = NEW): Shown {
   return events.reduce((shown, { number, event }) => {
     const next = { ...shown, head: number };
     switch (event.type) {
@@ -74,7 +75,7 @@ export function foldEvents(events: readonly NumberedEvent[]): Shown {
       default:
         return next;
     }
-  }, NEW);
+  }, before);
 }
 
 function pendingAfter(pending: readonly PendingAction[], { type, payload }: SystemEvent): PendingAction[] {

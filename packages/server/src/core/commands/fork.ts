@@ -1,0 +1,94 @@
+import type { MessageRecord } from "../message.ts";
+import { hiddenFrom, ownerOfNew, provedWallets, type Hidden, type SessionAccess } from "../session-access.ts";
+import { DEFAULT_APP, isEmptySession } from "../session.ts";
+import type { TurnRecord } from "../turn.ts";
+import { define, dispositionOf, type Origin } from "./command.ts";
+import type { SessionDraft } from "./draft.ts";
+
+export interface ForkInput {
+  /** Id of the session that is copied. */
+  readonly origin: string;
+  /** Id of the message with whose turn the copy ends; `null` for the last finished turn. */
+  readonly through: string | null;
+  /** What the request may use. */
+  readonly access: SessionAccess;
+  /** A new UUID. Its last 12 digits count in the ids of the copied messages. */
+  readonly messageId: string;
+}
+
+export type ForkRejection =
+  | "unknown_origin"
+  | "session_not_empty"
+  | "message_not_found"
+  | "turn_not_finished";
+
+/** Copies the finished turns of another session, with its App, model, title, owner, user state and wallet, into an empty one. */
+export const fork = define({
+  target: "session",
+  needs: ({ origin }: ForkInput) => ({ origin }),
+  decide: (draft, facts, input): "ok" | Hidden | ForkRejection => {
+    const origin = facts.origin();
+    if (origin === null) return "unknown_origin";
+    const hidden = hiddenFrom(origin.session, input.access);
+    if (hidden !== null) return hidden;
+    const wallet = draft.session.publicKey;
+    const isFree = wallet === null || wallet === origin.session.publicKey;
+    if (!isEmptySession(draft.session) || !isFree) return "session_not_empty";
+    const last = input.through === null ? Infinity : turnOf(origin, input.through);
+    if (last === null) return "message_not_found";
+    const turns = origin.turns.filter(({ number, endedAt }) => endedAt !== null && number <= last);
+    if (input.through !== null && turns.at(-1)?.number !== last) return "turn_not_finished";
+
+    copySettings(draft, origin, input.access);
+    copyTurns(draft, origin, turns, input.messageId.slice(0, 24));
+    draft.wantsTitle = turns.length > 0 && draft.session.titleSource === "placeholder";
+    return "ok";
+  },
+  disposition: dispositionOf,
+});
+
+function turnOf({ messages }: Origin, id: string): number | null {
+  return messages.find((message) => message.id === id)?.turn ?? null;
+}
+
+function copySettings(
+  draft: SessionDraft,
+  { session: { app, title, titleSource, model, modelChosen, modelApp, utilityModel, ...origin } }: Origin,
+  access: SessionAccess,
+): void {
+  const { publicKey, userState } = origin;
+  const walletProved = publicKey !== null && provedWallets(app ?? DEFAULT_APP, access).includes(publicKey);
+  draft.update({ app, model, modelChosen, modelApp, utilityModel, publicKey, walletProved, userState });
+  const owner = origin.owner ?? ownerOfNew(app, access.user);
+  if (owner !== draft.session.owner) draft.changeOwner(owner);
+  draft.update({ title, titleSource });
+  if (titleSource !== "placeholder") draft.emit({ type: "title_changed", new_title: title });
+  draft.announceState();
+}
+
+/** Copies turns, without gaps between the positions of their messages. */
+function copyTurns(
+  draft: SessionDraft,
+  { messages, steps }: Origin,
+  turns: readonly TurnRecord[],
+  idPrefix: string,
+): void {
+  const numbers = new Set(turns.map(({ number }) => number));
+  const copied = messages.filter(({ turn }) => numbers.has(turn));
+  const positions = new Map(copied.map(({ position }, index) => [position, index + 1]));
+  draft.copyTurns(
+    copied.map(
+      (message, index): MessageRecord => ({
+        ...message,
+        id: idPrefix + index.toString(16).padStart(12, "0"),
+        position: index + 1,
+      }),
+    ),
+    turns.map((turn) => ({
+      ...turn,
+      userPosition: positions.get(turn.userPosition) ?? 0,
+      agentPosition: turn.agentPosition === null ? null : (positions.get(turn.agentPosition) ?? null),
+    })),
+    steps.filter(({ turn }) => numbers.has(turn)),
+  );
+}
