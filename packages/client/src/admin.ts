@@ -18,7 +18,7 @@ export type { AdminKeys } from "./admin-keys.ts";
 export type { AdminSessions } from "./admin-sessions.ts";
 export type * from "./admin-wire.ts";
 
-/** A user, as their tokens or the log line of an erasure name them, or a wallet. */
+/** Whose data: a user by the claims of their tokens, a user by the pseudonym that an erasure logged (`owner`), or a wallet. */
 export type Person = {
   /** Only in this App; in all when absent. */
   readonly app?: string;
@@ -83,9 +83,9 @@ export interface AdminClient extends AdminSessions, AdminKeys {
   listApps(options?: Abortable): Promise<AdminApp[]>;
   /** Reports messages, turns and tokens by time (`hour` when absent), App and model. */
   usage(options?: ReportTime & { readonly bucket?: AdminUsage["bucket"] }): Promise<AdminUsage>;
-  /** Exports the conversations of a user or wallet as JSON Lines; complete if the last line has the kind `done`. */
+  /** Exports the conversations of a user or wallet as JSON Lines. Without a last line of kind `done`, the export is incomplete. */
   exportUser(person: Person, options?: Abortable): Promise<ReadableStream<Uint8Array> | null>;
-  /** Erases the conversations and secrets of a user, or the conversations of a wallet, permanently. If it fails, it can be repeated. */
+  /** Permanently deletes the conversations and secrets of a user, or the conversations of a wallet. Safe to repeat after a failure. */
   eraseUser(person: Person, options?: Abortable): Promise<Erased>;
   /** Lists the audit trail, newest first: `limit` entries (1 to 200; 50 when absent) that match the filter. */
   listAudit(options?: AuditOptions): Promise<AuditPage>;

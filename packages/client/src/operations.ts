@@ -11,7 +11,7 @@ export interface SecretsOf extends Abortable {
   readonly clientId: string;
 }
 
-/** How much was erased. */
+/** Numbers of deleted records. */
 export interface Erased {
   readonly sessions: number;
   readonly messages: number;
@@ -83,12 +83,12 @@ function controlOperations(transport: Transport, app: string | undefined) {
 
 function signInOperations(transport: Transport, app: string | undefined) {
   return {
-    /** Exports the signed-in user's conversations as JSON Lines; complete if the last line has the kind `done`. */
+    /** Exports the signed-in user's conversations as JSON Lines. Without a last line of kind `done`, the export is incomplete. */
     async exportUser({ signal }: Abortable = {}): Promise<ReadableStream<Uint8Array> | null> {
       return (await transport.open({ path: "/api/users/me/export", query: { app }, signal })).body;
     },
 
-    /** Erases the signed-in user's conversations and secrets, permanently. If it fails, it can be repeated. */
+    /** Permanently deletes the signed-in user's conversations and secrets. Safe to repeat after a failure. */
     eraseUser({ signal }: Abortable = {}): Promise<Erased> {
       return transport.body({
         method: "DELETE",
@@ -99,12 +99,12 @@ function signInOperations(transport: Transport, app: string | undefined) {
       });
     },
 
-    /** Signs the user out: the service refuses the token of this request from now on. */
+    /** Signs the user out: revokes the token that the client sends. */
     async revokeToken({ signal }: Abortable = {}): Promise<void> {
       await transport.request({ method: "POST", path: "/api/auth/revoke", repeatable: true, signal });
     },
 
-    /** Returns a nonce for one message of Sign-In with Ethereum (EIP-4361), within five minutes. */
+    /** Returns a nonce for one Sign-In with Ethereum message (EIP-4361). It expires after five minutes. */
     async createSignInNonce({ signal }: Abortable = {}): Promise<string> {
       const path = "/api/auth/siwe/nonce";
       const { nonce } = await transport.body<{ nonce: string }>({
@@ -116,13 +116,13 @@ function signInOperations(transport: Transport, app: string | undefined) {
       return nonce;
     },
 
-    /** Signs in with a wallet: returns a token that holds it, of the user whose token the client sends, if any. */
+    /** Signs in with a wallet and returns a token that proves it. If the client sends a user's token, the new one is that user's. */
     verifySignIn(proof: { message: string; signature: string }, { signal }: Abortable = {}) {
       const path = "/api/auth/siwe/verify";
       return transport.body<WalletToken>({ method: "POST", path, body: proof, repeatable: false, signal });
     },
 
-    /** Returns the next token of the sign-in whose token the client sends. */
+    /** Exchanges the wallet token that the client sends for a fresh one. */
     refreshSignIn({ signal }: Abortable = {}) {
       const path = "/api/auth/siwe/refresh";
       return transport.body<WalletToken>({ method: "POST", path, repeatable: true, signal });

@@ -38,7 +38,7 @@ function signedIn(subject: string): Client {
   return createClient({ baseUrl: program.url, token: () => token });
 }
 
-it("lists the conversations of the user on every device, and those of the next user after a change", async () => {
+it("lists the user's conversations on every device, and the next user's after a switch", async () => {
   const [ada, bob] = [signedIn("ada"), signedIn("bob")];
   const first = ada.session();
   await first.send("hello", { wait: true });

@@ -1,4 +1,4 @@
-// Sign-in with the browser's wallet, for Apps that ask for proof. The token is kept for this tab.
+// Sign-in with the browser's wallet, for Apps that require proof. The token is stored for this tab.
 
 import { type Client, ColloquyError, type WalletToken } from "@colloquy/client";
 import type { KeyValueStore } from "../connection/tab-storage.ts";
@@ -6,18 +6,18 @@ import { signMessage, type BrowserWallet } from "./browser-wallet.ts";
 
 const ENTRY = "colloquy.wallet-token";
 
-/** Returns true if the service lists the conversations of the wallet only with proof. */
+/** Returns true if the service requires proof to list the wallet's conversations. */
 export async function asksForProof(client: Client, address: string): Promise<boolean> {
   try {
     await client.listThreads(address, { limit: 1 });
     return false;
   } catch (error) {
-    // Any other failure is reported by the list itself.
+    // The list of conversations shows other failures.
     return error instanceof ColloquyError && error.code === "wallet_not_proved";
   }
 }
 
-/** Lets the wallet sign in. `client` must have no token. Throws an `Error` with a sentence for the person. */
+/** Signs in with the wallet. `client` must have no token. Throws an `Error` with a user-facing message. */
 export async function signInWith(
   client: Client,
   wallet: BrowserWallet,
@@ -46,6 +46,6 @@ export function saveSignIn(storage: KeyValueStore, signedIn: WalletToken | null)
     if (signedIn === null) storage.removeItem(ENTRY);
     else storage.setItem(ENTRY, JSON.stringify(signedIn));
   } catch {
-    // Storage is full or forbidden, and the person can do nothing about it here.
+    // Storage is full or forbidden, and the user cannot change that here.
   }
 }

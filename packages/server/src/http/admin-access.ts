@@ -1,6 +1,6 @@
-// Checks who may use the admin API (`Authorization: Bearer`, RFC 6750 section 2.1): the holder of the admin key that the service was started
-// with and operators with a token, who may do everything, and keys with a scope of the admin API. Pages of other origins cannot send them,
-// because preflights do not allow this header there.
+// Access to the admin API by `Authorization: Bearer` (RFC 6750 section 2.1). `COLLOQUY_ADMIN_KEY` and operators' tokens permit everything,
+// keys what their admin scopes permit. Browsers refuse to send the header from pages of other origins, because the responses to
+// preflight requests for the admin API do not allow it.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
@@ -45,9 +45,9 @@ export function guessesNoted(
   };
 }
 
-/** Start of keys that the store knows. */
+/** Prefix of keys in the store. */
 const KEY_PREFIX = "clq_";
-/** Three parts in base64url, with dots between (RFC 7515 section 7.1). */
+/** JWS compact serialization (RFC 7515 section 7.1). */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 interface AdminAccessParts {
@@ -57,11 +57,11 @@ interface AdminAccessParts {
   /** `null` if operators have no tokens. */
   readonly operators: OperatorTokens | null;
   readonly budgets: Budgets;
-  /** Is told of wrong keys. */
+  /** Called for each refused request. */
   readonly note: NoteRefused;
 }
 
-/** Who sent a request to the admin API, and what they may do. */
+/** The sender of a request to the admin API, and their scopes. */
 interface Sender {
   readonly who: Pick<Actor, "kind" | "id" | "name">;
   readonly scopes: ReadonlySet<KeyScope>;
@@ -139,7 +139,7 @@ function scopeOf({ method }: FastifyRequest): AdminScope {
   return method === "GET" || method === "HEAD" ? "admin:read" : "admin:write";
 }
 
-/** `admin:write` includes reading, so that who may create keys gains nothing by it. */
+/** `admin:write` includes reading: its holder could create a key with `admin:read` anyway. */
 function mayUse(scopes: ReadonlySet<KeyScope>, request: FastifyRequest): boolean {
   return scopes.has("admin:write") || scopes.has(scopeOf(request));
 }

@@ -34,9 +34,10 @@ export class AppAccess {
     this.#apps = parts.apps;
   }
 
-  // The hooks are Fastify route options, to be spread into a route. They reject with 401; the `authorize` methods also with 403.
+  // Methods named `...Hooks` return Fastify route options, to be spread into a route. Hooks reject with 401, the `authorize` methods also
+  // with 403.
 
-  /** Hooks of operations on the App in the query: 401 unless the App needs no key, or the key or token is valid. */
+  /** For operations on the App in the query: 401 if the App requires a key or token and the request has no valid one. */
   queryHooks(scope: AppScope) {
     return accessHooks(scope, (request) =>
       this.#authentication.requireForApps(request, [appOfQuery(request) ?? DEFAULT_APP]),
@@ -53,12 +54,12 @@ export class AppAccess {
     });
   }
 
-  /** Hooks of operations that list the Apps of a key or token: 401 if one that was sent is invalid. */
+  /** For lists of the Apps of a key or token: 401 if the one that was sent is invalid. */
   listHooks(scope: AppScope) {
     return accessHooks(scope, (request) => this.#authentication.requireForList(request));
   }
 
-  /** Hooks of operations on the session in `X-Session-Id`. */
+  /** For operations on the session in `X-Session-Id`. */
   sessionHooks(scope: AppScope) {
     return accessHooks(scope, (request) =>
       this.#authentication.requireForSession(request, sessionOfHeader(request)),
@@ -73,7 +74,7 @@ export class AppAccess {
     });
   }
 
-  /** Hooks of operations on the token itself: 401 without one. */
+  /** For operations on the token itself: 401 without one. */
   tokenHooks() {
     return accessHooks(null, async (request) => void this.requiredToken(request));
   }
@@ -114,7 +115,7 @@ export class AppAccess {
   }
 
   /**
-   * Hooks of operations on an App's models: the App in the query, or else the session's, or else the only App of the key. `changes` is true
+   * For operations on an App's models: the App in the query, or else the session's, or else the only App of the key. `changes` is true
    * if the operation always needs the App's key.
    */
   modelHooks({ changes }: { readonly changes: boolean }) {

@@ -1,5 +1,5 @@
-// The first step of access, before validation (contract section 6): checks the key and the token of a request, and answers 401 where an
-// App or the App of a session requires one that is missing or invalid.
+// The first of two access checks, before validation (contract section 6): verifies the key and token of a request, and responds with 401
+// if the requested App, or that of the session, requires one that is missing or invalid.
 
 import type { FastifyRequest } from "fastify";
 import { ServiceError } from "../core/errors.ts";
@@ -32,7 +32,7 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** True if a session of a non-default App needs that App's key regardless of `requireKey`. */
     needsAppKey?: true;
-    /** What a key needs to be used for the operation in an App that it opens. */
+    /** Scope that a key needs for the operation. */
     scope?: AppScope;
   }
 }
@@ -119,8 +119,8 @@ export class Authentication {
   }
 
   /**
-   * Checks the token and the key of a request that names Apps. Apps without users and unknown ones behave alike, so that callers without
-   * a key learn nothing about them.
+   * Checks the token and the key of a request that names Apps. Unknown Apps behave like Apps without users, so that callers without a key
+   * cannot find out which Apps exist.
    * @throws ServiceError 401
    */
   requireForApps(request: FastifyRequest, apps: readonly unknown[]): Promise<void> | undefined {
@@ -158,7 +158,7 @@ export class Authentication {
     return needsAppKey || appKey(request.raw) !== null || this.#requiresKey(app);
   }
 
-  /** Returns a function that checks the key and the token of an event stream again; `null` if it sent neither. */
+  /** Returns a function that checks the stream's key and token again; `null` if its request sent neither. */
   recheck(request: FastifyRequest): (() => Promise<Credentials>) | null {
     const key = appKey(request.raw);
     const token = this.users.tokenOf(request);
@@ -209,7 +209,7 @@ export class Authentication {
     });
   }
 
-  /** Sessions of a removed App are closed, because the App's `requireKey` is unknown. */
+  /** Sessions of a removed App are inaccessible, because its `requireKey` is unknown. */
   #requiresKey(app: string): boolean {
     if (app === DEFAULT_APP) return false;
     const settings = this.#apps.get(app);

@@ -15,7 +15,7 @@ beforeEach(() => {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("a purge", () => {
-  it("serves all erasures before it begins, and none that comes later", async () => {
+  it("covers all erasures before it starts, and none after", async () => {
     const [one, two] = [purges.run(), purges.run()];
     await settled();
     expect(ends).toHaveLength(1);
@@ -28,7 +28,7 @@ describe("a purge", () => {
     await three;
   });
 
-  it("begins ten times the duration of the one before after that", async () => {
+  it("starts after a pause of ten times the previous duration", async () => {
     const one = purges.run();
     await settled();
     await clock.advance(700);
@@ -44,7 +44,7 @@ describe("a purge", () => {
     await two;
   });
 
-  it("is tried for five seconds while another process reads, and then fails for its erasures only", async () => {
+  it("is retried for five seconds while another process reads, then fails only its own erasures", async () => {
     const failing = purges.run();
     failing.catch(() => undefined);
     for (let tries = 0; tries < 20; tries += 1) {

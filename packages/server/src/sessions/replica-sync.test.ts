@@ -1,12 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { until } from "../../test/service.ts";
-import type { SessionNotification } from "../core/ports/driven/bus.ts";
-import type { HubListener } from "../core/ports/driven/event-hub.ts";
 import type { EventPage } from "../core/ports/driven/event-store.ts";
 import type { SessionVersion, StreamedText } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { newSession } from "../core/session.ts";
-import { followOtherNodes, ReplicaSync, VersionReads } from "./replica-sync.ts";
+import { ReplicaSync } from "./replica-sync.ts";
 import { Session } from "./session.ts";
 
 const ID = "session";
@@ -256,147 +254,5 @@ describe("text that streams in another process", () => {
     open.resolve();
     expect(await reading).toBe("current");
     expect([session.head, session.isStreaming]).toEqual([2, false]);
-  });
-});
-
-const version = (id: string, head: number): SessionVersion => ({
-  id,
-  life: "a",
-  app: null,
-  head,
-  epoch: 0,
-  streamed: null,
-});
-
-/** A store whose reads the test answers. */
-function gatedStore() {
-  const reads: {
-    readonly ids: readonly string[];
-    readonly answer: PromiseWithResolvers<SessionVersion[]>;
-  }[] = [];
-  const store = {
-    versions: async (ids: readonly string[]) => {
-      const answer = Promise.withResolvers<SessionVersion[]>();
-      reads.push({ ids, answer });
-      return await answer.promise;
-    },
-  };
-  return { versions: new VersionReads(store), reads };
-}
-
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-
-describe("VersionReads", () => {
-  it("batches concurrent requests", async () => {
-    const { versions, reads } = gatedStore();
-    const answers = [versions.of("x"), versions.of("y"), versions.of("x")];
-    await turn();
-    expect(reads.map(({ ids }) => ids)).toEqual([["x", "y"]]);
-    reads[0]!.answer.resolve([version("x", 7)]);
-    expect(await Promise.all(answers)).toEqual([version("x", 7), null, version("x", 7)]);
-  });
-
-  it("starts a new read for requests during a read", async () => {
-    const { versions, reads } = gatedStore();
-    const early = versions.of("x");
-    await turn();
-    const late = [versions.of("x"), versions.of("y")];
-    await turn();
-    expect(reads).toHaveLength(1);
-    reads[0]!.answer.resolve([version("x", 1)]);
-    expect(await early).toEqual(version("x", 1));
-    await turn();
-    expect(reads[1]!.ids).toEqual(["x", "y"]);
-    reads[1]!.answer.resolve([version("x", 2)]);
-    expect(await Promise.all(late)).toEqual([version("x", 2), null]);
-  });
-
-  it("rejects only the requests of a failed read", async () => {
-    const { versions, reads } = gatedStore();
-    const failing = versions.of("x");
-    await turn();
-    reads[0]!.answer.reject(new Error("away"));
-    await expect(failing).rejects.toThrow("away");
-    const next = versions.of("x");
-    await turn();
-    reads[1]!.answer.resolve([version("x", 3)]);
-    expect(await next).toEqual(version("x", 3));
-  });
-
-  it("limits the size of a batch", async () => {
-    const { versions, reads } = gatedStore();
-    const answers = Array.from({ length: 501 }, (_, n) => versions.of(String(n)));
-    await turn();
-    expect(reads[0]!.ids).toHaveLength(500);
-    reads[0]!.answer.resolve([]);
-    await turn();
-    expect(reads[1]!.ids).toHaveLength(1);
-    reads[1]!.answer.resolve([]);
-    expect(await Promise.all(answers)).toEqual(answers.map(() => null));
-  });
-});
-
-function listening() {
-  const done: string[] = [];
-  let listener: HubListener | null = null;
-  followOtherNodes({
-    hub: {
-      listen: (one) => {
-        listener = one;
-        return () => undefined;
-      },
-    },
-    registry: {
-      applyRemote: (id, notification) => void done.push(`apply ${id} ${notification.kind}`),
-    },
-    cache: {
-      end: (id, life) => void done.push(`end ${id} ${life}`),
-      peek: () => ({ life: "a" }),
-    },
-    running: { abort: (id, life, below) => void done.push(`abort ${id} ${life} below ${below}`) },
-    dispatcher: {
-      abandon: (id, life) => void done.push(`abandon ${id} ${life}`),
-      claimAnnounced: () => void done.push("look"),
-    },
-  });
-  return {
-    done,
-    notify: (...args: Parameters<HubListener["onNotification"]>) => listener?.onNotification(...args),
-    incarnations: () => listener?.incarnationsOf?.("x"),
-    work: () => listener?.onWork?.(),
-  };
-}
-
-const EVENTS: SessionNotification = { kind: "events", life: "a", epoch: 3, events: [] };
-
-describe("followOtherNodes", () => {
-  it("stops turns of older epochs before it applies the change", () => {
-    const { done, notify } = listening();
-    notify("x", EVENTS, "elsewhere");
-    notify("x", { kind: "moved", life: "a", epoch: 4, head: 9 }, "elsewhere");
-    expect(done).toEqual(["abort x a below 3", "apply x events", "abort x a below 4", "apply x moved"]);
-  });
-
-  it("ends a deleted session and its turn", () => {
-    const { done, notify } = listening();
-    notify("x", { kind: "deleted", life: "a" }, "elsewhere");
-    expect(done).toEqual(["end x a", "abandon x a"]);
-  });
-
-  it("ignores deltas and its own notifications", () => {
-    const { done, notify } = listening();
-    notify("x", { kind: "delta", life: "a", epoch: 1, messageId: "m", offset: 0, text: "t" }, "elsewhere");
-    notify("x", EVENTS, "here");
-    expect(done).toEqual([]);
-  });
-
-  it("claims announced work", () => {
-    const { done, work } = listening();
-    work();
-    expect(done).toEqual(["look"]);
-  });
-
-  it("tells the hub which incarnations are in memory", () => {
-    expect(listening().incarnations()).toEqual(["a"]);
   });
 });

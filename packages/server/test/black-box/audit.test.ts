@@ -61,7 +61,7 @@ async function chat(session: string, message = "hello", headers: Call["headers"]
   expect(answer.status).toBe(200);
 }
 
-it("names the operator who read and deleted a conversation, and says nothing of its text", async () => {
+it("names the operator who read or deleted a conversation, without its text", async () => {
   const session = newSession();
   await chat(session, "CANARY of the audit trail");
   const ada = await operator("ada@example.com");
@@ -79,7 +79,7 @@ it("names the operator who read and deleted a conversation, and says nothing of 
   expect(await trail("actor=ada@example.com")).toEqual(entries);
 });
 
-it("has changes of keys, with who made them and for what", async () => {
+it("records changes of keys, with actor and scopes", async () => {
   const created = await admin("POST", "keys", { json: { apps: ["shop"], name: "web" } });
   const { id, key } = created.json() as { id: string; key: string };
   await admin("POST", `keys/${id}/rotate`, { json: {} });
@@ -93,7 +93,7 @@ it("has changes of keys, with who made them and for what", async () => {
   expect(JSON.stringify(entries)).not.toContain(key.slice(key.lastIndexOf("_") + 1));
 });
 
-it("has changed secrets by the key that changed them, without values", async () => {
+it("records changes of secrets by key, without values", async () => {
   const created = await admin("POST", "keys", { json: { apps: ["shop"] } });
   const { id, key } = created.json() as { id: string; key: string };
   const call = { headers: { "SERVICE-APP-KEY": key } };
@@ -110,7 +110,7 @@ it("has changed secrets by the key that changed them, without values", async () 
   expect(JSON.stringify(entries)).not.toMatch(/a value|carol/);
 });
 
-it("has decisions, claims and transfers, in which a user has a pseudonym", async () => {
+it("records decisions, claims and transfers, with a pseudonym for each user", async () => {
   const token = { headers: bearer(await issuer.token("dora", "here")) };
   const session = newSession();
   await chat(session, "what is 12 * 7?");
@@ -142,7 +142,7 @@ it("has decisions, claims and transfers, in which a user has a pseudonym", async
   expect(JSON.stringify(entries)).not.toContain("dora");
 });
 
-it("has one entry a minute for failed logins from an address", async () => {
+it("records one entry per minute for failed logins from an address", async () => {
   for (let tries = 0; tries < 3; tries += 1)
     expectProblem(
       await ask("GET", "/api/admin/apps", { headers: bearer("wrong") }),
@@ -155,7 +155,7 @@ it("has one entry a minute for failed logins from an address", async () => {
   expect(await found()).toBeLessThanOrEqual(2);
 });
 
-it("is read in pages, and refuses bad filters with a sentence", async () => {
+it("is read in pages, and rejects invalid filters with a sentence", async () => {
   for (let made = 0; made < 3; made += 1) await admin("POST", "keys", { json: { apps: ["shop"] } });
   const first = (await admin("GET", "audit?limit=2")).as(AuditPage);
   const second = (await admin("GET", `audit?limit=2&cursor=${first.next_cursor}`)).as(AuditPage);

@@ -50,20 +50,20 @@ describe.skipIf(isWithoutChain)("the sign-in with a contract wallet", () => {
     return await wallets.verify(message, wrap(await signer.signMessage({ message })));
   }
 
-  it("proves a wallet whose contract accepts the signature", async () => {
+  it("accepts a signature that the wallet's contract accepts (EIP-1271)", async () => {
     const answer = await signIn(wallet, owner);
     expect(answer.status).toBe(200);
     expect(answer.json()).toMatchObject({ wallets: [wallet.toLowerCase()] });
   });
 
-  it("refuses a signature that the contract does not accept, or for an address without a contract", async () => {
+  it("rejects a signature that the contract rejects, or for an address without a contract", async () => {
     expectProblem(await signIn(wallet, newAccount()), 401, "siwe_signature_wrong");
     expectProblem(await signIn(newAccount().address, owner), 401, "siwe_signature_wrong");
     const wrap = (): Hex => "0x1234";
     expectProblem(await signIn(wallet, owner, { wrap }), 401, "siwe_signature_wrong");
   });
 
-  it("proves a wallet before its factory creates it", async () => {
+  it("accepts a signature of a wallet that is not deployed yet (ERC-6492)", async () => {
     const factory = await chain.deploy(factoryCode());
     const { address, wrap } = futureWallet(factory, owner.address);
     const answer = await signIn(address, owner, { wrap });
@@ -74,14 +74,14 @@ describe.skipIf(isWithoutChain)("the sign-in with a contract wallet", () => {
     expect(await chain.request("eth_getCode", [address, "latest"])).toBe("0x");
   });
 
-  it("asks only configured chains, and says when one does not answer", async () => {
+  it("calls only configured chains, and responds with 503 if one does not answer", async () => {
     expectProblem(await signIn(wallet, owner, { chainId: 1 }), 401, "siwe_signature_wrong");
     const answer = await signIn(wallet, owner, { chainId: UNREACHABLE });
     expectProblem(answer, 503, "siwe_unavailable");
     expect(answer.headers["retry-after"]).toBeDefined();
   });
 
-  it("asks no chain about a message whose nonce is not the service's", async () => {
+  it("calls no chain for a message with a foreign nonce", async () => {
     const message = await wallets.message(
       { address: wallet },
       { ...HERE, chainId: UNREACHABLE, nonce: "a0nonce0of0the0test" },
@@ -90,7 +90,7 @@ describe.skipIf(isWithoutChain)("the sign-in with a contract wallet", () => {
     expectProblem(answer, 401, "siwe_nonce_invalid");
   });
 
-  it("lets tools and the model see the wallet as verified, until somebody claims another one", async () => {
+  it("shows the wallet to tools and the model as verified, until a request claims another one", async () => {
     const { token } = (await signIn(wallet, owner)).json() as { readonly token: string };
     const session = newSession();
     const chat = async (body: object) => {
@@ -115,7 +115,7 @@ describe.skipIf(isWithoutChain)("the sign-in with a contract wallet", () => {
     );
   });
 
-  it("keeps the nonce for a repeat once the chain answers again", async () => {
+  it("keeps the nonce usable when the chain does not answer", async () => {
     const gone = await wallets.message({ address: wallet }, { ...HERE, chainId: UNREACHABLE });
     expectProblem(
       await wallets.verify(gone, await owner.signMessage({ message: gone })),

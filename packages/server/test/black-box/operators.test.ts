@@ -42,13 +42,13 @@ it("opens the admin API to a token with the claim, without COLLOQUY_ADMIN_KEY", 
   expect((await ask(token, "POST", "/api/admin/keys")).status).toBe(400);
 });
 
-it("refuses a valid token of somebody who is no operator", async () => {
+it("rejects a valid token of a user who is not an operator", async () => {
   for (const realm_access of [{ roles: ["offline_access"] }, { roles: "nobody" }, "support", null]) {
     expectProblem(await ask(await issuer.sign(claims({ realm_access }))), 403, "operator_unknown");
   }
 });
 
-it("refuses tokens of users, expired ones, and those of other issuers, and counts them as guesses", async () => {
+it("rejects users' tokens, expired tokens and those of other issuers, and counts them as guesses", async () => {
   const user = await issuer.token("alice", "here");
   expectProblem(await ask(user), 401, "token_audience_wrong");
   expectProblem(await ask(await issuer.sign(claims({ exp: 1 }))), 401, "token_expired");

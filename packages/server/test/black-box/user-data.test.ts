@@ -73,7 +73,7 @@ async function leaveCanaries(call: Call): Promise<string> {
 }
 
 describe("an export", () => {
-  it("has the sessions, messages, actions and names of secrets of the user in the App, and nobody else's", async () => {
+  it("contains only the user's sessions, messages, actions and secret names in the App", async () => {
     const alice = await as("alice");
     const session = await leaveCanaries(alice);
     await chat("not hers", await as("bob"));
@@ -99,7 +99,7 @@ describe("an export", () => {
     expect(answer.text).not.toMatch(/not hers|elsewhere|CANARY-7f3a91 secret/);
   });
 
-  it("needs a user of the App", async () => {
+  it("requires a user of the App", async () => {
     for (const method of ["GET", "DELETE"]) {
       const path = method === "GET" ? "/api/users/me/export" : "/api/users/me";
       expectProblem(await ask(method, path), 401, "token_required");
@@ -108,7 +108,7 @@ describe("an export", () => {
     }
   });
 
-  it("is the same for operators, of a user or a wallet, in one App or all", async () => {
+  it("can be requested by operators for a user or wallet, in one App or all", async () => {
     const wallet = newWallet();
     await chat("by wallet", {}, { app: "default", public_key: wallet });
     const ofWallet = await ask("GET", `/api/admin/users/export?public_key=${wallet}`, ADMIN);
@@ -129,7 +129,7 @@ describe("an export", () => {
 });
 
 describe("an erasure", () => {
-  it("leaves nothing of the user in the App, not even in the files of the database, and keeps everything else", async () => {
+  it("removes all data of the user in the App, even from the database files, and keeps everything else", async () => {
     const dora = await as("dora");
     const session = await leaveCanaries(dora);
     expect(await placesOf(CANARY)).not.toEqual([]);
@@ -152,7 +152,7 @@ describe("an erasure", () => {
     expect(await placesOf(CANARY)).toEqual([]);
   });
 
-  it("is in the audit trail, with counts and a pseudonym that nobody can resolve any more", async () => {
+  it("is audited with counts and a pseudonym that can no longer be resolved", async () => {
     const finn = await as("finn");
     await chat("hello", finn);
     await ask("GET", "/api/users/me/export?app=shop", finn);
@@ -171,7 +171,7 @@ describe("an erasure", () => {
     expect(trail.text).not.toContain("finn");
   });
 
-  it("is the same for operators, and reaches the sessions of a wallet", async () => {
+  it("can be requested by operators, also for the sessions of a wallet", async () => {
     const wallet = newWallet();
     const session = await chat("by wallet", {}, { app: "default", public_key: wallet });
     const erased = await ask("DELETE", `/api/admin/users?public_key=${wallet}`, ADMIN);

@@ -86,7 +86,7 @@ describe("the conversation of a signed-in user", () => {
     expect((await chat(session)).status).toBe(200);
   });
 
-  it("may be deleted by its user, and its id used anew by anybody", async () => {
+  it("may be deleted by its owner, after which anyone may use the id", async () => {
     const session = newSession();
     await chat(session, await as("alice"));
     expect((await request("DELETE", `/api/sessions/${session}`, session, await as("alice"))).status).toBe(
@@ -95,7 +95,7 @@ describe("the conversation of a signed-in user", () => {
     expect((await chat(session)).status).toBe(200);
   });
 
-  it("is listed for its user, and in no list of another", async () => {
+  it("appears only in the lists of its owner", async () => {
     const [subject, wallet, session] = [randomUUID(), newWallet(), newSession()];
     const create = { ...(await as(subject)), json: { public_key: wallet } };
     expect((await request("POST", "/api/sessions", session, create)).status).toBe(200);
@@ -132,7 +132,7 @@ describe("the conversation of a signed-in user", () => {
     expectProblem(await request("POST", path, forbidden, await as("alice", "shop")), 403, "claim_forbidden");
   });
 
-  it("is given to another user by an operator", async () => {
+  it("can be transferred by an operator", async () => {
     const session = newSession();
     await chat(session, await as("alice"));
     const give = (user: object | null, key = ADMIN_KEY) =>
@@ -153,14 +153,14 @@ const isNotice =
     event.type === "system_notice" && "code" in event && event.code === code;
 
 describe("a token", () => {
-  it("stands for the key of the App that accepts it, and of no other", async () => {
+  it("replaces the key of the Apps that accept it, and of no other App", async () => {
     expect((await chat(newSession(), await as("alice", "shop"), "shop")).status).toBe(200);
     expectProblem(await chat(newSession(), await as("alice", "shop"), "members"), 401, "token_required");
     expectProblem(await chat(newSession(), await as("alice", "shop"), "plain"), 401, "app_key_invalid");
     expectProblem(await chat(newSession(), await as("alice", "here"), "shop"), 401, "token_required");
   });
 
-  it("makes the user the client: another client_id is refused", async () => {
+  it("sets the client to the user, and rejects any other client_id", async () => {
     const [session, call] = [newSession(), await as("alice", "shop")];
     const secrets = (query: string, more: Call = {}) =>
       request("PUT", `/api/secrets?app=shop${query}`, session, {
@@ -228,7 +228,7 @@ describe("a token", () => {
     expect((await request("GET", "/api/state", session, bearer("nonsense"))).status).toBe(200);
   });
 
-  it("ends everywhere when its user signs out, with the streams that use it", async () => {
+  it("is revoked on every node at sign-out, which ends its streams", async () => {
     const session = newSession();
     const [token, other] = [await issuer.token("alice", "here"), await issuer.token("alice", "here")];
     await chat(session, bearer(token));
@@ -241,7 +241,7 @@ describe("a token", () => {
     expect((await request("GET", "/api/state", session, bearer(other))).status).toBe(200);
   });
 
-  it("that expires ends its streams with a notice, and they go on with the next token", async () => {
+  it("ends its streams with a notice when it expires; they resume with the next token", async () => {
     const session = newSession();
     await chat(session, await as("alice"));
     const short = bearer(await issuer.token("alice", "here", 2));
@@ -260,7 +260,7 @@ describe("a token", () => {
     next.leave();
   });
 
-  it("closes the streams of others when the session becomes its user's", async () => {
+  it("closes other clients' streams when its user becomes the owner", async () => {
     const session = newSession();
     const [anonymous, mine] = [await EventReader.connect(program.url, session), newSession()];
     expect((await request("GET", "/api/state", session, await as("alice"))).status).toBe(200);
@@ -289,7 +289,7 @@ const createKey = async (app: string, scopes: readonly string[]): Promise<string
 describe("a key with the scope act_as", () => {
   const owner = (subject: string) => ({ "Colloquy-Owner": `${issuer.url} ${subject}` });
 
-  it("acts for the user whom the request names, in the Apps that it opens", async () => {
+  it("acts for the user in the header, in the Apps that it opens", async () => {
     const key = await createKey("shop", ["chat", "read", "secrets", "act_as"]);
     const call = (subject: string) => ({ headers: { "SERVICE-APP-KEY": key, ...owner(subject) } });
     const session = newSession();
@@ -307,7 +307,7 @@ describe("a key with the scope act_as", () => {
     expect(listed.json()).toMatchObject([{ session_id: begun }]);
   });
 
-  it("is needed for that, and the header must name a user", async () => {
+  it("is required for the header, which must name a user", async () => {
     const session = newSession();
     const plain = { "SERVICE-APP-KEY": await createKey("shop", []) };
     expectProblem(

@@ -61,7 +61,7 @@ const keyOf = async (app: string): Promise<Record<string, string>> => {
 };
 
 describe("an App where wallets are proved", () => {
-  it("binds a session to a wallet only for a token that holds it, and creates nothing otherwise", async () => {
+  it("binds a session to a wallet only with a token that proves it, and otherwise creates nothing", async () => {
     const account = newAccount();
     const wallet = addressOfWallet(account);
     const other = await signIn(newAccount());
@@ -79,7 +79,7 @@ describe("an App where wallets are proved", () => {
     expect((await chat(created, {}, call)).status).toBe(200);
   });
 
-  it("takes the wallet that has signed in for its user, who owns the session", async () => {
+  it("makes a signed-in wallet the owner of its new sessions", async () => {
     const [account, session] = [newAccount(), newSession()];
     const call = await signIn(account);
     expect((await chat(session, {}, call)).status).toBe(200);
@@ -90,7 +90,7 @@ describe("an App where wallets are proved", () => {
     expect(idsOf(await request("GET", "/api/sessions", session, again))).toEqual([session]);
   });
 
-  it("lists threads of a wallet only for a token that holds it", async () => {
+  it("lists the threads of a wallet only with a token that proves it", async () => {
     const wallet = newWallet();
     for (const call of [{}, await signIn(newAccount())])
       expectProblem(await list(wallet, call), 403, "wallet_not_proved");
@@ -109,7 +109,7 @@ describe("an App where wallets are proved", () => {
     expect((await chat(session, {})).status).toBe(200);
   });
 
-  it("needs proof of a wallet that was bound before the session came to it", async () => {
+  it("requires proof of a wallet that was bound before the session joined the App", async () => {
     const [account, session] = [newAccount(), newSession()];
     const [key, call] = [await keyOf("club"), await signIn(account)];
     expect((await create(session, account.address, call)).status).toBe(200);
@@ -119,7 +119,7 @@ describe("an App where wallets are proved", () => {
     expect((await chat(session, { app: "club" }, mine)).status).toBe(200);
   });
 
-  it("does not take a wallet for the App's key, nor for a user of its issuer", async () => {
+  it("accepts a wallet token neither as the App's key nor as a user of its issuer", async () => {
     const account = newAccount();
     const [call, body] = [await signIn(account), { public_key: account.address }];
     expectProblem(await chat(newSession(), { ...body, app: "club" }, call), 401, "app_key_invalid");
@@ -128,7 +128,7 @@ describe("an App where wallets are proved", () => {
     expectProblem(await chat(newSession(), { ...body, app: "shop" }, keyed), 403, "wallet_not_proved");
   });
 
-  it("takes a user's token with the wallet, and not without", async () => {
+  it("accepts a user's token with the wallet, and rejects it without", async () => {
     const [account, session, alice] = [newAccount(), newSession(), await userOf("alice")];
     const body = { public_key: account.address, app: "shop" };
     expectProblem(await chat(session, body, alice), 403, "wallet_not_proved");
@@ -141,7 +141,7 @@ describe("an App where wallets are proved", () => {
 });
 
 describe("an App where wallets are claimed", () => {
-  it("binds and lists without proof, beside Apps that need it", async () => {
+  it("binds and lists without proof, even beside Apps that require it", async () => {
     const [wallet, session] = [newWallet(), newSession()];
     const headers = await keyOf("open");
     expect((await chat(session, { app: "open", public_key: wallet }, { headers })).status).toBe(200);

@@ -58,7 +58,7 @@ async function untilRefused(ask: () => Promise<{ readonly status: number }>): Pr
 }
 
 describe("the sign-in with a wallet", () => {
-  it("answers a token of 15 minutes that holds the wallet, whose subject it is", async () => {
+  it("returns a token for 15 minutes, with the wallet as its subject", async () => {
     const account = newAccount();
     const answer = await wallets.signIn(account, {}, HERE);
     expect(answer.status).toBe(200);
@@ -101,7 +101,7 @@ describe("the sign-in with a wallet", () => {
     expect(tokenOf(answer).wallets).toEqual([address.toLowerCase()]);
   });
 
-  it("takes a nonce once, of however many at the same time, and only its own", async () => {
+  it("accepts a nonce once, even from concurrent requests, and no foreign nonce", async () => {
     const account = newAccount();
     const message = await wallets.message(account, HERE);
     const signature = await account.signMessage({ message });
@@ -118,7 +118,7 @@ describe("the sign-in with a wallet", () => {
       );
   });
 
-  it("does not use up the nonce of a message that it refuses", async () => {
+  it("does not use up the nonce of a rejected message", async () => {
     const [account, other] = [newAccount(), newAccount()];
     const message = await wallets.message(account, HERE);
     const wrong = await other.signMessage({ message });
@@ -138,7 +138,7 @@ describe("the sign-in with a wallet", () => {
     expect(answer.headers["www-authenticate"]).toContain("Bearer");
   });
 
-  it("refuses what is no signed message with 400, or with 401 if the signature is wrong", async () => {
+  it("rejects a malformed message with 400, and a wrong signature with 401", async () => {
     const account = newAccount();
     const message = await wallets.message(account, HERE);
     const signature = await account.signMessage({ message });
@@ -165,7 +165,7 @@ describe("a token that holds wallets", () => {
   const user = async (subject: string, seconds = 3600): Promise<string> =>
     await issuer.token(subject, "here", seconds);
 
-  it("is the user's if theirs was sent, and lets them claim the session of their wallet", async () => {
+  it("belongs to the user whose token was sent, and lets them claim their wallet's session", async () => {
     const [account, session] = [newAccount(), newSession()];
     const asked = { headers: { Prefer: "wait=20" }, json: { message: "hi", public_key: account.address } };
     expect((await request("POST", "/api/chat", session, asked)).status).toBe(200);
@@ -186,7 +186,7 @@ describe("a token that holds wallets", () => {
     );
   });
 
-  it("counts only where the user's own token does", async () => {
+  it("is valid only in Apps that accept the user's own token", async () => {
     const { token } = tokenOf(await wallets.signIn(newAccount(), bearer(await user("alice")), HERE));
     const session = newSession();
     const answer = await request("POST", "/api/chat?message=hello&app=shop", session, bearer(token));
@@ -200,7 +200,7 @@ describe("a token that holds wallets", () => {
     expect(both.wallets).toEqual([first, second].map(addressOfWallet));
   });
 
-  it("is refreshed as it is, and ends no later than the user's token", async () => {
+  it("keeps its claims when refreshed, and expires with the user's token at the latest", async () => {
     const account = newAccount();
     const alice = await user("alice", 60);
     const given = tokenOf(await wallets.signIn(account, bearer(alice), HERE));
@@ -216,7 +216,7 @@ describe("a token that holds wallets", () => {
     expectProblem(await wallets.refresh(bearer("nonsense")), 401, "token_malformed");
   });
 
-  it("ends with the user's token, and with its own sign-in, refreshed or not", async () => {
+  it("is revoked with the user's token or its own sign-in, even after a refresh", async () => {
     const [alice, other] = [await user("alice"), await user("alice")];
     const given = tokenOf(await wallets.signIn(newAccount(), bearer(alice), HERE)).token;
     const revoke = (token: string) => request("POST", "/api/auth/revoke", newSession(), bearer(token));
@@ -233,7 +233,7 @@ describe("a token that holds wallets", () => {
     expect((await request("GET", "/api/state", newSession(), bearer(other))).status).toBe(200);
   });
 
-  it("is refused if its text was changed, or if it is signed by another key", async () => {
+  it("is rejected if it was modified or signed with another key", async () => {
     const { token } = tokenOf(await wallets.signIn(newAccount(), bearer(await user("alice")), HERE));
     const [head = "", , tail = ""] = token.split(".");
     const claims = { ...decodeJwt(token), wallets: [addressOfWallet(newAccount())] };

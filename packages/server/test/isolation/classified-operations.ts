@@ -9,12 +9,11 @@ import type { AppName, Caller } from "./isolation-service.ts";
 /**
  * The access rule.
  * `app`: requires a key of the App that the request names or the session belongs to.
- * `session`: requires a key of the session's App only with `requireKey: "all"`; a key of another App is
- * refused.
+ * `session`: requires a key of the session's App only with `requireKey: "all"`; refuses the key of another App.
  * `key`: returns what belongs to the Apps of the key.
- * `user`: requires a user's token.
+ * `user`: requires the token of a signed-in user.
  * `public`: does not depend on Apps.
- * `admin`: requires a key of an operator; an App's key is refused.
+ * `admin`: requires an operator's key; refuses the key of an App.
  */
 export type OperationClass = "app" | "session" | "key" | "user" | "public" | "admin";
 
@@ -41,7 +40,7 @@ export interface ClassifiedOperation {
   readonly removes?: true;
 }
 
-/** A message of Sign-In with Ethereum for another domain. */
+/** A Sign-In with Ethereum message for another domain. */
 const MESSAGE_OF_ELSEWHERE = `elsewhere.test wants you to sign in with your Ethereum account:
 0x8ba1f109551bD432803012645Ac136ddd64DBA72
 

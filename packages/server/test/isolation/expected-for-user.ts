@@ -1,10 +1,10 @@
-// The rules of contract section 4 for callers of an App with users, against which every operation is held.
+// Expected statuses for callers of an App with users, by the rules of contract section 4.
 
 import type { KeyScope } from "../../src/core/key-scopes.ts";
 import type { ClassifiedOperation } from "./classified-operations.ts";
 import { scopesOf, type UserApp, type UserCaller } from "./user-callers.ts";
 
-/** Returns true if the caller acts for the user to whom the conversation belongs. */
+/** Returns true if the caller acts as the owner of the conversation. */
 export function isTheOwner(caller: UserCaller, app: UserApp): boolean {
   return (
     caller === "own token" || caller === "act_as the owner" || (caller === "wallet proved" && app === "club")
@@ -45,7 +45,7 @@ export function expectedForUser(
   if (isInvalid(caller)) return 401;
   const scopes = scopesOf(caller, app);
   if (name.includes("/users/me")) return isUser(caller, app) ? 200 : 401;
-  // No App is named before the session is found, so the key does not matter.
+  // The request names no App, and its session is hidden, so the key does not matter.
   if (name === "GET /api/control/apps" && !isTheOwner(caller, app)) return 404;
   if (scopes !== null && !scopes.includes(scopeFor(name))) return 403;
   const opensApp = scopes !== null || isUser(caller, app);

@@ -96,7 +96,7 @@ async function stateOf(app: UserApp): Promise<string> {
 const cells = USER_APPS.flatMap((app) => Object.keys(OPERATIONS).map((name) => ({ app, name })));
 
 describe.each(cells)("$name on a conversation of a user of $app", ({ app, name }) => {
-  it("answers each caller as expected, and shows canaries to the owner and operators only", async () => {
+  it("returns the expected status to each caller, and canaries only to the owner and operators", async () => {
     const operation = OPERATIONS[name]!;
     const statuses: Partial<Record<UserCaller, number>> = {};
     const leaks: Partial<Record<UserCaller, readonly string[]>> = {};
@@ -128,15 +128,15 @@ describe.each(cells)("$name on a conversation of a user of $app", ({ app, name }
   });
 });
 
-describe("afterwards", () => {
-  it("has shown the conversation to its owner", () => {
+describe("after all operations", () => {
+  it("the owner has seen the conversation", () => {
     for (const app of USER_APPS) {
       const texts = service.drafts[app].canaries.conversation;
       expect(found(texts, answersToOwner[app])).toEqual(texts);
     }
   });
 
-  it.each(USER_APPS)("finds no canary in the stream of another user of %s", async (app) => {
+  it.each(USER_APPS)("no canary is in the stream of another user of %s", async (app) => {
     const carol = { subject: "carol", account: newAccount() };
     const { session } = await service.converse(app, carol, false);
     const headers = await service.credentials("own token", app, carol);
@@ -157,7 +157,7 @@ describe("afterwards", () => {
     expect(found(canariesOf(app), JSON.stringify(reader.events) + reader.other.join("\n"))).toEqual([]);
   });
 
-  it("finds no canary in the log, and no secret in prompts", () => {
+  it("no canary is in the log, and no secret in a prompt", () => {
     const logged = service.logged.join("\n");
     for (const app of USER_APPS) {
       const { canaries, model } = service.drafts[app];

@@ -25,7 +25,7 @@ export interface MasterKey {
   seal(place: SecretPlace, value: string): string;
   /** Returns the value, or `null` unless this key has sealed exactly this text for exactly this place. */
   open(place: SecretPlace, sealed: string): string | null;
-  /** Returns a key of 32 bytes for another purpose, which reveals nothing about this one (HKDF, RFC 5869). */
+  /** Derives a 32-byte key for another purpose with HKDF (RFC 5869). Derived keys do not reveal the master key. */
   derive(purpose: string): Uint8Array;
 }
 

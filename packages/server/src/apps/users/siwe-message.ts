@@ -1,4 +1,4 @@
-// Messages of Sign-In with Ethereum (EIP-4361) and their signatures. Loaded with the first sign-in, because viem is large, and optional.
+// Sign-In with Ethereum messages (EIP-4361) and their signatures. Loaded at the first sign-in, because viem is large and optional.
 
 import { type Hex, isAddress, isAddressEqual, recoverMessageAddress } from "viem";
 import { parseSiweMessage } from "viem/siwe";
@@ -7,7 +7,7 @@ import { refusedProof } from "./siwe-refusals.ts";
 
 export type SignInMessage = Exclude<ReturnType<typeof readMessage>, ServiceError>;
 
-/** Returns the parts of a message that is valid now for one of these domains, or what is wrong with it. */
+/** Returns the parts of a message that is valid now and for one of these domains, or the error for the client. */
 export function readMessage(text: string, now: number, domains: readonly string[]) {
   const message = parseSiweMessage(text);
   const { address, domain, nonce, uri, version, chainId, issuedAt, expirationTime, notBefore } = message;
@@ -25,12 +25,12 @@ export function readMessage(text: string, now: number, domains: readonly string[
   return { text, address, nonce, chainId, end };
 }
 
-/** Returns true if an account signed the message itself (EIP-191). Needs no chain. */
+/** Returns true if the key of the account signed the message (EIP-191). Makes no network requests. */
 export async function isSignedByAccount({ text, address }: SignInMessage, signature: Hex): Promise<boolean> {
   try {
     return isAddressEqual(await recoverMessageAddress({ message: text, signature }), address);
   } catch {
-    // Not a signature of an account: another length, or not a point of the curve.
+    // Wrong length or not a curve point, so no account created it; a contract may still accept it.
     return false;
   }
 }

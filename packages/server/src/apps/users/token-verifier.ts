@@ -6,9 +6,9 @@ import type { Logger } from "../../core/ports/driven/logger.ts";
 import { createTokenKeys, type TokenKeys } from "./token-keys.ts";
 import { problemOf, type TokenProblem } from "./token-refusals.ts";
 
-/** Maximum length of a token. */
+/** Maximum token length in characters. */
 export const TOKEN_MAX = 16 * 1024;
-/** Signatures with public keys only: with a shared secret, whoever can verify a token can also forge one. */
+/** Asymmetric algorithms only: with a shared secret, anyone who can verify a token can forge one. */
 const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 const RETRY_SECONDS = 5;
 
@@ -20,7 +20,7 @@ export interface TokenVerifierOptions {
 /** Verifies tokens (JWT, RFC 7519) with the keys of their issuers. */
 export class TokenVerifier {
   readonly #options: TokenVerifierOptions;
-  /** Keys by their settings, which are other objects after a reload. */
+  /** Keys by issuer settings. A reload creates new settings objects, and so drops the old keys. */
   readonly #keys = new WeakMap<TokenIssuer, TokenKeys>();
 
   constructor(options: TokenVerifierOptions) {
@@ -28,7 +28,7 @@ export class TokenVerifier {
   }
 
   /**
-   * Returns the claims of a token of this issuer and audience, or what is wrong with it.
+   * Returns the claims of a valid token of this issuer and audience, or why it is invalid.
    * @throws Unavailable 503 if the issuer's keys cannot be read
    */
   async verify(token: string, issuer: TokenIssuer): Promise<JWTPayload | TokenProblem> {

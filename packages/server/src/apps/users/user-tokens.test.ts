@@ -87,7 +87,7 @@ describe("a token of an OpenID Connect issuer", () => {
     for (const pseudonym of pseudonyms) expect(pseudonym).toMatch(/^[\w-]{43}$/);
   });
 
-  it("goes on after the issuer has replaced its key, and so do tokens of the new key", async () => {
+  it("stays valid after the issuer rotates its keys, as do tokens with the new key", async () => {
     const { tokens, clock } = given();
     const old = await issuer.token("alice", AUDIENCE);
     expect(await codeOf(old, tokens)).toBe("accepted");
@@ -100,7 +100,7 @@ describe("a token of an OpenID Connect issuer", () => {
     expect(await codeOf(old, tokens)).toBe("accepted");
   });
 
-  it("goes on while the issuer is down, if its keys are known; else it is 503", async () => {
+  it("stays valid while the issuer is down if its keys are cached, otherwise 503", async () => {
     const { tokens, clock, warnings } = given();
     const token = await issuer.token("alice", AUDIENCE);
     expect(await codeOf(token, tokens)).toBe("accepted");
@@ -119,7 +119,7 @@ describe("a token of an OpenID Connect issuer", () => {
     expect(await codeOf(token, unknown)).toBe("accepted");
   });
 
-  it("is refused if the discovery document is another issuer's", async () => {
+  it("is rejected if the discovery document names another issuer", async () => {
     const { tokens } = given({ shop: users({ issuer: `${issuer.url}/` }) });
     const token = await issuer.sign(claims({ iss: `${issuer.url}/` }));
     await expect(Promise.resolve(tokens.check(token))).rejects.toMatchObject({ code: "issuer_unavailable" });
@@ -149,7 +149,7 @@ describe("a bad token", () => {
     expect(await codeOf(await token())).toBe(`401 ${code}`);
   });
 
-  it("names the error as RFC 6750 wants it, and never the token", async () => {
+  it("sets the error of RFC 6750 in the header, and never quotes the token", async () => {
     const token = await issuer.sign(claims({ exp: 1 }));
     const refusal = (await given().tokens.check(token)) as ServiceError;
     expect(refusal.headers["www-authenticate"]).toBe('Bearer realm="colloquy", error="invalid_token"');
@@ -181,7 +181,7 @@ describe("a bad token", () => {
 });
 
 describe("a revoked token", () => {
-  it("is refused at once here, and after two seconds where it was checked before", async () => {
+  it("is rejected at once, and after two seconds by a process that had cached it", async () => {
     const { tokens, clock } = given();
     const token = await issuer.token("alice", AUDIENCE);
     expect(await codeOf(token, tokens)).toBe("accepted");
@@ -200,7 +200,7 @@ describe("a revoked token", () => {
     await expect(tokens.revoke("nonsense")).rejects.toMatchObject({ status: 401, code: "token_malformed" });
   });
 
-  it("is known by its text if it has no jti", async () => {
+  it("is identified by its text if it has no jti", async () => {
     const { tokens } = given();
     const [one, other] = [await issuer.sign(claims()), await issuer.sign(claims({ sub: "bob" }))];
     await tokens.revoke(one);
@@ -226,7 +226,7 @@ describe("the cache of checks", () => {
     expect(await codeOf(short, tokens)).toBe("401 token_expired");
   });
 
-  it("keeps no failure of the store", async () => {
+  it("does not cache failures of the store", async () => {
     const { tokens, state } = given();
     const token = await issuer.token("alice", AUDIENCE);
     state.failure = new Unavailable(503, "store_unavailable", "Not now.", 1);

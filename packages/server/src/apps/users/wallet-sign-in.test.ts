@@ -70,7 +70,7 @@ describe("the sign-in with a wallet", () => {
     expect(await code(withNonce(late))).toBe("siwe_nonce_invalid");
   });
 
-  it("answers tokens of 15 minutes, which are refreshed for 24 hours", async () => {
+  it("returns tokens for 15 minutes, refreshable for 24 hours", async () => {
     const { signIn, users, withNonce } = given();
     const first = await withNonce(await signIn.nonce());
     await clock.advance(15 * MINUTE);
@@ -89,7 +89,7 @@ describe("the sign-in with a wallet", () => {
     expect(await code(signIn.refresh(last.token))).toBe("token_expired");
   });
 
-  it("accepts tokens of an old master key until it is taken away", async () => {
+  it("accepts tokens of an old master key until the key is removed", async () => {
     const { signIn, withNonce } = given();
     const { token } = await withNonce(await signIn.nonce());
     const old = ring[0]!;
@@ -100,7 +100,7 @@ describe("the sign-in with a wallet", () => {
     expect(await code(signIn.refresh(next.token))).toBe("accepted");
   });
 
-  it("is not there without a master key", async () => {
+  it("responds with 503 without a master key", async () => {
     for (const keys of [null, { ...ringKeys, isOpen: false }]) {
       const { signIn, withNonce } = given(keys);
       expect(await code(signIn.nonce())).toBe("siwe_unavailable");

@@ -33,7 +33,7 @@ export function describeAudit(openStore: OpenStore): void {
     const given = givenStore(openStore, "each");
     const actions = async () => (await given.store.audit.list(ALL)).map(({ action }) => action);
 
-    it("keeps entries whole, newest first, in pages, and by filter", async () => {
+    it("returns complete entries, newest first, in pages and by filter", async () => {
       const { audit } = given.store;
       const first = entry({ action: "key_created", target: "k", app: null, details: { apps: ["defi"] } });
       const second = entry({ actor: { ...ADA, id: "bob", name: null, address: null, requestId: null } });
@@ -77,7 +77,7 @@ export function describeAudit(openStore: OpenStore): void {
       expect(await actions()).toHaveLength(7);
     });
 
-    it("has an entry for each change of a session by somebody, in its transaction, and none for what changed nothing", async () => {
+    it("has an entry for each change of a session by a person, in its transaction, and none for a no-op", async () => {
       const { store } = given;
       const { id } = await waitFor(store, askOf("a"));
       const [pending] = (await store.actions.list(id, 10))!;
@@ -113,7 +113,7 @@ export function describeAudit(openStore: OpenStore): void {
       ]);
     });
 
-    it("has none for changes by the service itself", async () => {
+    it("has no entries for changes by the service itself", async () => {
       const { store } = given;
       const id = randomUUID();
       await chat(store, id, "hello");
@@ -122,7 +122,7 @@ export function describeAudit(openStore: OpenStore): void {
       expect(await actions()).toEqual([]);
     });
 
-    it("has entries for changed keys and secrets, and none for what changed nothing", async () => {
+    it("has entries for changed keys and secrets, and none for a no-op", async () => {
       const { keys, secrets } = given.store;
       const { clock } = given;
       const key = (id: string) => ({
@@ -158,7 +158,7 @@ export function describeAudit(openStore: OpenStore): void {
       ]);
     });
 
-    it("forgets old entries in portions, and gives each user one salt until that is forgotten", async () => {
+    it("deletes old entries in portions, and keeps one salt per user until it is deleted", async () => {
       const { audit } = given.store;
       for (let n = 0; n < 3; n += 1) await audit.add(entry());
       const [newest] = await audit.list(ALL);

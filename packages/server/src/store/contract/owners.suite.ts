@@ -37,7 +37,7 @@ export function describeOwners(openStore: OpenStore): void {
       return to.session;
     };
 
-    it("is the first user of an empty session, by any command, and is announced in its log", async () => {
+    it("is the first user of an empty session, whatever the command, and is announced in its log", async () => {
       const { store } = given;
       const ways = [
         (to: ReturnType<typeof newSession>) => open(store, to),
@@ -65,7 +65,7 @@ export function describeOwners(openStore: OpenStore): void {
       }
     });
 
-    it("is nobody for an anonymous session that is not empty, for a user of another App, and after a refusal", async () => {
+    it("stays unset for a session that is not empty, for a user of another App, and after a rejection", async () => {
       const { store } = given;
       const busy = newSession();
       await chatWith(store, busy, chatInput("hello"));
@@ -82,7 +82,7 @@ export function describeOwners(openStore: OpenStore): void {
         expect(await record(store, session)).toMatchObject({ owner: null });
     });
 
-    it("alone may read and change the session; to others it is hidden, and unchanged", async () => {
+    it("alone can read and change the session, which is hidden from everyone else", async () => {
       const { store } = given;
       const id = await owned();
       const before = await everything(store, id);
@@ -124,7 +124,7 @@ export function describeOwners(openStore: OpenStore): void {
       expect(await remove(store, { ...existing(id), access: alice })).toMatchObject({ outcome: "ok" });
     });
 
-    it("may use the session before it has an App, whichever App accepts the token", async () => {
+    it("can use the session before it has an App, whichever App accepts the token", async () => {
       const to = newSession(alice);
       await open(given.store, to);
       const elsewhere = userOf("alice", "games");
@@ -134,7 +134,7 @@ export function describeOwners(openStore: OpenStore): void {
       });
     });
 
-    it("changes by a claim of an idle session without an owner, whose wallet the user holds", async () => {
+    it("is set by a claim of an idle, unowned session whose wallet the user holds", async () => {
       const { store } = given;
       const claim = (id: string, wallets: readonly string[] = []) =>
         store.execute({
@@ -156,7 +156,7 @@ export function describeOwners(openStore: OpenStore): void {
       expect((await allEvents(store, id)).at(-1)?.event).toEqual({ type: "owner_changed", owner: "alice" });
     });
 
-    it("binds a session with a wallet to an App that demands proof only for the wallet's holder", async () => {
+    it("can bind a session with a wallet to an App that requires proof only as the wallet's holder", async () => {
       const { store } = given;
       const demanding = (access: SessionAccess) => ({ ...access, provedApps: ["shop"] });
       const holder = userOf("alice", "shop");
@@ -181,7 +181,7 @@ export function describeOwners(openStore: OpenStore): void {
       expect((await say(mine))?.outcome).toMatchObject({ kind: "accepted" });
     });
 
-    it("is changed and removed by an operator", async () => {
+    it("can be changed and removed by an operator", async () => {
       const { store } = given;
       const id = await owned();
       const transfer = (owner: string | null) =>
@@ -249,7 +249,7 @@ export function describeOwners(openStore: OpenStore): void {
   describe("revoked tokens", () => {
     const given = givenStore(openStore, "all");
 
-    it("are remembered until they expire", async () => {
+    it("are stored until they expire", async () => {
       const { users } = given.store;
       const [short, long] = [randomUUID(), randomUUID()];
       const now = given.clock.now();

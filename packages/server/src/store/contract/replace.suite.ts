@@ -79,7 +79,7 @@ export function describeReplace(openStore: OpenStore): void {
       await expect(complete(given.store, turn, "late")).rejects.toThrow();
     });
 
-    it("goes back to the first message, in a loaded snapshot as well", async () => {
+    it("replaces the first message, and returns the snapshot after it", async () => {
       const id = randomUUID();
       const [first = ""] = await answered(id, "one", "two");
       const committed = await given.store.execute({
@@ -93,7 +93,7 @@ export function describeReplace(openStore: OpenStore): void {
       expect(loaded.session).toMatchObject({ messageCount: 1, turnCount: 3 });
     });
 
-    it("knows its key before it looks for its target, which is gone the second time", async () => {
+    it("checks its idempotency key before its target, which a retry no longer finds", async () => {
       const id = randomUUID();
       const [first = ""] = await answered(id, "one");
       const more = { replaces: first, idempotency: { key: "k", digest: "d" } };
@@ -108,7 +108,7 @@ export function describeReplace(openStore: OpenStore): void {
       });
     });
 
-    it("does not find the message of another session, and creates no session for it", async () => {
+    it("rejects the message of another session, and creates no session for it", async () => {
       const [id, other] = [randomUUID(), randomUUID()];
       const [first = ""] = await answered(id, "one");
       expect((await chat(given.store, other, "again", { replaces: first })).outcome).toMatchObject({
@@ -117,7 +117,7 @@ export function describeReplace(openStore: OpenStore): void {
       expect(await given.store.sessions.find(other)).toBeNull();
     });
 
-    it("runs beside other commands of its session, each of which it or they see whole", async () => {
+    it("is atomic beside concurrent commands of its session", async () => {
       const id = randomUUID();
       const [first = "", second = ""] = await answered(id, "one", "two");
       const outcomes = await Promise.all([
@@ -135,7 +135,7 @@ export function describeReplace(openStore: OpenStore): void {
       expect(session.messageCount).toBe(messages.length);
     });
 
-    it("has the title made from its text, and never from the text that it replaces", async () => {
+    it("generates the title from the new text, never from the replaced one", async () => {
       const id = randomUUID();
       const [first = ""] = await answered(id, "one");
       await chat(given.store, id, "two", { replaces: first });
