@@ -71,6 +71,15 @@ export function mayBind(before: SessionRecord, after: SessionRecord, access: Ses
   return holdsWallet(publicKey, appOf(after), access);
 }
 
+/**
+ * Returns true if a command binds the owner's session to an App that does not accept their token. The session then has no owner, because
+ * nobody could open it any more.
+ */
+export function losesOwner(before: SessionRecord, after: SessionRecord, { user }: SessionAccess): boolean {
+  const { owner, app } = after;
+  return owner !== null && app !== null && app !== before.app && user?.apps.includes(app) !== true;
+}
+
 /** A session without an App has an owner, but nothing yet that another App's token could reveal. */
 function isOwner({ app, owner }: Belonging, user: SessionUser | null): boolean {
   return user?.owner === owner && (app === null || user.apps.includes(app));

@@ -69,5 +69,5 @@ export class CheckedStream implements StreamAccess {
 }
 
 function tokenAskedAt(user: RequestUser | null): number | null {
-  return user !== null && "askedAt" in user ? user.askedAt : null;
+  return user === null || user instanceof ServiceError ? null : user.askedAt;
 }

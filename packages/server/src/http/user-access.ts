@@ -12,7 +12,7 @@ import { textHeader } from "./request.ts";
 const OWNER_HEADER = "colloquy-owner";
 
 /** The user whom a request acts for: a grant, or the 401 of a token that is not valid. */
-export type RequestUser = UserGrant | Pick<UserGrant, "owner" | "apps" | "opens" | "wallets"> | ServiceError;
+export type RequestUser = Omit<UserGrant, "expiresAt"> | ServiceError;
 
 interface UserAccessParts {
   readonly users: UserTokens;
@@ -64,7 +64,8 @@ export class UserAccess {
       );
     }
     if (!grant.scopes.has("act_as")) throw scopeMissing("act_as");
-    return { owner: this.#users.ownerOf(issuer, subject), apps: [...grant.apps], opens: [], wallets: [] };
+    const { apps, askedAt } = grant;
+    return { owner: this.#users.ownerOf(issuer, subject), apps: [...apps], opens: [], wallets: [], askedAt };
   }
 
   /**

@@ -79,6 +79,16 @@ describe("the conversation of a signed-in user", () => {
     expectProblem(await request("GET", "/api/state", session, await as("bob")), 404, "session_not_found");
   });
 
+  it("has no owner once its first message binds it to an App that does not accept the token", async () => {
+    const session = newSession();
+    const token = await as("alice");
+    expect((await request("GET", "/api/state", session, token)).status).toBe(200);
+    const key = { "SERVICE-APP-KEY": await createKey("plain", []), ...token.headers };
+    expect((await chat(session, { headers: key }, "plain")).status).toBe(200);
+    for (const call of [token, {}])
+      expect((await request("GET", "/api/state", session, call)).json()).toMatchObject({ app: "plain" });
+  });
+
   it("stays open to whoever knows its id if it began without a token", async () => {
     const session = newSession();
     await chat(session);

@@ -8,7 +8,7 @@ import { problemOf, type TokenProblem } from "./token-refusals.ts";
 
 /** Maximum token length in characters. */
 export const TOKEN_MAX = 16 * 1024;
-/** Asymmetric algorithms only: with a shared secret, anyone who can verify a token can forge one. */
+/** Asymmetric algorithms only (RFC 8725 section 3.1): with a shared secret, anyone who can verify a token can forge one. */
 const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 const RETRY_SECONDS = 5;
 

@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { exportSPKI, generateKeyPair, importJWK, SignJWT, type JWTPayload } from "jose";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Issuer } from "../../../test/issuer.ts";
@@ -149,6 +149,16 @@ describe("a bad token", () => {
     expect(await codeOf(await token())).toBe(`401 ${code}`);
   });
 
+  it("is 401 if it is signed with a shared secret, even one among the configured keys", async () => {
+    const secret = randomBytes(32);
+    const shared = { kty: "oct", kid: "shared", alg: "HS256", k: secret.toString("base64url") };
+    const { tokens } = given({ shop: users({ keys: [shared] }) });
+    const token = await new SignJWT(claims())
+      .setProtectedHeader({ alg: "HS256", kid: "shared" })
+      .sign(secret);
+    expect(await codeOf(token, tokens)).toBe("401 token_algorithm_refused");
+  });
+
   it("sets the error of RFC 6750 in the header, and never quotes the token", async () => {
     const token = await issuer.sign(claims({ exp: 1 }));
     const refusal = (await given().tokens.check(token)) as ServiceError;
@@ -224,6 +234,18 @@ describe("the cache of checks", () => {
     expect(await codeOf(short, tokens)).toBe("accepted");
     await clock.advance(1_000);
     expect(await codeOf(short, tokens)).toBe("401 token_expired");
+  });
+
+  it("keeps no refusal, so that bad tokens cost no memory", async () => {
+    const { tokens } = given();
+    const bad = await issuer.sign(claims({ aud: "https://other.test" }));
+    const answers = [tokens.check(bad), tokens.check(bad)];
+    // Concurrent checks share one.
+    expect(answers[1]).toBe(answers[0]);
+    expect(await answers[0]).toMatchObject({ code: "token_audience_wrong" });
+    const later = tokens.check(bad);
+    expect(later).not.toBe(answers[0]);
+    expect(await later).not.toBe(await answers[0]);
   });
 
   it("does not cache failures of the store", async () => {

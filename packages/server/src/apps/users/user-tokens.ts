@@ -1,5 +1,5 @@
-// Checks sign-in tokens on every request. Results are cached briefly, so that polling verifies no signature and reads no store each
-// time, and no longer, so that a revocation by any process takes effect soon.
+// Checks sign-in tokens on every request. Grants are cached briefly, so that polling verifies no signature and reads no store each time,
+// and no longer, so that a revocation by any process takes effect soon. Refusals are not: anybody can send any number of bad tokens.
 
 import { createHash, randomUUID } from "node:crypto";
 import { decodeJwt, type JWTPayload } from "jose";
@@ -15,9 +15,9 @@ import { refusedToken, type TokenProblem } from "./token-refusals.ts";
 import { TOKEN_MAX, TokenVerifier } from "./token-verifier.ts";
 import { WALLET_ISSUER, type WalletHolder, WalletTokens } from "./wallet-tokens.ts";
 
-/** Maximum age of a cached result in milliseconds. */
+/** Maximum age of a cached grant in milliseconds. */
 const MAX_AGE_MS = 2_000;
-/** Maximum number of cached results. */
+/** Maximum number of cached grants. */
 const MAX_CACHED = 10_000;
 
 /** A token whose signature and claims were verified. */
@@ -37,7 +37,8 @@ interface Check {
   /** Start of the check on the monotonic clock: its result was current at this time or later. */
   readonly askedAt: number;
   readonly pending: Promise<UserGrant | ServiceError>;
-  result: UserGrant | ServiceError | null;
+  /** `null` until it is known. */
+  grant: UserGrant | null;
 }
 
 export interface CheckedTokensOptions {
@@ -75,14 +76,12 @@ export class CheckedTokens implements UserTokens {
 
   check(token: string): UserGrant | ServiceError | Promise<UserGrant | ServiceError> {
     const { clock } = this.#options;
-    // Not cached: it would cost memory.
-    if (token.length > TOKEN_MAX) return refusedToken("token_too_long");
     const now = clock.monotonic();
     const known = this.#checks.get(token);
     if (known !== undefined && now - known.askedAt < MAX_AGE_MS) {
-      const { result } = known;
-      if (result === null) return known.pending;
-      if (result instanceof ServiceError || result.expiresAt > clock.now()) return result;
+      const { grant } = known;
+      if (grant === null) return known.pending;
+      if (grant.expiresAt > clock.now()) return grant;
     }
     return this.#start(token, now);
   }
@@ -112,17 +111,15 @@ export class CheckedTokens implements UserTokens {
   #start(token: string, askedAt: number): Promise<UserGrant | ServiceError> {
     this.#checks.delete(token);
     this.#makeRoom(askedAt);
-    const check: Check = { askedAt, pending: this.#checkNow(token, askedAt), result: null };
+    const check: Check = { askedAt, pending: this.#checkNow(token, askedAt), grant: null };
     this.#checks.set(token, check);
-    check.pending.then(
-      (result) => {
-        check.result = result;
-      },
-      () => {
-        // The next check retries.
-        if (this.#checks.get(token) === check) this.#checks.delete(token);
-      },
-    );
+    const forget = (): void => {
+      if (this.#checks.get(token) === check) this.#checks.delete(token);
+    };
+    check.pending.then((result) => {
+      if (result instanceof ServiceError) forget();
+      else check.grant = result;
+    }, forget);
     return check.pending;
   }
 
@@ -158,7 +155,9 @@ export class CheckedTokens implements UserTokens {
     const { holder, expiresAt } = verified;
     const { user, wallets, subject } = holder;
     const owner = this.ownerOf(user?.issuer ?? WALLET_ISSUER, subject);
-    const opens = user === null ? [] : this.#appsOf(user.issuer, user.audiences).map(({ app }) => app);
+    const accepting = user === null ? [] : this.#appsOf(user.issuer, user.audiences).map(({ app }) => app);
+    // Apps of one issuer and audience may differ in the keys that they accept.
+    const opens = accepting.filter((app) => user?.apps.includes(app));
     const apps = user === null ? this.#appsOfWallets() : opens;
     const id = digestOf([WALLET_ISSUER, holder.id]);
     return {
@@ -187,7 +186,7 @@ export class CheckedTokens implements UserTokens {
     const { iss = "", sub = "", exp = 0, jti, aud } = payload;
     const id = digestOf(jti === undefined ? [token] : [iss, jti]);
     const expiresAt = exp * 1000;
-    const user = { issuer: iss, audiences: [aud ?? []].flat(), id };
+    const user = { issuer: iss, audiences: [aud ?? []].flat(), apps, id };
     return {
       ids: [id],
       holder: { id: randomUUID(), subject: sub, user, wallets: [], until: expiresAt },

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
+import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from "jose";
 import { createSiweMessage } from "viem/siwe";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { newAccount } from "../../../test/sign-in-messages.ts";
 import { ServiceError } from "../../core/errors.ts";
+import type { AppCatalog } from "../../core/ports/driven/apps.ts";
 import type { SigningKeys } from "../../core/ports/driven/secret-store.ts";
 import { createMasterKey } from "../secrets/master-key.ts";
 import { CheckedTokens } from "./user-tokens.ts";
@@ -25,7 +27,9 @@ const ringKeys: SigningKeys = {
   find: async (id) => ring.find((key) => key.id === id) ?? null,
 };
 
-function given(keys: SigningKeys | null = ringKeys) {
+const NO_APPS: AppCatalog = { names: () => [], get: () => null };
+
+function given(keys: SigningKeys | null = ringKeys, apps = NO_APPS) {
   const used = new Set<string>();
   const store = {
     revokeToken: async (id: string) => used.size < used.add(id).size,
@@ -33,11 +37,10 @@ function given(keys: SigningKeys | null = ringKeys) {
     forgetRevokedTokens: async () => 0,
   };
   const logger = { warn: () => undefined };
-  const apps = { names: () => [], get: () => null };
   const contracts = async () => ({ isSigned: async () => false });
   const users = new CheckedTokens({ store, clock, logger, apps, keys });
   const signIn = new WalletSignIn({ store, clock, keys, users, contracts });
-  const withNonce = async (nonce: string) => {
+  const withNonce = async (nonce: string, token: string | null = null) => {
     const account = newAccount();
     const { address } = account;
     const message = createSiweMessage({
@@ -49,7 +52,7 @@ function given(keys: SigningKeys | null = ringKeys) {
       chainId: 1,
     });
     const signature = await account.signMessage({ message });
-    return await signIn.verify({ message, signature, domains: [DOMAIN], token: null });
+    return await signIn.verify({ message, signature, domains: [DOMAIN], token });
   };
   return { signIn, users, withNonce };
 }
@@ -87,6 +90,29 @@ describe("the sign-in with a wallet", () => {
     expect(last.expiresAt).toBe(Math.floor((begun + 24 * 60 * MINUTE) / 1000) * 1000);
     await clock.advance(last.expiresAt - clock.now());
     expect(await code(signIn.refresh(last.token))).toBe("token_expired");
+  });
+
+  it("answers a token for the Apps that accept the user's token, not for one with other keys", async () => {
+    const pairs = [await generateKeyPair("ES256"), await generateKeyPair("ES256")] as const;
+    const settings = { issuer: "https://login.test", audience: "chat", jwksUri: null };
+    const usersOf = async (key: CryptoKey) => ({
+      ...settings,
+      keys: [await exportJWK(key)],
+      required: false,
+    });
+    const byApp = new Map([
+      ["default", { users: await usersOf(pairs[0].publicKey) }],
+      ["shop", { users: await usersOf(pairs[1].publicKey) }],
+    ]);
+    const names = [...byApp.keys()];
+    const apps: AppCatalog = { names: () => names, get: (name) => (byApp.get(name) ?? null) as never };
+    const { signIn, users, withNonce } = given(ringKeys, apps);
+    const token = await new SignJWT({ iss: settings.issuer, aud: settings.audience, sub: "alice" })
+      .setProtectedHeader({ alg: "ES256" })
+      .setExpirationTime(new Date(clock.now() + 60 * MINUTE))
+      .sign(pairs[0].privateKey);
+    const answer = await withNonce(await signIn.nonce(), token);
+    expect(await users.check(answer.token)).toMatchObject({ apps: ["default"], opens: ["default"] });
   });
 
   it("accepts tokens of an old master key until the key is removed", async () => {

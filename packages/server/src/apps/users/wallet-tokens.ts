@@ -30,6 +30,8 @@ export type UserToken = z.output<typeof UserToken>;
 const UserToken = z.object({
   issuer: z.string(),
   audiences: z.array(z.string()),
+  /** Apps that accepted the token. */
+  apps: z.array(z.string()),
   /** Id for revocations. */
   id: z.string(),
 });
@@ -81,7 +83,9 @@ export class WalletTokens {
         algorithms: ["HS256"],
         currentDate: new Date(this.#clock.now()),
       });
-      const { sub: subject, jti: id, exp, ...holder } = Claims.parse(payload);
+      const claims = Claims.safeParse(payload);
+      if (!claims.success) return "token_malformed";
+      const { sub: subject, jti: id, exp, ...holder } = claims.data;
       return { holder: { id, subject, ...holder }, expiresAt: exp * 1000 };
     } catch (error) {
       const problem = error instanceof errors.JOSEError ? problemOf(error) : null;

@@ -5,7 +5,7 @@ import { chat } from "./chat.ts";
 import { claim } from "./claim.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { claimTurn } from "./claim-turn.ts";
-import { hiddenFrom, mayBind, newOwnerOf, type Refused } from "../session-access.ts";
+import { hiddenFrom, losesOwner, mayBind, newOwnerOf, type Refused } from "../session-access.ts";
 import type { SessionBirth } from "../session.ts";
 import {
   turnThatWrites,
@@ -153,8 +153,11 @@ export function decideCommand(
     if (owner !== null) draft.changeOwner(owner);
     const before = draft.session;
     const decision = decided(facts);
-    if (decision.disposition !== "commit" || mayBind(before, draft.session, target.access)) return decision;
-    return { outcome: "wallet_not_proved", disposition: "hidden" };
+    if (decision.disposition !== "commit") return decision;
+    if (!mayBind(before, draft.session, target.access))
+      return { outcome: "wallet_not_proved", disposition: "hidden" };
+    if (losesOwner(before, draft.session, target.access)) draft.changeOwner(null);
+    return decision;
   }
   return decided(facts);
 }
