@@ -31,7 +31,7 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
     // Scalar checks whether it may compile code, and works without. The service has no icon.
     expectTrouble(/refused eval|favicon\.ico/);
     for (const request of await exampleRequests(url())) {
-      const { operationId, method, path, target, headers } = request;
+      const { operationId, method, path, target, headers, body } = request;
       const button = await show(page, request);
       const example = await button
         .locator("xpath=ancestor::*[.//code][1]")
@@ -45,8 +45,12 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
         operationId,
         200,
       ]);
-      // The page has decided the action and deleted the session.
+      // The command has deleted the session.
       if (operationId === "deleteThread") await fetch(`${url()}/api/state`, { headers: sessionOf(target) });
+      // The command has made the copy.
+      if (operationId === "forkThread")
+        await fetch(`${url()}/api/sessions/${copyIn(body)}`, { method: "DELETE" });
+      // The command has decided the action.
       if (isDecision) continue;
       await button.click();
       const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/?]+")}$`);
@@ -63,6 +67,10 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
 
 function sessionOf(target: string): Record<string, string> {
   return { "X-Session-Id": target.split("/")[3] ?? "" };
+}
+
+function copyIn(body: string | null): string {
+  return (JSON.parse(body ?? "{}") as { session_id: string }).session_id;
 }
 
 /** Runs a command of the page in a shell, for at most `seconds`. Returns the status of the response. */
