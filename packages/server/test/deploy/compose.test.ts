@@ -17,7 +17,6 @@ import { loadConfig } from "../../src/config/load-config.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { chat, newSession, send, whenIdle } from "../black-box/client.ts";
 import { Program } from "../black-box/server.ts";
-import { findFreePort } from "../../torture/harness/server-process.ts";
 import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
 import { findProgram, isWithout } from "../programs.ts";
 import { readStages, restsOf, ROOT } from "./dockerfile.ts";
@@ -263,12 +262,11 @@ interface Nats {
   stop(): Promise<void>;
 }
 
-/** Starts a server with the arguments of the service. */
+/** Starts a server with the arguments of the service, on ports that it chooses itself. */
 async function startNats(): Promise<Nats> {
-  const [port, monitor] = [await findFreePort(), await findFreePort()];
-  const words = services["nats"]!.command!.map((word) => withGiven(word).replace("8222", String(monitor)));
+  const words = services["nats"]!.command!.map((word) => withGiven(word).replace("8222", "-1"));
   const program = await findProgram("nats-server");
-  const child = spawn(program!, ["--addr", "127.0.0.1", "--port", String(port), ...words], {
+  const child = spawn(program!, ["--addr", "127.0.0.1", "--port", "-1", ...words], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   process.once("exit", () => child.kill("SIGKILL"));
@@ -279,12 +277,13 @@ async function startNats(): Promise<Nats> {
   }
   child.stderr.resume();
   expect(said).toContain("Server is ready");
+  const portAfter = (text: string): number => Number(new RegExp(`${text} on \\S+:(\\d+)`).exec(said)?.[1]);
   const stop = async () => {
     const ended = once(child, "exit");
     child.kill("SIGTERM");
     await ended;
   };
-  return { port, monitor, stop };
+  return { port: portAfter("client connections"), monitor: portAfter("http monitor"), stop };
 }
 
 /** Runs a health check of the form `["CMD", …]` with other ports. */
