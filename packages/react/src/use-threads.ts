@@ -15,6 +15,11 @@ export interface Threads extends ThreadsState {
   readonly pin: (id: string) => Promise<void>;
   /** Reverses `pin`, with the same failure behaviour. */
   readonly unpin: (id: string) => Promise<void>;
+  /**
+   * Copies the thread's finished turns into a new thread, which it adds to the list and returns; with `through`,
+   * the copy ends with that message's turn. Throws if the service refuses.
+   */
+  readonly fork: (id: string, options?: { readonly through?: string }) => Promise<ThreadEntry>;
   /** Deletes the session with its messages, permanently. Throws if the service refuses. */
   readonly remove: (id: string) => Promise<void>;
 }
@@ -37,6 +42,11 @@ export function useThreads(): Threads {
       },
       pin: (id) => setPinned(list, id, true, () => client.pinThread(id)),
       unpin: (id) => setPinned(list, id, false, () => client.unpinThread(id)),
+      fork: async (id, options) => {
+        const copy = await client.forkThread(id, options);
+        list.put(copy);
+        return copy;
+      },
       remove: async (id) => {
         await pool.session(id).delete().catch(ignoreGone);
         list.drop(id);

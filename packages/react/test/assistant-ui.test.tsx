@@ -3,9 +3,12 @@ import { Chat } from "./chat-parts.tsx";
 import { fireEvent, screen } from "@testing-library/react";
 import type { ReactNode } from "react";
 import { describe, expect, it } from "vitest";
+import type { ColloquyRuntimeOptions } from "../src/assistant-ui/index.ts";
 import { memoryThreads } from "../src/index.ts";
 
 const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
+
+type OnSend = NonNullable<ColloquyRuntimeOptions["onSend"]>;
 
 const page = useChatPage();
 const { errors, isLive, rendered, say, sent, until } = page;
@@ -101,6 +104,30 @@ describe("the composer", () => {
     expect(shown()).toEqual(["First", "One", "Second", "Third", "Two", "Three"]);
   });
 
+  it("replaces an edited message and what follows it, also while the answer streams", async () => {
+    const replaced: (string | null)[] = [];
+    const onSend = (...[, , , replaces]: Parameters<OnSend>): void => void replaced.push(replaces);
+    page.show(<Chat sessionId={ID} onSend={onSend} />);
+    await isLive();
+    await say("Hello");
+    const first = await page.model.next();
+    first.say("Hel");
+    await until(() => shown().join("|") === "Hello|Hel");
+    const { messages: before } = await page.direct.getState(ID);
+    click("Edit");
+    fireEvent.change(screen.getByRole("textbox", { name: "Edited" }), { target: { value: "Good morning" } });
+    click("Save");
+    await until(() => first.options.abortSignal?.aborted === true);
+    (await page.model.next()).say("Morning").finish();
+    await until(() => shown().join("|") === "Good morning|Morning");
+    const { messages: stored } = await page.direct.getState(ID, { wait: 10 });
+    expect(stored.map(({ content, status }) => `${content} ${status}`)).toEqual([
+      "Good morning complete",
+      "Morning complete",
+    ]);
+    expect(replaced).toEqual([null, before[0]!.id]);
+  });
+
   it("restores the text of a message that could not be sent", async () => {
     page.show(<Chat sessionId={ID} />);
     await isLive();
@@ -131,7 +158,7 @@ describe("a failed or unusual turn", () => {
     expect(messages()[1]!.querySelector("small")).toBeNull();
   });
 
-  it("sends the same message again as a new turn when it is reloaded", async () => {
+  it("answers the same message again when it is reloaded", async () => {
     page.show(<Chat sessionId={ID} newest={1} />);
     await isLive();
     await say("Hi");
@@ -142,8 +169,6 @@ describe("a failed or unusual turn", () => {
     await until(() => shown().join("|") === "Hello");
     const { messages: stored } = await page.direct.getState(ID, { wait: 10 });
     expect(stored.map(({ content, status }) => `${content} ${status}`)).toEqual([
-      "Hi complete",
-      " failed",
       "Hi complete",
       "Hello complete",
     ]);

@@ -106,8 +106,20 @@ function Message(): ReactNode {
           components={{ Text, tools: { Fallback: Tool }, data: { by_name: { [NOTICE_PART]: NoticeLine } } }}
         />
         {reason !== "" && <ActionBarPrimitive.Reload>Try again</ActionBarPrimitive.Reload>}
+        {role === "user" && <Edit />}
       </MessagePrimitive.Root>
     </Profiler>
+  );
+}
+
+function Edit(): ReactNode {
+  const isEditing = useAuiState(({ message }) => message.composer.isEditing);
+  if (!isEditing) return <ActionBarPrimitive.Edit>Edit</ActionBarPrimitive.Edit>;
+  return (
+    <ComposerPrimitive.Root>
+      <ComposerPrimitive.Input aria-label="Edited" />
+      <ComposerPrimitive.Send>Save</ComposerPrimitive.Send>
+    </ComposerPrimitive.Root>
   );
 }
 

@@ -246,6 +246,21 @@ describe("useThreads with a wallet", () => {
     await threads().remove(first!);
   });
 
+  it("copies a thread up to a message, and lists the copy", async () => {
+    const [first] = await begin("A", "B");
+    const sent = page.direct.sendMessage(first!, "Hi", { wait: 10 });
+    (await page.model.next()).say("Hello").finish();
+    const [question] = (await sent).messages;
+    page.show(shownThreads(), { publicKey: WALLET });
+    await page.until(() => titles() === "A,B");
+    const copy = await threads().fork(first!, { through: question!.id });
+    await page.until(() => titles() === "A,A,B");
+    const { messages } = await page.direct.getState(copy.session_id);
+    expect(messages[0]).toMatchObject({ content: question!.content, created_at: question!.created_at });
+    const unknown = { through: crypto.randomUUID() };
+    await expect(threads().fork(first!, unknown)).rejects.toMatchObject({ code: "message_not_found" });
+  });
+
   /** Returns a client whose pin requests wait for `release` and then get `refusal`, if given. */
   function holdingPins(refusal: Response | null = null) {
     const { promise, resolve: release } = Promise.withResolvers<void>();

@@ -1,10 +1,11 @@
 import { ActionBarPrimitive, MessagePrimitive, useAuiState } from "@assistant-ui/react";
 import { NOTICE_PART } from "@colloquy/react/assistant-ui";
-import { CircleAlert } from "../design/icons.tsx";
+import { CircleAlert, RotateCw } from "../design/icons.tsx";
 import type { ReactNode } from "react";
-import { Button } from "../design/button.tsx";
+import { Button, IconButton } from "../design/button.tsx";
 import { CopyButton } from "../design/copy-button.tsx";
 import { MarkdownText } from "../markdown/markdown-text.tsx";
+import { ForkButton } from "./fork-button.tsx";
 import { InReplyTo } from "./in-reply-to.tsx";
 import { MessageTime } from "./message-time.tsx";
 import { NoticePart } from "./notice-part.tsx";
@@ -18,6 +19,8 @@ export function AssistantMessage(): ReactNode {
   const reason = useAuiState(({ message }) =>
     message.status?.type === "incomplete" ? message.status.reason : null,
   );
+  // Regenerating an earlier answer would remove the messages after it.
+  const isLast = useAuiState(({ message }) => message.isLast);
   const error = useAuiState(({ message }) =>
     message.status?.type === "incomplete" && message.status.reason === "error" ? message.status.error : null,
   );
@@ -33,12 +36,19 @@ export function AssistantMessage(): ReactNode {
       )}
       {state !== "running" && state !== "requires-action" && (
         <footer className={styles["footer"]}>
-          {reason === "error" && (
+          {isLast && (
             <ActionBarPrimitive.Reload asChild>
-              <Button size="small">Try again</Button>
+              {reason === "error" ? (
+                <Button size="small">Try again</Button>
+              ) : (
+                <IconButton size="small" label="Answer again">
+                  <RotateCw size={15} />
+                </IconButton>
+              )}
             </ActionBarPrimitive.Reload>
           )}
           {text !== "" && <CopyButton label="Copy message" text={text} />}
+          <ForkButton />
           <MessageTime />
           {reason === "cancelled" && <span className={styles["state"]}>Stopped</span>}
         </footer>

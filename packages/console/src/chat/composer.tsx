@@ -6,8 +6,8 @@ import { useMediaQuery } from "../design/use-media-query.ts";
 import { loadDraft, saveDraft } from "./drafts.ts";
 import styles from "./composer.module.css";
 
-/** Maximum length that the service accepts (docs/api.md, "Send a message"). */
-const LONGEST = 32_768;
+/** Maximum length of a message that the service accepts (docs/api.md, "Send a message"). */
+export const LONGEST = 32_768;
 
 /** Input for messages. Enter sends, Shift+Enter starts a new line. */
 export function Composer({

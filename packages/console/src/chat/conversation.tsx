@@ -104,9 +104,9 @@ function useConversationRuntime(sessionId: string, newest: number, app: string |
     sessionId,
     newest,
     onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
-    onSend: (text, sent, idempotencyKey) => {
-      const message = { sessionId, to: sessionId, text, idempotencyKey, publicKey: wallet, model: null };
-      outbox.track({ ...message, app: app ?? settings.app ?? DEFAULT_APP }, sent);
+    onSend: (text, sent, idempotencyKey, replaces) => {
+      const message = { sessionId, to: sessionId, text, idempotencyKey, publicKey: wallet, replaces };
+      outbox.track({ ...message, model: null, app: app ?? settings.app ?? DEFAULT_APP }, sent);
     },
     onError: (error, { text }) => {
       // The outbox reports unsent messages.

@@ -106,7 +106,7 @@ function useBeginning(id: string, model: string | null) {
       setSending({ text });
       // assistant-ui needs a unique id; any will do.
       const idempotencyKey = client.session().id;
-      const message = { sessionId: null, to: id, text, idempotencyKey, publicKey, model };
+      const message = { sessionId: null, to: id, text, idempotencyKey, publicKey, model, replaces: null };
       const sent = said(session(id), message);
       outbox.track({ ...message, app: app ?? DEFAULT_APP }, sent);
       try {

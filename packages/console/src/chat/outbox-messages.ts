@@ -16,6 +16,8 @@ export interface Message {
   readonly publicKey: string | null;
   /** Model to set before it, `null` for none. */
   readonly model: string | null;
+  /** Id of the message that it replaces, `null` for a new one. */
+  readonly replaces: string | null;
 }
 
 export interface Outgoing extends Message {
@@ -63,7 +65,7 @@ export function storeOutgoing(storage: KeyValueStore, outgoing: readonly Outgoin
 function outgoingOf(value: unknown, number: number): readonly Outgoing[] {
   if (!isDraft(value)) return [];
   const { sessionId, text } = value;
-  const { to, idempotencyKey, app, publicKey, model, at } = value as Partial<Outgoing>;
+  const { to, idempotencyKey, app, publicKey, model, replaces, at } = value as Partial<Outgoing>;
   const isWhole =
     typeof to === "string" &&
     typeof idempotencyKey === "string" &&
@@ -73,7 +75,16 @@ function outgoingOf(value: unknown, number: number): readonly Outgoing[] {
     ? { to, idempotencyKey, app, at }
     : { to: sessionId ?? "", idempotencyKey: "", app: "", at: 0 };
   return [
-    { ...known, number, sessionId, text, publicKey: textOf(publicKey), model: textOf(model), isAgain: true },
+    {
+      ...known,
+      number,
+      sessionId,
+      text,
+      publicKey: textOf(publicKey),
+      model: textOf(model),
+      replaces: textOf(replaces),
+      isAgain: true,
+    },
   ];
 }
 

@@ -34,6 +34,7 @@ function message(text: string, sessionId: string | null = "a"): Message {
     app: "default",
     publicKey: null,
     model: null,
+    replaces: null,
   };
 }
 

@@ -45,10 +45,14 @@ export function useSendingAgain(): void {
   useEffect(() => {
     const baseUrl = new URL(".", window.location.href).href;
     outbox.sendAgain(async (message) => {
-      const { sessionId, to, text, app, model, publicKey, idempotencyKey } = message;
+      const { sessionId, to, text, app, model, publicKey, idempotencyKey, replaces } = message;
       const client = createClient({ baseUrl, fetch, app, ...(key !== null && { key }) });
       if (model !== null) await client.setModel(to, model);
-      await client.sendMessage(to, text, { idempotencyKey, ...(publicKey !== null && { publicKey }) });
+      await client.sendMessage(to, text, {
+        idempotencyKey,
+        ...(publicKey !== null && { publicKey }),
+        ...(replaces !== null && { replaces }),
+      });
       if (sessionId !== null) return;
       void refresh();
       if (isAtNewChat()) goTo({ page: "chat", sessionId: to }, { replace: true });

@@ -67,6 +67,13 @@ export const Copy = icon(
   ["rect", { width: "14", height: "14", x: "8", y: "8", rx: "2", ry: "2" }],
   ["path", { d: "M4 16c-1.1 0-2-.9-2-2V4c0-1.1.9-2 2-2h10c1.1 0 2 .9 2 2" }],
 );
+export const GitFork = icon(
+  ["circle", { cx: "12", cy: "18", r: "3" }],
+  ["circle", { cx: "6", cy: "6", r: "3" }],
+  ["circle", { cx: "18", cy: "6", r: "3" }],
+  ["path", { d: "M18 9v2c0 .6-.4 1-1 1H7c-.6 0-1-.4-1-1V9" }],
+  ["path", { d: "M12 12v3" }],
+);
 export const Info = icon(
   ["circle", { cx: "12", cy: "12", r: "10" }],
   ["path", { d: "M12 16v-4" }],

@@ -113,7 +113,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectGone(said(page).filter({ hasText: "Count" }).getByText("Stopped before it was answered"));
   });
 
-  it("sends a message again whose answer failed, also with the keyboard", async () => {
+  it("answers a message again whose answer failed, also with the keyboard", async () => {
     const { page } = await newChat();
     await say(page, "Hello");
     (await kept.service.model.next()).fail(new Error("broken"));
@@ -126,8 +126,8 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     (await kept.service.model.next()).say("Hi there.").finish();
     await expectAnswer(page, /^Hi there\./);
     await expectRest(page);
-    expect(await said(page).allInnerTexts()).toHaveLength(2);
-    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(1);
+    expect(await said(page).count()).toBe(1);
+    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
   });
 
   it("shows a denied call as denied, not as failed", async () => {

@@ -8,25 +8,27 @@ import {
   answeredQuestion,
   type Decision,
   type LiveSession,
+  type Message,
   type PendingAction,
   type SendOptions,
 } from "@colloquy/client";
 import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
+import type { ColloquyRuntimeOptions } from "./use-colloquy-runtime.ts";
 import { decisionOf, isDecision } from "./action-decision.ts";
 import { useLatest } from "./use-latest.ts";
 
 export interface AdapterCallbacks {
   readonly adapter: Pick<
     ExternalStoreAdapter,
-    "onNew" | "onReload" | "onCancel" | "onRespondToToolApproval" | "onResumeToolCall"
+    "onNew" | "onEdit" | "onReload" | "onCancel" | "onRespondToToolApproval" | "onResumeToolCall"
   >;
   /** Takes messages sent while the assistant works. Holds none itself: the service does. */
   readonly queue: ExternalThreadQueueAdapter;
 }
 
 type Report = (error: Error, text?: string) => void;
-type OnSend = (text: string, sent: Promise<unknown>, idempotencyKey: string) => void;
+type OnSend = NonNullable<ColloquyRuntimeOptions["onSend"]>;
 
 /** Returns assistant-ui's callbacks for a session. The same object as long as the session is. */
 export function useAdapterCallbacks(
@@ -38,12 +40,13 @@ export function useAdapterCallbacks(
   const { client, publicKey } = useColloquy();
   const latest = useLatest({ ...sendOptions, ...(publicKey !== null && { publicKey }) });
   return useMemo(() => {
-    const send = async (text: string): Promise<void> => {
+    const send = async (text: string, replaces: string | null): Promise<void> => {
       try {
         // Any unique id.
         const idempotencyKey = client.session().id;
-        const sent = session.send(text, { ...latest.current, idempotencyKey });
-        onSend(text, sent, idempotencyKey);
+        const options = { ...latest.current, idempotencyKey, ...(replaces !== null && { replaces }) };
+        const sent = session.send(text, options);
+        onSend(text, sent, idempotencyKey, replaces);
         await sent;
       } catch (error) {
         report(error as Error, text);
@@ -53,16 +56,17 @@ export function useAdapterCallbacks(
     };
     return {
       adapter: {
-        onNew: (message) => send(textOf(message)),
+        onNew: (message) => send(textOf(message), null),
+        onEdit: (message) => send(textOf(message), message.sourceId),
         onReload: async (_parentId, { sourceId }) => {
           const question = questionOf(session, sourceId);
           // `send` has reported a failure.
-          if (question !== null) await send(question).catch(() => undefined);
+          if (question !== null) await send(question.content, question.id).catch(() => undefined);
         },
         onCancel: () => interrupted(session, report),
         ...actionCallbacks(session, report),
       },
-      queue: queueOf((message) => void send(textOf(message)).catch(() => undefined)),
+      queue: queueOf((message) => void send(textOf(message), null).catch(() => undefined)),
     };
   }, [client, session, latest, report, onSend]);
 }
@@ -120,13 +124,12 @@ function queueOf(take: (message: AppendMessage) => void): ExternalThreadQueueAda
   };
 }
 
-/** Returns the text of the question that a message answers; `null` if it is not known. */
-function questionOf(session: LiveSession, answerId: string | null): string | null {
+/** Returns the question that a message answers; `null` if it is not known. */
+function questionOf(session: LiveSession, answerId: string | null): Message | null {
   const messages = session.getSnapshot()?.messages ?? [];
   const index = messages.findIndex(({ id }) => id === answerId);
   const before = messages[index - 1];
-  const question = answeredQuestion(messages, index) ?? (before?.sender === "user" ? before : null);
-  return question?.content ?? null;
+  return answeredQuestion(messages, index) ?? (before?.sender === "user" ? before : null);
 }
 
 function textOf({ content }: AppendMessage): string {

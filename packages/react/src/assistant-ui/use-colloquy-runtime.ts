@@ -32,9 +32,12 @@ export interface ColloquyRuntimeOptions {
   /**
    * Called when a message is sent: `sent` resolves once the service has stored it, and rejects if it has not
    * or the outcome is unknown. Within 24 hours it can be sent again under `idempotencyKey`, also by another
-   * page, and is stored once.
+   * page, and is stored once. `replaces` is the id of the message that it replaces: it was edited, or its
+   * answer is generated again; `null` for a new message.
    */
-  readonly onSend?: ((text: string, sent: Promise<unknown>, idempotencyKey: string) => void) | undefined;
+  readonly onSend?:
+    | ((text: string, sent: Promise<unknown>, idempotencyKey: string, replaces: string | null) => void)
+    | undefined;
   /** Called when something the person did was refused or failed: `text` is the message that was not sent. */
   readonly onError?: ((error: Error, failed: { readonly text: string | null }) => void) | undefined;
 }
@@ -46,9 +49,8 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
     (error: Error, text: string | null = null) => latest.current.onError?.(error, { text }),
     [latest],
   );
-  const onSend = useCallback(
-    (text: string, sent: Promise<unknown>, idempotencyKey: string) =>
-      latest.current.onSend?.(text, sent, idempotencyKey),
+  const onSend = useCallback<NonNullable<ColloquyRuntimeOptions["onSend"]>>(
+    (...sent) => latest.current.onSend?.(...sent),
     [latest],
   );
   const { client } = useColloquy();

@@ -83,6 +83,31 @@ it("has commands for models, titles, and to list, create and open conversations"
   expect((await stat(threadsFile())).mode & 0o777).toBe(0o600);
 });
 
+it("replaces the last message, answers it again, and continues in a copy", async () => {
+  const user = openTerminal(["chat"]);
+  await user.shows(PROMPT);
+  user.enter("/again");
+  await user.shows("There is no message yet.");
+  user.enter("count to 2");
+  await user.shows(/\n1 2\n>$/);
+  const original = await lastId();
+  user.enter("/edit count to 3");
+  await user.shows(/> \/edit count to 3\n1 2 3\n>$/);
+  user.enter("/again");
+  await user.shows(/> \/again\n1 2 3\n>$/);
+  const texts = async (id: string) =>
+    (await service.client.getState(id)).messages.map(({ content }) => content);
+  expect(await texts(original)).toEqual(["count to 3", "1 2 3"]);
+  user.enter("/fork");
+  await user.shows(/> \/fork\n\(count to 2\)\n> count to 3\n1 2 3\nThis is a copy\. [^\n]+\n>$/);
+  user.enter("count to 4");
+  await user.shows(/\n1 2 3 4\n>$/);
+  expect(await texts(await lastId())).toEqual(["count to 3", "1 2 3", "count to 4", "1 2 3 4"]);
+  expect(await texts(original)).toEqual(["count to 3", "1 2 3"]);
+  user.enter("/edit");
+  await user.shows("/edit takes the new text of your last message.");
+});
+
 it("opens by number in the displayed list, even if another conversation was opened since then", async () => {
   const user = openTerminal(["chat"]);
   await user.shows(PROMPT);

@@ -142,9 +142,14 @@ export class Conversation {
     if (entry.kind === "interrupt" || entry.kind === "end") return this.leave();
     if (entry.kind === "withdrawn" || entry.text.trim() === "") return;
     if (entry.text.startsWith("/")) return await runSlashCommand(this, entry.text);
+    await this.send(entry.text);
+  }
+
+  /** Sends a message; with `replaces`, in the place of the message with that id and everything after it. */
+  async send(text: string, replaces?: string): Promise<void> {
     const { publicKey } = this.context;
-    const options = publicKey === null ? {} : { publicKey };
-    await this.try((signal) => this.#followed.send(entry.text, { signal, ...options }), entry.text);
+    const options = { ...(publicKey !== null && { publicKey }), ...(replaces !== undefined && { replaces }) };
+    await this.try((signal) => this.#followed.send(text, { signal, ...options }), text);
   }
 
   async #decide(action: PendingAction): Promise<void> {

@@ -1,7 +1,7 @@
 // Commands that begin with a slash are handled here and not sent to the assistant.
 
 import type { LiveSession } from "@colloquy/client";
-import { parseSessionId } from "@colloquy/protocol";
+import { parseSessionId, type Message } from "@colloquy/protocol";
 import { nearestName } from "../../config/nearest-name.ts";
 import { isSessionNotFound } from "../command.ts";
 import { harmlessLine, truncateToWidth } from "../terminal-text.ts";
@@ -21,6 +21,8 @@ export interface SlashCommandTarget {
   try<Result>(request: (signal: AbortSignal) => Promise<Result>): Promise<Result | null>;
   until(condition: () => boolean): Promise<void>;
   open(session: LiveSession): Promise<void>;
+  /** Sends a message; with `replaces`, in the place of the message with that id and everything after it. */
+  send(text: string, replaces?: string): Promise<void>;
   leave(): void;
 }
 
@@ -36,6 +38,9 @@ const COMMANDS: readonly SlashCommand[] = [
   { name: "threads", parameter: "", about: "list conversations", run: listThreads },
   { name: "open", parameter: "<number or id>", about: "continue a conversation", run: openThread },
   { name: "new", parameter: "", about: "start a new conversation", run: beginNew },
+  { name: "edit", parameter: "<text>", about: "replace your last message", run: edit },
+  { name: "again", parameter: "", about: "answer your last message again", run: again },
+  { name: "fork", parameter: "", about: "continue in a copy of this conversation", run: fork },
   { name: "title", parameter: "<text>", about: "rename this conversation", run: rename },
   { name: "help", parameter: "", about: "show this list", run: help },
   {
@@ -125,6 +130,33 @@ async function beginNew(conversation: SlashCommandTarget): Promise<void> {
   conversation.say("quiet", "Started a new conversation.");
   // Keep the chosen model, unless it is the default of the new session.
   if (rig !== undefined && rig !== session.getSnapshot()?.model) await model(conversation, rig);
+}
+
+async function edit(conversation: SlashCommandTarget, text: string): Promise<void> {
+  if (text === "") return conversation.say("warning", "/edit takes the new text of your last message.");
+  const last = lastMessage(conversation);
+  if (last !== null) await conversation.send(text, last.id);
+}
+
+async function again(conversation: SlashCommandTarget): Promise<void> {
+  const last = lastMessage(conversation);
+  if (last !== null) await conversation.send(last.content, last.id);
+}
+
+/** Returns the user's last message, or says that there is none. */
+function lastMessage(conversation: SlashCommandTarget): Message | null {
+  const { messages = [] } = conversation.session.getSnapshot() ?? {};
+  const last = messages.findLast(({ sender }) => sender === "user") ?? null;
+  if (last === null) conversation.say("quiet", "There is no message yet.");
+  return last;
+}
+
+async function fork(conversation: SlashCommandTarget): Promise<void> {
+  const { client } = conversation.context;
+  const copy = await conversation.try((signal) => client.forkThread(conversation.session.id, { signal }));
+  if (copy === null) return;
+  await conversation.open(client.session(copy.session_id));
+  conversation.say("quiet", "This is a copy. The other conversation stays as it is.");
 }
 
 async function rename(conversation: SlashCommandTarget, title: string): Promise<void> {
