@@ -12,6 +12,7 @@ import { measureTakeover } from "./nodes/takeover.ts";
 import { measureTexts } from "./nodes/texts.ts";
 import { RoleProcess } from "./role.ts";
 import { measureDurableChat } from "./rows/durable-chat.ts";
+import { measureFork } from "./rows/fork.ts";
 import { measureJsonGuards } from "./rows/json-guards.ts";
 import { measureLongSession } from "./rows/long-session.ts";
 import { measureOfferedLoad } from "./rows/offered-load.ts";
@@ -55,6 +56,7 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   start: measureStart,
   "random-ids": measureRandomIds,
   "long-session": measureLongSession,
+  fork: measureFork,
   json: measureJsonGuards,
   scrub: measureScrub,
   limits: measureRateLimits,

@@ -14,7 +14,6 @@ import {
 } from "@colloquy/client";
 import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
-import type { ColloquyRuntimeOptions } from "./use-colloquy-runtime.ts";
 import { decisionOf, isDecision } from "./action-decision.ts";
 import { useLatest } from "./use-latest.ts";
 
@@ -28,7 +27,13 @@ export interface AdapterCallbacks {
 }
 
 type Report = (error: Error, text?: string) => void;
-type OnSend = NonNullable<ColloquyRuntimeOptions["onSend"]>;
+/** `replaces` is the id of the message that it replaces, `null` for a new one. */
+export type OnSend = (
+  text: string,
+  sent: Promise<unknown>,
+  idempotencyKey: string,
+  replaces: string | null,
+) => void;
 
 /** Returns assistant-ui's callbacks for a session. The same object as long as the session is. */
 export function useAdapterCallbacks(

@@ -12,7 +12,7 @@ import { threadMessage } from "./thread-message.ts";
 import { useDisplayMessages } from "./use-display-messages.ts";
 import { useLatest } from "./use-latest.ts";
 import { useThreadListAdapter } from "./use-thread-list-adapter.ts";
-import { useAdapterCallbacks } from "./use-adapter-callbacks.ts";
+import { useAdapterCallbacks, type OnSend } from "./use-adapter-callbacks.ts";
 
 export interface ColloquyRuntimeOptions {
   /** The session to show. Without it the runtime keeps track itself and starts with a new one. */
@@ -35,9 +35,7 @@ export interface ColloquyRuntimeOptions {
    * page, and is stored once. `replaces` is the id of the message that it replaces: it was edited, or its
    * answer is generated again; `null` for a new message.
    */
-  readonly onSend?:
-    | ((text: string, sent: Promise<unknown>, idempotencyKey: string, replaces: string | null) => void)
-    | undefined;
+  readonly onSend?: OnSend | undefined;
   /** Called when something the person did was refused or failed: `text` is the message that was not sent. */
   readonly onError?: ((error: Error, failed: { readonly text: string | null }) => void) | undefined;
 }
@@ -49,10 +47,7 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
     (error: Error, text: string | null = null) => latest.current.onError?.(error, { text }),
     [latest],
   );
-  const onSend = useCallback<NonNullable<ColloquyRuntimeOptions["onSend"]>>(
-    (...sent) => latest.current.onSend?.(...sent),
-    [latest],
-  );
+  const onSend = useCallback<OnSend>((...sent) => latest.current.onSend?.(...sent), [latest]);
   const { client } = useColloquy();
   const [own, setOwn] = useState(() => options.sessionId ?? client.session().id);
   const current = options.sessionId ?? own;

@@ -51,9 +51,10 @@ export function postRequest(path: string, sessionId: string): string {
   return `POST ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\nContent-Length: 0\r\n\r\n`;
 }
 
-export function patchRequest(path: string, sessionId: string, body: string): string {
+/** Returns a request with a body of JSON. */
+export function jsonRequest(method: string, path: string, sessionId: string, body: string): string {
   const length = Buffer.byteLength(body);
-  return `PATCH ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
+  return `${method} ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
 }
 
 /** Returns a UUID of version 4. */

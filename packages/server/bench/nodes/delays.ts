@@ -2,7 +2,7 @@
 // same bus, and a rename, against the commit of one row and a hop.
 
 import type { ClientHandlers } from "../load/client.ts";
-import { getRequest, patchRequest, postRequest, randomSessionId } from "../load/requests.ts";
+import { getRequest, jsonRequest, postRequest, randomSessionId } from "../load/requests.ts";
 import { RoleProcess } from "../role.ts";
 import { inTurn, type RowContext } from "../rows/row.ts";
 import type { Row } from "../table.ts";
@@ -91,7 +91,7 @@ async function rename({ port, ids, client }: Spoken, count: number, name: string
   const marks = Array.from({ length: count }, (_, index) => `${name}-${index}-end`);
   const requests = marks.map((title, index) => {
     const id = ids[index % ids.length] ?? "";
-    return patchRequest(`/api/sessions/${id}`, id, JSON.stringify({ title }));
+    return jsonRequest("PATCH", `/api/sessions/${id}`, id, JSON.stringify({ title }));
   });
   await client.ask("recordArrivals", { name: "all" });
   const sent = await client.ask("fetchTimed", { port, requests, everyMs: EVERY_MS });

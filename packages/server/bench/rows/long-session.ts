@@ -63,7 +63,7 @@ async function ask(context: RowContext, port: number, request: string): Promise<
 }
 
 /** Creates a session with this many messages, half of them the assistant's. */
-async function makeSession(context: RowContext, port: number, messages: number): Promise<string> {
+export async function makeSession(context: RowContext, port: number, messages: number): Promise<string> {
   const id = randomSessionId();
   const chat = postRequest("/api/chat?message=something+to+say", id).replace(
     "Content-Length",

@@ -2,7 +2,7 @@
 
 import type { ClientHandlers } from "../load/client.ts";
 import type { StreamsHandlers, StreamsInput } from "../controls/streams.ts";
-import { getRequest, patchRequest, postRequest, randomSessionId } from "../load/requests.ts";
+import { getRequest, jsonRequest, postRequest, randomSessionId } from "../load/requests.ts";
 import { RoleProcess } from "../role.ts";
 import { formatCount, type Row } from "../table.ts";
 import { delayRow } from "./delay-row.ts";
@@ -97,7 +97,7 @@ function colloquySubject(context: RowContext, sessions: readonly string[]): Subj
     live: (stream, mark) => postRequest(`/?stream=${stream}&mark=${mark}`, sessions[stream] ?? ""),
     durable: (stream, mark) => {
       const id = sessions[stream] ?? "";
-      return patchRequest(`/api/sessions/${id}`, id, JSON.stringify({ title: mark }));
+      return jsonRequest("PATCH", `/api/sessions/${id}`, id, JSON.stringify({ title: mark }));
     },
   };
 }
