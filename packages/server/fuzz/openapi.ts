@@ -13,6 +13,8 @@ export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
   readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly format?: string;
   readonly minimum?: number;
   readonly maximum?: number;
 }

@@ -163,13 +163,15 @@ function namedValue(name: string, random: Random): string | null {
 }
 
 function schemaValue(schema: JsonSchema, random: Random): string | number | boolean {
+  // A nullable value: its type comes first.
+  if (schema.anyOf?.[0] !== undefined) return schemaValue(schema.anyOf[0], random);
   const [first] = schema.enum ?? [];
   if (typeof first === "string" || typeof first === "number") return first;
   const type = typeof schema.type === "string" ? schema.type : schema.type?.[0];
   if (type === "integer" || type === "number")
     return random.integer(schema.minimum ?? 1, schema.maximum ?? 50);
   if (type === "boolean") return random.chance(0.5);
-  return "value";
+  return schema.format === "uuid" ? random.uuid() : "value";
 }
 
 function userState(random: Random): Record<string, unknown> {

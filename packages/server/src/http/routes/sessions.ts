@@ -61,7 +61,7 @@ const ForkBody = z
         (id) => parseSessionId(id) !== null,
         "must be a UUID (8-4-4-4-12 hexadecimal digits, not the nil or max UUID)",
       )
-      .meta({ description: "Id of the copy: a new UUID, or that of an empty session" }),
+      .meta({ description: "Id of the copy: a new UUID, or that of an empty session", format: "uuid" }),
     through_message_id: optional(
       z.uuid("must be the id of a message").toLowerCase().nullable().meta({
         description: "Id of the message with whose turn the copy ends; the last finished turn when absent",
