@@ -22,6 +22,7 @@ function seen(turn: Partial<TurnRecord>, more: Partial<SeenTurn> = {}): SeenTurn
     runnable: false,
     behindWaiting: false,
     clientId: null,
+    options: {},
     usage: NO_USAGE,
     failure: null,
     enqueuedAt: NOW - 1000,

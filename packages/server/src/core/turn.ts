@@ -1,6 +1,6 @@
 import type { NoticeCode } from "@colloquy/protocol";
 import type { ActionRecord } from "./action.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import { waitsForPerson, type MessageRecord, type ToolCallRecord } from "./message.ts";
 
 /** State of a turn (contract section 3): three states of an open turn, three of an ended one. */
@@ -24,6 +24,25 @@ export interface TokenUsage {
   readonly totalTokens: number;
   readonly reasoningTokens: number;
   readonly cachedInputTokens: number;
+}
+
+/** What a chat may ask for beside its text. Absent fields were not asked for. */
+export interface TurnOptions {
+  /** Tools that the client offers for this turn and runs itself, by name. */
+  readonly clientTools?: Readonly<Record<string, ClientTool>>;
+  /** JSON Schema that the answer must match. */
+  readonly responseSchema?: JsonObject;
+}
+
+/** A tool that runs in the client. */
+export interface ClientTool {
+  readonly description: string;
+  /** JSON Schema of its input. */
+  readonly inputSchema: JsonObject;
+  /** Milliseconds in which a client must give the result; the limit for actions when absent. */
+  readonly timeoutMs?: number;
+  /** True if another client may run a call whose client did not report back. */
+  readonly repeatable?: boolean;
 }
 
 export interface TurnRecord {
@@ -56,6 +75,8 @@ export interface TurnRecord {
   readonly behindWaiting: boolean;
   /** The `client_id` of the chat; decides whose secrets its tools may use. */
   readonly clientId: string | null;
+  /** What the chat asked for beside its text. */
+  readonly options: TurnOptions;
   readonly usage: TokenUsage;
   /** Code of its failure, `null` otherwise. */
   readonly failure: string | null;
@@ -133,6 +154,7 @@ export interface StartedTurn extends TurnIdentity {
   /** Calls of the last finished step to run before the next step, without those that wait for a person. */
   readonly openCalls: readonly ToolCallRecord[];
   readonly clientId: string | null;
+  readonly options: TurnOptions;
   readonly publicKey: string | null;
   readonly walletProved: boolean;
   readonly userState: { readonly [key: string]: JsonValue } | null;

@@ -3,7 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { wireBytesOf, type MessageRecord } from "../core/message.ts";
 import type { Cell, Table, TableRow, TableStore, TableWriter } from "../core/ports/driven/table-store.ts";
-import { retentionOf, toMessage } from "../store/rows.ts";
+import { retentionOf } from "../store/cells.ts";
+import { toMessage } from "../store/rows.ts";
 import { cellOf, tableOf } from "./moved-tables.ts";
 import {
   linesOf,

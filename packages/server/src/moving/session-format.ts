@@ -92,6 +92,8 @@ const TurnLine = z.strictObject({
   model: word.nullable().default(null),
   started_at: time.nullable().default(null),
   client_id: z.string().nullable(),
+  // Missing in exports of earlier versions.
+  options: z.record(z.string(), z.json()).nullable().default(null),
   usage: Usage,
   failure: word.nullable(),
   enqueued_at: time,
@@ -173,6 +175,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   "messages.tool_calls",
   "messages.tool_results",
   "turns.usage",
+  "turns.options",
   "steps.usage",
   "steps.parts",
   "system_events.item",

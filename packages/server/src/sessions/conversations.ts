@@ -1,8 +1,7 @@
 // The use cases of one conversation: chat, state, interrupt, and creating a session. Snapshots are returned at once, or when
 // the session stops processing or asks a person (`Prefer: wait`).
 
-import { createHash, randomUUID } from "node:crypto";
-import type { ChatInput, ChatOutcome } from "../core/commands/chat.ts";
+import type { ChatOutcome } from "../core/commands/chat.ts";
 import type { PartialText } from "../core/commands/command.ts";
 import { AppGone, NotFound, throwAfterCommit, Unavailable } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
@@ -16,11 +15,12 @@ import type {
   StateRequest,
 } from "../core/ports/driving/services.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import { provedWallets, type SessionAccess } from "../core/session-access.ts";
+import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { type Dispatcher, startTurnOrRelease, type Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import { type Applied, assertShown } from "./applied.ts";
+import { chatInputOf, type ChatLimits } from "./chat-input.ts";
 import { chatRejection } from "./chat-rejections.ts";
 import { mustOffer } from "./model-choice.ts";
 import type { VersionReads } from "./replica-sync.ts";
@@ -40,7 +40,7 @@ export interface ConversationsOptions {
   /** `null` if no other process changes the store. */
   readonly versions: Pick<VersionReads, "of"> | null;
   /** Limits that are checked for every chat. */
-  readonly limits: Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
+  readonly limits: ChatLimits;
 }
 
 type SnapshotRequest = Pick<ChatRequest, "sessionId" | "access" | "waitMs" | "signal">;
@@ -288,42 +288,4 @@ function positionOf({
   pendingActions,
 }: Session): StreamPosition {
   return { spelling, life, head, app, owner, epoch, streaming, pendingActions };
-}
-
-/** Returns the digest of what an idempotency key stands for. Without `replaces`, it equals that of older versions. */
-function digestOf(message: string, replaces: string | null): string {
-  const text = replaces === null ? message : JSON.stringify([message, replaces]);
-  return createHash("sha256").update(text).digest("base64url");
-}
-
-/** Returns the part of a chat's input that its request, App and limits determine. */
-function chatInputOf(
-  {
-    idempotencyKey: key,
-    message,
-    replaces = null,
-    rig = null,
-    publicKey,
-    userState,
-    clientId,
-    access,
-  }: ChatRequest,
-  app: AppDefinition,
-  limits: ConversationsOptions["limits"],
-): Omit<ChatInput, "streamed" | "claim" | "fullProviders"> {
-  return {
-    app: app.name,
-    messageId: randomUUID(),
-    text: message,
-    replaces,
-    rig,
-    publicKey,
-    provedWallets: provedWallets(app.name, access),
-    userState,
-    clientId,
-    onBusy: app.onBusy,
-    ...limits,
-    models: app.models,
-    idempotency: key === null ? null : { key, digest: digestOf(message, replaces) },
-  };
 }

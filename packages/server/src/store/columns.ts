@@ -66,7 +66,7 @@ export const TURNS = {
     ended_at: "bigint",
   },
   key: OF_SESSION,
-  fixed: { user_position: "bigint", client_id: "text", enqueued_at: "bigint" },
+  fixed: { user_position: "bigint", client_id: "text", enqueued_at: "bigint", options: "text" },
 } as const satisfies ChangingTable;
 
 export const ACTIONS = {

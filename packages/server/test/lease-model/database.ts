@@ -150,6 +150,7 @@ export class DatabaseDecisions {
       runnable,
       behindWaiting: false,
       clientId: null,
+      options: {},
       usage: this.#code.NO_USAGE,
       failure: null,
       enqueuedAt: 0,

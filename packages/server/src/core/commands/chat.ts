@@ -1,6 +1,6 @@
 import type { JsonObject } from "../json.ts";
 import type { SessionRecord } from "../session.ts";
-import { providerOf, type StartedTurn } from "../turn.ts";
+import { providerOf, type StartedTurn, type TurnOptions } from "../turn.ts";
 import { useAvailableModel, enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
 import { define, type PartialText, dispositionOf } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
@@ -24,6 +24,7 @@ export interface ChatInput {
   readonly provedWallets: readonly string[];
   readonly userState: JsonObject | null;
   readonly clientId: string | null;
+  readonly options: TurnOptions;
   readonly onBusy: OnBusy;
   /** Maximum turns of a session behind the running one. */
   readonly maxQueued: number;
@@ -131,7 +132,12 @@ function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boo
   const isFirstMessage = draft.session.messageCount === 0;
   const mayStart = ahead === 0 && !input.fullProviders.includes(providerOf(draft.session.model));
   const claim = mayStart ? input.claim : null;
-  const message = { id: input.messageId, text: input.text, clientId: input.clientId };
+  const message = {
+    id: input.messageId,
+    text: input.text,
+    clientId: input.clientId,
+    options: input.options,
+  };
   const place = { isFirst: ahead === 0, startsNow: claim !== null, behindWaiting: ahead > 0 && waits };
   const open = enqueueTurn(draft, message, place);
   const started = claim === null ? null : startTurn(draft, open, claim);

@@ -10,6 +10,7 @@ import {
   type OpenTurn,
   type StartedTurn,
   type TurnFailure,
+  type TurnOptions,
   type TurnRecord,
 } from "../turn.ts";
 import type { SessionDraft } from "./draft.ts";
@@ -23,7 +24,12 @@ export interface TurnClaim {
 /** Adds a turn at the end of the session's queue. */
 export function enqueueTurn(
   draft: SessionDraft,
-  message: { readonly id: string; readonly text: string; readonly clientId: string | null },
+  message: {
+    readonly id: string;
+    readonly text: string;
+    readonly clientId: string | null;
+    readonly options: TurnOptions;
+  },
   place: { readonly isFirst: boolean; readonly startsNow: boolean; readonly behindWaiting: boolean },
 ): OpenTurn {
   const number = draft.session.turnCount + 1;
@@ -50,6 +56,7 @@ export function enqueueTurn(
     runnable: place.isFirst,
     behindWaiting: place.behindWaiting,
     clientId: message.clientId,
+    options: message.options,
     usage: NO_USAGE,
     failure: null,
     enqueuedAt: draft.at,
@@ -204,6 +211,7 @@ function describeStartedTurn(
     agentMessage,
     openCalls: openCalls(agentMessage).filter(({ phase }) => phase !== "asked"),
     clientId: turn.clientId,
+    options: turn.options,
     publicKey: session.publicKey,
     walletProved: session.walletProved,
     userState: session.userState,

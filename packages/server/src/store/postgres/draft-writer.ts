@@ -12,7 +12,7 @@ import {
   messageRow,
   turnCells,
   turnRow,
-} from "../rows.ts";
+} from "../cells.ts";
 import { insertAudit } from "./audit.ts";
 import { prepareDelete, prepareInsert, prepareTable, prepareUpdate, type Write } from "./bulk.ts";
 import type { Removal } from "../../core/commands/draft.ts";

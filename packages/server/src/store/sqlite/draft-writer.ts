@@ -26,7 +26,7 @@ import {
   messageRow,
   turnCells,
   turnRow,
-} from "../rows.ts";
+} from "../cells.ts";
 import { prepareAuditWriter } from "./audit.ts";
 import { prepareEventLog } from "./event-log.ts";
 import type { Prepare } from "./statement.ts";

@@ -27,6 +27,7 @@ export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
     },
     openCalls: [],
     clientId: null,
+    options: {},
     publicKey: null,
     walletProved: false,
     userState: null,

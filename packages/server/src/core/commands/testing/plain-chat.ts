@@ -16,6 +16,7 @@ export function plainChat(text: string, models: readonly string[]): ChatInput {
     provedWallets: [],
     userState: null,
     clientId: null,
+    options: {},
     onBusy: "enqueue",
     maxQueued: 10,
     maxMessageBytes: 16 * 1024 * 1024,

@@ -14,6 +14,7 @@ import type { Actor } from "../../audit.ts";
 import type { ActionAnswer } from "../../commands/decide-action.ts";
 import type { TransferInput } from "../../commands/transfer.ts";
 import type { JsonObject } from "../../json.ts";
+import type { TurnOptions } from "../../turn.ts";
 import type { AppCatalog } from "../driven/apps.ts";
 import type { ToolSourceReports } from "../driven/tool.ts";
 import type { SessionAccess } from "../../session-access.ts";
@@ -47,6 +48,10 @@ export interface ChatRequest {
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
   readonly clientId: string | null;
+  /** Tools and the shape of the answer that the chat asks for; absent for neither. */
+  readonly options?: TurnOptions;
+  /** UUID that the client chose for the message; absent for a new one. */
+  readonly messageId?: string;
   readonly idempotencyKey: string | null;
   /** Maximum milliseconds to wait for the session to stop processing or to ask a person (`Prefer: wait`); 0 for none. */
   readonly waitMs: number;
