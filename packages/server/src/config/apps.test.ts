@@ -29,6 +29,23 @@ describe("Apps", () => {
     expect((await accepted(apart)).operators).toEqual({ ...apart.operators, jwksUri: null, keys: null });
   });
 
+  it("limits the expiry of all sessions of an App by its retention, which is in days", async () => {
+    const day = 24 * 60 * 60_000;
+    const hour = day / 24;
+    const unbound = 30 * day;
+    expect((await app({ retention: 90 })).expiry).toEqual({
+      emptyMs: hour,
+      unboundMs: unbound,
+      boundMs: 90 * day,
+    });
+    expect((await app({ retention: 1, expiry: { emptyMs: 2 * day } })).expiry).toEqual({
+      emptyMs: day,
+      unboundMs: day,
+      boundMs: day,
+    });
+    expect((await app({})).expiry).toEqual({ emptyMs: hour, unboundMs: unbound });
+  });
+
   it("makes secrets required by default", async () => {
     const secrets = [
       { name: "ALCHEMY_KEY", description: "Key of Alchemy" },

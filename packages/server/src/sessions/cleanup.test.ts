@@ -31,7 +31,7 @@ beforeEach(async () => {
     adjust: (config) => ({
       ...config,
       apps: { default: { ...config.apps["default"]!, expiry: { emptyMs: HOUR, unboundMs: UNBOUND } } },
-      retention: { events: 10, eventMs: 24 * HOUR, auditMs: 24 * HOUR },
+      retention: { events: 10, eventMs: 24 * HOUR, auditDays: 1 },
     }),
   });
   // The many timers of other parts would slow down the clock.
