@@ -82,6 +82,24 @@ describe("expiry", () => {
     expect(await exists()).toBe(true);
   });
 
+  it.each(["wallet", "user"])(
+    "removes an unused session of a %s where the App has a retention",
+    async (whose) => {
+      const { config } = service;
+      const settings = config.apps["default"]!;
+      await talk(whose === "wallet" ? "0xa" : null);
+      if (whose === "user") await service.threads.transfer(id, { owner: "alice" }, null);
+      service.reload({
+        ...config,
+        apps: { default: { ...settings, expiry: { ...settings.expiry, boundMs: 24 * HOUR } } },
+      });
+      await later(24 * HOUR - MINUTE);
+      expect(await exists()).toBe(true);
+      await later(HOUR);
+      expect(await exists()).toBe(false);
+    },
+  );
+
   it("uses the current expiry of the session's App", async () => {
     const { config } = service;
     const settings = config.apps["default"]!;
