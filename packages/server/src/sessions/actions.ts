@@ -45,7 +45,7 @@ export class Actions implements ActionService {
 
   async pending(sessionId: string): Promise<readonly PendingAction[]> {
     const actions = await this.#options.store.actions.list(sessionId, 0);
-    return (actions ?? []).filter(({ status }) => status === "pending").map(toPendingAction);
+    return (actions ?? []).map(toPendingAction);
   }
 
   async decide(
