@@ -136,6 +136,11 @@ describe("the conversation of a signed-in user", () => {
     await stream.until(() => stream.ended);
     expect((await claim(await as("alice"))).status).toBe(200);
     expectProblem(await claim(await as("bob")), 404, "session_not_found");
+    const busy = newSession();
+    await request("POST", "/api/chat?message=count+to+200", busy);
+    const claimOfBusy = await request("POST", `/api/sessions/${busy}/claim`, busy, await as("alice"));
+    expectProblem(claimOfBusy, 409, "session_busy");
+    expect((await request("POST", "/api/interrupt", busy)).status).toBe(200);
     const forbidden = newSession();
     await chat(forbidden, await as("alice", "shop"), "shop");
     const path = `/api/sessions/${forbidden}/claim`;
