@@ -77,7 +77,17 @@ describe.each([
     expect((await list(await bearer(app === "default" ? "here" : app))).json()).toMatchObject([
       { session_id: target.conversation.session },
     ]);
-    if (app === "default") expectProblem(await list({}), 401, "token_required");
-    else expect((await list(key)).json()).toEqual([]);
+    if (app === "default") {
+      expectProblem(await list({}), 401, "token_required");
+      return;
+    }
+    // Not even one that an operator gave to nobody.
+    const unowned = await conversation(app, target.wallet);
+    const given = await send(program.url, "PUT", `/api/admin/sessions/${unowned}/owner`, {
+      headers: { Authorization: `Bearer ${ADMIN_KEY}` },
+      json: { user: null },
+    });
+    expect(given.status).toBe(200);
+    expect((await list(key)).json()).toEqual([]);
   });
 });
