@@ -2,7 +2,8 @@
 
 import type { AdminSession, AdminSessionDetail, AdminSessionPage, AdminSessionStatus } from "./admin-wire.ts";
 import type { Abortable, Transport } from "./transport.ts";
-import type { PersistedMessage, Thread } from "./wire.ts";
+import type { Decision } from "./conversation-operations.ts";
+import type { Action, PersistedMessage, Thread } from "./wire.ts";
 
 export type AdminSessions = ReturnType<typeof reads> & ReturnType<typeof changes>;
 
@@ -82,6 +83,22 @@ function changes(transport: Transport) {
     /** Stops the running turn and cancels the queued ones. */
     interrupt(id: string, { signal }: Abortable = {}): Promise<AdminSession> {
       return transport.body({ method: "POST", path: `${path(id)}/interrupt`, signal });
+    },
+
+    /** Decides a pending action in the place of the person. */
+    decideAction(
+      id: string,
+      action: string,
+      decision: Decision,
+      { signal }: Abortable = {},
+    ): Promise<Action> {
+      return transport.body({
+        method: "POST",
+        path: `${path(id)}/actions/${encodeURIComponent(action)}`,
+        body: decision,
+        repeatable: true,
+        signal,
+      });
     },
 
     /** Deletes the session with its messages, permanently. */

@@ -2,6 +2,7 @@
 // admin-reports.ts.
 
 import { z } from "zod";
+import { PendingAction } from "./actions.ts";
 import { AnySessionId } from "./session-id.ts";
 import { Timestamp } from "./timestamp.ts";
 
@@ -93,6 +94,7 @@ export const AdminSessionDetail = z.object({
   next_before: z.int().nullable().meta({
     description: "Send it as `before` to get earlier turns; `null` if there are none",
   }),
+  pending_actions: z.array(PendingAction).meta({ description: "What a person is asked" }),
 });
 export type AdminSessionDetail = z.infer<typeof AdminSessionDetail>;
 

@@ -9,6 +9,7 @@ import { usePostgres } from "../test/use-postgres.ts";
 import { endProcess, listening, type Listening, type Started, startIn } from "../test/watched-process.ts";
 
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
+const ADMIN_KEY = "admin-key-of-the-reload-test";
 const WRONG_PLACEHOLDER = {
   apps: { default: { mcp: { maps: { url: "https://x.test", headers: { A: "{{env.toString}}" } } } } },
 };
@@ -66,7 +67,7 @@ describe("SIGHUP", () => {
   const { running, write, hangUp } = useListening(
     "colloquy.config.json",
     text({ default: { models: ["demo/assistant"] } }),
-    () => ({}),
+    () => ({ COLLOQUY_ADMIN_KEY: ADMIN_KEY }),
   );
   const local = { providers: { a: { kind: "openai-compatible", baseURL: "http://127.0.0.1:9/v1" } } };
   const models = async (): Promise<unknown> =>
@@ -100,6 +101,19 @@ describe("SIGHUP", () => {
       if (seen.includes("message_completed")) break;
     }
     expect(seen).toContain("hello");
+  });
+
+  it("is in the audit trail", async () => {
+    await takenOver({ default: { instructions: "zero" } });
+    const { address } = running();
+    const entries = async (): Promise<unknown> => {
+      const headers = { Authorization: `Bearer ${ADMIN_KEY}` };
+      const answer = await fetch(`${address}/api/admin/audit?action=config_reloaded&limit=1`, { headers });
+      return ((await answer.json()) as { entries: unknown }).entries;
+    };
+    await expect
+      .poll(entries)
+      .toMatchObject([{ actor: { kind: "service" }, target: null, details: { warnings: 0 } }]);
   });
 
   it("keeps the old configuration if the new one is invalid, and logs every problem", async () => {

@@ -12,7 +12,7 @@ export function Approval({
   decision,
 }: {
   readonly action: Extract<PendingAction, { kind: "approval" }>;
-  readonly decision: DecisionState;
+  readonly decision: Pick<DecisionState, "isBusy" | "approveWith" | "deny">;
 }): ReactNode {
   const { tool, input } = action.request;
   const text = useMemo(() => approvedText(input), [input]);

@@ -13,7 +13,7 @@ export function Question({
   decision,
 }: {
   readonly action: Extract<PendingAction, { kind: "question" }>;
-  readonly decision: DecisionState;
+  readonly decision: Pick<DecisionState, "isBusy" | "approveWith" | "deny">;
 }): ReactNode {
   const [text, setText] = useState("");
   const { question, choices } = action.request;

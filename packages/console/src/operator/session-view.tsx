@@ -9,6 +9,7 @@ import { hashOf } from "../shell/route.ts";
 import { goTo } from "../shell/use-route.ts";
 import { useAdministration, useQuery } from "./administration.tsx";
 import { ConfirmDialog } from "./confirm-dialog.tsx";
+import { OperatorAction } from "./pending-actions.tsx";
 import { countText } from "./quantities.ts";
 import { isOpen, SESSION_TONES, troubleOf, turnTone } from "./session-labels.ts";
 import { Badge, DataTable, Facts, Pending, ViewHeading, type Column } from "./view-parts.tsx";
@@ -40,6 +41,9 @@ export function SessionView({ sessionId }: { readonly sessionId: string }): Reac
       {query.answer !== null && (
         <>
           <SessionFacts session={query.answer.session} />
+          {query.answer.pending_actions.map((action) => (
+            <OperatorAction key={action.id} sessionId={sessionId} action={action} onDecided={query.refetch} />
+          ))}
           <DataTable
             caption="Turns, newest first"
             isCaptionShown

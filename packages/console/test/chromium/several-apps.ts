@@ -23,7 +23,12 @@ const FILE = {
       description: "Answers questions of customers",
       requireKey: "chat",
     },
-    trips: { models: ["demo/assistant"], description: "Plans walks in the mountains" },
+    trips: {
+      models: ["demo/assistant"],
+      description: "Plans walks in the mountains",
+      tools: ["calculator", "ask_user"],
+      approvals: { calculator: "always" },
+    },
   },
 };
 

@@ -4,7 +4,7 @@ import type { AdminApp, AdminSession } from "@colloquy/protocol";
 import type { Actor } from "../core/audit.ts";
 import type { UserDataService } from "../core/ports/driving/user-data-service.ts";
 import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
-import type { ConversationService, ThreadService } from "../core/ports/driving/services.ts";
+import type { ActionService, ConversationService, ThreadService } from "../core/ports/driving/services.ts";
 import type { SessionsOf } from "../core/ports/driven/session-store.ts";
 import type { AdminService, Person } from "../core/ports/driving/admin-service.ts";
 import type { UserTokens } from "../core/ports/driving/user-service.ts";
@@ -21,6 +21,7 @@ import { toAdminKey, toIssuedKey } from "./wire.ts";
 export interface AdministrationOptions extends OverviewOptions {
   readonly limits: AdminSessionsOptions["limits"];
   readonly conversations: Pick<ConversationService, "interruptExisting">;
+  readonly actions: Pick<ActionService, "pending" | "decide">;
   readonly threads: Pick<ThreadService, "messages" | "remove" | "transfer">;
   readonly users: Pick<UserTokens, "ownerOf">;
   readonly catalog: AdminAppsOptions["catalog"];
@@ -31,16 +32,16 @@ export interface AdministrationOptions extends OverviewOptions {
 }
 
 export function createAdministration(options: AdministrationOptions): AdminService {
-  const { conversations, threads, users, catalog, tools, keys, limits, audit, userData } = options;
+  const { conversations, actions, threads, users, catalog, tools, keys, limits, audit, userData } = options;
   const store = options.store.admin;
   const stored = { store, limits };
   return {
     overview: createOverview(options),
     sessions: (query) => listSessions(stored, query),
     session: async (id, page, by) => {
-      const seen = await seeSessionWithTurns(stored, id, page);
+      const [seen, pending] = await Promise.all([seeSessionWithTurns(stored, id, page), actions.pending(id)]);
       await noteRead(audit, seen.session, by);
-      return seen;
+      return { ...seen, pending_actions: [...pending] };
     },
     messages: async (id, after, limit, by) => {
       const page = await threads.messages(id, after, limit, null);
@@ -51,6 +52,7 @@ export function createAdministration(options: AdministrationOptions): AdminServi
       await conversations.interruptExisting(id);
       return await seeSession(stored, id);
     },
+    decide: (id, action, answer, by) => actions.decide(id, action, answer, null, by),
     remove: (id, by) => threads.remove(id, null, by),
     transfer: async (id, user, by) => {
       if (user === null) return await threads.transfer(id, { owner: null, subject: null }, by);

@@ -57,7 +57,7 @@ export async function seeSessionWithTurns(
   { store, limits }: AdminSessionsOptions,
   id: string,
   { before, limit }: Parameters<AdminService["session"]>[1],
-): Promise<AdminSessionDetail> {
+): Promise<Omit<AdminSessionDetail, "pending_actions">> {
   const [at, session, read] = await Promise.all([
     store.now(),
     find(store, id),

@@ -9,6 +9,7 @@ import type { ToolContext as Context } from "../core/ports/driven/tool.ts";
 import {
   APP_RATE_LIMITS,
   baseURL,
+  days,
   headers,
   isServerURL,
   period,
@@ -187,11 +188,6 @@ const ExpirySection = z.strictObject({
   unboundMs: period
     .default(30 * 24 * HOUR)
     .describe("How long a session without a wallet and a signed-in user is kept after its last use."),
-  boundMs: period
-    .optional()
-    .describe(
-      "How long a session of a wallet or a signed-in user is kept after its last use; forever when absent.",
-    ),
 });
 
 export const AppSection = z.strictObject({
@@ -267,8 +263,13 @@ export const AppSection = z.strictObject({
     .default({})
     .describe("Rate limits for clients of this App, in place of the general ones."),
   expiry: ExpirySection.prefault({}).describe(
-    "How long a session is kept after its last use. An open event stream counts as use. Sessions of a wallet or a signed-in user are kept forever, unless `boundMs` says otherwise.",
+    "How long a session is kept after its last use. An open event stream counts as use. Sessions of a wallet or a signed-in user are kept forever, unless `retention` says otherwise.",
   ),
+  retention: days
+    .optional()
+    .describe(
+      "Days without use after which every session is deleted, also those of wallets and signed-in users.",
+    ),
 });
 
 export type AppSection = z.infer<typeof AppSection>;

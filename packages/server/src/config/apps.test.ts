@@ -29,6 +29,36 @@ describe("Apps", () => {
     expect((await accepted(apart)).operators).toEqual({ ...apart.operators, jwksUri: null, keys: null });
   });
 
+  it("accepts issuers on private addresses, and over plain http only on this machine", async () => {
+    const audience = "chat";
+    for (const issuer of ["https://10.0.0.5/realm", "http://127.0.0.1:9000", "http://localhost/realm"])
+      expect((await app({ users: { issuer, audience } })).users).toMatchObject({ issuer });
+    for (const users of [
+      { issuer: "http://10.0.0.5", audience },
+      { issuer: "https://login.example.com", audience, jwksUri: "http://login.example.com/keys" },
+    ])
+      expect(problemTexts(await load({ apps: { default: { users } } }))).toEqual([
+        expect.stringContaining("must be an https URL, or an http URL of this machine"),
+      ]);
+  });
+
+  it("limits the expiry of all sessions of an App by its retention, which is in days", async () => {
+    const day = 24 * 60 * 60_000;
+    const hour = day / 24;
+    const unbound = 30 * day;
+    expect((await app({ retention: 90 })).expiry).toEqual({
+      emptyMs: hour,
+      unboundMs: unbound,
+      boundMs: 90 * day,
+    });
+    expect((await app({ retention: 1, expiry: { emptyMs: 2 * day } })).expiry).toEqual({
+      emptyMs: day,
+      unboundMs: day,
+      boundMs: day,
+    });
+    expect((await app({})).expiry).toEqual({ emptyMs: hour, unboundMs: unbound });
+  });
+
   it("makes secrets required by default", async () => {
     const secrets = [
       { name: "ALCHEMY_KEY", description: "Key of Alchemy" },

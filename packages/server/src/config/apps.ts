@@ -13,6 +13,8 @@ import type { Findings } from "./problem.ts";
 import { suggestion } from "./nearest-name.ts";
 import { recordOf } from "./schema-parts.ts";
 
+const DAY_MS = 24 * 60 * 60_000;
+
 /** Checks that need the tools' runtime, passed in by the caller. They never reject. */
 export interface Inspections {
   /** Returns the problems of an OpenAPI document file, with paths relative to its section. */
@@ -127,13 +129,17 @@ export function completeApp(
   return {
     ...settings,
     onBusy,
-    expiry,
+    expiry: section.retention === undefined ? expiry : atMost(section.retention * DAY_MS, expiry),
     secrets,
     requireKey,
     users: users === undefined ? null : withKeySource(users),
     wallets,
     rateLimits,
   };
+}
+
+function atMost(ms: number, { emptyMs, unboundMs }: AppSection["expiry"]): AppSettings["expiry"] {
+  return { emptyMs: Math.min(emptyMs, ms), unboundMs: Math.min(unboundMs, ms), boundMs: ms };
 }
 
 /** Returns the section with `null` for what is absent. */

@@ -10,6 +10,7 @@ import {
   baseURL,
   count,
   headers,
+  days,
   period,
   rate,
   shortName,
@@ -168,9 +169,9 @@ export const RateLimitsSection = z.strictObject({
 export const RetentionSection = z.strictObject({
   events: count(1, 1_000_000).default(1000).describe("Number of events."),
   eventMs: period.default(24 * 60 * MINUTE).describe("Age of events."),
-  auditMs: period
-    .default(365 * 24 * 60 * MINUTE)
-    .describe("How long entries of the [audit trail](security.md#the-audit-trail) are kept."),
+  auditDays: days
+    .default(365)
+    .describe("Days for which entries of the [audit trail](security.md#the-audit-trail) are kept."),
 });
 
 export const CorsSection = z.strictObject({

@@ -72,7 +72,7 @@ describe("without a file", () => {
       maxModelRetries: 3,
       actionMs: 600_000,
     });
-    expect(config.retention).toEqual({ events: 1000, eventMs: 86_400_000, auditMs: 31_536_000_000 });
+    expect(config.retention).toEqual({ events: 1000, eventMs: 86_400_000, auditDays: 365 });
     expect(await warnings()).toEqual([]);
   });
 
@@ -158,7 +158,7 @@ describe("a file", () => {
     expect(config.server).toMatchObject({ corsOrigins: ["https://app.example.com"], walletListing: "off" });
     expect(config.limits).toMatchObject({ maxSteps: 5, maxRunning: 256 });
     expect(config.server.rateLimits).toMatchObject({ newSessionsPerMinute: 500, chatsPerMinute: 60 });
-    expect(config.retention).toEqual({ events: 10, eventMs: 86_400_000, auditMs: 31_536_000_000 });
+    expect(config.retention).toEqual({ events: 10, eventMs: 86_400_000, auditDays: 365 });
   });
 
   it.each([

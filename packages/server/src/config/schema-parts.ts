@@ -46,6 +46,8 @@ export const APP_RATE_LIMITS = {
 
 export const timer = count(1, LONGEST_TIMER);
 export const period = count(1, 100 * 365 * DAY);
+/** A period in days. */
+export const days = count(1, 100 * 365);
 
 export const HEADER_VALUE_RULE = "must be the value of a header field: one line of Latin-1 text";
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

@@ -1,5 +1,7 @@
 import crypto from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
 import type { InjectOptions } from "fastify";
 import { describe, expect, it, vi } from "vitest";
 import { Hidden } from "../core/hidden.ts";
@@ -147,6 +149,9 @@ describe("with an admin key", () => {
   });
 });
 
+const SECURITY = join(import.meta.dirname, "../../../../docs/security.md");
+const operationText = ([method, path]: readonly [string, string]) => `${method.toUpperCase()} ${path}`;
+
 describe("keys with scopes", () => {
   const bearing = (name: string) => ({ authorization: `Bearer clq_${name}` });
   const unavailable = () =>
@@ -178,11 +183,13 @@ describe("keys with scopes", () => {
         return answer.statusCode === 403 ? answer.json<{ code: string }>().code : "admitted";
       };
       expect([await send("writer"), await send("defi")]).toEqual(["admitted", "scope_missing"]);
-      if ((await send("reader")) === "admitted") reading.push(`${method} ${path}`);
+      if ((await send("reader")) === "admitted") reading.push(operationText([method, path]));
     }
-    expect(reading).toEqual(
-      operations.filter(([method]) => method === "get").map(([method, path]) => `${method} ${path}`),
-    );
+    const named = (list: readonly string[]) => list.map((operation) => `\`${operation}\``).join(", ");
+    const writing = operations.map(operationText).filter((operation) => !reading.includes(operation));
+    const security = await readFile(SECURITY, "utf8");
+    expect(security).toContain(`| \`admin:read\` | ${named(reading)} |`);
+    expect(security).toContain(`| \`admin:write\` | the same, and ${named(writing)} |`);
   });
 
   it("are not counted as guesses, even where they do not suffice", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { CheckedStream } from "./stream-access.ts";
 import { InMemoryApps } from "./testing/in-memory-keys.ts";
-import { APP_SCOPES, type AppScope } from "../core/key-scopes.ts";
+import { APP_SCOPES, type AppScope, type KeyScope } from "../core/key-scopes.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
 import { OTHER_SESSION, SESSION, testEdge, type TestEdge, WALLET } from "./testing/edge.ts";
 import { edgeWithApps, expectUnauthorized, givenSession, key } from "./testing/edge-with-apps.ts";
@@ -21,6 +21,8 @@ const QUERIES: Readonly<Record<string, string>> = {
   listThreads: `public_key=${WALLET}`,
   listSecrets: "app=vault&client_id=a",
   setSecrets: "app=vault&client_id=a",
+  exportUser: "app=vault",
+  eraseUser: "app=vault",
   removeSecrets: "app=vault&client_id=a",
 };
 const BODIES: Readonly<Record<string, object>> = {
@@ -36,14 +38,28 @@ interface Operation {
   readonly path: string;
 }
 
+interface Documented {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string }[];
+  readonly security?: readonly object[];
+}
+
 /** The operations that take an App key, by the OpenAPI document. */
-async function keyedOperations(): Promise<readonly Operation[]> {
+const takesKey = ({ parameters = [] }: Documented): boolean =>
+  parameters.some(({ name }) => name === "SERVICE-APP-KEY");
+/** Operations of a signed-in user, whom a key with `act_as` may name. Those below `/api/auth` are about a token. */
+const isOfUser = ({ security = [] }: Documented, path: string): boolean =>
+  security.length > 0 && security.every((scheme) => "userToken" in scheme) && !path.startsWith("/api/auth/");
+
+async function operationsThat(
+  matches: (documented: Documented, path: string) => boolean,
+): Promise<readonly Operation[]> {
   const { paths } = (await testEdge().app.inject("/openapi.json")).json<{
-    paths: Record<string, Record<string, { operationId: string; parameters?: { name: string }[] }>>;
+    paths: Record<string, Record<string, Documented>>;
   }>();
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods)
-      .filter(([, { parameters = [] }]) => parameters.some(({ name }) => name === "SERVICE-APP-KEY"))
+      .filter(([, documented]) => matches(documented, path))
       .map(([method, { operationId: id }]) => ({
         id,
         method: method.toUpperCase() as Operation["method"],
@@ -53,7 +69,7 @@ async function keyedOperations(): Promise<readonly Operation[]> {
 }
 
 /** Sends the operation for a session of the App `vault`, which needs a key for everything. */
-async function send(edge: TestEdge, { id, method, path }: Operation, sent: string) {
+async function send(edge: TestEdge, { id, method, path }: Operation, sent: string, more: object = {}) {
   await givenSession(edge, "vault");
   // An open stream would not end.
   edge.services.updates.open = async (wanted, sink) => {
@@ -64,12 +80,12 @@ async function send(edge: TestEdge, { id, method, path }: Operation, sent: strin
   const url = path.replace("/actions/{id}", `/actions/${ACTION.id}`).replace("{id}", SESSION);
   const payload = BODIES[id];
   const accept = id === "subscribe" ? { accept: "text/event-stream" } : {};
-  const headers = { "x-session-id": SESSION, "service-app-key": sent, ...accept };
+  const headers = { "x-session-id": SESSION, "service-app-key": sent, ...accept, ...more };
   const query = QUERIES[id] === undefined ? "" : `?${QUERIES[id]}`;
   return await edge.send(method, `${url}${query}`, { headers, ...(payload && { payload }) });
 }
 
-function edgeWithScopes(...scopes: readonly AppScope[]): TestEdge {
+function edgeWithScopes(...scopes: readonly KeyScope[]): TestEdge {
   const edge = edgeWithApps();
   edge.services.keys.scopes.set("to-vault", scopes);
   return edge;
@@ -77,7 +93,7 @@ function edgeWithScopes(...scopes: readonly AppScope[]): TestEdge {
 
 let operations: readonly Operation[];
 beforeAll(async () => {
-  operations = await keyedOperations();
+  operations = await operationsThat(takesKey);
 });
 
 /** Returns the only scope with which a key may be used for the operation. */
@@ -103,6 +119,27 @@ it("needs exactly one scope for each operation, as the table in docs/security.md
     ...APP_SCOPES.map((scope) => `| \`${scope}\` | ${rows.get(scope)!.join(", ")} |`),
   ].join("\n");
   expect(readFileSync(SECURITY, "utf8")).toContain(table);
+});
+
+it("needs act_as and another scope for the operations of a user, as the table says", async () => {
+  const named = { "colloquy-owner": "https://login.example.com alice" };
+  const entries: string[] = [];
+  for (const operation of await operationsThat(isOfUser)) {
+    expectProblem(
+      await send(edgeWithScopes(...APP_SCOPES), operation, "to-vault", named),
+      403,
+      "scope_missing",
+    );
+    for (const scope of APP_SCOPES) {
+      const answer = await send(edgeWithScopes("act_as", scope), operation, "to-vault", named);
+      // The App of the test permits no claims, which is checked after the scope.
+      const { code } = answer.statusCode === 200 ? { code: null } : answer.json<{ code: string }>();
+      if (code !== "scope_missing")
+        entries.push(`\`${operation.method} ${operation.path}\` with \`${scope}\``);
+    }
+  }
+  const row = `| \`act_as\` and the header \`Colloquy-Owner\` | ${entries.join(", ")} |`;
+  expect(readFileSync(SECURITY, "utf8")).toContain(row);
 });
 
 describe("a key without a scope", () => {

@@ -1,8 +1,8 @@
 // Pending actions: listing them, deciding one, and denying those that expire.
 
-import type { Action } from "@colloquy/protocol";
+import type { Action, PendingAction } from "@colloquy/protocol";
 import type { Actor } from "../core/audit.ts";
-import { toWireAction } from "../core/action.ts";
+import { toPendingAction, toWireAction } from "../core/action.ts";
 import type { ActionAnswer, ActionOutcome } from "../core/commands/decide-action.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -41,6 +41,11 @@ export class Actions implements ActionService {
     await registry.get(sessionId, access, creation);
     const actions = await store.actions.list(sessionId, LISTED);
     return (actions ?? []).map(toWireAction);
+  }
+
+  async pending(sessionId: string): Promise<readonly PendingAction[]> {
+    const actions = await this.#options.store.actions.list(sessionId, 0);
+    return (actions ?? []).map(toPendingAction);
   }
 
   async decide(

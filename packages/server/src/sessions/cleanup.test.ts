@@ -3,11 +3,13 @@ import { bindTo } from "../store/contract/testing/scenario.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
+import { SERVICE_ACTOR } from "../core/audit.ts";
 import { Unavailable } from "../core/errors.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 import { Cleanup } from "./cleanup.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
 
+const ANY_ENTRY = { action: null, actor: null, app: null, target: null, from: null, to: null, limit: 10 };
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -29,7 +31,7 @@ beforeEach(async () => {
     adjust: (config) => ({
       ...config,
       apps: { default: { ...config.apps["default"]!, expiry: { emptyMs: HOUR, unboundMs: UNBOUND } } },
-      retention: { events: 10, eventMs: 24 * HOUR, auditMs: 24 * HOUR },
+      retention: { events: 10, eventMs: 24 * HOUR, auditDays: 1 },
     }),
   });
   // The many timers of other parts would slow down the clock.
@@ -79,6 +81,24 @@ describe("expiry", () => {
     await later(10 * UNBOUND);
     expect(await exists()).toBe(true);
   });
+
+  it.each(["wallet", "user"])(
+    "removes an unused session of a %s where the App has a retention",
+    async (whose) => {
+      const { config } = service;
+      const settings = config.apps["default"]!;
+      await talk(whose === "wallet" ? "0xa" : null);
+      if (whose === "user") await service.threads.transfer(id, { owner: "alice" }, null);
+      service.reload({
+        ...config,
+        apps: { default: { ...settings, expiry: { ...settings.expiry, boundMs: 24 * HOUR } } },
+      });
+      await later(24 * HOUR - MINUTE);
+      expect(await exists()).toBe(true);
+      await later(HOUR);
+      expect(await exists()).toBe(false);
+    },
+  );
 
   it("uses the current expiry of the session's App", async () => {
     const { config } = service;
@@ -227,6 +247,21 @@ describe("Cleanup", () => {
     await later(2 * MINUTE);
     expect(await service.store.jobs.forgetIdempotencyKeys(10)).toBe(0);
     expect((await service.say(id, "hello", { idempotencyKey: "k" })).messages).toHaveLength(3);
+  });
+
+  it("removes entries of the audit trail after their retention", async () => {
+    await service.audit.note({
+      action: "config_reloaded",
+      actor: SERVICE_ACTOR,
+      app: null,
+      target: null,
+      details: {},
+    });
+    const kept = async () => (await service.audit.list({ ...ANY_ENTRY, cursor: null })).entries.length;
+    await later(24 * HOUR - MINUTE);
+    expect(await kept()).toBe(1);
+    await later(2 * MINUTE);
+    expect(await kept()).toBe(0);
   });
 
   it("counts the sizes of sessions of an older version, 50 at a time", async () => {

@@ -1,6 +1,6 @@
 // What the service holds of one person: exported, or erased.
 
-import type { Actor } from "../core/audit.ts";
+import { logAudit, type Actor, type AuditEntry } from "../core/audit.ts";
 import { toWireAction } from "../core/action.ts";
 import { NotFound } from "../core/errors.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
@@ -22,7 +22,7 @@ interface UserDataOptions {
   readonly threads: Threads;
   readonly audit: AuditTrail;
   readonly clock: Clock;
-  readonly logger: Pick<Logger, "warn">;
+  readonly logger: Pick<Logger, "info" | "warn">;
 }
 
 export class UserData implements UserDataService {
@@ -37,7 +37,7 @@ export class UserData implements UserDataService {
 
   async *export(whose: SessionsOf, by: Actor): AsyncGenerator<ExportLine> {
     const counts = { sessions: 0, messages: 0, actions: 0, secrets: 0 };
-    await this.#note("user_exported", whose, by, {});
+    await this.#options.audit.note(await this.#entry("user_exported", whose, by, {}));
     for await (const session of this.#sessions(whose)) {
       try {
         for await (const line of this.#linesOf(session)) {
@@ -68,8 +68,9 @@ export class UserData implements UserDataService {
     for (const app of new Set((await this.#secretsOf(whose)).map(({ app }) => app)))
       secrets += owner === null ? 0 : await store.secrets.remove(app, owner, null);
     const erased = { sessions, messages, secrets };
-    await this.#note("user_erased", whose, by, erased);
-    if (owner !== null) await store.audit.forgetSalt(owner);
+    const entry = await this.#entry("user_erased", whose, by, erased);
+    await store.audit.endErasure(entry, owner);
+    logAudit(this.#options.logger, [entry]);
     this.#log(whose);
     await this.#purges.run();
     return erased;
@@ -131,14 +132,13 @@ export class UserData implements UserDataService {
   }
 
   /** The user has a pseudonym here too, which ends with the erasure; a wallet is not named. */
-  async #note(
+  async #entry(
     action: "user_erased" | "user_exported",
     { owner, app }: SessionsOf,
     by: Actor,
     counts: Partial<Erased>,
-  ): Promise<void> {
-    const { audit } = this.#options;
-    const target = owner === null ? null : await audit.subjectOf(owner);
-    await audit.note({ action, actor: by, app, target, details: { ...counts } });
+  ): Promise<AuditEntry> {
+    const target = owner === null ? null : await this.#options.audit.subjectOf(owner);
+    return { action, actor: by, app, target, details: { ...counts } };
   }
 }

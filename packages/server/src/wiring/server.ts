@@ -136,7 +136,16 @@ interface AdminFoundations {
   readonly storage: Pick<Storage, "store" | "busServer">;
   readonly service: Pick<
     Service,
-    "owner" | "gauges" | "conversations" | "threads" | "users" | "apps" | "tools" | "audit" | "userData"
+    | "owner"
+    | "gauges"
+    | "conversations"
+    | "actions"
+    | "threads"
+    | "users"
+    | "apps"
+    | "tools"
+    | "audit"
+    | "userData"
   >;
   readonly readiness: Readiness;
   readonly clock: Clock;
@@ -149,7 +158,7 @@ export function buildAdmin({ config, storage, service: parts, readiness, clock, 
   const operators = operatorTokens(config.operators, { clock, logger });
   if (key === null && operators === null) return null;
   const { store, busServer: bus } = storage;
-  const { owner, gauges, conversations, threads, users, apps, tools, audit, userData } = parts;
+  const { owner, gauges, conversations, actions, threads, users, apps, tools, audit, userData } = parts;
   const service = createAdministration({
     version: manifest.version,
     node: owner,
@@ -161,6 +170,7 @@ export function buildAdmin({ config, storage, service: parts, readiness, clock, 
     clock,
     limits,
     conversations,
+    actions,
     threads,
     users,
     catalog: apps,

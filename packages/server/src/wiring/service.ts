@@ -51,6 +51,8 @@ import { TurnRunner, type TurnRunnerOptions } from "../turns/run.ts";
 import { generateTitle } from "../turns/utility-model.ts";
 import { createTurnMetrics, registerGauges } from "./operations.ts";
 
+const DAY_MS = 24 * 60 * 60_000;
+
 export interface Foundations {
   readonly config: Config;
   readonly clock: Clock;
@@ -105,8 +107,8 @@ export function buildService(base: Foundations) {
   const audit = createAuditTrail({ store: store.audit, logger });
   const feed = buildFeed(base, hub, conversations, cache);
   followOtherNodes({ hub, registry, cache, running, dispatcher });
-  const { events: keepCount, eventMs: keepMs, auditMs } = config.retention;
-  const kept = { events: { keepCount, keepMs }, auditMs };
+  const { events: keepCount, eventMs: keepMs, auditDays } = config.retention;
+  const kept = { events: { keepCount, keepMs }, auditMs: auditDays * DAY_MS };
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, ...kept });
   const gauges = gaugesOf({ running, dispatcher, cache, feed });
   registerGauges(register, gauges);

@@ -1,6 +1,6 @@
 // The audit trail over HTTP. `npm run test:nodes` runs this on three nodes too.
 
-import { AuditPage, type AuditEntry } from "@colloquy/protocol";
+import { AdminSessionDetail, AuditPage, type AuditEntry } from "@colloquy/protocol";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Issuer } from "../issuer.ts";
 import { expectProblem, newSession, send, type Call } from "./client.ts";
@@ -77,6 +77,30 @@ it("names the operator who read or deleted a conversation, without its text", as
   }
   expect(JSON.stringify(entries)).not.toContain("CANARY");
   expect(await trail("actor=ada@example.com")).toEqual(entries);
+});
+
+it("names the operator who decided an action in the place of the person", async () => {
+  const session = newSession();
+  await chat(session, "what is 12 * 7?");
+  const ada = await operator("ada@example.com");
+  const seen = (await admin("GET", `sessions/${session}`, ada)).as(AdminSessionDetail);
+  const [pending] = seen.pending_actions;
+  expect(pending).toMatchObject({ kind: "approval", tool: "calculator" });
+  const path = `sessions/${session}/actions/${pending!.id}`;
+  const decided = await admin("POST", path, { ...ada, json: { decision: "approve" } });
+  expect(decided.json()).toMatchObject({ id: pending!.id, status: "approved" });
+  const state = await ask("GET", "/api/state", { session, headers: { Prefer: "wait=20" } });
+  expect(state.text).toContain("84");
+  const after = (await admin("GET", `sessions/${session}`, ada)).as(AdminSessionDetail);
+  expect(after.pending_actions).toEqual([]);
+  expectProblem(await admin("POST", path, { ...ada, json: { decision: "deny" } }), 409, "action_decided");
+  const other = `sessions/${newSession()}/actions/${pending!.id}`;
+  expectProblem(await admin("POST", other, { json: { decision: "deny" } }), 404, "action_not_found");
+  const [entry] = await trail(`target=${session}&action=action_decided`);
+  expect(entry).toMatchObject({
+    actor: { kind: "operator", name: "ada@example.com" },
+    details: { action: pending!.id, tool: "calculator", decision: "approve" },
+  });
 });
 
 it("records changes of keys, with actor and scopes", async () => {

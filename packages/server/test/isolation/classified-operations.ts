@@ -142,6 +142,10 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/admin/sessions/{id}": admin(sessionPath),
   "GET /api/admin/sessions/{id}/messages": admin((target) => `${sessionPath(target)}/messages`),
   "POST /api/admin/sessions/{id}/interrupt": admin((target) => `${sessionPath(target)}/interrupt`),
+  "POST /api/admin/sessions/{id}/actions/{action}": {
+    ...admin((target) => `${sessionPath(target)}/actions/${target.conversation.action}`),
+    body: () => ({ decision: "approve" }),
+  },
   "DELETE /api/admin/sessions/{id}": admin(sessionPath),
   "PUT /api/admin/sessions/{id}/owner": {
     ...admin((target) => `${sessionPath(target)}/owner`),

@@ -1,6 +1,7 @@
 // Signed-in users are isolated: every kind of caller tries every operation on what belongs to one user. The statuses are recorded in
 // users-matrix.md; update it with `npx vitest run packages/server/test/isolation -u`.
 
+import { AuditPage, type AuditEntry } from "@colloquy/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newSession, send, type Call } from "../black-box/client.ts";
 import { EventReader } from "../black-box/event-reader.ts";
@@ -157,6 +158,38 @@ describe("after all operations", () => {
     expect(found(canariesOf(app), JSON.stringify(reader.events) + reader.other.join("\n"))).toEqual([]);
   });
 
+  it("each entry of the audit trail is a line of the log, without its details", async () => {
+    const { url, owner, logged } = service;
+    const key = (await service.credentials("key with admin:read", "shop", owner))["SERVICE-APP-KEY"];
+    const headers = { Authorization: `Bearer ${String(key)}` };
+    service.passMinute();
+    const entries: AuditEntry[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page = await send(url, "GET", `/api/admin/audit?limit=200${cursor}`, { headers });
+      const { entries: some, next_cursor: next } = page.as(AuditPage);
+      entries.push(...some);
+      cursor = next === null ? null : `&cursor=${next}`;
+    }
+    const lines = logged
+      .map((line) => JSON.parse(line) as [fields: Record<string, unknown>, message: string])
+      .flatMap(([fields, message]) => (message === "audit" ? [fields] : []));
+    const texts = new Set(lines.map(textOf));
+    const named = entries.filter(({ action }) => action !== "login_failed");
+    expect(named.filter((entry) => !texts.has(textOf(lineOf(entry))))).toEqual([]);
+    expect([...new Set(named.map(({ action }) => action))].toSorted()).toEqual([
+      "action_decided",
+      "key_created",
+      "secrets_removed",
+      "secrets_set",
+      "session_deleted",
+      "session_read",
+      "session_transferred",
+      "user_erased",
+      "user_exported",
+    ]);
+    expect(lines.filter((line) => "details" in line)).toEqual([]);
+  });
+
   it("no canary is in the log, and no secret in a prompt", () => {
     const logged = service.logged.join("\n");
     for (const app of USER_APPS) {
@@ -177,3 +210,16 @@ describe("after all operations", () => {
     await expect(renderMatrix(rows, USER_CALLERS, headings)).toMatchFileSnapshot("users-matrix.md");
   });
 });
+
+/** Returns the fields of the line that the log has for an entry. */
+function lineOf({ action, app, target, actor, request_id }: AuditEntry): Readonly<Record<string, unknown>> {
+  const { kind, id, name, address } = actor;
+  const who = { actor_kind: kind, actor_id: id, actor_name: name, address, request_id };
+  return Object.fromEntries(
+    Object.entries({ action, app, target, ...who }).filter(([, value]) => value !== null),
+  );
+}
+
+function textOf(line: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(Object.entries(line).toSorted());
+}

@@ -1,6 +1,7 @@
-import { createHmac, randomBytes } from "node:crypto";
-import { exportSPKI, generateKeyPair, importJWK, SignJWT, type JWTPayload } from "jose";
+import { randomBytes } from "node:crypto";
+import { SignJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BAD_TOKENS, claimsFor } from "../../../test/bad-tokens.ts";
 import { Issuer } from "../../../test/issuer.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import type { UserSettings } from "../../core/app-settings.ts";
@@ -9,7 +10,6 @@ import type { AppCatalog } from "../../core/ports/driven/apps.ts";
 import { CheckedTokens } from "./user-tokens.ts";
 
 const AUDIENCE = "https://shop.test";
-const NOW = () => Math.floor(Date.now() / 1000);
 
 let issuer: Issuer;
 beforeEach(async () => {
@@ -47,13 +47,8 @@ function given(apps: Readonly<Record<string, UserSettings | null>> = { shop: use
   return { tokens, clock, state, warnings };
 }
 
-const claims = (more: Readonly<Record<string, unknown>> = {}): JWTPayload => ({
-  iss: issuer.url,
-  aud: AUDIENCE,
-  sub: "alice",
-  exp: NOW() + 3600,
-  ...more,
-});
+const claims = (more: Readonly<Record<string, unknown>> = {}) =>
+  claimsFor({ issuer, audience: AUDIENCE }, more);
 
 async function codeOf(token: string, tokens = given().tokens): Promise<string> {
   const answer = await tokens.check(token);
@@ -98,6 +93,10 @@ describe("a token of an OpenID Connect issuer", () => {
     expect(await codeOf(next, given().tokens)).toBe("accepted");
     await clock.advance(3_000);
     expect(await codeOf(old, tokens)).toBe("accepted");
+    await clock.advance(10 * 60_000);
+    // Reads the keys again in the background.
+    await codeOf(old, tokens);
+    await expect.poll(() => codeOf(next, tokens)).toBe("accepted");
   });
 
   it("stays valid while the issuer is down if its keys are cached, otherwise 503", async () => {
@@ -127,26 +126,8 @@ describe("a token of an OpenID Connect issuer", () => {
 });
 
 describe("a bad token", () => {
-  it.each<readonly [string, string, () => Promise<string> | string]>([
-    ["no JWT", "token_malformed", () => "nonsense"],
-    ["a JWT without claims", "token_malformed", () => "a.b.c"],
-    ["a long one", "token_too_long", () => "x".repeat(16 * 1024 + 1)],
-    ["another issuer", "token_issuer_unknown", () => issuer.sign(claims({ iss: "https://other.test" }))],
-    ["no issuer", "token_issuer_unknown", () => issuer.sign(claims({ iss: undefined }))],
-    ["another audience", "token_audience_wrong", () => issuer.sign(claims({ aud: ["https://games.test"] }))],
-    ["no audience", "token_audience_wrong", () => issuer.sign(claims({ aud: undefined }))],
-    ["an expired one", "token_expired", () => issuer.sign(claims({ exp: NOW() - 1 }))],
-    ["one of the future", "token_not_yet_valid", () => issuer.sign(claims({ nbf: NOW() + 60 }))],
-    ["no expiry", "token_claim_missing", () => issuer.sign(claims({ exp: undefined }))],
-    ["no subject", "token_claim_missing", () => issuer.sign(claims({ sub: undefined }))],
-    ["an empty subject", "token_claim_missing", () => issuer.sign(claims({ sub: "" }))],
-    ["an unknown key id", "token_key_unknown", () => issuer.sign(claims(), { kid: "other" })],
-    ["a signature by another key", "token_signature_wrong", forged],
-    ["changed claims", "token_signature_wrong", changed],
-    ["no signature", "token_algorithm_refused", unsigned],
-    ["the public key as a shared secret", "token_algorithm_refused", confused],
-  ])("is 401 with a code: %s", async (_what, code, token) => {
-    expect(await codeOf(await token())).toBe(`401 ${code}`);
+  it.each(BAD_TOKENS)("is 401 with a code: %s", async (_what, code, token) => {
+    expect(await codeOf(await token({ issuer, audience: AUDIENCE }))).toBe(`401 ${code}`);
   });
 
   it("is 401 if it is signed with a shared secret, even one among the configured keys", async () => {
@@ -165,29 +146,6 @@ describe("a bad token", () => {
     expect(refusal.headers["www-authenticate"]).toBe('Bearer realm="colloquy", error="invalid_token"');
     expect(refusal.detail).not.toContain(token);
   });
-
-  async function forged(): Promise<string> {
-    const { privateKey } = await generateKeyPair("ES256");
-    return await new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid: "first" }).sign(privateKey);
-  }
-
-  async function changed(): Promise<string> {
-    const [header, , signature] = (await issuer.sign(claims())).split(".");
-    const body = Buffer.from(JSON.stringify(claims({ sub: "bob" }))).toString("base64url");
-    return [header, body, signature].join(".");
-  }
-
-  function unsigned(): string {
-    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    return `${part({ alg: "none", typ: "JWT" })}.${part(claims())}.`;
-  }
-
-  async function confused(): Promise<string> {
-    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const signed = `${part({ alg: "HS256", kid: "first" })}.${part(claims())}`;
-    const secret = await exportSPKI((await importJWK({ ...issuer.publicKey, alg: "ES256" })) as CryptoKey);
-    return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
-  }
 });
 
 describe("a revoked token", () => {

@@ -1,6 +1,7 @@
 // All commands, which are the changes of one session. A new one needs its file, its line here, and a caller: a method of the journal, or
 // one of a service (ports/driving/services.ts, also in http/testing/in-memory-services.ts) with its route.
 
+import { SERVICE_ACTOR } from "../audit.ts";
 import { chat } from "./chat.ts";
 import { claim } from "./claim.ts";
 import { checkpoint } from "./checkpoint.ts";
@@ -156,7 +157,10 @@ export function decideCommand(
     if (decision.disposition !== "commit") return decision;
     if (!mayBind(before, draft.session, target.access))
       return { outcome: "wallet_not_proved", disposition: "hidden" };
-    if (losesOwner(before, draft.session, target.access)) draft.changeOwner(null);
+    if (losesOwner(before, draft.session, target.access)) {
+      draft.changeOwner(null);
+      draft.audit("session_transferred", SERVICE_ACTOR, { to: null });
+    }
     return decision;
   }
   return decided(facts);

@@ -8,15 +8,14 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Actions"];
 
-/** Action ids are accepted in any case, like session ids. */
-const ActionPath = z.object({
-  id: z
-    .string()
-    .toLowerCase()
-    .meta({ description: "Id of the action, from `pending_actions`", format: "uuid" }),
-});
+/** Accepted in any case, like session ids. */
+export const ActionId = z
+  .string()
+  .toLowerCase()
+  .meta({ description: "Id of the action, from `pending_actions`", format: "uuid" });
+const ActionPath = z.object({ id: ActionId });
 
-const DecisionBody = z
+export const DecisionBody = z
   .object({
     decision: z.enum(["approve", "deny"], 'must be "approve" or "deny"'),
     result: Json.nullish().meta({

@@ -1,4 +1,4 @@
-import type { Action } from "@colloquy/protocol";
+import type { Action, PendingAction } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../core/commands/decide-action.ts";
 import { OtherApp, ServiceError } from "../../core/errors.ts";
 import type { ActionService, NewSessionOptions } from "../../core/ports/driving/services.ts";
@@ -37,6 +37,10 @@ export class InMemoryActions implements ActionService {
     await creation?.admit?.();
     this.last.list = sessionId;
     return this.answer instanceof ServiceError ? [] : [this.answer];
+  }
+
+  async pending(): Promise<readonly PendingAction[]> {
+    return [];
   }
 
   async decide(

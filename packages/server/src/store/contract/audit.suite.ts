@@ -158,7 +158,7 @@ export function describeAudit(openStore: OpenStore): void {
       ]);
     });
 
-    it("deletes old entries in portions, and keeps one salt per user until it is deleted", async () => {
+    it("deletes old entries in portions, and keeps one salt per user until an erasure ends", async () => {
       const { audit } = given.store;
       for (let n = 0; n < 3; n += 1) await audit.add(entry());
       const [newest] = await audit.list(ALL);
@@ -169,8 +169,11 @@ export function describeAudit(openStore: OpenStore): void {
         "one",
       ]);
       expect(await audit.saltOf("bob", "three")).toBe("three");
-      await audit.forgetSalt("alice");
+      await audit.endErasure(entry({ action: "user_erased" }), "alice");
+      await audit.endErasure(entry({ action: "user_erased" }), null);
       expect(await audit.saltOf("alice", "four")).toBe("four");
+      expect(await audit.saltOf("bob", "five")).toBe("three");
+      expect(await actions()).toEqual(["user_erased", "user_erased"]);
     });
   });
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { SERVICE_ACTOR } from "../../core/audit.ts";
 import type { SessionAccess } from "../../core/session-access.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
@@ -131,6 +132,19 @@ export function describeOwners(openStore: OpenStore): void {
       expect(await open(given.store, { ...to, access: elsewhere })).toMatchObject({ outcome: "ok" });
       expect(await open(given.store, { ...to, access: userOf("bob", "shop") })).toMatchObject({
         outcome: "other_owner",
+      });
+    });
+
+    it("is nobody once the first chat binds the session to an App that does not accept the user, which is audited", async () => {
+      const { store } = given;
+      const to = newSession(alice);
+      await open(store, to);
+      const bound = await chatWith(store, to, chatInput("hello", { app: "games" }));
+      expect(bound).toMatchObject({
+        session: { owner: null, app: "games" },
+        audited: [
+          { action: "session_transferred", target: to.session, actor: SERVICE_ACTOR, details: { to: null } },
+        ],
       });
     });
 

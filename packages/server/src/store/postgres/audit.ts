@@ -58,7 +58,10 @@ export function auditOf(calls: Calls): AuditStore {
         "audit",
         async (connection) => (await addSalt.get(connection, owner, fresh))?.salt ?? fresh,
       ),
-    forgetSalt: (owner) =>
-      calls.alone("audit", async (connection) => void (await forgetSalt.run(connection, owner))),
+    endErasure: (entry, owner) =>
+      calls.alone("audit", async (connection, at) => {
+        await writeAudit(connection, at, entry);
+        if (owner !== null) await forgetSalt.run(connection, owner);
+      }),
   };
 }

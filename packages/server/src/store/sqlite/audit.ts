@@ -41,8 +41,9 @@ export function prepareAudit(prepare: Prepare): Synchronous<AuditStore> {
       addSalt.run(owner, fresh);
       return salt.get(owner)?.salt ?? fresh;
     },
-    forgetSalt: (_at, owner) => {
-      forgetSalt.run(owner);
+    endErasure: (at, entry, owner) => {
+      write(at, entry);
+      if (owner !== null) forgetSalt.run(owner);
     },
   };
 }

@@ -145,7 +145,7 @@ function servicePorts(
       list: (query) => read("audit.list", query),
       forget: (before, limit) => write("audit.forget", before, limit),
       saltOf: (owner, fresh) => write("audit.saltOf", owner, fresh),
-      forgetSalt: (owner) => write("audit.forgetSalt", owner),
+      endErasure: (entry, owner) => write("audit.endErasure", entry, owner),
     },
     admin: {
       now: () => read("admin.now"),

@@ -27,6 +27,9 @@ export interface AuditStore {
   forget(before: number, limit: number): Promise<number>;
   /** Returns the salt of a user's pseudonym in the trail: `fresh`, unless the user has one. */
   saltOf(owner: string, fresh: string): Promise<string>;
-  /** Removes the salt, so that no entry can be attributed to the user any more. */
-  forgetSalt(owner: string): Promise<void>;
+  /**
+   * Stores the entry of an erasure, and removes the user's salt in the same transaction, so that no entry can be attributed to the user any
+   * more. `owner` is `null` for a wallet.
+   */
+  endErasure(entry: AuditEntry, owner: string | null): Promise<void>;
 }

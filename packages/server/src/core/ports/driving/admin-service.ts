@@ -1,6 +1,7 @@
 // Services behind the admin routes. Requests arrive validated; failures are thrown as ServiceError.
 
 import type {
+  Action,
   AdminApp,
   AdminKey,
   AdminLatency,
@@ -14,6 +15,7 @@ import type {
   Thread,
 } from "@colloquy/protocol";
 import type { Actor } from "../../audit.ts";
+import type { ActionAnswer } from "../../commands/decide-action.ts";
 import type { Erased, ExportLine } from "./user-data-service.ts";
 import type { AuditTrail } from "./audit-service.ts";
 import type { KeyService } from "./key-service.ts";
@@ -63,6 +65,8 @@ export interface AdminService {
   ): Promise<AdminSessionDetail>;
   messages(id: string, after: string | null, limit: number, by: Actor): Promise<RecordPage>;
   interrupt(id: string): Promise<AdminSession>;
+  /** Decides an action of the session. @throws ServiceError as `ActionService.decide` */
+  decide(id: string, action: string, answer: ActionAnswer, by: Actor): Promise<Action>;
   /** Returns the session's id in its original spelling. */
   remove(id: string, by: Actor): Promise<string>;
   /** Gives a session to the user with this issuer and subject; to nobody with `null`. @throws NotFound */

@@ -6,6 +6,7 @@ import type {
   Action,
   IncludeGroup,
   NoticeCode,
+  PendingAction,
   PersistedMessage,
   SetModelResult,
   Thread,
@@ -225,6 +226,8 @@ export interface ThreadService {
 export interface ActionService {
   /** Returns the pending actions and the most recently decided ones, oldest first. Creates the session. */
   list(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<readonly Action[]>;
+  /** Returns the pending actions, oldest first; none if there is no such session. */
+  pending(sessionId: string): Promise<readonly PendingAction[]>;
   /** Decides an action. Creates nothing; `access` as in `ConversationService`. */
   decide(
     sessionId: string,

@@ -1,6 +1,7 @@
 import { AdminSessionStatus } from "@colloquy/protocol";
 import { z } from "zod";
 import {
+  Action,
   AdminSession,
   AdminSessionDetail,
   AdminSessionPage,
@@ -10,6 +11,7 @@ import {
 } from "../../documented.ts";
 import { operatorOf } from "../../actors.ts";
 import { AppName, IdPath, limitUpTo, refusals } from "../../operation.ts";
+import { ActionId, DecisionBody } from "../actions.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { sendRecords } from "../send-array.ts";
 
@@ -50,6 +52,7 @@ export function adminSessionRoutes(app: HttpApp, parts: AdminParts): void {
   list(app, parts);
   look(app, parts);
   change(app, parts);
+  decide(app, parts);
 }
 
 function list(app: HttpApp, { service }: AdminParts): void {
@@ -179,6 +182,28 @@ function change(app: HttpApp, { service }: AdminParts): void {
     async (request) => {
       const removed = await service.remove(request.params.id, operatorOf(request));
       return { session_id: removed, deleted: true as const };
+    },
+  );
+}
+
+function decide(app: HttpApp, { service }: AdminParts): void {
+  app.post(
+    "/api/admin/sessions/:id/actions/:action",
+    {
+      schema: {
+        operationId: "adminDecideAction",
+        summary: "Approve or deny in the place of the person",
+        description: "As `POST /api/actions/{id}`. The audit trail names the operator.",
+        ...ADMIN,
+        params: IdPath.extend({ action: ActionId }),
+        body: DecisionBody,
+        response: { 200: Action, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
+      },
+    },
+    (request) => {
+      const { id, action } = request.params;
+      const { decision, result } = request.body;
+      return service.decide(id, action, { decision, result: result ?? null }, operatorOf(request));
     },
   );
 }

@@ -1,0 +1,81 @@
+import type { Decision, PendingAction } from "@colloquy/client";
+import { useMemo, useState, type ReactNode } from "react";
+import { Approval } from "../actions/approval.tsx";
+import { approvedText } from "../actions/approved-text.ts";
+import { Question } from "../actions/question.tsx";
+import { ReadThrough, useReading } from "../actions/read-through.tsx";
+import type { DecisionState } from "../actions/use-decision.ts";
+import { Button } from "../design/button.tsx";
+import { useAdministration } from "./administration.tsx";
+import styles from "../actions/action-card.module.css";
+
+/** An action that an operator may decide in the place of the person. The audit trail names the operator. */
+export function OperatorAction({
+  sessionId,
+  action,
+  onDecided,
+}: {
+  readonly sessionId: string;
+  readonly action: PendingAction;
+  readonly onDecided: () => void;
+}): ReactNode {
+  const { client, explain } = useAdministration();
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
+  const decide = async (decision: Decision): Promise<void> => {
+    setBusy(true);
+    setFailure(null);
+    try {
+      await client.decideAction(sessionId, action.id, decision);
+      onDecided();
+    } catch (error) {
+      setFailure(explain(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const decision = {
+    isBusy,
+    approveWith: (result) => void decide({ decision: "approve", result: result ?? null }),
+    deny: () => void decide({ decision: "deny" }),
+  } satisfies Partial<DecisionState>;
+  return (
+    <section role="group" className={styles["card"]} aria-label="Waits for a person">
+      {action.kind === "approval" && <Approval action={action} decision={decision} />}
+      {action.kind === "question" && <Question action={action} decision={decision} />}
+      {(action.kind === "wallet_transaction" || action.kind === "wallet_signature") && (
+        <WalletRequest action={action} decision={decision} />
+      )}
+      {failure !== null && (
+        <p className={styles["failure"]} role="alert">
+          {failure}
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** Only the person's wallet can fulfil the request, so it can only be denied here. */
+function WalletRequest({
+  action: { tool, request },
+  decision,
+}: {
+  readonly action: PendingAction;
+  readonly decision: Pick<DecisionState, "isBusy" | "deny">;
+}): ReactNode {
+  const text = useMemo(() => approvedText(request), [request]);
+  const reading = useReading(text);
+  return (
+    <>
+      <h2>
+        <code dir="ltr">{tool}</code> waits for the person’s wallet
+      </h2>
+      <ReadThrough label="The request" text={text} reading={reading} />
+      <div className={styles["buttons"]}>
+        <Button disabled={decision.isBusy} onClick={decision.deny}>
+          Deny
+        </Button>
+      </div>
+    </>
+  );
+}
