@@ -92,6 +92,7 @@ export class Interleaving {
     await this.#round();
     if (name === "chat") await this.#chat(session);
     else if (name === "interrupt") await this.#interrupt(session);
+    else if (session.texts.length === 0 && (name === "edit" || name === "fork")) await this.#chat(session);
     else if (name === "edit") await this.#edit(session, choice);
     else if (name === "fork")
       await this.#fork(session, this.#sessions[(index + 1 + (choice % 2)) % 3]!, choice);

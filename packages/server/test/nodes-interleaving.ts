@@ -57,10 +57,8 @@ interface Followed extends Promised {
   reader: FoldingReader;
 }
 
-interface Called {
-  readonly node: TestService;
-  readonly call: ScriptedCall;
-}
+type Called = { readonly node: TestService; readonly call: ScriptedCall };
+type Held = { readonly methods: ReadonlySet<string>; readonly until: Promise<void> };
 
 const NODES = 3;
 /** Writes of running turns, including lease renewals. */
@@ -69,12 +67,14 @@ const OF_RUNNING_TURNS: ReadonlySet<string> = new Set(
     (name) => `turns.${name}`,
   ),
 );
+/** Writes after a call had its effect. */
+const OF_RESULTS: ReadonlySet<string> = new Set(["turns.toolResult", "turns.renew"]);
 const SESSIONS = 2;
 
 export class NodesInterleaving {
   readonly #cluster: Nodes;
-  /** Gates for the writes of a node's running turns. */
-  readonly #held: Map<number, Promise<void>>;
+  /** Gates for writes of a node's running turns. */
+  readonly #held: Map<number, Held>;
   readonly #watch: EpochWatch;
   /** Calls whose effect was had, on any node. */
   readonly #paid: readonly string[];
@@ -86,7 +86,7 @@ export class NodesInterleaving {
   #count = 0;
   #crashes = 0;
 
-  private constructor(cluster: Nodes, held: Map<number, Promise<void>>, watch: EpochWatch, paid: string[]) {
+  private constructor(cluster: Nodes, held: Map<number, Held>, watch: EpochWatch, paid: string[]) {
     this.#cluster = cluster;
     this.#held = held;
     this.#watch = watch;
@@ -95,12 +95,13 @@ export class NodesInterleaving {
 
   static async start(server: PostgresDatabases, run: NodesRun): Promise<NodesInterleaving> {
     const { hasBus, memoryBytes, maxRunning } = run;
-    const held = new Map<number, Promise<void>>();
+    const held = new Map<number, Held>();
     const watch = new EpochWatch();
     const paid: string[] = [];
     const cluster = await startNodes(server, {
       count: NODES,
-      beforeCallOf: (place) => (method) => (OF_RUNNING_TURNS.has(method) ? held.get(place) : undefined),
+      beforeCallOf: (place) => (method) =>
+        held.get(place)?.methods.has(method) === true ? held.get(place)?.until : undefined,
       watch: (store) => watch.watch(store),
       hasBus,
       adjust: (config) => ({
@@ -125,6 +126,8 @@ export class NodesInterleaving {
     await this.#round();
     if (name === "chat") await this.#chat(session, node);
     else if (name === "interrupt") await this.#interrupt(session, node);
+    else if (session.texts.length === 0 && (name === "edit" || name === "fork"))
+      await this.#chat(session, node);
     else if (name === "edit") await this.#edit(session, node, choice);
     else if (name === "fork") await this.#fork(session, this.#sessions[1 - index]!, node, choice);
     else if (name === "rename") await this.#rename(session, node);
@@ -252,17 +255,19 @@ export class NodesInterleaving {
     this.#calls = this.#calls.filter((other) => other !== one);
   }
 
-  /** Holds back all writes of a node's turns until their leases have expired and others own them. */
+  /** Holds back writes of a node's turns until their leases have expired and others own them: all, or results of calls. */
   async #writeLate(choice: number): Promise<void> {
     const one = this.#calls[choice % Math.max(1, this.#calls.length)];
     if (one === undefined) return;
     const place = this.#cluster.nodes.indexOf(one.node);
     const gate = Promise.withResolvers<void>();
-    this.#held.set(place, gate.promise);
+    const isPaid = choice % 2 === 1;
+    this.#held.set(place, { methods: isPaid ? OF_RESULTS : OF_RUNNING_TURNS, until: gate.promise });
     // Each of its turns loses an attempt.
     this.#crashes += this.#calls.filter(({ node }) => node === one.node).length;
     this.#calls = this.#calls.filter((other) => other !== one);
-    answer(one.call);
+    if (isPaid) speak(one.call, "call a tool", 0);
+    else answer(one.call);
     await this.#cluster.pass(LEASE_MS + 2_000);
     this.#held.delete(place);
     gate.resolve();
