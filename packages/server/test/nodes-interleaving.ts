@@ -2,6 +2,7 @@
 // acknowledged. What one node has acknowledged, every other must know.
 
 import type { Snapshot } from "@colloquy/protocol";
+import type { SessionCommand } from "../src/core/commands/index.ts";
 import { ServiceError } from "../src/core/errors.ts";
 import { LEASE_MS } from "../src/core/turn.ts";
 import { EpochWatch } from "./epoch-watch.ts";
@@ -58,17 +59,13 @@ interface Followed extends Promised {
 }
 
 type Called = { readonly node: TestService; readonly call: ScriptedCall };
-type Held = { readonly methods: ReadonlySet<string>; readonly until: Promise<void> };
+type Kind = SessionCommand["kind"];
+type Held = { readonly kinds: readonly Kind[]; readonly until: Promise<void> };
 
 const NODES = 3;
-/** Writes of running turns, including lease renewals. */
-const OF_RUNNING_TURNS: ReadonlySet<string> = new Set(
-  ["checkpoint", "stepWithCalls", "wait", "startCalls", "toolResult", "complete", "fail", "renew"].map(
-    (name) => `turns.${name}`,
-  ),
-);
-/** Writes after a call had its effect. */
-const OF_RESULTS: ReadonlySet<string> = new Set(["turns.toolResult", "turns.renew"]);
+/** Writes of running turns: results of calls, and others. */
+const RESULTS: readonly Kind[] = ["toolResult"];
+const OTHERS: readonly Kind[] = ["checkpoint", "stepWithCalls", "wait", "startCalls", "complete", "fail"];
 const SESSIONS = 2;
 
 export class NodesInterleaving {
@@ -100,8 +97,10 @@ export class NodesInterleaving {
     const paid: string[] = [];
     const cluster = await startNodes(server, {
       count: NODES,
-      beforeCallOf: (place) => (method) =>
-        held.get(place)?.methods.has(method) === true ? held.get(place)?.until : undefined,
+      beforeCallOf: (place) => (method) => {
+        const { kinds = [], until } = held.get(place) ?? {};
+        return method === "turns.renew" || kinds.some((kind) => kind === method) ? until : undefined;
+      },
       watch: (store) => watch.watch(store),
       hasBus,
       adjust: (config) => ({
@@ -262,8 +261,7 @@ export class NodesInterleaving {
     const place = this.#cluster.nodes.indexOf(one.node);
     const gate = Promise.withResolvers<void>();
     const isPaid = choice % 2 === 1;
-    this.#held.set(place, { methods: isPaid ? OF_RESULTS : OF_RUNNING_TURNS, until: gate.promise });
-    // Each of its turns loses an attempt.
+    this.#held.set(place, { kinds: isPaid ? RESULTS : [...RESULTS, ...OTHERS], until: gate.promise });
     this.#crashes += this.#calls.filter(({ node }) => node === one.node).length;
     this.#calls = this.#calls.filter((other) => other !== one);
     if (isPaid) speak(one.call, "call a tool", 0);
