@@ -55,6 +55,22 @@ describe("deleted text", () => {
     await expect.poll(() => found(sessions), PATIENCE).toEqual(left);
   }, 60_000);
 
+  it("is gone after it was replaced, with the answer and whatever else quoted it", async () => {
+    const { address } = await start();
+    const sessions = Array.from({ length: SESSIONS }, newSession);
+    await Promise.all(sessions.map((session) => say(address, session)));
+    const replaced = sessions.filter((_, index) => index % 3 === 1);
+    for (const session of replaced) {
+      const title = await send(address, "PATCH", `/api/sessions/${session}`, { json: { title: "Chosen" } });
+      expect(title.status).toBe(200);
+      const { messages } = await whenIdle(address, session);
+      const json = { message: "hello", replaces: messages[0]?.id };
+      expect((await send(address, "POST", "/api/chat", { session, json })).status).toBe(200);
+    }
+    const left = sessions.filter((session) => !replaced.includes(session));
+    await expect.poll(() => found(sessions), PATIENCE).toEqual(left);
+  }, 60_000);
+
   it("is gone from the log of a killed server once another server has started", async () => {
     const { address, child, exited } = await start();
     const session = newSession();

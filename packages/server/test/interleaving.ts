@@ -6,9 +6,11 @@ import { MAX_ATTEMPTS } from "../src/core/turn.ts";
 import { fullDisk } from "../src/sessions/testing/journaled-turn.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ManualClock } from "./manual-clock.ts";
-import { answer, asking, questionOf, speak, type Speech } from "./scripted-answers.ts";
+import { answer, paidTwice, paying, questionOf, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, startService, until, type TestService } from "./service.ts";
+import { changedIn, editOne, forkInto, removedIn, unknownInPrompt } from "./shaped-sessions.ts";
+import type { Promised } from "./shaped-sessions.ts";
 import { ANONYMOUS } from "../src/core/session-access.ts";
 
 export const COMMANDS = [
@@ -25,6 +27,8 @@ export const COMMANDS = [
   "deny",
   "interrupt",
   "edit",
+  "edit",
+  "fork",
   "rename",
   "delete",
   "crash",
@@ -42,15 +46,7 @@ export interface Command {
   readonly choice: number;
 }
 
-interface Promised {
-  readonly id: string;
-  /** Messages acknowledged in this incarnation, in order. */
-  texts: string[];
-  /** Messages as returned by an interrupt: they must not change afterwards. */
-  sealed: Message[];
-  title: string | null;
-  /** True if an edit may have removed the notice of a failed answer that stays. */
-  isEdited: boolean;
+interface Followed extends Promised {
   reader: FoldingReader;
 }
 
@@ -63,11 +59,13 @@ export interface InterleavingOptions {
 export class Interleaving {
   readonly #options: InterleavingOptions;
   readonly #clock = new ManualClock();
-  readonly #sessions: Promised[] = [];
+  readonly #sessions: Followed[] = [];
   readonly #found: string[] = [];
   #service!: TestService;
   /** Model calls waiting for the script. */
   #calls: ScriptedCall[] = [];
+  /** Calls whose effect was had, in order. */
+  readonly #paid: string[] = [];
   #count = 0;
   #crashes = 0;
   /** Whether a full disk prevents turns from being claimed. */
@@ -84,7 +82,7 @@ export class Interleaving {
       const id = newId();
       const reader = new FoldingReader(interleaving.#service, id);
       await reader.connect();
-      interleaving.#sessions.push({ id, texts: [], sealed: [], title: null, isEdited: false, reader });
+      interleaving.#sessions.push({ id, texts: [], sealed: [], title: null, isShaped: false, reader });
     }
     return interleaving;
   }
@@ -94,7 +92,10 @@ export class Interleaving {
     await this.#round();
     if (name === "chat") await this.#chat(session);
     else if (name === "interrupt") await this.#interrupt(session);
+    else if (session.texts.length === 0 && (name === "edit" || name === "fork")) await this.#chat(session);
     else if (name === "edit") await this.#edit(session, choice);
+    else if (name === "fork")
+      await this.#fork(session, this.#sessions[(index + 1 + (choice % 2)) % 3]!, choice);
     else if (name === "rename") await this.#rename(session);
     else if (name === "delete") await this.#delete(session);
     else if (name === "crash") await this.#crash(choice % 2 === 0);
@@ -105,6 +106,7 @@ export class Interleaving {
     else this.#speak(name, choice);
     await this.#round();
     this.#checkOneTurnEach();
+    for (const one of this.#sessions) this.#found.push(...(await removedIn(this.#service, one)));
     await this.#checkFolds();
   }
 
@@ -125,7 +127,7 @@ export class Interleaving {
 
   async violations(): Promise<string[]> {
     for (const session of this.#sessions) await this.#check(session);
-    return this.#found;
+    return [...this.#found, ...paidTwice(this.#paid)];
   }
 
   async close(): Promise<void> {
@@ -142,13 +144,13 @@ export class Interleaving {
       adjust: (config) => ({
         ...config,
         limits: { ...config.limits, memoryBytes, maxRunning, actionMs: ACTION_MS },
-        apps: { default: asking(config.apps["default"]!) },
+        apps: { default: paying(config.apps["default"]!, this.#paid) },
       }),
     });
     this.#calls = [];
   }
 
-  async #chat(session: Promised): Promise<void> {
+  async #chat(session: Followed): Promise<void> {
     this.#count += 1;
     const text = `message ${this.#count}`;
     try {
@@ -159,28 +161,27 @@ export class Interleaving {
     }
   }
 
-  async #interrupt(session: Promised): Promise<void> {
+  async #interrupt(session: Followed): Promise<void> {
     const snapshot = parse(await this.#service.conversations.interrupt(session.id, ANONYMOUS, null));
     if (snapshot.is_processing) this.#found.push("an interrupt answered that the session is processing");
     session.sealed = snapshot.messages;
   }
 
-  /** Replaces one of the last four messages. Everything before it is final then. */
-  async #edit(session: Promised, choice: number): Promise<void> {
-    const { messages } = await this.#service.snapshot(session.id);
-    const users = messages.filter(({ sender }) => sender === "user");
-    const place = users.length - 1 - (choice % 4);
-    const replaced = users[place];
-    if (replaced === undefined) return;
+  async #edit(session: Followed, choice: number): Promise<void> {
     const text = `message ${(this.#count += 1)}`;
-    const after = await this.#service.say(session.id, text, { replaces: replaced.id });
-    const at = after.messages.findIndex(({ content, sender }) => sender === "user" && content === text);
-    session.texts = [...session.texts.slice(0, place), text];
-    session.sealed = after.messages.slice(0, at);
-    session.isEdited = true;
+    this.#found.push(...(await editOne(this.#service, session, text, choice)));
   }
 
-  async #decide({ id }: Promised, decision: "approve" | "deny", choice: number): Promise<void> {
+  /** The copy takes the place of another session, whose id and open stream it gets. */
+  async #fork(session: Followed, copy: Followed, choice: number): Promise<void> {
+    await this.#delete(copy);
+    this.#found.push(...(await forkInto(this.#service, session, copy, choice)));
+    await this.#round();
+    // No event shows the copied messages: the open stream was sent to the snapshot.
+    if (copy.reader.snapshot === null) await copy.reader.connect();
+  }
+
+  async #decide({ id }: Followed, decision: "approve" | "deny", choice: number): Promise<void> {
     const { pending_actions: pending } = await this.#service.snapshot(id);
     const action = pending[choice % Math.max(1, pending.length)];
     if (action === undefined) return;
@@ -196,14 +197,14 @@ export class Interleaving {
     if (status !== expected) this.#found.push(`an answer to "${decision}" was ${status}, not ${expected}`);
   }
 
-  async #rename(session: Promised): Promise<void> {
+  async #rename(session: Followed): Promise<void> {
     session.title = `title ${(this.#count += 1)}`;
     await this.#service.threads.rename(session.id, session.title, null);
   }
 
-  async #delete(session: Promised): Promise<void> {
+  async #delete(session: Followed): Promise<void> {
     await this.#service.threads.remove(session.id, null);
-    Object.assign(session, { texts: [], sealed: [], title: null, isEdited: false });
+    Object.assign(session, { texts: [], sealed: [], title: null, isShaped: false });
     // The id starts a new incarnation at once; subscribers of the old one were notified.
     await this.#service.snapshot(session.id);
     session.reader.drop();
@@ -235,8 +236,11 @@ export class Interleaving {
   /** Runs until nothing is pending: the store has answered, the model's calls are known. */
   async #round(): Promise<void> {
     for (let n = 0; n < 4; n += 1) await this.#service.pass(1);
-    while (this.#service.model.waitingCalls > 0) this.#calls.push(await this.#service.model.next());
-    this.#calls = this.#calls.filter(({ options }) => options.abortSignal?.aborted !== true);
+    const added: ScriptedCall[] = [];
+    while (this.#service.model.waitingCalls > 0) added.push(await this.#service.model.next());
+    const isOpen = ({ options }: ScriptedCall): boolean => options.abortSignal?.aborted !== true;
+    this.#calls = [...this.#calls, ...added].filter(isOpen);
+    for (const call of added.filter(isOpen)) this.#found.push(...unknownInPrompt(call, this.#sessions));
   }
 
   async #allIdle(): Promise<boolean> {
@@ -266,7 +270,7 @@ export class Interleaving {
     }
   }
 
-  async #check(session: Promised): Promise<void> {
+  async #check(session: Followed): Promise<void> {
     const snapshot = await this.#service.snapshot(session.id);
     const users = snapshot.messages.filter(({ sender }) => sender === "user");
     this.#expect(
@@ -275,10 +279,7 @@ export class Interleaving {
       session.texts,
     );
     this.#checkAnswers(session, snapshot);
-    for (const message of session.sealed) {
-      const now = snapshot.messages.find(({ id }) => id === message.id);
-      this.#expect("a message after an interrupt", now, message);
-    }
+    this.#found.push(...changedIn(session, snapshot));
     for (const message of snapshot.messages) {
       const calls = (message.tool_calls ?? []).map(({ id }) => id);
       const results = (message.tool_results ?? []).map(({ call_id }) => call_id);
@@ -293,7 +294,7 @@ export class Interleaving {
   /**
    * Asserts that every message has one answer, except sealed ones and those whose turn crashed three times.
    */
-  #checkAnswers({ sealed, isEdited }: Promised, { messages, system_events: systemEvents }: Snapshot): void {
+  #checkAnswers({ sealed, isShaped }: Followed, { messages, system_events: systemEvents }: Snapshot): void {
     const answered = messages.filter(({ status }) => status === "complete").map(({ content }) => content);
     const isSealed = ({ id }: Message): boolean => sealed.some((message) => message.id === id);
     const unanswered: string[] = [];
@@ -305,14 +306,14 @@ export class Interleaving {
     const failed = messages.filter(({ status }) => status === "failed");
     const told = systemEvents.filter(({ payload }) => payload["code"] === "turn_crashed").length;
     const isExplained = unanswered.length === failed.filter((message) => !isSealed(message)).length;
-    const isTold = isEdited ? told <= failed.length : told === failed.length;
+    const isTold = isShaped ? told <= failed.length : told === failed.length;
     if (!isExplained || !isTold || failed.length > this.#crashes / MAX_ATTEMPTS) {
       const turns = `${failed.length} failed turns, of which ${told} were told, after ${this.#crashes} crashes`;
       this.#found.push(`no answer to ${unanswered.join()} with ${turns}`);
     }
   }
 
-  async #checkReader({ reader }: Promised, snapshot: Snapshot): Promise<void> {
+  async #checkReader({ reader }: Followed, snapshot: Snapshot): Promise<void> {
     await until(() => reader.snapshot?.last_event_id === snapshot.last_event_id);
     this.#expect("the fold", reader.snapshot, snapshot);
     this.#expect("faults of the stream", reader.faults, []);

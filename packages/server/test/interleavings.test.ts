@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { COMMANDS, Interleaving, type Command } from "./interleaving.ts";
 
-const RUNS = Number(process.env["COLLOQUY_INTERLEAVINGS"] ?? 60);
+const RUNS = Number(process.env["COLLOQUY_INTERLEAVINGS"] ?? 30);
 
 const SEED = process.env["COLLOQUY_SEED"];
 
@@ -20,7 +20,7 @@ const command: fc.Arbitrary<Command> = fc.record({
   choice: fc.nat(5),
 });
 
-describe("any interleaving of chat, interrupt, edit, rename, delete, evict, crash, reconnect, and of requesting and deciding actions", () => {
+describe("any interleaving of chat, interrupt, edit, fork, rename, delete, evict, crash, reconnect, and of requesting and deciding actions", () => {
   it("loses, duplicates and reorders nothing, and ends with every message answered", {
     timeout: 300_000,
   }, async () => {
@@ -28,7 +28,7 @@ describe("any interleaving of chat, interrupt, edit, rename, delete, evict, cras
     process.stdout.write(`COLLOQUY_SEED=${seed}\n`);
     await fc.assert(
       fc.asyncProperty(
-        fc.array(command, { minLength: 5, maxLength: 60 }),
+        fc.array(command, { minLength: 5, maxLength: 60, size: "max" }),
         fc.constantFrom(0, 256 * 1024 * 1024),
         fc.constantFrom(1, 2, 256),
         async (commands, memoryBytes, maxRunning) => {

@@ -1,6 +1,7 @@
 // Responses of the interleavings tests' model.
 
-import type { AppSettings } from "../src/core/app-settings.ts";
+import { z } from "zod";
+import type { AppSettings, OwnTool } from "../src/core/app-settings.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 
 export type Speech = "say" | "finish" | "call a tool" | "ask a person";
@@ -18,7 +19,8 @@ export function speak(call: ScriptedCall, speech: Speech, choice: number): boole
       ask(call, choice);
       return true;
     case "call a tool":
-      call.callTool("calculator", { expression: `${choice} + 1` }).finish("tool-calls");
+      if (choice % 2 === 0) call.callTool("pay", { amount: 1 }).finish("tool-calls");
+      else call.callTool("calculator", { expression: `${choice} + 1` }).finish("tool-calls");
       return true;
   }
 }
@@ -35,12 +37,25 @@ export function questionOf(call: ScriptedCall): string {
 
 /** Makes calls, some of which need approval. */
 function ask(call: ScriptedCall, choice: number): void {
-  for (let n = 0; n <= choice % 3; n += 1) call.callTool("current_time", {});
+  for (let n = 0; n <= choice % 3; n += 1) call.callTool("pay", { amount: 2 });
   if (choice % 2 === 0) call.callTool("calculator", { expression: "1 + 1" });
   call.finish("tool-calls");
 }
 
-/** Configures the App with one tool that needs approval. */
-export function asking(app: AppSettings): AppSettings {
-  return { ...app, tools: { ...app.tools, approvals: { current_time: "always" } } };
+/** Configures the App with a tool that has effects and needs approval for some; each of its runs adds the call's id to `paid`. */
+export function paying(app: AppSettings, paid: string[]): AppSettings {
+  const pay: OwnTool = {
+    inputSchema: z.object({ amount: z.number() }),
+    execute: (_input: never, { toolCallId }: { readonly toolCallId: string }) => {
+      paid.push(toolCallId);
+      return "paid";
+    },
+  };
+  const needsPerson = (input: { amount: number }): boolean => input.amount > 1;
+  return { ...app, tools: { ...app.tools, own: { pay }, approvals: { pay: needsPerson } } };
+}
+
+/** Returns the calls whose effect was had twice. */
+export function paidTwice(paid: readonly string[]): readonly string[] {
+  return paid.filter((id, index) => paid.indexOf(id) !== index).map((id) => `the call ${id} ran twice`);
 }

@@ -54,6 +54,8 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
     interrupts: { count: 0 },
+    edits: { count: 0 },
+    forks: { count: 0 },
     giveUp: giveUp.signal,
     // A killed process never answers its pending requests.
     isCarriedOutLate: false,
@@ -86,6 +88,8 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     sessions,
     messages: context.messages,
     interrupts: context.interrupts.count,
+    edits: context.edits.count,
+    forks: context.forks.count,
     streams: context.counts,
     violations: violations.all,
     errors: [...errors, ...errorsOf(server)],

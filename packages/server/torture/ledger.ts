@@ -33,6 +33,8 @@ export class LifeLedger {
   readonly sent = new Map<string, SentMessage>();
   readonly settings = new Map<"title" | "user_state", Setting>();
   readonly sealed = new Map<string, SealedMessage>();
+  /** Ids of messages that an acknowledged edit has removed. */
+  readonly removed = new Set<string>();
   /** The incarnation part of event ids, once an id was seen. */
   life: string | null = null;
   #moment = 0;
@@ -71,6 +73,27 @@ export class LifeLedger {
         (message.sender === "agent" && message.status === "complete");
       if (final && !this.sealed.has(message.id)) this.sealed.set(message.id, { message, since });
     }
+  }
+
+  /** Records that an edit has removed these messages. Nothing of them may appear again, whatever was known of them. */
+  remove(messages: readonly Message[]): void {
+    for (const { id, content } of messages) {
+      this.removed.add(id);
+      this.sealed.delete(id);
+      this.sent.delete(content);
+    }
+  }
+
+  /** Records the messages and settings that an acknowledged copy has, none of which may change. */
+  static ofCopy(messages: readonly Message[], origin: LifeLedger): LifeLedger {
+    const ledger = new LifeLedger(new Set());
+    for (const { sender, content } of messages) {
+      if (sender === "user") ledger.send(content).acknowledged = ledger.now();
+    }
+    for (const [name, { value }] of origin.settings)
+      ledger.settings.set(name, { value, since: ledger.now() });
+    ledger.seal(messages);
+    return ledger;
   }
 
   /** Returns the ledger of the incarnation after a delete. */

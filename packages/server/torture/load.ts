@@ -1,5 +1,5 @@
-// Simulated people: each goes from session to session, chats, reads, interrupts, renames and deletes while
-// servers fail.
+// Simulated people: each goes from session to session, chats, reads, interrupts, edits, forks, renames
+// and deletes while servers fail.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
@@ -24,7 +24,7 @@ export interface SettledSession {
 }
 
 /**
- * Runs one person until `stopping` is aborted, then settles the last session. Returns all sessions left in
+ * Runs one person until `stopping` is aborted, then settles the last session and its copy. Returns all sessions left in
  * order. Rejects only if `context.giveUp` is aborted.
  */
 export async function runPerson(
@@ -34,10 +34,11 @@ export async function runPerson(
   stopping: AbortSignal,
 ): Promise<readonly SettledSession[]> {
   const settled: SettledSession[] = [];
-  while (!stopping.aborted) {
-    const session = new SessionClient(context, random);
+  const copies: SessionClient[] = [];
+  while (!stopping.aborted || copies.length > 0) {
+    const session = copies.shift() ?? new SessionClient(context, random);
     try {
-      await useSession(session, random, nextSerial, stopping);
+      await useSession(session, copies, random, nextSerial, stopping);
       if (session.isUncertain) continue;
       const snapshot = await settle(session, context.violations);
       if (snapshot !== null) settled.push({ session, snapshot });
@@ -72,6 +73,7 @@ export async function checkLeftBehind(
 
 async function useSession(
   session: SessionClient,
+  copies: SessionClient[],
   random: Random,
   nextSerial: () => number,
   stopping: AbortSignal,
@@ -86,10 +88,12 @@ async function useSession(
     const kind = random.next() * (isPatient ? PATIENT_KINDS : 1);
     if (kind < 0.52) await chat();
     else if (kind < 0.62) await Promise.all(Array.from({ length: random.integer(2, 4) }, chat));
-    else if (kind < 0.78) await session.state();
+    else if (kind < 0.76) await session.state();
+    else if (kind < 0.78 && copies.length === 0) copies.push(await session.fork());
     else if (kind < 0.82) await session.rename(`Title ${nextSerial()}`);
     else if (kind < PATIENT_KINDS) await session.setUserState(nextSerial());
-    else if (kind < 0.93) await session.interrupt();
+    else if (kind < 0.9) await session.interrupt();
+    else if (kind < 0.94) await session.edit(nextMessage(random, nextSerial(), longest()));
     else if (kind < 0.97) await interruptAndChat(session, chat);
     else await session.remove();
     // Some act at once, others pause.

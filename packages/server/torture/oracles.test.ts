@@ -1,7 +1,7 @@
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import { LifeLedger } from "./ledger.ts";
-import { checkSettled, checkSnapshot } from "./oracles.ts";
+import { checkCopy, checkSettled, checkSnapshot } from "./oracles.ts";
 import { Violations } from "./violations.ts";
 
 let count = 0;
@@ -97,6 +97,21 @@ describe("a snapshot at any time", () => {
     expect(kindsOf(ledgerOf("a").next(), snapshotOf([user("a")]))).toEqual(["foreign message"]);
   });
 
+  it("must not show what an edit has removed, nor lose what it has left", () => {
+    const [left, gone, answer] = [user("a", "interrupted"), user("b"), agent('"b"')];
+    const after = (...messages: readonly Message[]): string[] => {
+      const ledger = ledgerOf("a", "b");
+      expect(kindsOf(ledger, snapshotOf([left, gone, answer]))).toEqual([]);
+      ledger.remove([gone, answer]);
+      ledger.send("c").acknowledged = ledger.now();
+      return kindsOf(ledger, snapshotOf(messages));
+    };
+    expect(after(left, user("c"))).toEqual([]);
+    expect(after(left, user("c"), answer)).toEqual(["foreign message"]);
+    expect(after(left, user("b"), user("c"))).toEqual(["foreign message"]);
+    expect(after(user("c"))).toEqual(["lost", "changed after sealed"]);
+  });
+
   it("must not have two running turns", () => {
     const messages = [user("a"), agent("", "streaming"), user("b"), agent("", "streaming")];
     expect(kindsOf(ledgerOf("a", "b"), snapshotOf(messages, PROCESSING))).toEqual(["two turns at once"]);
@@ -159,5 +174,37 @@ describe("an idle session", () => {
     const call = { id: "1", name: "calculator", arguments: {}, status: "complete" } as const;
     const messages = [user("a"), { ...agent('"a"'), tool_calls: [call] }];
     expect(kindsOf(ledgerOf("a"), snapshotOf(messages), true)).toEqual(["wrong answer"]);
+  });
+});
+
+describe("a copy", () => {
+  const inTurn = (turn: number, message: Message): Message => ({ ...message, turn });
+  const question = inTurn(1, user("a"));
+  const answer = inTurn(1, agent('"a"'));
+  const open = [inTurn(2, user("b")), inTurn(2, agent("", "streaming"))];
+  const before = snapshotOf([question, answer, ...open], PROCESSING);
+  const kindsOfCopy = (messages: readonly Message[]): string[] => {
+    const violations = new Violations();
+    checkCopy(ledgerOf("a", "b"), before, snapshotOf(messages), violations);
+    return violations.all.map(({ kind }) => kind);
+  };
+  const other = (message: Message): Message => ({ ...message, id: `copy of ${message.id}` });
+
+  it("has the finished turns, and may have one that finished meanwhile", () => {
+    expect(kindsOfCopy([other(question), other(answer)])).toEqual([]);
+    expect(kindsOfCopy([question, answer, open[0]!, inTurn(2, agent('"b"'))].map(other))).toEqual([]);
+  });
+
+  it("must not lose or change a message, share an id, or have a message from elsewhere", () => {
+    expect(kindsOfCopy([other(question)])).toEqual(["lost"]);
+    expect(kindsOfCopy([other(question), other({ ...answer, content: "x" })])).toEqual(["lost"]);
+    expect(kindsOfCopy([question, other(answer)])).toEqual(["foreign message"]);
+    expect(kindsOfCopy([question, answer, inTurn(3, user("c"))].map(other))).toEqual(["foreign message"]);
+  });
+
+  it("is remembered as acknowledged and final", () => {
+    const ledger = LifeLedger.ofCopy([question, answer], ledgerOf("a"));
+    expect(kindsOf(ledger, snapshotOf([question, answer]))).toEqual([]);
+    expect(kindsOf(ledger, snapshotOf([]))).toEqual(["lost", "changed after sealed"]);
   });
 });

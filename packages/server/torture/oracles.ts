@@ -22,6 +22,9 @@ export function checkSnapshot(
   const report: Report = (kind, about, detail) => violations.add(kind, snapshot.session_id, about, detail);
   checkLife(ledger, snapshot, report);
   checkUserMessages(ledger, snapshot, asked, report);
+  for (const { id, content } of snapshot.messages) {
+    if (ledger.removed.has(id)) report("foreign message", id, `an edit has removed ${content.slice(0, 100)}`);
+  }
   checkStatus(snapshot, report);
   checkSealed(ledger, snapshot, asked, report);
   checkSettings(ledger, snapshot, asked, report);
@@ -53,6 +56,41 @@ export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations:
       report("wrong answer", question, `was answered with ${JSON.stringify(answer.content.slice(0, 200))}`);
     }
   }
+}
+
+/**
+ * Checks a new copy, made after `before` was shown: it has all finished turns of that time, with equal messages under
+ * other ids, and perhaps turns that finished since then.
+ */
+export function checkCopy(
+  ledger: LifeLedger,
+  before: Snapshot,
+  copy: Snapshot,
+  violations: Violations,
+): void {
+  const report: Report = (kind, about, detail) => violations.add(kind, copy.session_id, about, detail);
+  const [ids, contents] = [before.messages.map(({ id }) => id), copy.messages.map(withoutId)];
+  for (const message of finishedOf(before.messages)) {
+    if (!contents.some((one) => isDeepStrictEqual(one, withoutId(message))))
+      report("lost", message.content, `is finished in ${before.session_id}, and not in its copy`);
+  }
+  for (const { id, sender, content } of copy.messages) {
+    if (ids.includes(id)) report("foreign message", id, `is a message of ${before.session_id} too`);
+    if (sender === "user" && !ledger.sent.has(content))
+      report("foreign message", content, `is not in ${before.session_id}`);
+  }
+}
+
+function withoutId({ id: _id, ...message }: Message): Omit<Message, "id"> {
+  return message;
+}
+
+/** Returns the messages of turns that have ended. */
+function finishedOf(messages: readonly Message[]): readonly Message[] {
+  const isEnd = ({ sender, status }: Message): boolean =>
+    status === "interrupted" || status === "failed" || (sender === "agent" && status === "complete");
+  const ended = new Set(messages.filter(isEnd).map(({ turn }) => turn));
+  return messages.filter(({ turn }) => ended.has(turn));
 }
 
 function checkLife(ledger: LifeLedger, snapshot: Snapshot, report: Report): void {

@@ -76,6 +76,21 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
     ],
   },
+  "edit-forgotten": {
+    fault: "a message that was replaced is gone from memory, but not from the store",
+    replacements: [
+      {
+        file: "core/commands/draft.ts",
+        text: "      messageCount: position - 1,\n",
+        by: "",
+      },
+      {
+        file: "store/sqlite/draft-writer.ts",
+        text: "ofPositions.run(key, removal.position);",
+        by: "void ofPositions;",
+      },
+    ],
+  },
   // The following faults show in runs on several nodes.
   "commit-again": {
     fault:

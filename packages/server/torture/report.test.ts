@@ -20,6 +20,8 @@ const CLEAN: TortureResult = {
     inDoubt: 2,
   },
   interrupts: 9,
+  edits: 8,
+  forks: 7,
   streams: { resumed: 40, refetched: 1, compared: 300 },
   violations: [],
   errors: [],

@@ -9,6 +9,8 @@ export interface TortureResult {
   readonly sessions: number;
   readonly messages: Readonly<MessageCounts>;
   readonly interrupts: number;
+  readonly edits: number;
+  readonly forks: number;
   readonly streams: { readonly resumed: number; readonly refetched: number; readonly compared: number };
   /** Longest times without progress; absent if not measured. */
   readonly stalls?: { readonly longestMs: number; readonly longestAfterDeathMs: number };
@@ -48,6 +50,8 @@ export function describeResult(result: TortureResult): string {
     ["seed", result.seed],
     ["refused (queue full)", messages.refused],
     ["interrupts", result.interrupts],
+    ["edits", result.edits],
+    ["copies", result.forks],
     ["sessions", result.sessions],
     ["streams opened or resumed", streams.resumed],
     ["snapshots compared with the fold while it ran", streams.compared],

@@ -56,6 +56,8 @@ export async function startScriptedService(
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
     interrupts: { count: 0 },
+    edits: { count: 0 },
+    forks: { count: 0 },
     giveUp: new AbortController().signal,
     isCarriedOutLate: true,
     disturbedAt: () => 0,

@@ -2,13 +2,13 @@
 // snapshot. Requests are repeated until answered, except for a share of the messages, which are sent once and
 // without a key.
 
-import type { Snapshot } from "@colloquy/protocol";
+import type { Message, Snapshot } from "@colloquy/protocol";
 import type { Answer, RequestOptions } from "./harness/http-request.ts";
 import type { Random } from "./harness/random.ts";
 import { LifeLedger, type SentMessage } from "./ledger.ts";
 import { count, PATIENCE_MS, type MessageCounts } from "./message-counts.ts";
 import { readOnlyAnswer } from "./only-answer.ts";
-import { checkSnapshot } from "./oracles.ts";
+import { checkCopy, checkSnapshot } from "./oracles.ts";
 import { SessionRequests, type Persisted, type RequestContext, type Tried } from "./session-requests.ts";
 import { StreamFollower, type FollowerContext } from "./stream-follower.ts";
 
@@ -18,12 +18,20 @@ const SENT_ONCE = 0.4;
 export interface LoadContext extends FollowerContext, RequestContext {
   readonly messages: MessageCounts;
   readonly interrupts: { count: number };
+  readonly edits: { count: number };
+  readonly forks: { count: number };
   /** Time of the last fault, in milliseconds on the monotonic clock, from which lack of progress counts. */
   readonly disturbedAt: () => number;
   /** Milliseconds without any change after which a processing session counts as stuck. */
   readonly stuckMs: number;
   /** True to request answers long enough to meet a fault. */
   readonly hasLongAnswers: boolean;
+}
+
+/** The message that an edit replaces, and all that go with it. */
+interface Replaced {
+  readonly id: string;
+  readonly tail: readonly Message[];
 }
 
 export interface MessageRecord {
@@ -37,13 +45,15 @@ export class SessionClient {
   readonly #context: LoadContext;
   readonly #random: Random;
   readonly #requests: SessionRequests;
-  #ledger = new LifeLedger(new Set());
+  #ledger: LifeLedger;
   readonly #follower: StreamFollower;
   /** Parts of the session that late requests may still change. */
   readonly #unsettled = new Set<"messages" | "title" | "user_state" | "life">();
 
-  constructor(context: LoadContext, random: Random) {
-    this.id = random.uuid();
+  /** For a new session, or for one that a fork has made, with what is known about it. */
+  constructor(context: LoadContext, random: Random, id = random.uuid(), ledger = new LifeLedger(new Set())) {
+    this.id = id;
+    this.#ledger = ledger;
     this.#context = context;
     this.#random = random;
     this.#requests = new SessionRequests(context, this.id, random);
@@ -77,8 +87,22 @@ export class SessionClient {
     else await this.#chatUntilAnswered(text);
   }
 
+  /** Sends a message in the place of one of the last three, which goes with everything after it. */
+  async edit(text: string): Promise<void> {
+    const { messages } = await this.state();
+    const users = messages.filter(({ sender }) => sender === "user").slice(-3);
+    const replaced = users[this.#random.integer(0, 2) % Math.max(1, users.length)];
+    if (replaced === undefined) return await this.chat(text);
+    this.#follower.expectRemoval();
+    await this.#chatUntilAnswered(text, {
+      id: replaced.id,
+      tail: messages.slice(messages.indexOf(replaced)),
+    });
+    this.#context.edits.count += 1;
+  }
+
   /** Repeats a chat until it gets a response. Some requests also wait for the assistant's answer. */
-  async #chatUntilAnswered(text: string): Promise<void> {
+  async #chatUntilAnswered(text: string, replaced: Replaced | null = null): Promise<void> {
     const { messages } = this.#context;
     const message = this.#ledger.send(text);
     messages.sent += 1;
@@ -87,13 +111,18 @@ export class SessionClient {
       ...(this.#random.chance(0.1) && { prefer: "wait=1" }),
     };
     const begun = performance.now();
-    const { answer, asked, isLate, first } = await this.#persist(chatPath(text), { method: "POST", headers });
+    const { answer, asked, isLate, first } = await this.#persist(chatPath(text, replaced), {
+      method: "POST",
+      headers,
+    });
     if (isLate) this.#unsettled.add("messages");
     this.#countFirst(first);
     if (answer.status !== 429) count(messages.withKey, performance.now() - begun <= PATIENCE_MS);
     if (answer.status === 200) {
-      this.#acknowledge(message, answer, asked);
-    } else if (answer.status === 429) {
+      if (replaced !== null) this.#ledger.remove(replaced.tail);
+      const { last_event_id: head } = this.#acknowledge(message, answer, asked);
+      if (replaced !== null) this.#follower.noteRemoval(head);
+    } else if (answer.status === 429 && replaced === null) {
       message.refused = !isLate;
       messages.refused += 1;
     } else {
@@ -137,13 +166,14 @@ export class SessionClient {
     if (metWhole) count(firstTriesAtWhole, answer?.status === 200);
   }
 
-  #acknowledge(message: SentMessage, answer: Answer, asked: number): void {
+  #acknowledge(message: SentMessage, answer: Answer, asked: number): Snapshot {
     message.acknowledged = this.#ledger.now();
     this.#context.messages.acknowledged += 1;
     const snapshot = this.#readSnapshot(answer, asked);
     if (!snapshot.messages.some(({ content }) => content === message.text)) {
       this.#report("lost", message.text, "is not in the answer that acknowledged it");
     }
+    return snapshot;
   }
 
   async state(): Promise<Snapshot> {
@@ -164,6 +194,28 @@ export class SessionClient {
     if (snapshot.is_processing && !this.#unsettled.has("messages")) {
       this.#report("wrong answer", "interrupt", "answered with is_processing true");
     }
+  }
+
+  /** Copies the session's finished turns. Returns the client of the copy. */
+  async fork(): Promise<SessionClient> {
+    const before = await this.state();
+    const id = this.#random.uuid();
+    const { answer, attempts } = await this.#persist(`/api/sessions/${this.id}/fork`, {
+      method: "POST",
+      body: JSON.stringify({ session_id: id }),
+    });
+    // An attempt without an answer may have made the copy.
+    if (answer.status !== 200 && (answer.status !== 409 || attempts === 1)) this.#unexpected("fork", answer);
+    const shown = await this.#requests.persist(
+      "/api/state",
+      { headers: { "x-session-id": id } },
+      () => 0,
+      (wrong) => this.#unexpected("state of a copy", wrong),
+    );
+    const copy = JSON.parse(shown.answer.body) as Snapshot;
+    checkCopy(this.#ledger, before, copy, this.#context.violations);
+    this.#context.forks.count += 1;
+    return new SessionClient(this.#context, this.#random, id, LifeLedger.ofCopy(copy.messages, this.#ledger));
   }
 
   async rename(title: string): Promise<void> {
@@ -242,6 +294,7 @@ export class SessionClient {
   }
 }
 
-function chatPath(text: string): string {
-  return `/api/chat?message=${encodeURIComponent(text)}`;
+function chatPath(text: string, replaced: Replaced | null = null): string {
+  const replaces = replaced === null ? "" : `&replaces=${replaced.id}`;
+  return `/api/chat?message=${encodeURIComponent(text)}${replaces}`;
 }

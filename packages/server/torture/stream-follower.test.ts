@@ -140,6 +140,21 @@ describe("StreamFollower", () => {
     await expect.poll(() => violations.count("fold mismatch")).toBe(1);
   });
 
+  it.each([
+    ["accepts a resync from before an edit", "a-5", 0],
+    ["reports a resync from after an edit", "a-1", 1],
+  ])("%s", async (_what, removal, expected) => {
+    const resync = `data: {"type":"system_notice","code":"resync","session_id":"${ID}"}\n\n`;
+    const { follower, violations } = await follow([
+      { text: resync, stays: true },
+      { text: titled("a-2", "two"), stays: true },
+    ]);
+    follower.expectRemoval();
+    follower.noteRemoval(removal);
+    await follower.reach("a-2", 5000);
+    expect(violations.count("fold mismatch")).toBe(expected);
+  });
+
   it("compares a later snapshot once it gets there, and an earlier one at once", async () => {
     const { follower, violations, counts } = await follow([{ text: titled("a-2", "two"), stays: true }]);
     follower.offer(snapshotAt("a-2", "two"));

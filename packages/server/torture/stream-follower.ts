@@ -53,8 +53,10 @@ export class StreamFollower {
    * failure.
    */
   #avoidsUnreachable = false;
-  /** Incarnation that the server reported as not resumable. */
+  /** Event after which the server reported the log as not resumable. */
   #givenUp: string | null = null;
+  /** Number of an event at or after the last removal; infinite while one may happen. Events before a removal are not kept. */
+  #removal = 0;
   /** Wakes callers of `reach`. */
   #onMove: (() => void) | null = null;
 
@@ -71,6 +73,16 @@ export class StreamFollower {
     else if (isAfter(snapshot.last_event_id, this.#state?.last_event_id)) {
       this.#awaited.set(snapshot.last_event_id, snapshot);
     }
+  }
+
+  /** From now on the log may lose its events to an edit, until `noteRemoval` is called. */
+  expectRemoval(): void {
+    this.#removal = Number.POSITIVE_INFINITY;
+  }
+
+  /** An edit was answered with the log at this event. */
+  noteRemoval(eventId: string): void {
+    this.#removal = splitEventId(eventId).number;
   }
 
   /** Resolves with the fold once it has reached the event, or with the current one after `timeoutMs`. */
@@ -150,7 +162,9 @@ export class StreamFollower {
 
   #begin(snapshot: Snapshot): FoldState {
     this.#recent.clear();
-    if (splitEventId(snapshot.last_event_id).life === this.#givenUp) {
+    const { life } = splitEventId(snapshot.last_event_id);
+    const givenUp = this.#givenUp === null ? null : splitEventId(this.#givenUp);
+    if (givenUp?.life === life && givenUp.number >= this.#removal) {
       this.#report(`resync before ${snapshot.last_event_id}`, "although all its events are kept");
     }
     this.#givenUp = null;
@@ -215,12 +229,12 @@ export class StreamFollower {
   }
 
   /**
-   * A continuing incarnation keeps far more events than a run makes between two connections, so it never
-   * needs this. The next snapshot shows whether it continues: a stream opened during a delete may get this
+   * A continuing incarnation keeps far more events than a run makes between two connections, so it needs this
+   * only after an edit. The next snapshot shows whether it continues: a stream opened during a delete may get this
    * notice.
    */
   #resync(state: FoldState): void {
-    this.#givenUp = splitEventId(state.last_event_id).life;
+    this.#givenUp = state.last_event_id;
     this.#startOver(null);
   }
 

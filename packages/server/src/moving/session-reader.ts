@@ -215,14 +215,15 @@ function numberedProblem(bundle: SessionBundle): string | null {
     return `its messages are not numbered 1 to ${message_count}, as message_count says`;
   }
   const numbers = linesOf(bundle, "turn").map(({ number }) => number);
-  return counts(numbers, turn_count)
+  // An edit removes turns, whose numbers are not used again.
+  return numbers.every((number) => number <= turn_count) && new Set(numbers).size === numbers.length
     ? null
-    : `its turns are not numbered 1 to ${turn_count}, as turn_count says`;
+    : `its turns are not numbered once each up to ${turn_count}, as turn_count says`;
 }
 
 function messageProblem(bundle: SessionBundle): string | null {
-  const { turn_count } = bundle.session;
-  const lost = linesOf(bundle, "message").find(({ turn }) => turn > turn_count);
+  const turns = turnsOf(bundle);
+  const lost = linesOf(bundle, "message").find(({ turn }) => !turns.has(turn));
   return lost === undefined
     ? null
     : `message ${lost.position} belongs to turn ${lost.turn}, which does not exist`;
@@ -258,10 +259,14 @@ function openTurnProblem(bundle: SessionBundle): string | null {
 
 function referenceProblem(bundle: SessionBundle): string | null {
   const { id, spelling, head, turn_count } = bundle.session;
+  const turns = turnsOf(bundle);
   if (spelling !== null && spelling.toLowerCase() !== id)
     return `it has the spelling ${spelling} of another id`;
   for (const kind of ["step", "checkpoint", "action", "idempotency_key"] as const) {
-    const lost = linesOf(bundle, kind).find(({ turn }) => turn > turn_count);
+    // A key may be of a turn that an edit has removed.
+    const isLost = (turn: number): boolean =>
+      kind === "idempotency_key" ? turn > turn_count : !turns.has(turn);
+    const lost = linesOf(bundle, kind).find(({ turn }) => isLost(turn));
     if (lost !== undefined) return `a line of kind ${kind} names turn ${lost.turn}, which does not exist`;
   }
   const beyond = [...linesOf(bundle, "system_event"), ...linesOf(bundle, "action")].find(
@@ -271,6 +276,10 @@ function referenceProblem(bundle: SessionBundle): string | null {
   const open = new Set(openTurns(bundle).map(({ number }) => number));
   const lost = linesOf(bundle, "action").find(({ status, turn }) => status === "pending" && !open.has(turn));
   return lost === undefined ? null : `the action ${lost.id} is pending, but its turn has ended`;
+}
+
+function turnsOf(bundle: SessionBundle): ReadonlySet<number> {
+  return new Set(linesOf(bundle, "turn").map(({ number }) => number));
 }
 
 /** Returns true if `numbers` are the numbers from 1 to `count`, each once. */

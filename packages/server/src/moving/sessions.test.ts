@@ -297,6 +297,21 @@ describe("an import", () => {
       /not numbered 1 to 7/,
     ],
     [
+      "with a turn beyond its count",
+      (lines) => changed(lines, '"session"', (line) => line.replace(/"turn_count":\d+/, '"turn_count":0')),
+      /not numbered once each up to 0/,
+    ],
+    [
+      "with a step of a turn that it does not have",
+      (lines) => changed(lines, '"kind":"step"', (line) => line.replace(/"turn":\d+/, '"turn":2')),
+      /names turn 2, which does not exist/,
+    ],
+    [
+      "with a message of a turn that it does not have",
+      (lines) => changed(lines, '"kind":"message"', (line) => line.replace(/"turn":\d+/, '"turn":2')),
+      /belongs to turn 2, which does not exist/,
+    ],
+    [
       "with a wrong status",
       (lines) =>
         changed(lines, '"session"', (line) => line.replace('"status":"idle"', '"status":"processing"')),

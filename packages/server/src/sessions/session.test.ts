@@ -72,6 +72,13 @@ describe("Session", () => {
     expect(new Session(stored()).apply([updated])).toBe(false);
   });
 
+  it("fails on an event of a type that only a newer node knows, and on a copy, whose messages no event shows", () => {
+    for (const type of ["weather_changed", "messages_copied"]) {
+      const event = { type } as unknown as NumberedEvent["event"];
+      expect(new Session(stored()).apply([{ number: 1, event }])).toBe(false);
+    }
+  });
+
   it("separates the text of steps, and returns its offset", () => {
     const session = new Session(stored({ status: "processing" }));
     expect(session.grow("m1", "", "nobody streams")).toBeNull();

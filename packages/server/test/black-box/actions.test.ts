@@ -78,6 +78,26 @@ describe("an answer that needs an approval", () => {
     reader.leave();
   });
 
+  it("drops the action when the message is replaced, so that nobody can decide it any more", async () => {
+    const session = newSession();
+    const asking = await waiting(url(), session);
+    const [action] = asking.pending_actions;
+    const reader = await EventReader.connect(url(), session, {
+      include: "tools,messages,state",
+      lastEventId: asking.last_event_id,
+    });
+    const json = { message: "hello", replaces: asking.messages[0]?.id };
+    expect((await send(url(), "POST", "/api/chat", { session, json })).status).toBe(200);
+    const done = await whenIdle(url(), session);
+    expect([done.pending_actions, await list(url(), session)]).toEqual([[], []]);
+    expect(done.messages.map(({ tool_calls }) => tool_calls)).toEqual([undefined, undefined]);
+    const late = await decide(url(), session, action!.id, { decision: "approve" });
+    expectProblem(late, 404, "action_not_found");
+    await reader.until(() => reader.lastEventId === done.last_event_id);
+    expect(fold(asking, reader.events)).toEqual(done);
+    reader.leave();
+  });
+
   it("continues without the tool when it is denied", async () => {
     const session = newSession();
     const { pending_actions } = await waiting(url(), session);

@@ -81,8 +81,10 @@ describe("POST /api/chat with replaces", () => {
     const id = messages[0]?.id ?? "";
     const headers = { "Idempotency-Key": "key-1" };
     expectSnapshot(await replace(session, id, "what is 2 + 2?", headers), session);
+    const done = await whenIdle(url(), session);
     const again = expectSnapshot(await replace(session, id, "what is 2 + 2?", headers), session);
-    expect(again.messages.filter(({ sender }) => sender === "user")).toHaveLength(1);
+    expect(again.messages).toEqual(done.messages);
+    expect(again.messages[0]).toMatchObject({ content: "what is 2 + 2?", turn: 2 });
     expectProblem(await replace(session, id, "what is 2 + 2?"), 404, "message_not_found");
     expectProblem(
       await send(url(), "POST", "/api/chat?message=what+is+2+%2B+2%3F", { session, headers }),
@@ -91,7 +93,7 @@ describe("POST /api/chat with replaces", () => {
     );
   });
 
-  it("titles an untitled session by the new first message, and keeps a chosen title", async () => {
+  it("keeps a chosen title", async () => {
     const session = newSession();
     const { messages } = await answered(session, "hello");
     await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title: "Chosen" } });
@@ -111,6 +113,9 @@ describe("POST /api/chat with replaces", () => {
     const other = newSession();
     expectProblem(await replace(other, messages[0]?.id ?? "", "again"), 404, "message_not_found");
     expectProblem(await send(url(), "GET", `/api/sessions/${other}`), 404);
+    const { messages: others } = await answered(other, "what is 1 + 1?");
+    expectProblem(await replace(session, others[0]?.id ?? "", "again"), 404, "message_not_found");
+    expect((await state(url(), other)).messages).toEqual(others);
     expect((await state(url(), session)).messages).toEqual(messages);
   });
 });

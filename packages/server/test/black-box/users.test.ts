@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { UpdateEvent } from "@colloquy/protocol";
+import type { Snapshot, UpdateEvent } from "@colloquy/protocol";
 import { Issuer } from "../issuer.ts";
 import { expectProblem, newSession, newWallet, send, type Call } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
@@ -103,6 +103,26 @@ describe("the conversation of a signed-in user", () => {
       200,
     );
     expect((await chat(session)).status).toBe(200);
+  });
+
+  it("is copied by its owner only, and never into a session of somebody else", async () => {
+    const [session, theirs] = [newSession(), newSession()];
+    const alice = await as("alice");
+    await chat(session, alice);
+    await request("GET", "/api/state", theirs, await as("bob"));
+    const fork = (to: string, call: Call = {}) =>
+      request("POST", `/api/sessions/${session}/fork`, session, { ...call, json: { session_id: to } });
+    for (const call of [{}, await as("bob")])
+      expectProblem(await fork(newSession(), call), 404, "session_not_found");
+    expectProblem(await fork(theirs, alice), 404, "session_not_found");
+    const copy = newSession();
+    expect((await fork(copy, alice)).status).toBe(200);
+    expectProblem(await request("GET", "/api/state", copy), 404, "session_not_found");
+    const { messages } = (await request("GET", "/api/state", copy, alice)).json() as Snapshot;
+    expect(messages).toHaveLength(2);
+    expect((await request("GET", "/api/state", theirs, await as("bob"))).json()).toMatchObject({
+      messages: [],
+    });
   });
 
   it("appears only in the lists of its owner", async () => {

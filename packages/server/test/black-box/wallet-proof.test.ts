@@ -137,6 +137,13 @@ describe("an App where wallets are proved", () => {
     expect((await request("GET", "/api/state", session, alice)).status).toBe(200);
     expectProblem(await list(account.address, alice), 403, "wallet_not_proved");
     expect(idsOf(await list(account.address, proved))).toEqual([session]);
+    const copy = newSession();
+    const fork = (call: Call) =>
+      request("POST", `/api/sessions/${session}/fork`, session, { ...call, json: { session_id: copy } });
+    expectProblem(await fork(alice), 403, "wallet_not_proved");
+    expectProblem(await request("GET", `/api/sessions/${copy}`, copy, alice), 404, "session_not_found");
+    expect((await fork(proved)).status).toBe(200);
+    expect(idsOf(await list(account.address, proved)).toSorted()).toEqual([session, copy].toSorted());
   });
 });
 

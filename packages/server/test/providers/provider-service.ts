@@ -22,6 +22,8 @@ export interface ProviderService {
   readonly clock: ManualClock;
   /** Sends a message. Returns the snapshot: at once, or with `wait` when the answer is complete. */
   chat(session: string, message: string, wait?: "wait"): Promise<Snapshot>;
+  /** Sends a message in the place of another one. */
+  replace(session: string, replaces: string, message: string): Promise<Snapshot>;
   state(session: string): Promise<Snapshot>;
   interrupt(session: string): Promise<Snapshot>;
   /** Resolves with the state once the condition holds. */
@@ -73,6 +75,8 @@ export async function startProviderService(rig: string, app: object = {}): Promi
       const path = `/api/chat?message=${encodeURIComponent(message)}`;
       return ask("POST", path, session, wait === undefined ? {} : { Prefer: "wait=60" });
     },
+    replace: (session, replaces, message) =>
+      ask("POST", `/api/chat?message=${encodeURIComponent(message)}&replaces=${replaces}`, session),
     state,
     interrupt: (session) => ask("POST", "/api/interrupt", session),
     stateWhen: async (session, holds) => {

@@ -16,8 +16,21 @@ CREATE FUNCTION torture_find(kind text, session_key bigint, about text, detail t
   ON CONFLICT DO NOTHING
 $$;
 
+-- Whether this transaction copies a conversation: the log of the copy begins after its last event.
+CREATE FUNCTION torture_is_copy(key bigint) RETURNS boolean LANGUAGE sql AS $$
+  SELECT EXISTS (SELECT 1 FROM sessions s WHERE s.key = $1 AND event_floor = head)
+$$;
+-- Whether this transaction removes messages: the log begins with that.
+CREATE FUNCTION torture_is_edit(key bigint) RETURNS boolean LANGUAGE sql AS $$
+  SELECT EXISTS (SELECT 1 FROM sessions s JOIN events e ON e.session_key = s.key AND e.number = s.event_floor + 1
+    WHERE s.key = $1 AND e.xmin = pg_current_xact_id()::xid)
+$$;
+
 CREATE FUNCTION torture_note_write() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  IF torture_is_copy(NEW.session_key) THEN
+    RETURN NULL;
+  END IF;
   -- A turn that was tried too often is ended by whoever would have claimed it, and nobody takes an epoch for that.
   IF TG_TABLE_NAME = 'messages' THEN
     IF NEW.status = 'failed' AND EXISTS (SELECT 1 FROM turns
@@ -70,9 +83,9 @@ BEGIN
   END IF;
   IF NEW.head < past_head THEN
     PERFORM torture_find('broken log', NEW.key, 'head ' || NEW.head, 'came after ' || past_head);
-  ELSIF NEW.head > past_head AND EXISTS (SELECT 1 FROM sessions WHERE key = NEW.key)
+  ELSIF NEW.head > past_head AND EXISTS (SELECT 1 FROM sessions WHERE key = NEW.key AND event_floor < NEW.head)
     AND NOT EXISTS (SELECT 1 FROM events WHERE session_key = NEW.key AND number = NEW.head) THEN
-    -- A later command of the same transaction may have removed the session.
+    -- A later command of the same transaction may have removed the session or the event.
     PERFORM torture_find('broken log', NEW.key, 'head ' || NEW.head, 'has no event');
   END IF;
   RETURN NULL;
@@ -105,16 +118,21 @@ CREATE CONSTRAINT TRIGGER torture_check AFTER INSERT OR UPDATE ON events DEFERRA
 
 CREATE FUNCTION torture_check_message() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  -- An edit that removes the answer to an earlier message interrupts that one.
+  IF NEW.role = 'user' AND NEW.status = 'interrupted' AND torture_is_edit(NEW.session_key) THEN
+    RETURN NULL;
+  END IF;
   PERFORM torture_find('changed after sealed', NEW.session_key, 'message ' || NEW.position,
     'was ' || OLD.status || ' and was written again as ' || NEW.status);
   RETURN NULL;
 END $$;
-CREATE TRIGGER torture_check AFTER UPDATE ON messages FOR EACH ROW
+CREATE CONSTRAINT TRIGGER torture_check AFTER UPDATE ON messages DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
   WHEN (OLD.status IN ('complete', 'interrupted', 'failed')) EXECUTE FUNCTION torture_check_message();
 
 CREATE FUNCTION torture_check_turn() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'UPDATE' AND OLD.ended_at IS NOT NULL THEN
+  IF TG_OP = 'UPDATE' AND OLD.ended_at IS NOT NULL
+    AND NOT (NEW.state = 'interrupted' AND torture_is_edit(NEW.session_key)) THEN
     PERFORM torture_find('changed after sealed', NEW.session_key, 'turn ' || NEW.number, 'was written after its end');
   END IF;
   IF 1 < (SELECT count(*) FROM turns WHERE session_key = NEW.session_key AND ended_at IS NULL AND state = 'running') THEN

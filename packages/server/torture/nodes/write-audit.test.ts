@@ -1,6 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { startTurn, step } from "../../src/store/contract/testing/scenario.ts";
+import { ANONYMOUS } from "../../src/core/session-access.ts";
+import {
+  chat,
+  claimTurns,
+  complete,
+  identityOf,
+  messagesOf,
+  startTurn,
+  step,
+  target,
+} from "../../src/store/contract/testing/scenario.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
@@ -99,6 +109,26 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
     const statement = `UPDATE messages SET status = 'failed' WHERE session_key = KEY AND role <> 'user';
       UPDATE turns SET state = 'failed', failure = 'turn_crashed', ended_at = 1 WHERE session_key = KEY`;
     expect(await findsAfter(given, statement.replaceAll("KEY", String(given.key)))).toEqual([]);
+  });
+
+  it("allows any process to copy a conversation, and to edit one whose earlier message loses its answer", async () => {
+    const { database } = await audited({ isEnded: true });
+    const openAs = (node: string) =>
+      openPostgresStore({ url: `${server.url(database)}?application_name=${node}` });
+    const [one, two] = [await openAs("node-1.1"), await openAs("node-2.1")];
+    const id = randomUUID();
+    for (const text of ["first", "second"]) await chat(one, id, text);
+    const [claimed] = await claimTurns(one);
+    const turn = claimed?.outcome;
+    if (turn === null || turn === undefined) throw new Error("The turn was not claimed");
+    await complete(one, identityOf(turn), "the answer to the first");
+    const input = { origin: id, through: null, access: ANONYMOUS, messageId: randomUUID() };
+    const copied = await two.execute({ kind: "fork", target: target(randomUUID()), input });
+    const [, second] = await messagesOf(two, id);
+    const { outcome } = await chat(two, id, "other", { replaces: second?.id ?? "" });
+    expect([copied?.outcome, outcome.kind]).toEqual(["ok", "accepted"]);
+    for (const store of [one, two]) await store.close();
+    expect(await findsAfter({ database }, "SELECT 1")).toEqual([]);
   });
 
   it.each([

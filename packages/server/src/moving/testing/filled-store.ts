@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { SERVICE_ACTOR } from "../../core/audit.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
+import { ANONYMOUS } from "../../core/session-access.ts";
 import {
   askOf,
   callOf,
@@ -11,6 +12,7 @@ import {
   complete,
   existing,
   identityOf,
+  messagesOf,
   MODEL,
   NOTHING,
   startTurn,
@@ -81,13 +83,27 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
   await store.execute({ kind: "wait", target: { turn: identityOf(asking) }, input: null });
 
   await chat(store, queued, "later");
+  const shaped = await editAndCopy(store);
   for (let count = 0; count < extra; count += 1) {
     const id = randomUUID();
     await complete(store, await startTurn(store, id, `${count} ${TEXT}`), `${TEXT} ${count}`);
   }
   await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
   await fillAdministration(store);
-  return { done, running, waiting, queued, all: [done, running, waiting, queued] };
+  return { done, running, waiting, queued, all: [done, running, waiting, queued, ...shaped] };
+}
+
+/** Adds a session whose second message has replaced one that was sent with a key, and a copy of it. */
+async function editAndCopy(store: Store): Promise<readonly string[]> {
+  const [edited, copy] = [randomUUID(), randomUUID()];
+  await complete(store, await startTurn(store, edited, "first"), "Done.");
+  const idempotency = { key: "k", digest: "d" };
+  await complete(store, await startTurn(store, edited, TEXT, { idempotency }), TEXT);
+  const [, , question] = await messagesOf(store, edited);
+  await complete(store, await startTurn(store, edited, "instead", { replaces: question?.id ?? "" }), "Done.");
+  const input = { origin: edited, through: null, access: ANONYMOUS, messageId: randomUUID() };
+  await store.execute({ kind: "fork", target: target(copy), input });
+  return [edited, copy];
 }
 
 async function fillAdministration(store: Store): Promise<void> {

@@ -160,5 +160,7 @@ function prepareErasure(database: DatabaseSync, onFatal: (error: unknown) => voi
 
 function removes({ method, parameters: [command] }: Call): boolean {
   if (method === "sessions.expire") return true;
-  return method === "execute" && (command as SessionCommand).kind === "delete";
+  if (method !== "execute") return false;
+  const { kind, input } = command as SessionCommand;
+  return kind === "delete" || (kind === "chat" && input.replaces !== null);
 }
