@@ -28,6 +28,11 @@ export interface SendOptions extends WaitOptions {
   readonly replaces?: string;
   /** Model of the App for this message and the next ones. */
   readonly rig?: string;
+  /**
+   * JSON Schema of an object that the answer must match. The answer's message then has it as `data`; after two answers
+   * that do not match, the turn fails with `schema_mismatch`.
+   */
+  readonly responseSchema?: Readonly<Record<string, unknown>>;
 }
 
 export interface StateOptions extends WaitOptions {
@@ -69,6 +74,7 @@ function chatOperations(transport: Transport, app: string | undefined) {
         clientId,
         replaces,
         rig,
+        responseSchema,
         signal,
       } = options;
       const budget = new WaitBudget(wait);
@@ -85,6 +91,7 @@ function chatOperations(transport: Transport, app: string | undefined) {
           client_id: clientId,
           replaces,
           rig,
+          response_schema: responseSchema,
         },
         repeatable: true,
         longPollMs: seconds * 1000,
