@@ -7,7 +7,7 @@ export interface ReasoningView {
   readonly reasoning: readonly Reasoning[] | null;
   /** Why it could not be loaded. */
   readonly error: unknown;
-  /** Loads it, once for all calls unless that fails. */
+  /** Loads it, again at each call: an answer that streams may gain some. */
   readonly load: () => Promise<void>;
 }
 
@@ -17,14 +17,12 @@ const NOT_LOADED = { reasoning: null, error: null };
 export function useReasoning(sessionId: string, messageId: string): ReasoningView {
   const { pool } = useColloquyContext();
   const [view, setView] = useState<Omit<ReasoningView, "load">>(NOT_LOADED);
-  const isLoaded = view.reasoning !== null;
   const load = useCallback(async (): Promise<void> => {
-    if (isLoaded) return;
     try {
       setView({ reasoning: await pool.session(sessionId).reasoning(messageId), error: null });
     } catch (error) {
       setView({ reasoning: null, error });
     }
-  }, [pool, sessionId, messageId, isLoaded]);
+  }, [pool, sessionId, messageId]);
   return { ...view, load };
 }
