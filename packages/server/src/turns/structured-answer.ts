@@ -23,7 +23,7 @@ export async function checkAnswer(
   const value = parse(step.text);
   const issue = typeof value === "string" ? value : await schemas.mismatch(schema, value);
   if (issue === null && typeof value !== "string") return { kind: "matches", data: value };
-  const text = `This answer was rejected: ${issue}. Answer again with JSON that matches the following JSON Schema, and with nothing else.\n${JSON.stringify(schema)}`;
+  const text = `This answer was rejected: ${issue}. Answer again with JSON that matches the JSON Schema, and with nothing else.`;
   const parts = Array.isArray(step.parts) ? step.parts : [];
   return { kind: "rejected", step: { ...step, text: "", parts: [...parts, { type: "rejection", text }] } };
 }
