@@ -54,8 +54,8 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
 interface Kept {
   readonly what: RegExp;
   readonly rooms: readonly string[];
-  /** A single file of another room that may also import the package, with the reason in that file. */
-  readonly file?: string;
+  /** Files of other rooms that may also import the package, with the reason in each file. */
+  readonly files?: readonly string[];
 }
 
 /** Siblings that only some rooms of a package may import. */
@@ -65,7 +65,11 @@ const SIBLINGS_OF_ROOMS: Readonly<Record<string, readonly string[]>> = { "server
 const KEPT: readonly Kept[] = [
   { what: /^(@fastify\/|fastify|@scalar\/fastify)/, rooms: ["http"] },
   { what: /^node:sqlite$/, rooms: ["store"] },
-  { what: /^(node:)?process$/, rooms: ["main.ts"], file: "tools/mcp/stdio-transport.ts" },
+  {
+    what: /^(node:)?process$/,
+    rooms: ["main.ts"],
+    files: ["tools/mcp/stdio-transport.ts", "turns/schema-worker.ts"],
+  },
 ];
 
 const COMMENT = /(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
@@ -118,7 +122,8 @@ function wrongPackage(path: string, from: string, typeOnly: boolean): string | n
   if (own !== "server") return null;
   if (room === "core" && from !== "zod" && !(from === "@ai-sdk/provider" && typeOnly)) return "core is pure";
   const kept = KEPT.find(({ what }) => what.test(from));
-  if (kept === undefined || kept.rooms.includes(room) || path.endsWith(`/src/${kept.file}`)) return null;
+  if (kept === undefined || kept.rooms.includes(room)) return null;
+  if (kept.files?.some((file) => path.endsWith(`/src/${file}`)) === true) return null;
   return `only ${kept.rooms.join(" and ")} may`;
 }
 

@@ -28,6 +28,11 @@ export interface SendOptions extends WaitOptions {
   readonly replaces?: string;
   /** Model of the App for this message and the next ones. */
   readonly rig?: string;
+  /**
+   * JSON Schema of an object that the answer must match. The answer's message then has it as `data`; after two answers
+   * that do not match, the turn fails with `schema_mismatch`.
+   */
+  readonly responseSchema?: Readonly<Record<string, unknown>>;
 }
 
 export interface StateOptions extends WaitOptions {
@@ -61,31 +66,14 @@ function chatOperations(transport: Transport, app: string | undefined) {
   return {
     /** Sends a message. Retries use the same `Idempotency-Key`, so that it is stored once. */
     async sendMessage(id: string, message: string, options: SendOptions = {}): Promise<Snapshot> {
-      const {
-        wait,
-        idempotencyKey = randomId(),
-        publicKey,
-        userState,
-        clientId,
-        replaces,
-        rig,
-        signal,
-      } = options;
+      const { wait, idempotencyKey = randomId(), signal } = options;
       const budget = new WaitBudget(wait);
       const seconds = budget.next(LONG_POLL_SECONDS);
       const snapshot = await transport.body<Snapshot>({
         method: "POST",
         path: "/api/chat",
         headers: { ...session(id), "Idempotency-Key": idempotencyKey, Prefer: prefer(seconds) },
-        body: {
-          message,
-          app,
-          public_key: publicKey,
-          user_state: userState,
-          client_id: clientId,
-          replaces,
-          rig,
-        },
+        body: { message, app, ...chatFields(options) },
         repeatable: true,
         longPollMs: seconds * 1000,
         signal,
@@ -113,6 +101,18 @@ function chatOperations(transport: Transport, app: string | undefined) {
     interrupt(id: string, { signal }: Abortable = {}): Promise<Snapshot> {
       return transport.body({ method: "POST", path: "/api/interrupt", headers: session(id), signal });
     },
+  };
+}
+
+function chatFields(options: SendOptions) {
+  const { publicKey, userState, clientId, replaces, rig, responseSchema } = options;
+  return {
+    public_key: publicKey,
+    user_state: userState,
+    client_id: clientId,
+    replaces,
+    rig,
+    response_schema: responseSchema,
   };
 }
 

@@ -5,7 +5,7 @@ import { linkedAbort } from "./linked-abort.ts";
 import type { Operations } from "./operations.ts";
 import { SessionStore, type Connection } from "./session-store.ts";
 import type { Abortable, Transport } from "./transport.ts";
-import type { Action, SetModelResult, Snapshot, Thread, UserState } from "./wire.ts";
+import type { Action, Reasoning, SetModelResult, Snapshot, Thread, UserState } from "./wire.ts";
 
 /**
  * One conversation, kept in sync with the service while it has a subscriber (`subscribe`, or a loop over
@@ -99,6 +99,19 @@ export class LiveSession {
   /** Merges into the user state (wallet, chain, connection). */
   setUserState(userState: UserState, options: Abortable = {}): Promise<Snapshot> {
     return this.#adopt(options, (signal) => this.#operations.getState(this.id, { userState, signal }));
+  }
+
+  /**
+   * Fetches what the model has reasoned for an answer, oldest step first. Empty for messages without `has_reasoning`.
+   */
+  async reasoning(messageId: string, options: Abortable = {}): Promise<Reasoning[]> {
+    const { messages } = this.getSnapshot() ?? (await this.refresh(options));
+    const after = messages[messages.findIndex(({ id }) => id === messageId) - 1]?.id;
+    if (after === undefined) return [];
+    const [record] = await this.#request(options, (signal) =>
+      this.#operations.listMessages(this.id, { after, limit: 1, include: "reasoning", signal }),
+    );
+    return (record?.id === messageId && record.reasoning) || [];
   }
 
   rename(title: string, options: Abortable = {}): Promise<Thread> {

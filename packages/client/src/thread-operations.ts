@@ -73,16 +73,20 @@ function reading(transport: Transport) {
 
     /**
      * Lists stored messages, oldest first: at most `limit` (1,000) or 1 MiB after the message with the id
-     * `after`. An empty page is the end.
+     * `after`. An empty page is the end. `include` adds what the model has reasoned.
      */
     listMessages(
       id: string,
-      options: Abortable & { readonly after?: string; readonly limit?: number } = {},
+      options: Abortable & {
+        readonly after?: string;
+        readonly limit?: number;
+        readonly include?: "reasoning";
+      } = {},
     ): Promise<PersistedMessage[]> {
-      const { after, limit, signal } = options;
+      const { after, limit, include, signal } = options;
       return transport.body({
         path: `${path(id)}/messages`,
-        query: { after, limit },
+        query: { after, limit, include },
         repeatable: true,
         signal,
       });

@@ -56,6 +56,30 @@ describe("a session with subscribers", () => {
     expect(seen.filter(({ type }) => type === "messages_removed")).toMatchObject([{ from: replaces }]);
   });
 
+  it("reads data, and reasoning on request, of an answer whose first try was rejected", async () => {
+    const updates = live.session.updates();
+    const schema = { type: "object", required: ["city"] };
+    await live.session.send("Where?", { responseSchema: schema });
+    (await live.served.model.next()).say("Oslo").finish();
+    const second = await live.served.model.next();
+    second.emit(
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: "They want a city." },
+      { type: "reasoning-end", id: "r" },
+    );
+    second.say('{"city":"Oslo"}').finish();
+    let text = "";
+    for await (const update of updates) {
+      if (update.type === "message_delta") text = text.slice(0, update.offset) + update.text;
+      if (update.type === "state_changed" && update.status === "idle") break;
+    }
+    expect(text).toBe('{"city":"Oslo"}');
+    const [question, answer] = live.session.getSnapshot()!.messages;
+    expect(answer).toMatchObject({ content: text, data: { city: "Oslo" }, has_reasoning: true });
+    expect(await live.session.reasoning(answer!.id)).toEqual([{ step: 2, text: "They want a city." }]);
+    expect(await live.session.reasoning(question!.id)).toEqual([]);
+  });
+
   it("reports all events of a message, also one sent before the loop has started", async () => {
     const updates = live.session.updates();
     const sending = live.session.send("Hi");

@@ -271,6 +271,7 @@ describe("a message", () => {
       clientId: "me",
       replaces: "m1",
       rig: "demo/assistant",
+      responseSchema: { type: "object" },
     };
     await to.sendMessage(SESSION, "Hi", options);
     expect(seen[0]).toMatchObject({
@@ -292,6 +293,7 @@ describe("a message", () => {
       client_id: "me",
       replaces: "m1",
       rig: "demo/assistant",
+      response_schema: { type: "object" },
     });
     expect(seen[0]!.headers).not.toHaveProperty("prefer");
   });

@@ -20,6 +20,7 @@ export const NOTICE_MEANINGS = {
   turn_stalled: "the model sent nothing for `limits.idleMs`",
   turn_step_limit: "the answer needed more than `limits.maxSteps` steps",
   app_gone: "the App was removed from the configuration while the message waited",
+  schema_mismatch: "the answer did not match the chat's `response_schema`, nor did a second one",
   model_auth: "the provider rejects the key",
   model_rate_limited: "the provider's rate limit or quota is exhausted",
   model_timeout: "the provider did not answer in time",

@@ -40,6 +40,25 @@ export const TurnNumber = z.int().min(1).meta({
     "Number of the turn; an answer has the number of the message it answers. Absent in events of an older service",
 });
 
+export const Source = z.object({
+  id: z.string().meta({ description: "The provider's id of the source" }),
+  url: z.string(),
+  title: z.string().optional(),
+});
+export type Source = z.infer<typeof Source>;
+
+/** What an answer may have beside its text and calls. */
+export const ANSWER_EXTRAS = {
+  data: z
+    .record(z.string(), Json)
+    .optional()
+    .meta({ description: "The answer in the `response_schema` of the chat" }),
+  sources: z.array(Source).optional().meta({ description: "Web pages that the model's provider used" }),
+  has_reasoning: z.literal(true).optional().meta({
+    description: "The model has reasoned; `GET /api/sessions/{id}/messages?include=reasoning` shows it",
+  }),
+};
+
 export const Message = z.object({
   sender: z.enum(["user", "agent"]),
   content: z.string(),
@@ -49,6 +68,7 @@ export const Message = z.object({
   turn: TurnNumber.optional(),
   tool_calls: z.array(ToolCall).optional(),
   tool_results: z.array(ToolResult).optional(),
+  ...ANSWER_EXTRAS,
 });
 export type Message = z.infer<typeof Message>;
 

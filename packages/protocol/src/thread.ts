@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AnySessionId } from "./session-id.ts";
-import { ToolCall, ToolResult, TurnNumber } from "./snapshot.ts";
+import { ANSWER_EXTRAS, ToolCall, ToolResult, TurnNumber } from "./snapshot.ts";
 import { Timestamp } from "./timestamp.ts";
 
 export const Thread = z.object({
@@ -13,6 +13,13 @@ export const Thread = z.object({
 });
 export type Thread = z.infer<typeof Thread>;
 
+/** Reasoning of one model call. */
+export const Reasoning = z.object({
+  text: z.string(),
+  step: z.int().min(1).meta({ description: "Number of the model call in its turn" }),
+});
+export type Reasoning = z.infer<typeof Reasoning>;
+
 /** A stored message (interface specification, "Persisted message record"). */
 export const PersistedMessage = z.object({
   id: z.uuid(),
@@ -24,6 +31,10 @@ export const PersistedMessage = z.object({
   tool_results: z.array(ToolResult).nullable(),
   created_at: Timestamp,
   turn: TurnNumber,
+  ...ANSWER_EXTRAS,
+  reasoning: z.array(Reasoning).optional().meta({
+    description: "With `include=reasoning`, if there is any; oldest first",
+  }),
 });
 export type PersistedMessage = z.infer<typeof PersistedMessage>;
 

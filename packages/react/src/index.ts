@@ -17,5 +17,6 @@ export {
 export { useNotices, type Notice } from "./use-notices.ts";
 export { usePendingActions, type PendingActions } from "./use-pending-actions.ts";
 export { useReadToEnd, type ReadToEnd } from "./use-read-to-end.ts";
+export { useReasoning, type ReasoningView } from "./use-reasoning.ts";
 export { useSession, useToolProgress, type SessionView } from "./use-session.ts";
 export { useThreads, type Threads } from "./use-threads.ts";

@@ -9,9 +9,11 @@ import {
   useColloquy,
   useNotices,
   usePendingActions,
+  useReasoning,
   useSession,
   useThreads,
   type PendingActions,
+  type ReasoningView,
   type SessionView,
   type Threads,
 } from "../src/index.ts";
@@ -62,6 +64,33 @@ async function talk(id: string, text: string): Promise<void> {
 it("runs on the requested version of React", () => {
   const wanted = process.env["TEST_REACT"] ?? "19";
   expect([version, domVersion].map((text) => text.split(".")[0])).toEqual([wanted, wanted]);
+});
+
+describe("useReasoning", () => {
+  it("loads the reasoning of an answer when asked, and says why if it cannot", async () => {
+    const sending = page.direct.sendMessage(ID, "Hi", { wait: true });
+    (await page.model.next())
+      .emit(
+        { type: "reasoning-start", id: "r" },
+        { type: "reasoning-delta", id: "r", delta: "A greeting." },
+        { type: "reasoning-end", id: "r" },
+      )
+      .say("Hello")
+      .finish();
+    const { messages } = await sending;
+    const id = messages[1]!.id;
+    const view = (): ReasoningView => valueOf("reasoning") as ReasoningView;
+    page.show([shownSession(), probe("reasoning", () => useReasoning(ID, id))]);
+    await page.until(() => session().connection.state === "live");
+    expect(view()).toMatchObject({ reasoning: null, error: null });
+    await view().load();
+    await page.until(() => view().reasoning !== null);
+    expect(view().reasoning).toEqual([{ step: 1, text: "A greeting." }]);
+    await page.direct.deleteThread(ID);
+    await view().load();
+    await page.until(() => view().error !== null);
+    expect(view()).toMatchObject({ reasoning: null, error: { status: 404 } });
+  });
 });
 
 describe("useSession", () => {

@@ -4,6 +4,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 import type { ApprovalRule } from "../src/core/app-settings.ts";
 import type { PastTurn } from "../src/core/ports/driven/turn-store.ts";
+import type { SchemaCheck } from "../src/core/ports/driven/schema-check.ts";
 import type { Tool } from "../src/core/ports/driven/tool.ts";
 import type { StartedTurn, StepRecord, TokenUsage } from "../src/core/turn.ts";
 import { createModelCatalog } from "../src/models/catalog.ts";
@@ -31,6 +32,7 @@ export interface RunTrialOptions {
   readonly limits?: Partial<typeof DEFAULT_LIMITS>;
   readonly approvals?: Readonly<Record<string, ApprovalRule>>;
   readonly onWrite?: RecordingJournal["onWrite"];
+  readonly mismatch?: SchemaCheck["mismatch"];
   readonly onOpen?: () => void;
 }
 
@@ -53,6 +55,7 @@ export function run(options: RunTrialOptions = {}): RunTrial {
         return tools.open(opening, signal);
       },
     },
+    schemas: { mismatch: options.mismatch ?? (async () => null) },
     clock,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     instructions: "Be brief.",

@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { Button, IconButton } from "../design/button.tsx";
 import { CopyButton } from "../design/copy-button.tsx";
 import { MarkdownText } from "../markdown/markdown-text.tsx";
+import { AnswerDetails } from "./answer-details.tsx";
 import { ForkButton } from "./fork-button.tsx";
 import { InReplyTo } from "./in-reply-to.tsx";
 import { MessageTime } from "./message-time.tsx";
@@ -28,6 +29,7 @@ export function AssistantMessage(): ReactNode {
     <MessagePrimitive.Root className={styles["assistant"]} role="article" aria-label="Assistant">
       <InReplyTo />
       <MessagePrimitive.Parts components={PARTS} />
+      <AnswerDetails />
       {typeof error === "string" && (
         <p className={styles["error"]}>
           <CircleAlert size={16} />

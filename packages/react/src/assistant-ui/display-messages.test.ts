@@ -126,6 +126,17 @@ it("shows arguments that are not an object as text", () => {
   expect(threadMessage(one!).content[0]).toMatchObject({ args: {}, argsText: "[1,2]" });
 });
 
+it("passes data, sources and whether there is reasoning on", () => {
+  const extras = {
+    data: { a: 1 },
+    sources: [{ id: "1", url: "https://example.com/" }],
+    has_reasoning: true as const,
+  };
+  const [one] = displayMessages([], shown({ messages: [message("a", 1, extras)] }));
+  const { data, sources, has_reasoning: hasReasoning } = extras;
+  expect(threadMessage(one!).metadata?.custom).toMatchObject({ data, sources, hasReasoning });
+});
+
 it("quotes the question only on an answer that is separated from it", () => {
   const messages = [
     message("q1", 1, { sender: "user", turn: 1 }),

@@ -31,10 +31,11 @@ export const NOTICE_PART = "colloquy-notice";
 
 export function threadMessage(shown: DisplayMessage): ThreadMessageLike {
   const { message, notices, inReplyTo } = shown;
+  const { status, data, sources, has_reasoning: hasReasoning } = message;
   const common = {
     id: message.id,
     createdAt: new Date(message.created_at),
-    metadata: { custom: { status: message.status, inReplyTo } },
+    metadata: { custom: { status, inReplyTo, data, sources, hasReasoning } },
   };
   const told = notices.map((notice) => ({ type: "data", name: NOTICE_PART, data: notice }) as const);
   if (message.sender === "user")

@@ -1,5 +1,13 @@
-import type { Message, MessageStatus, PersistedMessage, ToolCall, ToolResult } from "@colloquy/protocol";
-import type { JsonValue } from "./json.ts";
+import type {
+  Message,
+  MessageStatus,
+  PersistedMessage,
+  Reasoning,
+  Source,
+  ToolCall,
+  ToolResult,
+} from "@colloquy/protocol";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type { ToolEffect, ToolOutcome } from "./ports/driven/tool.ts";
 
 /**
@@ -34,6 +42,14 @@ export interface ToolResultRecord extends ToolResult {
   readonly told?: JsonValue;
 }
 
+/** What an answer may have beside its text and calls, in the form of the wire. */
+export interface AnswerExtras {
+  readonly data?: JsonObject;
+  readonly sources?: Source[];
+  /** Absent if no step has reasoning to show. */
+  readonly has_reasoning?: true;
+}
+
 export interface MessageRecord {
   /** Counts from 1 in the session, in the order of arrival. */
   readonly position: number;
@@ -44,6 +60,8 @@ export interface MessageRecord {
   readonly status: MessageStatus;
   readonly toolCalls: readonly ToolCallRecord[];
   readonly toolResults: readonly ToolResultRecord[];
+  /** Absent for none. */
+  readonly extras?: AnswerExtras;
   /** Milliseconds since the Unix epoch. */
   readonly createdAt: number;
 }
@@ -59,6 +77,7 @@ export function toWireMessage(message: MessageRecord): Message {
     turn: message.turn,
     ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(toWireCall) }),
     ...(message.toolResults.length > 0 && { tool_results: message.toolResults.map(toWireResult) }),
+    ...message.extras,
   };
 }
 
@@ -96,7 +115,12 @@ export function isHidden({ sender, status, content, tool_calls: calls }: Message
 }
 
 /** Returns a message in the form of `GET /api/sessions/{id}/messages` (interface specification, "Persisted message record"). */
-export function toPersistedMessage(sessionId: string, message: MessageRecord): PersistedMessage {
+export function toPersistedMessage(
+  sessionId: string,
+  message: MessageRecord,
+  reasoning: readonly (Reasoning & { readonly turn: number })[] = [],
+): PersistedMessage {
+  const own = message.role === "user" ? [] : reasoning.filter(({ turn }) => turn === message.turn);
   return {
     id: message.id,
     session_id: sessionId,
@@ -107,6 +131,8 @@ export function toPersistedMessage(sessionId: string, message: MessageRecord): P
     tool_results: message.toolResults.length > 0 ? message.toolResults.map(toWireResult) : null,
     created_at: new Date(message.createdAt).toISOString(),
     turn: message.turn,
+    ...message.extras,
+    ...(own.length > 0 && { reasoning: own.map(({ text, step }) => ({ text, step })) }),
   };
 }
 

@@ -1,6 +1,6 @@
-import type { NoticeCode } from "@colloquy/protocol";
+import type { NoticeCode, Source } from "@colloquy/protocol";
 import type { ActionRecord } from "./action.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { waitsForPerson, type MessageRecord, type ToolCallRecord } from "./message.ts";
 
 /** State of a turn (contract section 3): three states of an open turn, three of an ended one. */
@@ -130,6 +130,24 @@ export interface StepRecord {
   readonly parts: JsonValue;
   readonly usage: TokenUsage;
   readonly finishReason: string;
+}
+
+/** A model step to be stored, with what its message gains. */
+export interface NewStep extends StepRecord {
+  /** Web pages that the provider used; absent for none. */
+  readonly sources?: readonly Source[];
+  /** The answer in the schema that the chat asked for. */
+  readonly data?: JsonObject;
+}
+
+/** Returns the visible reasoning of a step's parts; empty for none. */
+export function reasoningIn(parts: JsonValue): string {
+  const texts = (Array.isArray(parts) ? parts : []).flatMap((part) =>
+    isJsonObject(part) && part["type"] === "reasoning" && typeof part["text"] === "string"
+      ? [part["text"].trim()]
+      : [],
+  );
+  return texts.filter((text) => text !== "").join("\n\n");
 }
 
 /** The identity under which a turn writes. The store rejects writes whose epoch is not the session's. */

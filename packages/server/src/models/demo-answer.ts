@@ -4,10 +4,17 @@ import { readIntent } from "./demo-intent.ts";
 
 /** The demo model's reaction to a prompt. */
 export type DemoAnswer =
-  | { readonly kind: "text"; readonly text: string }
+  | ({ readonly kind: "text"; readonly text: string } & DemoExtras)
   /** `call` ends a step that is not the last one. */
   | { readonly kind: "count"; readonly from: number; readonly to: number; readonly call: DemoCall | null }
   | ({ readonly kind: "tool-call" } & DemoCall);
+
+interface DemoExtras {
+  /** Reasoning before the text. */
+  readonly reasoning?: string;
+  /** A web page after the text. */
+  readonly source?: { readonly url: string; readonly title: string };
+}
 
 interface DemoCall {
   readonly tool: string;
@@ -63,6 +70,14 @@ export function answerTo(
       return say(introduction(tools));
     case "first-message":
       return say(`The first thing you said was: "${firstMessage ?? lastMessage}"`);
+    case "reasoning":
+      return {
+        kind: "text",
+        text: `I have thought about ${intent.subject}. It is what you asked me to think about.`,
+        reasoning: `The user wants me to think about ${intent.subject}. I am the demo model, so this is all that I can think.`,
+      };
+    case "source":
+      return { kind: "text", text: "My source is a page of examples.", source: exampleSource };
     case "count":
       return countTo(intent.to, 1, tools, maxSteps);
     case "tools":
@@ -88,6 +103,8 @@ export function answerTo(
       );
   }
 }
+
+const exampleSource = { url: "https://example.com/", title: "Example Domain" };
 
 function say(text: string): DemoAnswer {
   return { kind: "text", text };

@@ -4,6 +4,9 @@
 export type DemoIntent =
   | { readonly kind: "introduction" }
   | { readonly kind: "first-message" }
+  /** A request to show reasoning about a subject, or a source. */
+  | { readonly kind: "reasoning"; readonly subject: string }
+  | { readonly kind: "source" }
   /** `to` is the number as written. */
   | { readonly kind: "count"; readonly to: string }
   | { readonly kind: "tools" }
@@ -20,6 +23,9 @@ const maximumQuestionLength = 1_000;
 const maximumPlaceLength = 120;
 
 const countPattern = /\bcount\s+(?:up\s+)?(?:from\s+(?:1|one)\s+)?to\s+(-?\d[\d,_.]*)/i;
+const reasoningPattern = /^(?:please\s+)?think\s+(?:about|of)\s+(.+?)[\s.!?]*$/i;
+const sourcePattern =
+  /^(?:please\s+)?(?:cite|name|show)\s+(?:me\s+)?(?:(?:a|some|the|your)\s+)?sources?[\s.!?]*$/i;
 const toolsPattern =
   /\b(?:what|which)\s+tools\b|\b(?:list|show|what\s+are)\s+(?:me\s+)?(?:all\s+)?(?:(?:your|the)\s+)?(?:available\s+)?tools\b/i;
 const approvalPattern =
@@ -37,6 +43,9 @@ export function readIntent(message: string): DemoIntent {
   const text = message.trim().replace(/\s+/g, " ");
   if (text.length > maximumQuestionLength) return { kind: "other" };
   if (asksForFirstMessage(text)) return { kind: "first-message" };
+  const subject = reasoningPattern.exec(text)?.[1];
+  if (subject !== undefined) return { kind: "reasoning", subject };
+  if (sourcePattern.test(text)) return { kind: "source" };
   const count = countPattern.exec(text)?.[1];
   if (count !== undefined) return { kind: "count", to: count.replace(/[,_.]+$/, "") };
   if (toolsPattern.test(text)) return { kind: "tools" };

@@ -7,16 +7,20 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Content,
   LanguageModelV4FinishReason,
+  LanguageModelV4Source,
   LanguageModelV4ToolCall,
   LanguageModelV4Prompt,
   LanguageModelV4Usage,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import type { Clock } from "../core/ports/driven/clock.ts";
+import type { JsonObject } from "../core/json.ts";
+import { demoJson } from "./demo-json.ts";
 import { answerTo, type DemoAnswer, readConversation } from "./demo-answer.ts";
 
 const modelId = "assistant";
 const textId = "text-1";
+const reasoningId = "reasoning-1";
 const stopped: LanguageModelV4FinishReason = { unified: "stop", raw: "stop" };
 const calledTools: LanguageModelV4FinishReason = { unified: "tool-calls", raw: "tool-calls" };
 
@@ -29,7 +33,12 @@ const defaultMaxSteps = 20;
 export function createDemoModel(clock: Clock, maxSteps = defaultMaxSteps): LanguageModelV4 {
   const answerOf = (options: LanguageModelV4CallOptions): DemoAnswer => {
     const offered = options.toolChoice?.type === "none" ? [] : (options.tools ?? []);
-    return answerTo(readConversation(options.prompt), new Set(offered.map((tool) => tool.name)), maxSteps);
+    const conversation = readConversation(options.prompt);
+    const answer = answerTo(conversation, new Set(offered.map((tool) => tool.name)), maxSteps);
+    const { responseFormat: format } = options;
+    if (answer.kind === "tool-call" || format?.type !== "json" || format.schema === undefined) return answer;
+    const value = demoJson(format.schema as JsonObject, conversation.lastMessage ?? "");
+    return { kind: "text", text: JSON.stringify(value) };
   };
   return {
     specificationVersion: "v4",
@@ -41,7 +50,11 @@ export function createDemoModel(clock: Clock, maxSteps = defaultMaxSteps): Langu
       const answer = answerOf(options);
       const call = toolCallOf(answer, options, clock);
       const text = [...deltasOf(answer)].map((delta) => delta.text).join("");
-      const content: LanguageModelV4Content[] = text === "" ? [] : [{ type: "text", text }];
+      const { reasoning, source } = extrasOf(answer);
+      const content: LanguageModelV4Content[] =
+        reasoning === undefined ? [] : [{ type: "reasoning", text: reasoning }];
+      if (text !== "") content.push({ type: "text", text });
+      if (source !== undefined) content.push(sourcePart(source));
       if (call !== null) content.push(call);
       const usage = demoUsage(options.prompt, text.length + (call?.input.length ?? 0));
       return { content, finishReason: call === null ? stopped : calledTools, usage, warnings: [] };
@@ -61,7 +74,14 @@ function* partsOf(
   yield { part: { type: "stream-start", warnings: [] }, waitMs: 0 };
   yield { part: { type: "response-metadata", modelId, timestamp: new Date(clock.now()) }, waitMs: 0 };
   const call = toolCallOf(answer, options, clock);
+  const { reasoning, source } = extrasOf(answer);
   let characters = 0;
+  if (reasoning !== undefined) {
+    characters += reasoning.length;
+    yield { part: { type: "reasoning-start", id: reasoningId }, waitMs: 0 };
+    yield { part: { type: "reasoning-delta", id: reasoningId, delta: reasoning }, waitMs: 0 };
+    yield { part: { type: "reasoning-end", id: reasoningId }, waitMs: 0 };
+  }
   if (answer.kind !== "tool-call") {
     yield { part: { type: "text-start", id: textId }, waitMs: 0 };
     for (const { text, waitMs } of deltasOf(answer)) {
@@ -70,6 +90,7 @@ function* partsOf(
     }
     yield { part: { type: "text-end", id: textId }, waitMs: 0 };
   }
+  if (source !== undefined) yield { part: sourcePart(source), waitMs: 0 };
   if (call !== null) {
     characters += call.input.length;
     yield { part: { type: "tool-input-start", id: call.toolCallId, toolName: call.toolName }, waitMs: 0 };
@@ -79,6 +100,14 @@ function* partsOf(
   }
   const usage = demoUsage(options.prompt, characters);
   yield { part: { type: "finish", finishReason: call === null ? stopped : calledTools, usage }, waitMs: 0 };
+}
+
+function extrasOf(answer: DemoAnswer): Partial<Extract<DemoAnswer, { kind: "text" }>> {
+  return answer.kind === "text" ? answer : {};
+}
+
+function sourcePart({ url, title }: { readonly url: string; readonly title: string }): LanguageModelV4Source {
+  return { type: "source", sourceType: "url", id: "source-1", url, title };
 }
 
 function toolCallOf(

@@ -134,6 +134,7 @@ function recordOf(line: LineOf<"message">): MessageRecord {
     ...line,
     tool_calls: line.tool_calls === null ? null : JSON.stringify(line.tool_calls),
     tool_results: line.tool_results === null ? null : JSON.stringify(line.tool_results),
+    extras: line.extras === null ? null : JSON.stringify(line.extras),
   });
 }
 

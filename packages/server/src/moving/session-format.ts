@@ -2,6 +2,7 @@
 // in the line. Columns that the importing store assigns or computes are omitted.
 
 import {
+  ANSWER_EXTRAS,
   Json,
   MessageStatus,
   parseSessionId,
@@ -77,6 +78,8 @@ const MessageLine = z.strictObject({
   tool_calls: z.array(StoredCall).nullable(),
   tool_results: z.array(ToolResult.extend({ told: Json.optional() })).nullable(),
   content: z.string(),
+  // Missing in exports of earlier versions.
+  extras: z.strictObject(ANSWER_EXTRAS).nullable().default(null),
 });
 
 const TurnLine = z.strictObject({
@@ -174,6 +177,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   "sessions.user_state",
   "messages.tool_calls",
   "messages.tool_results",
+  "messages.extras",
   "turns.usage",
   "turns.options",
   "steps.usage",

@@ -3,7 +3,7 @@
 
 import type { ChatOutcome } from "../core/commands/chat.ts";
 import type { PartialText } from "../core/commands/command.ts";
-import { AppGone, NotFound, throwAfterCommit, Unavailable } from "../core/errors.ts";
+import { AppGone, InvalidRequest, NotFound, throwAfterCommit, Unavailable } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
@@ -14,7 +14,9 @@ import type {
   SnapshotView,
   StateRequest,
 } from "../core/ports/driving/services.ts";
+import type { SchemaCheck } from "../core/ports/driven/schema-check.ts";
 import type { Store } from "../core/ports/driven/store.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { type Dispatcher, startTurnOrRelease, type Reservation } from "../turns/dispatcher.ts";
@@ -39,6 +41,7 @@ export interface ConversationsOptions {
   readonly hub: Pick<EventHub, "follow">;
   /** `null` if no other process changes the store. */
   readonly versions: Pick<VersionReads, "of"> | null;
+  readonly schemas: Pick<SchemaCheck, "complaint">;
   /** Limits that are checked for every chat. */
   readonly limits: ChatLimits;
 }
@@ -67,6 +70,7 @@ export class Conversations implements ConversationService {
     }
     const app = this.#app(request.app);
     if (typeof request.rig === "string") mustOffer(app, "rig", request.rig);
+    await this.#checkSchema(request.options?.responseSchema);
     const applied = await this.#accept(request, app, dispatcher.reserve(), creation);
     return await this.#afterCommit(applied, request);
   }
@@ -150,6 +154,15 @@ export class Conversations implements ConversationService {
     );
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
     return await this.#afterCommit(merged, request);
+  }
+
+  async #checkSchema(schema: JsonObject | undefined): Promise<void> {
+    const complaint = schema === undefined ? null : await this.#options.schemas.complaint(schema);
+    if (complaint === null) return;
+    throw new InvalidRequest(
+      "invalid_response_schema",
+      `\`response_schema\` cannot be used: ${complaint}. Correct the JSON Schema.`,
+    );
   }
 
   /** Commits the chat, then starts its turn if it got the slot. */

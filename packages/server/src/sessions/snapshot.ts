@@ -27,11 +27,14 @@ export interface SnapshotFields {
   readonly head: number;
 }
 
+/** The parts of a message that may be large, besides its text. */
+const ANSWER_PARTS = ["tool_calls", "tool_results", "data", "sources"] as const;
+
 interface LooseMessage {
   message: Message;
   json: string | null;
-  /** Characters of its tool calls and results as JSON; computed on demand. */
-  toolCharacters: number | null;
+  /** Characters of all but its text as JSON; computed on demand. */
+  otherCharacters: number | null;
 }
 
 export class Snapshot {
@@ -60,8 +63,8 @@ export class Snapshot {
   get weight(): number {
     let loose = 0;
     for (const one of this.#loose) {
-      one.toolCharacters ??= toolCharacters(one.message);
-      loose += 2 * (one.message.content.length + one.toolCharacters) + LOOSE_OVERHEAD;
+      one.otherCharacters ??= otherCharacters(one.message);
+      loose += 2 * (one.message.content.length + one.otherCharacters) + LOOSE_OVERHEAD;
     }
     return (
       this.#chunkBytes +
@@ -77,7 +80,7 @@ export class Snapshot {
   }
 
   addMessage(message: Message): void {
-    this.#loose.push({ message, json: null, toolCharacters: null });
+    this.#loose.push({ message, json: null, otherCharacters: null });
     this.#view = null;
   }
 
@@ -85,12 +88,8 @@ export class Snapshot {
   replaceMessage(message: Message): boolean {
     const loose = this.#findLoose(message.id);
     if (loose === undefined) return false;
-    // Streaming text does not change the tool calls, so their size is not computed again.
-    if (
-      message.tool_calls !== loose.message.tool_calls ||
-      message.tool_results !== loose.message.tool_results
-    )
-      loose.toolCharacters = null;
+    // Streaming text does not change the rest, so its size is not computed again.
+    if (ANSWER_PARTS.some((part) => message[part] !== loose.message[part])) loose.otherCharacters = null;
     loose.message = message;
     loose.json = null;
     this.#view = null;
@@ -186,7 +185,7 @@ export class Snapshot {
     const messages = this.#chunks
       .splice(1)
       .flatMap((chunk) => JSON.parse(`[${chunk.toString().slice(0, -1)}]`) as Message[]);
-    this.#loose.unshift(...messages.map((message) => ({ message, json: null, toolCharacters: null })));
+    this.#loose.unshift(...messages.map((message) => ({ message, json: null, otherCharacters: null })));
     this.#chunkBytes = OPENING.length;
     this.#digest = null;
   }
@@ -268,9 +267,8 @@ function isFinal(message: Message): boolean {
   return message.status !== "queued" && message.status !== "streaming";
 }
 
-function toolCharacters({ tool_calls, tool_results }: Message): number {
-  if (tool_calls === undefined) return 0;
-  return JSON.stringify(tool_calls).length + JSON.stringify(tool_results ?? []).length;
+function otherCharacters(message: Message): number {
+  return ANSWER_PARTS.reduce((sum, part) => sum + (JSON.stringify(message[part])?.length ?? 0), 0);
 }
 
 function messageJson(loose: LooseMessage): string {

@@ -30,6 +30,8 @@ import type { SessionRegistry } from "./session-registry.ts";
 const PAGE_BYTES = 1024 * 1024;
 /** Maximum messages of one read. */
 const PORTION_LIMIT = 100;
+/** As above, with the reasoning, whose size is known only after it was read. */
+const REASONING_LIMIT = 10;
 /** Maximum threads of one read. */
 const THREAD_PORTION = 100;
 
@@ -185,6 +187,7 @@ export class Threads implements ThreadService {
     after: string | null,
     limit: number,
     access: SessionAccess | null,
+    withReasoning = false,
   ): Promise<RecordPage> {
     const { registry, store } = this.#options;
     const page = await store.sessions.messagePage(sessionId, after, { limit, bytes: PAGE_BYTES }, access);
@@ -193,8 +196,11 @@ export class Threads implements ThreadService {
     await registry.noteUse(page.session);
     const { session, last, hasMore } = page;
     return {
-      read: async (place) =>
-        last === null || place === last ? [] : await this.#recordsUpTo(session, place ?? after, last, access),
+      read: async (place) => {
+        if (last === null || place === last) return [];
+        const portion = { after: place ?? after, last, withReasoning };
+        return await this.#recordsUpTo(session, portion, access);
+      },
       next: hasMore ? last : null,
     };
   }
@@ -202,16 +208,22 @@ export class Threads implements ThreadService {
   /** Returns some records after the one with id `after`, up to the one with id `last`. */
   async #recordsUpTo(
     { id, life, spelling }: SessionUse,
-    after: string | null,
-    last: string,
+    portion: { readonly after: string | null; readonly last: string; readonly withReasoning: boolean },
     access: SessionAccess | null,
   ): Promise<readonly PersistedMessage[]> {
-    const messages = await this.#options.store.sessions.messages(id, after, PORTION_LIMIT, access, life);
+    const { sessions, turns } = this.#options.store;
+    const { after, last, withReasoning } = portion;
+    const limit = withReasoning ? REASONING_LIMIT : PORTION_LIMIT;
+    const messages = await sessions.messages(id, after, limit, access, life);
     // The session was deleted, or now belongs to another App or user, while the client was reading.
     if (messages === null || typeof messages === "string" || messages.length === 0) throw unknownMessages();
     const end = messages.findIndex((message) => message.id === last);
     const shown = end < 0 ? messages : messages.slice(0, end + 1);
-    return shown.map((message) => toPersistedMessage(spelling, message));
+    const reasoned = withReasoning
+      ? shown.filter(({ extras }) => extras?.has_reasoning === true).map(({ turn }) => turn)
+      : [];
+    const reasoning = reasoned.length === 0 ? [] : await turns.reasoning(id, life, reasoned);
+    return shown.map((message) => toPersistedMessage(spelling, message, reasoning));
   }
 }
 

@@ -135,6 +135,27 @@ describe("streaming text", () => {
     ]);
   });
 
+  it("is replaced by the text of the next step if its step is rejected", async () => {
+    const published: unknown[] = [];
+    one.service.hub.listen({
+      onNotification: (_id, notification) => {
+        if (notification.kind === "delta") published.push([notification.offset, notification.text]);
+        if (notification.kind === "events")
+          published.push(...notification.events.map(({ event }) => event.type));
+      },
+    });
+    await one.journal.stepWithCalls(step(1, "one"), [], []);
+    one.journal.appendText("wrong");
+    await one.service.clock.advance(200);
+    await one.journal.rejectStep({ ...step(2, "wrong"), text: "" });
+    expect(await one.stored()).toBe("");
+    expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe("one");
+    one.journal.appendText("right");
+    expect(published).toEqual(["message_updated", [3, "\n\nwrong"], "message_updated", [3, "\n\nright"]]);
+    await one.journal.complete(step(3, "right"));
+    expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe("one\n\nright");
+  });
+
   it("continues at its offset after its session was loaded again", async () => {
     const deltas: unknown[] = [];
     one.service.hub.listen({

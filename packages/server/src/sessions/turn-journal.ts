@@ -13,7 +13,7 @@ import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { PastTurn, TurnStore } from "../core/ports/driven/turn-store.ts";
-import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
+import type { NewStep, StartedTurn, TurnFailure } from "../core/turn.ts";
 import type { TurnJournal, WorkQueue } from "../turns/journal.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -104,13 +104,18 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   async stepWithCalls(
-    step: StepRecord,
+    step: NewStep,
     calls: readonly StepCall[],
     asked: readonly AskedAction[],
   ): Promise<boolean> {
     this.#endStep(step.text);
     const input = { step, calls, asked };
     return await this.#write({ kind: "stepWithCalls", target: this.#target, input });
+  }
+
+  async rejectStep(step: NewStep): Promise<boolean> {
+    this.#endStep("");
+    return await this.#write({ kind: "rejectStep", target: this.#target, input: { step } });
   }
 
   async wait(): Promise<boolean> {
@@ -138,7 +143,7 @@ export class StoredTurnJournal implements TurnJournal {
     return await this.#write({ kind: "toolResult", target: this.#target, input: { outcome, starts } });
   }
 
-  async complete(step: StepRecord): Promise<boolean> {
+  async complete(step: NewStep): Promise<boolean> {
     this.#endStep(step.text);
     return await this.#end({ kind: "complete", target: this.#target, input: { step } });
   }

@@ -75,8 +75,9 @@ export function turnCells(turn: TurnRecord) {
 }
 
 /** The cells of a message that commands change. */
-export function messageCells({ status, toolCalls, toolResults, content }: MessageRecord) {
-  return [status, listText(toolCalls), listText(toolResults), content] as const;
+export function messageCells({ status, toolCalls, toolResults, content, extras }: MessageRecord) {
+  const extrasText = extras === undefined ? null : JSON.stringify(extras);
+  return [status, listText(toolCalls), listText(toolResults), content, extrasText] as const;
 }
 
 /** The cells of an action that commands change. */

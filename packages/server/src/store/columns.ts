@@ -43,7 +43,7 @@ export const SESSIONS = {
 } as const satisfies ChangingTable;
 
 export const MESSAGES = {
-  changing: { status: "text", tool_calls: "text", tool_results: "text", content: "text" },
+  changing: { status: "text", tool_calls: "text", tool_results: "text", content: "text", extras: "text" },
   key: { session_key: "bigint", position: "bigint" },
   fixed: { id: "text", turn: "bigint", role: "text", created_at: "bigint" },
 } as const satisfies ChangingTable;

@@ -7,7 +7,7 @@ import { DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 
 /** SQL for the bytes of a message. */
 export const MESSAGE_BYTES =
-  "(octet_length(content) + coalesce(octet_length(tool_calls), 0) + coalesce(octet_length(tool_results), 0))";
+  "(octet_length(content) + coalesce(octet_length(tool_calls), 0) + coalesce(octet_length(tool_results), 0) + coalesce(octet_length(extras), 0))";
 
 /**
  * Counts the sizes of sessions, and corrects the `retention` that older versions gave to empty sessions with

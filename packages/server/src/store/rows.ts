@@ -1,12 +1,13 @@
 // Rows and records. The tables of all adapters have the same columns, and their rows these types: booleans are 1 or 0, JSON is text.
 
 import type { ActionRecord } from "../core/action.ts";
-import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
+import type { AnswerExtras, MessageRecord, ToolCallRecord } from "../core/message.ts";
 import type { SessionUse } from "../core/ports/driven/session-store.ts";
-import type { PastTurn } from "../core/ports/driven/turn-store.ts";
+import type { PastTurn, TurnReasoning } from "../core/ports/driven/turn-store.ts";
 import type { TitleJob } from "../core/ports/driven/store.ts";
 import { appOf, type SessionRecord } from "../core/session.ts";
 import {
+  reasoningIn,
   type Lease,
   type StepRecord,
   type TokenUsage,
@@ -57,6 +58,7 @@ export interface MessageRow {
   readonly tool_calls: string | null;
   readonly tool_results: string | null;
   readonly content: string;
+  readonly extras: string | null;
 }
 
 export interface TurnRow {
@@ -87,6 +89,13 @@ export interface StepRow {
   readonly usage: string;
   readonly text: string;
   readonly parts: string;
+}
+
+/** SQL for steps that may have reasoning to show. */
+export const HAS_REASONING = `parts LIKE '%"type":"reasoning"%'`;
+
+export interface ReasonedRow extends Pick<StepRow, "number" | "parts"> {
+  readonly turn: number;
 }
 
 export interface LeaseRow {
@@ -165,6 +174,7 @@ export function toMessage(row: MessageRow): MessageRecord {
     toolCalls: row.tool_calls === null ? [] : (JSON.parse(row.tool_calls) as ToolCallRecord[]),
     toolResults:
       row.tool_results === null ? [] : (JSON.parse(row.tool_results) as MessageRecord["toolResults"]),
+    ...(row.extras !== null && { extras: JSON.parse(row.extras) as AnswerExtras }),
     createdAt: row.created_at,
   };
 }
@@ -201,6 +211,10 @@ export function toStep(row: StepRow): StepRecord {
     usage: JSON.parse(row.usage) as TokenUsage,
     finishReason: row.finish_reason,
   };
+}
+
+export function toReasoning({ turn, number, parts }: ReasonedRow): TurnReasoning {
+  return { turn, step: number, text: reasoningIn(JSON.parse(parts) as StepRecord["parts"]) };
 }
 
 export function toLease(row: LeaseRow): Lease {

@@ -6,7 +6,7 @@ import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
-import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
+import type { NewStep, StartedTurn, TurnFailure } from "../core/turn.ts";
 
 /** The part of the dispatcher that learns of turns in the store that may be claimed. Implemented by `Dispatcher`. */
 export interface WorkQueue {
@@ -28,11 +28,9 @@ export interface TurnJournal {
   /** Appends clean text of the model: shown at once, durable within 250 ms. */
   appendText(text: string): void;
   /** Stores a step with its calls, which count as started unless they are `allowed` or wait for a decision. */
-  stepWithCalls(
-    step: StepRecord,
-    calls: readonly StepCall[],
-    asked: readonly AskedAction[],
-  ): Promise<boolean>;
+  stepWithCalls(step: NewStep, calls: readonly StepCall[], asked: readonly AskedAction[]): Promise<boolean>;
+  /** Stores a step whose text does not match the requested schema; the message loses that text. */
+  rejectStep(step: NewStep): Promise<boolean>;
   /** Suspends the turn when only calls with pending actions are left. */
   wait(): Promise<boolean>;
   toolProgress(callId: string, progress: JsonValue): void;
@@ -41,7 +39,7 @@ export interface TurnJournal {
   /** Stores a result and, in the same write, the start of the calls that take the freed slot. */
   toolResult(outcome: ToolOutcomeInput, starts?: readonly string[]): Promise<boolean>;
   /** Stores the last step and completes the turn. */
-  complete(step: StepRecord): Promise<boolean>;
+  complete(step: NewStep): Promise<boolean>;
   /** Fails the turn; its text so far is kept. */
   fail(failure: TurnFailure): Promise<boolean>;
 }

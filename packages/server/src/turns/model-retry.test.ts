@@ -10,6 +10,7 @@ const FINISHED: ModelStep = {
   parts: [],
   calls: [],
   usage: NO_USAGE,
+  sources: [],
   finishReason: "stop",
 };
 

@@ -3,6 +3,7 @@
 
 import type * as Sdk from "ai";
 import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
+import type { Source } from "@colloquy/protocol";
 import { cleanText, type JsonObject, type JsonValue } from "../core/json.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { ModelCatalog } from "../core/ports/driven/model.ts";
@@ -25,6 +26,8 @@ export interface ModelCall {
   readonly messages: readonly Sdk.ModelMessage[];
   /** The turn's tools; turns with the same tools share one array. */
   readonly tools: readonly ToolDefinition[];
+  /** JSON Schema for the text of a step without calls; absent for any text. */
+  readonly responseSchema?: JsonObject | undefined;
   /** Call ids of the conversation so far. */
   readonly usedCallIds: readonly string[];
   /** Bytes of the answer's stored arguments so far. */
@@ -42,6 +45,7 @@ export type ModelStep =
       readonly text: string;
       readonly parts: JsonObject[];
       readonly calls: readonly RequestedCall[];
+      readonly sources: readonly Source[];
       readonly usage: TokenUsage;
       readonly finishReason: string;
     }
@@ -98,6 +102,9 @@ export class ModelCaller {
       ...(call.instructions !== "" && { instructions: call.instructions }),
       messages: [...call.messages],
       tools: toolSet,
+      ...(call.responseSchema !== undefined && {
+        output: sdk.Output.object({ schema: sdk.jsonSchema(call.responseSchema) }),
+      }),
       abortSignal: call.signal,
     });
     return stream;
@@ -151,8 +158,16 @@ async function readStep(
 }
 
 function finishedStep(content: StepContent, finishReason: string, usage: TokenUsage): ModelStep {
-  const { calls } = content;
-  return { kind: "finished", text: content.text(), parts: content.toParts(), calls, usage, finishReason };
+  const { calls, sources } = content;
+  return {
+    kind: "finished",
+    text: content.text(),
+    parts: content.toParts(),
+    calls,
+    sources,
+    usage,
+    finishReason,
+  };
 }
 
 function collect(content: StepContent, part: Part): void {
@@ -175,6 +190,8 @@ function collect(content: StepContent, part: Part): void {
       const call = { id: part.toolCallId, name: part.toolName, input: (part.input ?? null) as JsonValue };
       return content.addCall(call, part.providerMetadata);
     }
+    case "source":
+      return part.sourceType === "url" ? content.addSource(part) : undefined;
     default:
       return undefined;
   }

@@ -9,9 +9,11 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { FailureFacts, ModelCatalog } from "../core/ports/driven/model.ts";
+import type { SchemaCheck } from "../core/ports/driven/schema-check.ts";
 import type { Toolset, TurnTools } from "../core/ports/driven/tool.ts";
 import {
   MAX_CALLS,
+  type NewStep,
   type StartedTurn,
   type StepRecord,
   type TokenUsage,
@@ -22,6 +24,7 @@ import type { TurnJournal, TurnJournals, WorkQueue } from "./journal.ts";
 import { retryModel, type ModelCaller, type ModelStep } from "./model-step.ts";
 import { TurnDeadline, type TurnLimits } from "./running-turns.ts";
 import { argumentBytes, OutputBudget } from "./step-content.ts";
+import { checkAnswer, splitRejection } from "./structured-answer.ts";
 import {
   assignSlots,
   decideCalls,
@@ -30,11 +33,13 @@ import {
   type ToolResults,
   type CallContext,
 } from "./tool-calls.ts";
+import { APP_GONE, REFUSED, SCHEMA_MISMATCH, STEP_LIMIT } from "./turn-failures.ts";
 
 export interface RunOptions {
   readonly models: ModelCatalog;
   readonly caller: ModelCaller;
   readonly tools: Toolset;
+  readonly schemas: Pick<SchemaCheck, "mismatch">;
   readonly clock: Clock;
   readonly limits: TurnLimits;
   /** The App's instructions; `null` for none. */
@@ -51,24 +56,11 @@ export interface RunOptions {
 const APPROVAL_REQUIRED_NOW =
   "This call was not made: a person has to be asked before it now, and nobody was. Call the tool again if it is still needed: then the person is asked.";
 
-const REFUSED: TurnFailure = {
-  code: "model_refused",
-  message:
-    "The assistant's model provider stopped this answer because of its rules on content. Try to say it differently.",
-};
-
-/** Failure of a waiting turn whose App was removed from the configuration, and with it its model and tools. */
-const APP_GONE: TurnFailure = {
-  code: "app_gone",
-  message:
-    "This assistant is no longer offered, so your message cannot be answered. Start a new conversation.",
-};
-
 /** How a run ended: by itself, aborted or superseded, or suspended until a person has decided. */
 export type RunEnd = "complete" | "failed" | "stopped" | "waiting";
 
 export interface TurnRunnerOptions
-  extends Pick<RunOptions, "models" | "caller" | "tools" | "clock" | "limits"> {
+  extends Pick<RunOptions, "models" | "caller" | "tools" | "schemas" | "clock" | "limits"> {
   readonly apps: Pick<AppCatalog, "get">;
   readonly journals: TurnJournals;
   readonly hub: Pick<EventHub, "follow">;
@@ -152,6 +144,12 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
   }
 }
 
+/** A stored step that is not the last one. */
+interface EndedStep {
+  readonly step: StepRecord;
+  readonly results: ToolResults;
+}
+
 interface TurnRunOptions extends Omit<RunOptions, "tools"> {
   readonly tools: TurnTools;
 }
@@ -164,6 +162,8 @@ class TurnRun {
   readonly #callIds: string[];
   /** Bytes of the answer's stored arguments so far. */
   #argumentBytes: number;
+  /** True if an answer of this turn was rejected, perhaps before a crash. */
+  #hasRejected = false;
   readonly #callContext: CallContext;
 
   constructor(turn: StartedTurn, journal: TurnJournal, options: TurnRunOptions, deadline: TurnDeadline) {
@@ -203,6 +203,7 @@ class TurnRun {
     this.#callIds.push(
       ...past.flatMap(({ agentMessage }) => agentMessage?.toolCalls.map(({ id }) => id) ?? []),
     );
+    this.#hasRejected = past.at(-1)?.steps.some((step) => splitRejection(step).rejection !== null) ?? false;
     return await this.#steps(model, instructions, new HistoryWindow(past, budget));
   }
 
@@ -216,18 +217,29 @@ class TurnRun {
       this.#options.onUsage(step.usage);
       // Text before the filter is kept, and none of the step's calls is made.
       if (step.finishReason === "content-filter") return await this.#fail(REFUSED);
-      const { text, parts, usage, finishReason } = step;
-      const record = { number, text, parts, usage, finishReason };
-      if (step.calls.length === 0) return (await this.#journal.complete(record)) ? "complete" : "stopped";
-      const results = await this.#handleCalls(record, step);
-      if (typeof results === "string") return results;
-      history.addStep(record, results);
+      const { text, parts, usage, finishReason, sources } = step;
+      const record = { number, text, parts, usage, finishReason, sources };
+      const done =
+        step.calls.length === 0 ? await this.#answer(record) : await this.#handleCalls(record, step);
+      if (typeof done === "string") return done;
+      history.addStep(done.step, done.results);
     }
-    return await this.#fail({
-      code: "turn_step_limit",
-      message:
-        "The assistant needed more steps than one answer may have, and was stopped. Ask for less at a time.",
-    });
+    return await this.#fail(STEP_LIMIT);
+  }
+
+  /** Completes the turn with a step without calls, unless the step is rejected and the model may try again. */
+  async #answer(record: NewStep): Promise<EndedStep | RunEnd> {
+    const { schemas, limits } = this.#options;
+    const { responseSchema: schema } = this.#turn.options;
+    const checked = schema === undefined ? null : await checkAnswer(record, schema, schemas);
+    if (checked?.kind === "rejected") {
+      if (this.#hasRejected || record.number === limits.maxSteps) return await this.#fail(SCHEMA_MISMATCH);
+      this.#hasRejected = true;
+      const { step } = checked;
+      return (await this.#journal.rejectStep(step)) ? { step, results: new Map() } : "stopped";
+    }
+    const step = checked === null ? record : { ...record, data: checked.data };
+    return (await this.#journal.complete(step)) ? "complete" : "stopped";
   }
 
   async #callModel(model: LanguageModelV4, instructions: string, history: HistoryWindow): Promise<ModelStep> {
@@ -239,6 +251,7 @@ class TurnRun {
         instructions,
         messages,
         tools: tools.definitions,
+        responseSchema: this.#turn.options.responseSchema,
         usedCallIds: this.#callIds,
         argumentBytes: this.#argumentBytes,
         signal,
@@ -251,9 +264,9 @@ class TurnRun {
 
   /** Stores the step with its calls, then runs those that are neither refused nor waiting for a decision. */
   async #handleCalls(
-    record: StepRecord,
+    record: NewStep,
     step: Extract<ModelStep, { kind: "finished" }>,
-  ): Promise<ToolResults | RunEnd> {
+  ): Promise<EndedStep | RunEnd> {
     const calls = callsOfStep(step, record.number, this.#options.tools.definitions);
     this.#callIds.push(...calls.map(({ id }) => id));
     this.#argumentBytes += argumentBytes(calls);
@@ -275,7 +288,8 @@ class TurnRun {
       this.#callContext,
     );
     if (results === null) return "stopped";
-    return asked.length > 0 ? await this.#wait() : new Map([...results, ...refusalsOf(placed)]);
+    if (asked.length > 0) return await this.#wait();
+    return { step: record, results: new Map([...results, ...refusalsOf(placed)]) };
   }
 
   /** Resumes stored calls of an earlier run: approved ones, and others that the current configuration does not require approval for. */

@@ -2,6 +2,7 @@
 // its calls. Every result of a call emits the whole message again, so a model that repeats large calls would
 // fill the disk.
 
+import type { Source } from "@colloquy/protocol";
 import { cleanJson, cleanText, isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
 
@@ -15,6 +16,11 @@ const MAX_RECEIVED_BYTES = 4 * 1_024 * 1_024;
 const MAX_STORED_CALLS = 512;
 /** Maximum stored characters of a name or id. Tool names have at most 64. */
 const MAX_NAME = 128;
+/** Maximum stored characters of a source's title, and of its address; one with a longer address is not stored. */
+const MAX_TITLE = 256;
+const MAX_ADDRESS = 2_048;
+/** Maximum stored sources of a step. */
+const MAX_SOURCES = 50;
 /** Maximum bytes of all outputs of an answer, more than most models accept. */
 const MAX_OUTPUT_BYTES = 1_024 * 1_024;
 /** Maximum size of outputs that are always kept, such as a number or an error. */
@@ -38,6 +44,8 @@ export interface RequestedCall {
 /** The content of one assistant message as it is stored and sent back verbatim, with provider metadata such as reasoning signatures. */
 export class StepContent {
   readonly calls: RequestedCall[] = [];
+  /** Web pages that the provider used. */
+  readonly sources: Source[] = [];
   /** Parts in the order of their start. */
   readonly #parts: (OpenPart | JsonObject)[] = [];
   readonly #open = new Map<string, OpenPart>();
@@ -76,6 +84,23 @@ export class StepContent {
     const refusal = this.#arguments.take(bytes);
     if (!this.#begun.delete(call.id)) this.#receivedBytes += bytes;
     this.#keepCall({ ...call, input: refusal === null ? input : omitted(bytes), refusal }, metadata);
+  }
+
+  /** Keeps a source that a client may link to. */
+  addSource({
+    id,
+    url,
+    title,
+  }: {
+    readonly id: string;
+    readonly url: string;
+    readonly title?: string;
+  }): void {
+    const parsed = URL.parse(url);
+    const isWeb = parsed?.protocol === "https:" || parsed?.protocol === "http:";
+    if (!isWeb || parsed.href.length > MAX_ADDRESS || this.sources.length === MAX_SOURCES) return;
+    const shown = cleanText((title ?? "").slice(0, MAX_TITLE)).trim();
+    this.sources.push({ id: cleanName(id), url: parsed.href, ...(shown !== "" && { title: shown }) });
   }
 
   /** Starts a call whose arguments arrive in pieces before the complete call. */

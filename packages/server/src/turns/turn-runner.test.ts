@@ -22,6 +22,7 @@ function prepare(turn = startedTurn({ app: "shop" })) {
     models: createModelCatalog({ providers: {}, clock, extraModels: { "test/scripted": model } }),
     caller: new ModelCaller(),
     tools: fixedTools({}),
+    schemas: { mismatch: async () => null },
     clock,
     limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0, actionMs: 1_000 },
     journals: { open: async () => journal },

@@ -200,6 +200,7 @@ async function stopService(service: Service, graceMs: number): Promise<void> {
   await service.cleanup.stop();
   await service.actionExpiry.stop();
   await service.tools.close();
+  await service.schemas.close();
   await service.hub.close();
 }
 

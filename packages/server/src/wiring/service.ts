@@ -24,7 +24,7 @@ import { createAuditTrail } from "../admin/audit-trail.ts";
 import { createModelCatalog, type ModelCatalogOptions, type ReplaceableModels } from "../models/catalog.ts";
 import { ActionExpiry, Actions } from "../sessions/actions.ts";
 import { Cleanup } from "../sessions/cleanup.ts";
-import { Conversations } from "../sessions/conversations.ts";
+import { Conversations, type ConversationsOptions } from "../sessions/conversations.ts";
 import { ModelChoices } from "../sessions/model-choice.ts";
 import { followOtherNodes, ReplicaSync, VersionReads } from "../sessions/replica-sync.ts";
 import { SessionCache } from "../sessions/session-cache.ts";
@@ -48,6 +48,7 @@ import { Leases } from "../turns/leases.ts";
 import { ModelCaller } from "../turns/model-step.ts";
 import { RunningTurns, type SlotLimits } from "../turns/running-turns.ts";
 import { TurnRunner, type TurnRunnerOptions } from "../turns/run.ts";
+import { SchemaChecker } from "../turns/schema-checker.ts";
 import { generateTitle } from "../turns/utility-model.ts";
 import { createTurnMetrics, registerGauges } from "./operations.ts";
 
@@ -89,9 +90,10 @@ export function buildService(base: Foundations) {
   const models = createModels(config, clock, extraModels);
   const tools = createTools(base, (rig) => models.isDemo(rig));
   const caller = new ModelCaller();
+  const schemas = new SchemaChecker();
   const memory = buildMemory(base, apps);
   const { hub, running, cache, registry } = memory;
-  const { dispatcher, leases, owner } = buildTurns(base, memory, { apps, models, caller, tools });
+  const { dispatcher, leases, owner } = buildTurns(base, memory, { apps, models, caller, tools, schemas });
   const titles = new Titles({
     store,
     registry,
@@ -101,7 +103,7 @@ export function buildService(base: Foundations) {
     generate: (rig, message, signal) => generateTitle(models, caller, { rig, message, signal }),
     failureCode: (error) => models.describeFailure(error).code,
   });
-  const conversations = buildConversations(base, memory, { dispatcher, titles, apps });
+  const conversations = buildConversations(base, memory, { dispatcher, titles, apps, schemas });
   const asking = { store, registry, dispatcher };
   const threads = new Threads({ ...asking, walletListing: config.server.walletListing === "on" });
   const audit = createAuditTrail({ store: store.audit, logger });
@@ -112,7 +114,7 @@ export function buildService(base: Foundations) {
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, ...kept });
   const gauges = gaugesOf({ running, dispatcher, cache, feed });
   registerGauges(register, gauges);
-  const workers = { hub, registry, dispatcher, leases, titles, cleanup, tools };
+  const workers = { hub, registry, dispatcher, leases, titles, cleanup, tools, schemas };
   return {
     ...workers,
     conversations,
@@ -174,7 +176,9 @@ function buildMemory({ config, clock, logger, store, bus, isAlone }: Foundations
 function buildTurns(
   { config: { limits }, clock, logger, store, isAlone, register }: Foundations,
   { hub, running, registry }: ReturnType<typeof buildMemory>,
-  assistant: Pick<TurnRunnerOptions, "models" | "caller" | "tools"> & { readonly apps: AppCatalog },
+  assistant: Pick<TurnRunnerOptions, "models" | "caller" | "tools" | "schemas"> & {
+    readonly apps: AppCatalog;
+  },
 ) {
   const owner = randomUUID();
   const metrics = createTurnMetrics(register);
@@ -213,7 +217,7 @@ function buildSignIn(
 function buildConversations(
   { store, clock, config: { limits } }: Foundations,
   { registry, running, hub, versions }: ReturnType<typeof buildMemory>,
-  used: { readonly dispatcher: Dispatcher; readonly titles: Titles; readonly apps: AppCatalog },
+  used: Pick<ConversationsOptions, "dispatcher" | "titles" | "apps" | "schemas">,
 ): Conversations {
   const { maxQueued, sessionBytes: maxMessageBytes } = limits;
   const bounds = { maxQueued, maxMessageBytes };

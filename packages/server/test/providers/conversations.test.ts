@@ -53,6 +53,33 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     expect(JSON.stringify(protocol.conversation(service.provider.requests[1]!.body))).toContain("So far");
   });
 
+  it("answers in a schema, and again after an answer that does not match", async () => {
+    const thought = { reasoning: "They want a city.", signature: "c2VhbCBvZiB0aGUgZmlyc3Q+/w==" };
+    const json = (value: object): Part =>
+      protocol.jsonTool === undefined
+        ? { deltas: JSON.stringify(value).split(/(?=:)/) }
+        : { tool: protocol.jsonTool, input: value, id: "call_json" };
+    answerWith([thought, json({ town: "Oslo" })], [json({ city: "Oslo" })]);
+    const schema = {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+      additionalProperties: false,
+    };
+    const snapshot = await service.chat(session, "Where?", "wait", { response_schema: schema });
+    expect(snapshot.messages[1]).toMatchObject({
+      status: "complete",
+      content: '{"city":"Oslo"}',
+      data: { city: "Oslo" },
+      has_reasoning: true,
+    });
+    const [first, second] = service.provider.requests.map(({ body }) => JSON.stringify(body));
+    expect(first).toContain(JSON.stringify(JSON.stringify(schema)).slice(1, -1));
+    expect(first).toMatch(/"type":"json_(?:schema|object)"|"name":"json"/);
+    expect(second).toContain("town");
+    expect(second).toContain("This answer was rejected: it must have required property 'city'");
+  });
+
   it("calls a tool, and later requests repeat the answer exactly, with signed reasoning", async () => {
     const first = { reasoning: "Twelve times seven.", signature: "c2VhbCBvZiB0aGUgZmlyc3Q+/w==" };
     const call = { tool: "calculator", input: { expression: "12 * 7" }, id: "call_abc" };

@@ -13,6 +13,7 @@ const USAGE = {
 
 export const google: Protocol = {
   rig: "google/gemini-2.5-flash",
+  jsonTool: "json",
   beginning: (text) => [[null, chunk([{ text }])]],
   answer: (parts) => {
     const chunks = parts.flatMap(partsOf).map((part) => chunk([part]));

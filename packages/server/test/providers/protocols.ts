@@ -20,6 +20,8 @@ export type Events = ReadonlyArray<readonly [name: string | null, data: unknown]
 /** Every answer uses 11 input tokens, 4 of them cached, and 7 output tokens. */
 export interface Protocol {
   readonly rig: string;
+  /** Name of the tool with which its SDK package asks for JSON; absent if the provider has a parameter for that. */
+  readonly jsonTool?: string;
   /** The first events of an answer, up to and including this text. */
   beginning(text: string): Events;
   answer(parts: readonly Part[]): Events;

@@ -21,9 +21,7 @@ export interface ProviderService {
   readonly provider: ProviderServer;
   readonly clock: ManualClock;
   /** Sends a message. Returns the snapshot: at once, or with `wait` when the answer is complete. */
-  chat(session: string, message: string, wait?: "wait"): Promise<Snapshot>;
-  /** Sends a message in the place of another one. */
-  replace(session: string, replaces: string, message: string): Promise<Snapshot>;
+  chat(session: string, message: string, wait?: "wait", more?: object): Promise<Snapshot>;
   state(session: string): Promise<Snapshot>;
   interrupt(session: string): Promise<Snapshot>;
   /** Resolves with the state once the condition holds. */
@@ -62,8 +60,14 @@ export async function startProviderService(rig: string, app: object = {}): Promi
   const store = await openSqliteStore({ directory: data, clock, onFatal });
   const server = await buildServer(config, { logger: log.logger, onFatal, clock, store });
   const { url } = await server.listen();
-  const ask = async (method: string, path: string, session: string, headers: Record<string, string> = {}) => {
-    const answer = await fetch(`${url}${path}`, { method, headers: { "X-Session-Id": session, ...headers } });
+  const ask = async (
+    method: string,
+    path: string,
+    session: string,
+    { headers = {}, ...sent }: { readonly headers?: Record<string, string>; readonly body?: string } = {},
+  ) => {
+    const all = { "X-Session-Id": session, "Content-Type": "application/json", ...headers };
+    const answer = await fetch(`${url}${path}`, { method, headers: all, ...sent });
     if (!answer.ok) throw new Error(`${method} ${path} answers ${answer.status}: ${await answer.text()}`);
     return Snapshot.parse(await answer.json());
   };
@@ -71,12 +75,10 @@ export async function startProviderService(rig: string, app: object = {}): Promi
   return {
     provider,
     clock,
-    chat: (session, message, wait) => {
-      const path = `/api/chat?message=${encodeURIComponent(message)}`;
-      return ask("POST", path, session, wait === undefined ? {} : { Prefer: "wait=60" });
+    chat: (session, message, wait, more = {}) => {
+      const headers: Record<string, string> = wait === undefined ? {} : { Prefer: "wait=60" };
+      return ask("POST", "/api/chat", session, { headers, body: JSON.stringify({ message, ...more }) });
     },
-    replace: (session, replaces, message) =>
-      ask("POST", `/api/chat?message=${encodeURIComponent(message)}&replaces=${replaces}`, session),
     state,
     interrupt: (session) => ask("POST", "/api/interrupt", session),
     stateWhen: async (session, holds) => {

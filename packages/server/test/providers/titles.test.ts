@@ -66,7 +66,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     });
     const { messages } = await service.chat(session, "How do I bake bread?", "wait");
     await service.until(() => held.length === 1);
-    await service.replace(session, messages[0]?.id ?? "", "How do I brew tea?");
+    await service.chat(session, "How do I brew tea?", undefined, { replaces: messages[0]?.id ?? "" });
     writeEvents(held[0]!, protocol.answer([{ deltas: ["Baking bread"] }]));
     held[0]!.end();
     await service.pass(TITLE_LEASE_MS + 10_000);

@@ -68,6 +68,20 @@ describe("a streaming answer", () => {
     );
   });
 
+  it("is followed by its sources when it is over, without control characters", () => {
+    const transcript = new Transcript();
+    const sources = [
+      { id: "1", url: "https://example.com/a", title: "The\u001B page" },
+      { id: "2", url: "https://example.com/b" },
+    ];
+    expect(shown(transcript.showSnapshot(snapshot([agent("One", { sources })])))).toBe("One");
+    const over = snapshot([agent("One.", { sources, status: "complete" })]);
+    expect(shown(transcript.showSnapshot(over))).toBe(
+      ".[quiet] Source: The␛ page https://example.com/a\n[quiet] Source: https://example.com/b\n",
+    );
+    expect(transcript.showSnapshot(over)).toEqual([]);
+  });
+
   it("is marked as interrupted", () => {
     const transcript = new Transcript();
     expect(shown(transcript.showSnapshot(snapshot([agent("One", { status: "interrupted" })])))).toContain(

@@ -93,6 +93,7 @@ export class Transcript {
     const pieces = [
       ...(known === undefined ? questionPieces(answeredQuestion(messages, index)) : []),
       ...answerPieces(message, isOver, shown),
+      ...(isOver ? sourcePieces(message) : []),
       ...(message.status === "interrupted" ? [line("quiet", "(interrupted)")] : []),
     ];
     shown.isOver = isOver;
@@ -146,6 +147,13 @@ function answerPieces(message: Message, isOver: boolean, shown: ShownMessage): r
 function questionPieces(question: Message | null): readonly Piece[] {
   if (question === null) return [];
   return [line("quiet", `In reply to: ${shortened(harmlessLine(question.content), MAX_QUESTION)}`)];
+}
+
+/** Returns a line for each source of an answer. */
+function sourcePieces({ sources = [] }: Message): readonly Piece[] {
+  return sources.map(({ url, title }) =>
+    line("quiet", `Source: ${title === undefined ? "" : `${harmlessLine(title)} `}${harmlessLine(url)}`),
+  );
 }
 
 function calledPieces(call: ToolCall, { called }: ShownMessage): readonly Piece[] {

@@ -132,7 +132,8 @@ function withoutTurn({ turn: _, ...session }: AdminSession): ListedSession {
 }
 
 /** Records do not contain the status of a message, so it counts as complete. */
-function asMessage({ id, role, content, created_at, tool_calls, tool_results }: PersistedMessage): Message {
+function asMessage(record: PersistedMessage): Message {
+  const { id, role, content, created_at, tool_calls, tool_results, sources } = record;
   return {
     id,
     sender: role === "user" ? "user" : "agent",
@@ -141,5 +142,6 @@ function asMessage({ id, role, content, created_at, tool_calls, tool_results }: 
     status: "complete",
     ...(tool_calls !== null && { tool_calls }),
     ...(tool_results !== null && { tool_results }),
+    ...(sources !== undefined && { sources }),
   };
 }

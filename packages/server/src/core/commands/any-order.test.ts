@@ -25,6 +25,7 @@ const COMMANDS = [
   "deny",
   "let actions expire",
   "result",
+  "reject the answer",
   "complete",
   "fail",
   "lose the owner",
@@ -90,6 +91,8 @@ class Run {
       one.loseOwner();
       this.#lost = turn;
       this.#turn = null;
+    } else if (command === "reject the answer") {
+      expect(one.reject(turn, "r")).toBe(true);
     } else if (command === "fail") {
       expect(one.fail(turn, "f")).toBe(true);
       this.#lose();

@@ -1,6 +1,6 @@
-import { joinStepText } from "../message.ts";
-import { addUsage, type StepRecord } from "../turn.ts";
+import type { NewStep } from "../turn.ts";
 import { defineForTurn } from "./command.ts";
+import { addStep, withStep } from "./finished-step.ts";
 import { endTurn, advanceQueue } from "./turns.ts";
 
 const ANSWER_CUT =
@@ -9,16 +9,15 @@ const ANSWER_EMPTY = "The assistant's model ended its answer without any text. S
 
 /** Completes the turn with its last model step, which has no tool calls. */
 export const complete = defineForTurn(
-  (draft, { turn: open, openTurns }, { step }: { readonly step: StepRecord }) => {
+  (draft, { turn: open, openTurns }, { step }: { readonly step: NewStep }) => {
     const { agentMessage } = open;
-    const content = joinStepText(agentMessage.content, step.text);
-    draft.changeMessage(agentMessage, { ...agentMessage, content, status: "complete" }, "message_completed");
-    const usage = addUsage(open.turn.usage, step.usage);
-    endTurn(draft, open, { state: "complete", steps: step.number, usage });
+    const answered = { ...withStep(agentMessage, step), status: "complete" } as const;
+    const { content } = draft.changeMessage(agentMessage, answered, "message_completed");
+    const { steps, usage } = addStep(draft, open.turn, step);
+    endTurn(draft, open, { state: "complete", steps, usage });
     if (step.finishReason === "length") draft.addNotice("warning", "answer_cut", ANSWER_CUT);
     else if (content.trim() === "") draft.addNotice("warning", "answer_empty", ANSWER_EMPTY);
     advanceQueue(draft, open.turn, openTurns);
-    draft.addedSteps.push({ turn: open.turn.number, step });
     return "ok" as const;
   },
 );

@@ -27,6 +27,7 @@ import { interrupt } from "./interrupt.ts";
 import { noteUse } from "./note-use.ts";
 import { open } from "./open.ts";
 import { pin } from "./pin.ts";
+import { rejectStep } from "./reject-step.ts";
 import { rename } from "./rename.ts";
 import { decideAction } from "./decide-action.ts";
 import { setModel } from "./set-model.ts";
@@ -53,6 +54,7 @@ const DEFINITIONS = {
   // Commands of a running turn, fenced by its lease and epoch.
   checkpoint,
   stepWithCalls,
+  rejectStep,
   startCalls,
   toolProgress,
   toolResult,

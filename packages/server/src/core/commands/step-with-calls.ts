@@ -1,8 +1,9 @@
 import type { AskedAction } from "../action.ts";
-import { joinStepText, type StepCall, type ToolCallRecord } from "../message.ts";
-import { addUsage, MAX_CALLS, type StepRecord } from "../turn.ts";
+import type { StepCall, ToolCallRecord } from "../message.ts";
+import { MAX_CALLS, type NewStep } from "../turn.ts";
 import { askPerson } from "./asking.ts";
 import { defineForTurn } from "./command.ts";
+import { addStep, withStep } from "./finished-step.ts";
 import {
   emitToolComplete,
   emitToolUpdate,
@@ -12,7 +13,7 @@ import {
 } from "./tool-calls.ts";
 
 export interface StepWithCallsInput {
-  readonly step: StepRecord;
+  readonly step: NewStep;
   readonly calls: readonly StepCall[];
   /** Actions, each for one of `calls`. */
   readonly asked: readonly AskedAction[];
@@ -30,11 +31,11 @@ export const stepWithCalls = defineForTurn((draft, { turn: open }, input: StepWi
   const { step, calls, asked } = input;
   if (step.number <= open.turn.steps) return "ok" as const;
   const waiting = new Set(asked.map(({ callId }) => callId));
-  const content = joinStepText(open.agentMessage.content, step.text);
+  const message = withStep(open.agentMessage, step);
   const toolCalls: ToolCallRecord[] = [];
   const refused: EndedCall[] = [];
   for (const [index, { refusal, ...made }] of calls.entries()) {
-    const call = { ...made, text_offset: content.length };
+    const call = { ...made, text_offset: message.content.length };
     const outcome = index < MAX_CALLS ? refusal : { output: TOO_MANY_CALLS, isError: true };
     const ended = outcome === undefined ? null : endCall(call, { ...outcome, durationMs: 0 });
     if (ended !== null) refused.push(ended);
@@ -44,8 +45,7 @@ export const stepWithCalls = defineForTurn((draft, { turn: open }, input: StepWi
   draft.changeMessage(
     open.agentMessage,
     {
-      ...open.agentMessage,
-      content,
+      ...message,
       toolCalls: [...open.agentMessage.toolCalls, ...toolCalls],
       toolResults: [...open.agentMessage.toolResults, ...refused.map(({ result }) => result)],
     },
@@ -55,8 +55,7 @@ export const stepWithCalls = defineForTurn((draft, { turn: open }, input: StepWi
   for (const ended of refused) emitToolComplete(draft, ended);
   for (const { refusal } of calls) noticeMissingSecret(draft, refusal);
   askPerson(draft, open.turn.number, kept, asked);
-  draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
+  draft.changeTurn(addStep(draft, open.turn, step));
   draft.obsoleteCheckpoints.add(open.turn.number);
-  draft.addedSteps.push({ turn: open.turn.number, step });
   return "ok" as const;
 });

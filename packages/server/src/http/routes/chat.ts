@@ -3,6 +3,8 @@
 
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import { complaintOfResponseSchema } from "../../core/response-schema.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { Snapshot } from "../documented.ts";
 import { idempotencyKey, preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
@@ -38,6 +40,22 @@ const Rig = z.string("must be a string").meta({
   description: "Model of the App that answers this message and the next ones; the session's when absent",
 });
 
+/** JSON Schema of the answer. Kept as it is: zod's copy would lose a key `__proto__`. */
+const ResponseSchema = z
+  .unknown()
+  .meta({
+    description:
+      "JSON Schema of an object that the answer must match, which the message then has as `data`. At most 16 KiB and 32 levels, " +
+      'without `pattern`, `patternProperties` and `format`; `$ref` only to "#" and "#/$defs/NAME"',
+    type: "object",
+    examples: [{ type: "object", properties: { city: { type: "string" } }, required: ["city"] }],
+  })
+  .transform((schema, context): JsonObject => {
+    const complaint = isJsonObject(schema) ? complaintOfResponseSchema(schema) : "must be a JSON object";
+    if (complaint !== null) context.addIssue({ code: "custom", message: complaint });
+    return schema as JsonObject;
+  });
+
 const ChatQuery = z.object({
   message: MessageText.optional(),
   app: optional(AppName),
@@ -57,6 +75,7 @@ const ChatBody = z
     client_id: optional(ClientId.nullable()),
     replaces: optional(Replaced.nullable()),
     rig: optional(Rig.nullable()),
+    response_schema: optional(ResponseSchema.nullable()),
   })
   .nullish()
   .meta({
@@ -138,8 +157,9 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
   return { ...body, ...query };
 }
 
-function optionsOf({ replaces, rig, public_key, user_state }: BodyParameters) {
+function optionsOf({ replaces, rig, public_key, user_state, response_schema: schema }: BodyParameters) {
   return {
+    options: { ...(schema !== null && schema !== undefined && { responseSchema: schema }) },
     replaces: replaces?.toLowerCase() ?? null,
     rig: rig ?? null,
     publicKey: public_key ?? null,

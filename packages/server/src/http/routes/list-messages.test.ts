@@ -34,6 +34,7 @@ describe("GET /api/sessions/{id}/messages", () => {
     ["limit=0", "parameter_invalid"],
     ["limit=1001", "parameter_invalid"],
     ["limit=one", "parameter_invalid"],
+    ["include=tools", "parameter_invalid"],
     ["limit=1&limit=1", "parameter_repeated"],
   ])("rejects ?%s", async (query, code) => {
     const edge = await edgeWithMessages("a");

@@ -20,16 +20,16 @@ export async function sendArray(
   return reply.type(JSON_TYPE).send(body);
 }
 
-/** Sends a page of records. `path` and `limit` also apply to the link to the next page. */
+/** Sends a page of records. `path` and `query` also apply to the link to the next page. */
 export async function sendRecords(
   reply: FastifyReply,
   path: string,
-  limit: number,
+  query: Readonly<Record<string, string>>,
   page: RecordPage,
 ): Promise<FastifyReply> {
   const body = await bodyOf(reply, piecesOf(page));
   const { next } = page;
-  if (next !== null) reply.header("link", nextLink(path, { after: next, limit: String(limit) }));
+  if (next !== null) reply.header("link", nextLink(path, { after: next, ...query }));
   return reply.type(JSON_TYPE).send(body);
 }
 

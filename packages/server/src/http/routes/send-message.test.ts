@@ -38,6 +38,39 @@ describe("POST /api/chat", () => {
     waitMs: 0,
   };
 
+  const schema = { type: "object", properties: { pattern: { type: "string" } } };
+  const ofObject = (more: object) => ({ message: "hi", response_schema: { ...schema, ...more } });
+
+  it("reads a schema for the answer from a JSON body, as it is", async () => {
+    const edge = testEdge();
+    const sent = '{"type":"object","properties":{"__proto__":{"const":{"__proto__":1}}}}';
+    await edge.send("POST", "/api/chat", {
+      headers: { "content-type": "application/json" },
+      payload: `{"message":"hi","response_schema":${sent}}`,
+    });
+    expect(JSON.stringify(edge.services.conversations.last.chat?.options)).toBe(`{"responseSchema":${sent}}`);
+    await edge.send("POST", "/api/chat", { payload: { message: "hi", response_schema: null } });
+    expect(edge.services.conversations.last.chat?.options).toEqual({});
+  });
+
+  it.each([
+    [ofObject({ pattern: "^a" }), 'must not use `pattern`, as it does at "/pattern"'],
+    [ofObject({ type: "array" }), "must be the schema of an object"],
+    [{ message: "hi", response_schema: [schema] }, "must be a JSON object"],
+    [{ message: "hi", response_schema: JSON.stringify(schema) }, "must be a JSON object"],
+  ])("rejects the schema of %j", async (payload, detail) => {
+    const answer = await testEdge().send("POST", "/api/chat", { payload });
+    expectProblem(answer, 400, "parameter_invalid");
+    expect(answer.json<{ detail: string }>().detail).toContain(detail);
+  });
+
+  it("ignores a schema in the query", async () => {
+    const edge = testEdge();
+    const query = new URLSearchParams({ message: "hi", response_schema: JSON.stringify(schema) });
+    await edge.send("POST", `/api/chat?${query.toString()}`);
+    expect(edge.services.conversations.last.chat?.options).toEqual({});
+  });
+
   it("reads its parameters from the query", async () => {
     const edge = testEdge();
     const query = new URLSearchParams({

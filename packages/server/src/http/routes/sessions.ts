@@ -10,8 +10,7 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { nextLink, sendArray, sendRecords } from "./send-array.ts";
 
 const TAGS = ["Sessions"];
-const PAGE_MAX = 200;
-const MESSAGES_MAX = 1000;
+const [PAGE_MAX, MESSAGES_MAX] = [200, 1000];
 
 const CreateBody = z
   .object({ public_key: optional(PublicKey.nullable()) })
@@ -31,6 +30,11 @@ const MessagesQuery = z.object({
     z.uuid("must be the id of a message").meta({ description: "Id of the message before the first" }),
   ),
   limit: optional(limitUpTo(MESSAGES_MAX, "Messages in the answer at most; 1,000 when absent")),
+  include: optional(
+    z
+      .literal("reasoning", 'must be "reasoning"')
+      .meta({ description: "Shows the model's reasoning as well" }),
+  ),
 });
 
 /**
@@ -187,7 +191,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
         operationId: "listMessages",
         summary: "List the persisted messages of a session",
         description:
-          "In the order of arrival. A page ends after `limit` records, or with the one that brings it to 1 MiB; " +
+          "In the order of arrival. A page ends after `limit` records, or with the one that brings it to 1 MiB, not counting reasoning; " +
           '`Link` with `rel="next"` names the next one.',
         tags: TAGS,
         params: IdPath,
@@ -202,11 +206,12 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
     },
     async (request, reply) => {
       const { id } = request.params;
-      const { after = null, limit = MESSAGES_MAX } = request.query;
+      const { after = null, limit = MESSAGES_MAX, include } = request.query;
       const page = await access.runAuthorized(request, id, (allowed) =>
-        threads.messages(id, after, limit, allowed),
+        threads.messages(id, after, limit, allowed, include !== undefined),
       );
-      return await sendRecords(reply, `/api/sessions/${id}/messages`, limit, page);
+      const query = { limit: String(limit), ...(include && { include }) };
+      return await sendRecords(reply, `/api/sessions/${id}/messages`, query, page);
     },
   );
 }

@@ -39,7 +39,7 @@ export const OPERATIONS = [
   },
   {
     operation: "GET /api/sessions/{id}/messages",
-    parameters: ["header SERVICE-APP-KEY?", "path id", "query after?", "query limit?"],
+    parameters: ["header SERVICE-APP-KEY?", "path id", "query after?", "query include?", "query limit?"],
     body: "none",
     statuses: [200, 400, 401, 403, 404, 408, 417, 429, 431, 500, 503],
   },

@@ -51,7 +51,13 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
   await store.execute({
     kind: "complete",
     target: { turn: identityOf(finished) },
-    input: { step: step(2, "Done.") },
+    input: {
+      step: {
+        ...step(2, "Done.", { parts: [{ type: "reasoning", text: TEXT }] }),
+        data: { zebra: 1, alpha: [TEXT] },
+        sources: [{ id: "1", url: "https://example.com/", title: TEXT }],
+      },
+    },
   });
   await store.execute({ kind: "rename", target: existing(done), input: { title: TEXT.trim() } });
   await store.execute({

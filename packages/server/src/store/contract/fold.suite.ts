@@ -28,6 +28,13 @@ const session = fc.nat({ max: 1 });
 const turn = fc.nat({ max: 20 });
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
 
+const REASONED = [{ type: "reasoning", text: "Let me think." }];
+const EXTRAS = {
+  data: { é: [1, null] },
+  sources: [{ id: "1", url: "https://example.com/é" }],
+  parts: REASONED,
+};
+
 const command = fc.oneof(
   {
     weight: 5,
@@ -75,7 +82,8 @@ const command = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("decide"), session, approves: fc.boolean(), action: turn }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("expire") }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("complete"), turn, text }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("complete"), turn, text, extras: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("reject"), turn, text }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("fail"), turn, text }) },
 );
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
@@ -301,7 +309,7 @@ class History {
   }
 
   async #progress(
-    command: CommandOf<"checkpoint" | "calls" | "ask" | "wait" | "result" | "complete" | "fail">,
+    command: CommandOf<"checkpoint" | "calls" | "ask" | "wait" | "result" | "reject" | "complete" | "fail">,
     started: StartedTurn,
   ): Promise<void> {
     const identity = identityOf(started);
@@ -358,7 +366,16 @@ class History {
         await this.#given.store.execute({
           kind: "complete",
           target: { turn: identity },
-          input: { step: step(number, command.text, { usage }) },
+          input: { step: { ...step(number, command.text, { usage }), ...(command.extras && EXTRAS) } },
+        }),
+      );
+    } else if (command.kind === "reject") {
+      const parts = [...REASONED, { type: "text", text: command.text }];
+      this.#note(
+        await this.#given.store.execute({
+          kind: "rejectStep",
+          target: { turn: identity },
+          input: { step: step(number, "", { parts }) },
         }),
       );
     } else {

@@ -2,7 +2,16 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openCalls, type StepCall, type ToolCallRecord } from "../../core/message.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { allEvents, everything, identityOf, load, startTurn, step, types } from "./testing/scenario.ts";
+import {
+  allEvents,
+  everything,
+  identityOf,
+  load,
+  record,
+  startTurn,
+  step,
+  types,
+} from "./testing/scenario.ts";
 
 const CALL: ToolCallRecord = {
   id: "call-1",
@@ -38,6 +47,67 @@ export function describeTurnProgress(openStore: OpenStore): void {
       const { messages, session } = await load(given.store, id);
       expect(messages[1]).toMatchObject({ content: "hi", status: "complete" });
       expect(session).toEqual(committed?.session);
+    });
+
+    it("store data, sources and reasoning of all steps, the latter for those who ask", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "hello"));
+      const source = (n: number) => ({ id: `${n}`, url: `https://example.com/${n}`, title: "Grüße" });
+      const thinking = (text: string) => [
+        { type: "reasoning", text, providerOptions: { x: { signature: "s" } } },
+        { type: "text", text: "t" },
+      ];
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target: { turn },
+        input: {
+          step: { ...step(1, "", { parts: thinking("one") }), sources: [source(1)] },
+          calls: [],
+          asked: [],
+        },
+      });
+      await given.store.execute({
+        kind: "complete",
+        target: { turn },
+        input: {
+          step: {
+            ...step(2, "{}", { parts: thinking(" two\n") }),
+            sources: [source(1), ...Array.from({ length: 60 }, (_, n) => source(n + 2))],
+            data: { é: [null] },
+          },
+        },
+      });
+      const { messages } = await load(given.store, id);
+      expect(messages[0]).not.toHaveProperty("extras");
+      expect(messages[1]?.extras).toEqual({
+        data: { é: [null] },
+        sources: Array.from({ length: 50 }, (_, n) => source(n + 1)),
+        has_reasoning: true,
+      });
+      const { turns } = given.store;
+      const { life } = await record(given.store, id);
+      expect(await turns.reasoning(id, life, [1])).toEqual([
+        { turn: 1, step: 1, text: "one" },
+        { turn: 1, step: 2, text: "two" },
+      ]);
+      expect(await turns.reasoning(id, life, [2])).toEqual([]);
+      expect(await turns.reasoning(id, `${life}x`, [1])).toEqual([]);
+    });
+
+    it("reject a step once: its text is gone, and the turn goes on", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "hello"));
+      const input = { offset: 0, text: "wrong" };
+      await given.store.execute({ kind: "checkpoint", target: { turn }, input });
+      const rejected = step(1, "", { usage: USAGE, parts: [{ type: "text", text: "wrong" }] });
+      const reject = () =>
+        given.store.execute({ kind: "rejectStep", target: { turn }, input: { step: rejected } });
+      expect(types((await reject())?.events ?? [])).toEqual(["message_updated"]);
+      expect(types((await reject())?.events ?? [])).toEqual([]);
+      const { messages, checkpointed } = await load(given.store, id);
+      expect(messages[1]).toMatchObject({ content: "", status: "streaming" });
+      expect(checkpointed).toBe("");
+      expect(await given.store.turns.history(turn, 1_000)).toMatchObject([{ steps: [rejected] }]);
     });
 
     it("store a step once if it is sent again because the response was lost", async () => {

@@ -5,13 +5,16 @@ import { ranUnder } from "../../core/turn.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import {
+  HAS_REASONING,
   toLease,
+  toPastTurn,
+  toReasoning,
   type LeaseRow,
   type MessageRow,
+  type ReasonedRow,
   type SessionRow,
   type StepRow,
   type TurnRow,
-  toPastTurn,
 } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { MESSAGE, SESSION, STEP, TURN } from "../columns.ts";
@@ -21,7 +24,7 @@ import type { Patience } from "./session-locks.ts";
 import { prepare, together } from "./statement.ts";
 
 export function turnsOf(calls: Calls): TurnStore {
-  return { ...leasesOf(calls), history: historyWith(calls) };
+  return { ...leasesOf(calls), reasoning: reasoningWith(calls), history: historyWith(calls) };
 }
 
 type Leases = Pick<TurnStore, "countWaiting" | "renew" | "releaseDeadLeases" | "handBack">;
@@ -153,6 +156,19 @@ const messagesAt = prepare<[number, readonly number[]], MessageRow>(
 const stepsOf = prepare<[number, readonly number[]], StepRow & { readonly turn: number }>(
   `SELECT ${STEP} FROM steps WHERE session_key = $1 AND turn = ANY($2::bigint[]) ORDER BY turn, number`,
 );
+
+const reasoned = prepare<[string, string, readonly number[]], ReasonedRow>(
+  `SELECT turn, number, parts FROM steps
+   WHERE session_key = (SELECT key FROM sessions WHERE id = $1 AND life = $2) AND turn = ANY($3::bigint[]) AND ${HAS_REASONING}
+   ORDER BY turn, number`,
+);
+
+function reasoningWith(calls: Calls): TurnStore["reasoning"] {
+  return (id, life, turns) =>
+    calls.look(ofSession(id), async (connection) =>
+      (await reasoned.all(connection, id, life, turns)).map(toReasoning),
+    );
+}
 
 /** Reads a session's history backwards until it is long enough. */
 function historyWith(calls: Calls): TurnStore["history"] {

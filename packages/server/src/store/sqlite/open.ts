@@ -93,6 +93,7 @@ function conversationPorts(read: Ask, write: Ask): Pick<Ports, "sessions" | "tur
       renew: (owner, epochs, leaseMs) => write("turns.renew", owner, epochs, leaseMs),
       releaseDeadLeases: (everyOther) => write("turns.releaseDeadLeases", everyOther),
       handBack: (owner, epochs) => write("turns.handBack", owner, epochs),
+      reasoning: (id, life, turns) => read("turns.reasoning", id, life, turns),
       history: (identity, maxCharacters) => read("turns.history", identity, maxCharacters),
     },
     actions: {

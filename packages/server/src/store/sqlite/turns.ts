@@ -3,13 +3,27 @@
 import { turnThatRuns } from "../../core/commands/command.ts";
 import { ranUnder } from "../../core/turn.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
-import { toLease, type LeaseRow, type MessageRow, type StepRow, type TurnRow, toPastTurn } from "../rows.ts";
+import {
+  HAS_REASONING,
+  toLease,
+  toPastTurn,
+  toReasoning,
+  type LeaseRow,
+  type MessageRow,
+  type ReasonedRow,
+  type StepRow,
+  type TurnRow,
+} from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
 import type { Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
 export function prepareTurns(prepare: Prepare, transaction: Transaction): Synchronous<TurnStore> {
-  return { ...prepareLeases(prepare, transaction), history: prepareHistory(prepare, transaction) };
+  return {
+    ...prepareLeases(prepare, transaction),
+    reasoning: prepareReasoning(prepare),
+    history: prepareHistory(prepare, transaction),
+  };
 }
 
 type Leases = Pick<Synchronous<TurnStore>, "countWaiting" | "renew" | "releaseDeadLeases" | "handBack">;
@@ -72,6 +86,15 @@ function prepareHandBack(prepare: Prepare): Leases["handBack"] {
     release
       .all(owner, JSON.stringify(epochs))
       .reduce((count, lease) => count + handBack.run(ranUnder(toLease(lease), at), lease.session_key), 0);
+}
+
+function prepareReasoning(prepare: Prepare): Synchronous<TurnStore>["reasoning"] {
+  const reasoned = prepare<[string, string, string], ReasonedRow>(
+    `SELECT turn, number, parts FROM steps
+     WHERE session_key = (SELECT key FROM sessions WHERE id = ? AND life = ?)
+       AND turn IN (SELECT value FROM json_each(?)) AND ${HAS_REASONING} ORDER BY turn, number`,
+  );
+  return (_at, id, life, turns) => reasoned.all(id, life, JSON.stringify(turns)).map(toReasoning);
 }
 
 /** Reads a session's history backwards until it is long enough. */

@@ -3,13 +3,13 @@ import type { ToolOutcomeInput } from "../../core/commands/tool-calls.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { MessageRecord, StepCall } from "../../core/message.ts";
 import type { PastTurn } from "../../core/ports/driven/turn-store.ts";
-import type { StartedTurn, StepRecord, TurnFailure } from "../../core/turn.ts";
+import type { NewStep, StartedTurn, StepRecord, TurnFailure } from "../../core/turn.ts";
 import type { TurnJournal } from "../journal.ts";
 
 /** A journal that records writes in order, and accepts or refuses them as configured. */
 export class RecordingJournal implements TurnJournal {
   readonly entries: string[] = [];
-  readonly steps: StepRecord[] = [];
+  readonly steps: NewStep[] = [];
   readonly outcomes: ToolOutcomeInput[] = [];
   readonly calls: StepCall[] = [];
   readonly asked: AskedAction[] = [];
@@ -54,7 +54,7 @@ export class RecordingJournal implements TurnJournal {
   }
 
   async stepWithCalls(
-    step: StepRecord,
+    step: NewStep,
     calls: readonly StepCall[],
     asked: readonly AskedAction[],
   ): Promise<boolean> {
@@ -65,6 +65,11 @@ export class RecordingJournal implements TurnJournal {
     }
     this.asked.push(...asked);
     return await this.#write(`step ${step.number} calls ${calls.map(({ id }) => id).join(" ")}`);
+  }
+
+  async rejectStep(step: NewStep): Promise<boolean> {
+    this.steps.push(step);
+    return await this.#write(`reject ${step.number}`);
   }
 
   async wait(): Promise<boolean> {
@@ -85,7 +90,7 @@ export class RecordingJournal implements TurnJournal {
     return await this.#write(`result ${outcome.callId}${outcome.isError ? " error" : ""}${started}`);
   }
 
-  async complete(step: StepRecord): Promise<boolean> {
+  async complete(step: NewStep): Promise<boolean> {
     this.steps.push(step);
     return await this.#write(`complete ${step.number}`);
   }

@@ -201,6 +201,12 @@ export class DecidedSession {
     return this.write(turn, "complete", { step: { ...step(number, text), finishReason } }) !== null;
   }
 
+  /** Stores a step whose text is not shown. */
+  reject(turn: StartedTurn, text: string): boolean {
+    const number = (this.openTurns[0]?.turn.steps ?? 0) + 1;
+    return this.write(turn, "rejectStep", { step: { ...step(number, text), text: "" } }) !== null;
+  }
+
   fail(turn: StartedTurn, text: string): boolean {
     const failure = { code: "model_error", message: "It failed." } as const;
     return this.write(turn, "fail", { text, failure }) !== null;

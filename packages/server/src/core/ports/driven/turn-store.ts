@@ -1,5 +1,6 @@
 // Leases of turns, and their history. One method is one transaction. Commands change turns.
 
+import type { Reasoning } from "@colloquy/protocol";
 import type { MessageRecord } from "../../message.ts";
 import type { StepRecord, TurnIdentity, TurnState } from "../../turn.ts";
 
@@ -11,6 +12,11 @@ export interface PastTurn {
   /** `null` for a turn that has not started. Turns interrupted before their start are left out. */
   readonly agentMessage: MessageRecord | null;
   readonly steps: readonly StepRecord[];
+}
+
+/** Reasoning of one step, for people. */
+export interface TurnReasoning extends Reasoning {
+  readonly turn: number;
 }
 
 /** Outcome of a renewal, by epoch. The owner has lost the leases that are in neither list. */
@@ -35,6 +41,8 @@ export interface TurnStore {
    * counts, this attempt does not.
    */
   handBack(owner: string, epochs: readonly number[]): Promise<number>;
+  /** Returns the reasoning of turns in the incarnation `life` of a session, oldest first; nothing if it has ended. */
+  reasoning(sessionId: string, life: string, turns: readonly number[]): Promise<readonly TurnReasoning[]>;
   /** Returns the last turns ending with this one, oldest first: as many as fit into `maxCharacters`, at least one. Ignores the lease. */
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
 }

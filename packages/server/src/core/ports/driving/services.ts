@@ -219,6 +219,7 @@ export interface ThreadService {
     after: string | null,
     limit: number,
     access: SessionAccess | null,
+    withReasoning?: boolean,
   ): Promise<RecordPage>;
 }
 

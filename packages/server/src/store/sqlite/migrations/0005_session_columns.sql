@@ -22,6 +22,9 @@ ALTER TABLE sessions ADD COLUMN wallet_proved INTEGER NOT NULL DEFAULT 0;
 -- JSON object of what a chat asked for beside its text: tools that the client runs, the schema of the answer. NULL for neither, and where a
 -- node of the previous version stored the turn.
 ALTER TABLE turns ADD COLUMN options TEXT;
+-- JSON object of what an answer has beside its text and calls: data, sources. NULL for none. A node of the previous version leaves the
+-- column as it is.
+ALTER TABLE messages ADD COLUMN extras TEXT;
 
 -- Sign-in tokens that were revoked, until they expire: by a hash of the issuer and `jti`, or of the token.
 CREATE TABLE revoked_tokens (

@@ -1,0 +1,67 @@
+// Data, sources and reasoning of an answer.
+
+import { describe, expect, it } from "vitest";
+import { findViolationsInBothSchemes } from "../../../../test/browser/accessibility.ts";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { answers, expectAnswer, expectGone, expectRest, expectSeen, say, sessionOf } from "./console-page.ts";
+import { useSharedConsole } from "./use-shared-console.ts";
+
+describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, () => {
+  const kept = useSharedConsole();
+
+  it("shows sources and reasoning when a person opens them, with the keyboard as well", async () => {
+    const { page } = await kept.newChat();
+    await say(page, "How tall is it?");
+    const call = await kept.service.model.next();
+    call.emit(
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: "They mean the tower.\nI look it up." },
+      { type: "reasoning-end", id: "r" },
+      { type: "source", sourceType: "url", id: "1", url: "https://example.com/tower", title: "The tower" },
+      { type: "source", sourceType: "url", id: "2", url: "https://example.com/heights" },
+      { type: "source", sourceType: "url", id: "3", url: "javascript:alert(1)", title: "No page" },
+    );
+    call.say("330 m.").finish();
+    await expectAnswer(page, "330 m.");
+    await expectRest(page);
+    const reasoning = answers(page).getByText("They mean the tower.");
+    const link = answers(page).getByRole("link", { name: "The tower" });
+    await expectGone(reasoning);
+    await expectGone(link);
+    await answers(page).getByText("2 sources", { exact: true }).click();
+    await expectSeen(link);
+    expect(await link.getAttribute("href")).toBe("https://example.com/tower");
+    expect(await answers(page).getByRole("link").count()).toBe(2);
+    await answers(page).locator("summary", { hasText: "Reasoning" }).focus();
+    await page.keyboard.press("Enter");
+    await expectSeen(reasoning);
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+    await page.reload();
+    await expectAnswer(page, "330 m.");
+    await expectGone(reasoning);
+    await answers(page).getByText("Reasoning", { exact: true }).click();
+    await expectSeen(reasoning);
+  });
+
+  it("shows data as JSON", async () => {
+    const { page } = await kept.newChat();
+    await say(page, "Hello");
+    (await kept.service.model.next()).say("Hi.").finish();
+    await expectRest(page);
+    const session = await sessionOf(page);
+    const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const sending = fetch(`${kept.service.url}/api/chat`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-session-id": session },
+      body: JSON.stringify({ message: "Where?", response_schema: schema }),
+    });
+    (await kept.service.model.next()).say('{"town":"Oslo"}').finish();
+    (await kept.service.model.next()).say('{"city":"Oslo"}').finish();
+    expect((await sending).status).toBe(200);
+    await expectSeen(answers(page).getByText("Data", { exact: true }).first());
+    await answers(page).locator("summary", { hasText: "Data" }).click();
+    await expectSeen(answers(page).getByRole("group", { name: "Data" }).getByText('"city": "Oslo"'));
+    await expectGone(answers(page).getByText("town"));
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+  });
+});

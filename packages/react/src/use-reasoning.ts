@@ -1,0 +1,28 @@
+import type { Reasoning } from "@colloquy/client";
+import { useCallback, useState } from "react";
+import { useColloquyContext } from "./colloquy-provider.tsx";
+
+export interface ReasoningView {
+  /** What the model has reasoned, oldest step first; `null` before it was loaded. */
+  readonly reasoning: readonly Reasoning[] | null;
+  /** Why it could not be loaded. */
+  readonly error: unknown;
+  /** Loads it, again at each call: an answer that streams may gain some. */
+  readonly load: () => Promise<void>;
+}
+
+const NOT_LOADED = { reasoning: null, error: null };
+
+/** Returns what the model has reasoned for a message with `has_reasoning`. Loads nothing before `load` is called. */
+export function useReasoning(sessionId: string, messageId: string): ReasoningView {
+  const { pool } = useColloquyContext();
+  const [view, setView] = useState<Omit<ReasoningView, "load">>(NOT_LOADED);
+  const load = useCallback(async (): Promise<void> => {
+    try {
+      setView({ reasoning: await pool.session(sessionId).reasoning(messageId), error: null });
+    } catch (error) {
+      setView({ reasoning: null, error });
+    }
+  }, [pool, sessionId, messageId]);
+  return { ...view, load };
+}

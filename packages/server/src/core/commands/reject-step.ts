@@ -1,0 +1,15 @@
+import type { NewStep } from "../turn.ts";
+import { defineForTurn } from "./command.ts";
+import { addStep, withExtras } from "./finished-step.ts";
+
+/**
+ * Stores a model step whose text does not match the schema that the chat asked for. The message returns to the end of the step
+ * before, and subscribers learn of it: they have seen the text. Does nothing if the step is already stored.
+ */
+export const rejectStep = defineForTurn((draft, { turn: open }, { step }: { readonly step: NewStep }) => {
+  if (step.number <= open.turn.steps) return "ok" as const;
+  draft.changeMessage(open.agentMessage, withExtras(open.agentMessage, step), "message_updated");
+  draft.changeTurn(addStep(draft, open.turn, step));
+  draft.obsoleteCheckpoints.add(open.turn.number);
+  return "ok" as const;
+});

@@ -1,0 +1,91 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { SchemaChecker } from "./schema-checker.ts";
+
+const PERSON: JsonObject = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { type: "integer" }, size: { enum: ["S", "M"] } },
+  required: ["name"],
+  additionalProperties: false,
+};
+
+/** Takes exponential time to check: every level is checked twice, by both branches. */
+function slow(): JsonObject {
+  const levels = Array.from({ length: 26 }, (_, n): [string, JsonObject] => {
+    const next = { $ref: n === 25 ? "#/$defs/end" : `#/$defs/l${n + 1}` };
+    return [
+      `l${n}`,
+      { anyOf: [{ allOf: [next, { type: "string" }] }, { allOf: [next, { type: "number" }] }] },
+    ];
+  });
+  return {
+    type: "object",
+    $defs: { ...Object.fromEntries(levels), end: { type: "object" } },
+    $ref: "#/$defs/l0",
+  };
+}
+
+describe("schema checker", () => {
+  const checker = new SchemaChecker();
+  afterEach(() => checker.close());
+
+  it("accepts JSON in the schema", async () => {
+    expect(await checker.complaint(PERSON)).toBeNull();
+    expect(await checker.mismatch(PERSON, { name: "Ada", size: "S" })).toBeNull();
+  });
+
+  it.each<[string, JsonValue, string]>([
+    ["an array", [], "it must be object"],
+    [
+      "several problems",
+      { age: "1", size: "L", x: 1 },
+      [
+        "it must have required property 'name'",
+        'it must NOT have additional properties ("x")',
+        "/age must be integer",
+        '/size must be equal to one of the allowed values (["S","M"])',
+      ].join("; "),
+    ],
+  ])("describes an answer that is %s", async (_, answer, issue) => {
+    expect(await checker.mismatch(PERSON, answer)).toBe(issue);
+  });
+
+  it("describes an invalid schema", async () => {
+    expect(await checker.complaint({ type: "object", properties: { a: { type: "int" } } })).toContain(
+      "schema is invalid",
+    );
+    expect(await checker.complaint({ type: "object", $ref: "#/$defs/gone" })).toContain("#/$defs/gone");
+  });
+
+  it("reads a schema in its own dialect", async () => {
+    const tuple = { type: "object", properties: { a: { items: [{ type: "string" }] } } };
+    expect(await checker.complaint(tuple)).toContain("schema is invalid");
+    const draft7 = { $schema: "http://json-schema.org/draft-07/schema#", ...tuple };
+    expect(await checker.complaint(draft7)).toBeNull();
+    expect(await checker.mismatch(draft7, { a: [1] })).toBe("/a/0 must be string");
+  });
+
+  it("stops a check after 100 ms, and answers the next one", async () => {
+    const [late, next] = await Promise.all([
+      checker.mismatch(slow(), {}),
+      checker.mismatch(PERSON, { name: "Ada" }),
+    ]);
+    expect(late).toBe("it takes longer than 100 ms to check");
+    expect(next).toBeNull();
+  });
+
+  it("keeps schemas apart", async () => {
+    for (let n = 0; n < 150; n += 1) {
+      const schema = { type: "object", properties: { a: { const: n } } };
+      expect(await checker.mismatch(schema, { a: n })).toBeNull();
+      expect(await checker.mismatch(schema, { a: -1 })).toContain("/a must be equal to constant");
+    }
+  });
+
+  it("starts again after its thread has ended", async () => {
+    const asked = checker.mismatch(PERSON, { name: "Ada" });
+    await checker.close();
+    expect(await asked).toBe("it takes too much memory to check");
+    expect(await checker.mismatch(PERSON, { name: "Ada" })).toBeNull();
+  });
+});

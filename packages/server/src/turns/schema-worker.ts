@@ -1,0 +1,118 @@
+// The thread that compiles schemas of clients and checks answers with them. What takes longer than the limit is stopped where it is.
+// `process` is for the processor time of this thread.
+
+import { threadCpuUsage } from "node:process";
+import { createContext, Script } from "node:vm";
+import { parentPort, type MessagePort } from "node:worker_threads";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import type { SchemaAnswer, SchemaQuestion } from "./schema-checker.ts";
+
+const LIMIT_MS = 100;
+/** Maximum attempts while other threads keep the processor busy. */
+const MAX_ATTEMPTS = 10;
+const MAX_COMPILED = 100;
+const MAX_ISSUES = 5;
+const MAX_CHARACTERS = 1_000;
+
+/** Without `strict`, unknown keywords and combinations are ignored, as the specification says. */
+const OPTIONS = { strict: false, allErrors: true, validateFormats: false, addUsedSchema: false } as const;
+
+if (parentPort === null)
+  throw new Error("schema-worker.ts is started by schema-checker.ts, as a worker thread");
+start(parentPort);
+
+function start(port: MessagePort): void {
+  const limited = limit();
+  const compiled = new Map<string, ValidateFunction>();
+  let compile = compiler();
+
+  const complaintOf = (schema: string, value: unknown): string | null => {
+    const validate = compiled.get(schema) ?? limited(() => compile(schema));
+    // The map's order is that of the last use.
+    compiled.delete(schema);
+    compiled.set(schema, validate);
+    const [oldest] = compiled.keys();
+    if (compiled.size > MAX_COMPILED && oldest !== undefined) compiled.delete(oldest);
+    return value === undefined || limited(() => validate(value)) ? null : describe(validate.errors ?? []);
+  };
+
+  port.on("message", ({ id, schema, value }: SchemaQuestion) => {
+    const answer = (attempt: number): string | null => {
+      try {
+        return complaintOf(schema, value);
+      } catch (error) {
+        // A stopped compiler is in an unknown state.
+        compile = compiler();
+        if (!(error instanceof Stopped)) return messageOf(error);
+        const isOver = !error.isStarved || attempt === MAX_ATTEMPTS;
+        return isOver ? `it takes longer than ${LIMIT_MS} ms to check` : answer(attempt + 1);
+      }
+    };
+    port.postMessage({ id, complaint: answer(1) } satisfies SchemaAnswer);
+  });
+}
+
+class Stopped extends Error {
+  /** True if this thread had the processor for less than half of the time: others of the machine used it. */
+  readonly isStarved: boolean;
+
+  constructor(isStarved: boolean) {
+    super();
+    this.isStarved = isStarved;
+  }
+}
+
+/** Returns a function that runs another one. Throws `Stopped` if that takes longer than the limit. */
+function limit(): <Result>(run: () => Result) => Result {
+  const script = new Script("run()");
+  const global: { run?: () => unknown } = createContext({});
+  return (run) => {
+    global.run = run;
+    const before = threadCpuUsage();
+    try {
+      return script.runInContext(global, { timeout: LIMIT_MS });
+    } catch (error) {
+      if (!isTimeout(error)) throw error;
+      const { user, system } = threadCpuUsage(before);
+      throw new Stopped(user + system < (LIMIT_MS * 1_000) / 2);
+    }
+  };
+}
+
+/** Warms the compilers up, so that the limit is for the schema alone. */
+function compiler(): (schema: string) => ValidateFunction {
+  const [latest, draft7] = [new Ajv2020(OPTIONS), new Ajv(OPTIONS)];
+  for (const ajv of [latest, draft7]) ajv.compile({ type: "object" });
+  return (text) => {
+    const schema = JSON.parse(text) as { readonly $schema?: string };
+    const ajv = schema.$schema?.includes("draft-07") === true ? draft7 : latest;
+    const validate = ajv.compile(schema);
+    ajv.removeSchema(schema);
+    return validate;
+  };
+}
+
+function describe(errors: readonly ErrorObject[]): string {
+  const issues = errors.slice(0, MAX_ISSUES).map(({ instancePath, message = "is wrong", params }) => {
+    const { allowedValues, additionalProperty } = params as Record<string, unknown>;
+    const detail = allowedValues ?? additionalProperty;
+    const place = instancePath === "" ? "it" : instancePath;
+    return `${place} ${message}${detail === undefined ? "" : ` (${JSON.stringify(detail)})`}`;
+  });
+  return issues.join("; ").slice(0, MAX_CHARACTERS);
+}
+
+function isTimeout(error: unknown): boolean {
+  // An error of another context, whose class is not this one's.
+  return (
+    typeof error === "object" &&
+    error !== null &&
+    "code" in error &&
+    error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
+  );
+}
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, MAX_CHARACTERS);
+}
