@@ -220,6 +220,7 @@ function lineOf({ action, app, target, actor, request_id }: AuditEntry): Readonl
   );
 }
 
+/** The fields in the order of their names. */
 function textOf(line: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify(Object.entries(line).toSorted());
+  return JSON.stringify(line, Object.keys(line).toSorted());
 }
