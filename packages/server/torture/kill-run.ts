@@ -53,7 +53,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
-    requests: { interrupts: 0, edits: 0, forks: 0 },
+    done: { interrupts: 0, edits: 0, forks: 0 },
     giveUp: giveUp.signal,
     // A killed process never answers its pending requests.
     isCarriedOutLate: false,
@@ -85,7 +85,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     seconds: (performance.now() - begun) / 1000,
     sessions,
     messages: context.messages,
-    ...context.requests,
+    done: context.done,
     streams: context.counts,
     violations: violations.all,
     errors: [...errors, ...errorsOf(server)],

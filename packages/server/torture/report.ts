@@ -1,6 +1,13 @@
 import { shareOf, type MessageCounts } from "./message-counts.ts";
 import { VIOLATION_KINDS, type Violation } from "./violations.ts";
 
+/** What people did besides chatting, as often as it was acknowledged. */
+export interface Done {
+  interrupts: number;
+  edits: number;
+  forks: number;
+}
+
 export interface TortureResult {
   readonly seed: string;
   /** Kills or other faults applied to the servers. */
@@ -8,9 +15,7 @@ export interface TortureResult {
   readonly seconds: number;
   readonly sessions: number;
   readonly messages: Readonly<MessageCounts>;
-  readonly interrupts: number;
-  readonly edits: number;
-  readonly forks: number;
+  readonly done: Readonly<Done>;
   readonly streams: { readonly resumed: number; readonly refetched: number; readonly compared: number };
   /** Longest times without progress; absent if not measured. */
   readonly stalls?: { readonly longestMs: number; readonly longestAfterDeathMs: number };
@@ -49,9 +54,9 @@ export function describeResult(result: TortureResult): string {
     [result.faults.name, result.faults.count],
     ["seed", result.seed],
     ["refused (queue full)", messages.refused],
-    ["interrupts", result.interrupts],
-    ["edits", result.edits],
-    ["copies", result.forks],
+    ["interrupts", result.done.interrupts],
+    ["edits", result.done.edits],
+    ["copies", result.done.forks],
     ["sessions", result.sessions],
     ["streams opened or resumed", streams.resumed],
     ["snapshots compared with the fold while it ran", streams.compared],

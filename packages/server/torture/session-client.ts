@@ -9,6 +9,7 @@ import { LifeLedger, type SentMessage } from "./ledger.ts";
 import { count, PATIENCE_MS, type MessageCounts } from "./message-counts.ts";
 import { readOnlyAnswer } from "./only-answer.ts";
 import { checkCopy, checkSnapshot } from "./oracles.ts";
+import type { Done } from "./report.ts";
 import { SessionRequests, type Persisted, type RequestContext, type Tried } from "./session-requests.ts";
 import { StreamFollower, type FollowerContext } from "./stream-follower.ts";
 
@@ -17,7 +18,7 @@ const SENT_ONCE = 0.4;
 
 export interface LoadContext extends FollowerContext, RequestContext {
   readonly messages: MessageCounts;
-  readonly requests: { interrupts: number; edits: number; forks: number };
+  readonly done: Done;
   /** Time of the last fault, in milliseconds on the monotonic clock, from which lack of progress counts. */
   readonly disturbedAt: () => number;
   /** Milliseconds without any change after which a processing session counts as stuck. */
@@ -96,7 +97,7 @@ export class SessionClient {
       id: replaced.id,
       tail: messages.slice(messages.indexOf(replaced)),
     });
-    this.#context.requests.edits += 1;
+    this.#context.done.edits += 1;
   }
 
   /** Repeats a chat until it gets a response. Some requests also wait for the assistant's answer. */
@@ -187,7 +188,7 @@ export class SessionClient {
     const { answer, asked } = await this.#persist("/api/interrupt", { method: "POST" });
     if (answer.status !== 200) return this.#unexpected("interrupt", answer);
     const snapshot = this.#readSnapshot(answer, asked);
-    this.#context.requests.interrupts += 1;
+    this.#context.done.interrupts += 1;
     // A message of unknown outcome may arrive right after the interrupt.
     if (snapshot.is_processing && !this.#unsettled.has("messages")) {
       this.#report("wrong answer", "interrupt", "answered with is_processing true");
@@ -212,7 +213,7 @@ export class SessionClient {
     );
     const copy = JSON.parse(shown.answer.body) as Snapshot;
     checkCopy(this.#ledger, before, copy, this.#context.violations);
-    this.#context.requests.forks += 1;
+    this.#context.done.forks += 1;
     return new SessionClient(this.#context, this.#random, id, LifeLedger.ofCopy(copy.messages, this.#ledger));
   }
 
