@@ -66,33 +66,14 @@ function chatOperations(transport: Transport, app: string | undefined) {
   return {
     /** Sends a message. Retries use the same `Idempotency-Key`, so that it is stored once. */
     async sendMessage(id: string, message: string, options: SendOptions = {}): Promise<Snapshot> {
-      const {
-        wait,
-        idempotencyKey = randomId(),
-        publicKey,
-        userState,
-        clientId,
-        replaces,
-        rig,
-        responseSchema,
-        signal,
-      } = options;
+      const { wait, idempotencyKey = randomId(), signal } = options;
       const budget = new WaitBudget(wait);
       const seconds = budget.next(LONG_POLL_SECONDS);
       const snapshot = await transport.body<Snapshot>({
         method: "POST",
         path: "/api/chat",
         headers: { ...session(id), "Idempotency-Key": idempotencyKey, Prefer: prefer(seconds) },
-        body: {
-          message,
-          app,
-          public_key: publicKey,
-          user_state: userState,
-          client_id: clientId,
-          replaces,
-          rig,
-          response_schema: responseSchema,
-        },
+        body: { message, app, ...chatParameters(options) },
         repeatable: true,
         longPollMs: seconds * 1000,
         signal,
@@ -120,6 +101,17 @@ function chatOperations(transport: Transport, app: string | undefined) {
     interrupt(id: string, { signal }: Abortable = {}): Promise<Snapshot> {
       return transport.body({ method: "POST", path: "/api/interrupt", headers: session(id), signal });
     },
+  };
+}
+
+function chatParameters({ publicKey, userState, clientId, replaces, rig, responseSchema }: SendOptions) {
+  return {
+    public_key: publicKey,
+    user_state: userState,
+    client_id: clientId,
+    replaces,
+    rig,
+    response_schema: responseSchema,
   };
 }
 
