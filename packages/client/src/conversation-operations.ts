@@ -73,7 +73,7 @@ function chatOperations(transport: Transport, app: string | undefined) {
         method: "POST",
         path: "/api/chat",
         headers: { ...session(id), "Idempotency-Key": idempotencyKey, Prefer: prefer(seconds) },
-        body: { message, app, ...chatFields(options) },
+        body: { message, app, ...chatParameters(options) },
         repeatable: true,
         longPollMs: seconds * 1000,
         signal,
@@ -104,8 +104,7 @@ function chatOperations(transport: Transport, app: string | undefined) {
   };
 }
 
-function chatFields(options: SendOptions) {
-  const { publicKey, userState, clientId, replaces, rig, responseSchema } = options;
+function chatParameters({ publicKey, userState, clientId, replaces, rig, responseSchema }: SendOptions) {
   return {
     public_key: publicKey,
     user_state: userState,

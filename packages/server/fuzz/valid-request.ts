@@ -99,6 +99,13 @@ function setHeader(headers: [string, string][], name: string, value: string): vo
   else found[1] = value;
 }
 
+const RESPONSE_SCHEMAS = [
+  { type: "object" },
+  { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false },
+  { type: "object", properties: { next: { $ref: "#" } } },
+  { type: "object", not: {} },
+] as const;
+
 function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
   const { properties = {}, required = [] } = operation.body ?? {};
   const names = Object.keys(properties).filter((name) => required.includes(name) || random.chance(0.4));
@@ -114,6 +121,7 @@ function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
 
 function bodyValue(name: string, schema: JsonSchema | undefined, random: Random): unknown {
   if (name === "user_state") return userState(random);
+  if (name === "response_schema") return random.pick(RESPONSE_SCHEMAS);
   if (name === "message" || name === "title") return random.pick(MESSAGES);
   return namedValue(name, random) ?? schemaValue(schema ?? {}, random);
 }
@@ -125,6 +133,7 @@ function parameterValue(parameter: OpenApiParameter, context: RequestContext, ra
   }
   if (name === "user_state") return JSON.stringify(userState(random));
   if (name === "message") return random.pick(MESSAGES);
+  if (name === "include" && parameter.schema.const === "reasoning") return "reasoning";
   return namedValue(name, random) ?? String(schemaValue(parameter.schema, random));
 }
 

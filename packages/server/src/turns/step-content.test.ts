@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { StepContent } from "./step-content.ts";
 import { ask, callPart, stepOf, textParts } from "./testing/asked-step.ts";
 
 describe("content of a step", () => {
@@ -179,5 +180,36 @@ describe("content of a step", () => {
     expect(step.calls).toHaveLength(512);
     expect(step.parts).toHaveLength(512);
     expect(step.calls[0]).toMatchObject({ id: "i".repeat(128), name: "n".repeat(128) });
+  });
+});
+
+describe("sources", () => {
+  const sources = (...sent: { id?: string; url: string; title?: string }[]) => {
+    const content = new StepContent([], 0);
+    for (const { id = "1", ...source } of sent) content.addSource({ id, ...source });
+    return content.sources;
+  };
+
+  it("are pages of the web only, with clean and bounded fields", () => {
+    expect(
+      sources(
+        { url: "HTTPS://Example.com/a b", title: " A\0 page " },
+        { url: "http://example.com", title: "" },
+        { url: "javascript:alert(1)", title: "x" },
+        { url: "data:text/html,x" },
+        { url: "/path" },
+        { url: `https://example.com/${"a".repeat(2_048)}` },
+        { id: "i".repeat(200), url: "https://example.com/b", title: "t".repeat(300) },
+      ),
+    ).toEqual([
+      { id: "1", url: "https://example.com/a%20b", title: "A page" },
+      { id: "1", url: "http://example.com/" },
+      { id: "i".repeat(128), url: "https://example.com/b", title: "t".repeat(256) },
+    ]);
+  });
+
+  it("are 50 at most", () => {
+    const many = Array.from({ length: 60 }, (_, n) => ({ url: `https://example.com/${n}` }));
+    expect(sources(...many)).toHaveLength(50);
   });
 });

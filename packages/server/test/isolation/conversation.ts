@@ -36,7 +36,9 @@ export async function holdConversation(options: {
     json: { [slot]: canaries.secret },
   });
   const message = `use the tool ${wallet === null ? "please" : texts.message}`;
-  const more = wallet === null ? {} : { public_key: wallet, user_state: { note: texts.state } };
+  const schema = { type: "object", description: texts.message, required: ["answer"] };
+  const more =
+    wallet === null ? {} : { public_key: wallet, user_state: { note: texts.state }, response_schema: schema };
   await request("POST", "/api/chat", { json: { app, message, client_id: clientId, ...more } });
   let action: Action | undefined;
   while (action === undefined) [action] = (await request("GET", "/api/actions")).json() as readonly Action[];

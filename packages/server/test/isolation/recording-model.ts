@@ -37,7 +37,7 @@ export class RecordingModel implements LanguageModelV4 {
     const parts =
       tools.length > 0 && last?.role === "user" && JSON.stringify(last.content).includes("use the tool")
         ? callsOf(tools, this.#input)
-        : textOf(this.#sentence);
+        : answerOf(this.#sentence, options.responseFormat?.type === "json");
     return { stream: ReadableStream.from([{ type: "stream-start" as const, warnings: [] }, ...parts]) };
   }
 }
@@ -57,10 +57,16 @@ function callsOf(
   ];
 }
 
-function textOf(delta: string): readonly LanguageModelV4StreamPart[] {
+/** Answers with the sentence as text or JSON, as reasoning, and as the address of a source. */
+function answerOf(sentence: string, isJson: boolean): readonly LanguageModelV4StreamPart[] {
+  const url = `https://example.com/${sentence}`;
   return [
+    { type: "reasoning-start", id: "1" },
+    { type: "reasoning-delta", id: "1", delta: sentence },
+    { type: "reasoning-end", id: "1" },
+    { type: "source", sourceType: "url", id: "2", url, title: sentence },
     { type: "text-start", id: "0" },
-    { type: "text-delta", id: "0", delta },
+    { type: "text-delta", id: "0", delta: isJson ? JSON.stringify({ answer: sentence }) : sentence },
     { type: "text-end", id: "0" },
     { type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage: USAGE },
   ];
