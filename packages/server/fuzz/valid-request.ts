@@ -133,7 +133,7 @@ function parameterValue(parameter: OpenApiParameter, context: RequestContext, ra
   }
   if (name === "user_state") return JSON.stringify(userState(random));
   if (name === "message") return random.pick(MESSAGES);
-  if (name === "include" && parameter.schema.const === "reasoning") return "reasoning";
+  if (name === "include" && parameter.schema.enum?.[0] === "reasoning") return "reasoning";
   return namedValue(name, random) ?? String(schemaValue(parameter.schema, random));
 }
 

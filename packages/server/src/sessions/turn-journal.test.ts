@@ -152,6 +152,8 @@ describe("streaming text", () => {
     expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe("one");
     one.journal.appendText("right");
     expect(published).toEqual(["message_updated", [3, "\n\nwrong"], "message_updated", [3, "\n\nright"]]);
+    await one.service.clock.advance(200);
+    expect(one.saved().at(-1)).toEqual([0, "right"]);
     await one.journal.complete(step(3, "right"));
     expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe("one\n\nright");
   });

@@ -82,6 +82,21 @@ describe("schema checker", () => {
     }
   });
 
+  it("checks schemas that refer to themselves, also one after the other", async () => {
+    const list = (type: string) => ({ type: "object", properties: { value: { type }, next: { $ref: "#" } } });
+    for (const _ of [1, 2]) {
+      for (const [type, value] of [
+        ["string", "a"],
+        ["integer", 1],
+      ] as const) {
+        expect(await checker.mismatch(list(type), { next: { next: { value } } })).toBeNull();
+        expect(await checker.mismatch(list(type), { next: { next: { value: true } } })).toBe(
+          `/next/next/value must be ${type}`,
+        );
+      }
+    }
+  });
+
   it("starts again after its thread has ended", async () => {
     const asked = checker.mismatch(PERSON, { name: "Ada" });
     await checker.close();

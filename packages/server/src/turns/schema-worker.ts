@@ -16,7 +16,7 @@ const MAX_ISSUES = 5;
 const MAX_CHARACTERS = 1_000;
 
 /** Without `strict`, unknown keywords and combinations are ignored, as the specification says. */
-const OPTIONS = { strict: false, allErrors: true, validateFormats: false, addUsedSchema: false } as const;
+const OPTIONS = { strict: false, allErrors: true, validateFormats: false } as const;
 
 if (parentPort === null)
   throw new Error("schema-worker.ts is started by schema-checker.ts, as a worker thread");
