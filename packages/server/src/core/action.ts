@@ -27,6 +27,15 @@ export type ActionRequest =
   | {
       readonly kind: "question";
       readonly request: { readonly question: string; readonly choices: readonly string[] };
+    }
+  /** Run a call in the client. */
+  | {
+      readonly kind: "client_tool";
+      readonly request: { readonly tool: string; readonly input: JsonValue };
+      /** True if another client may run the call when a claim has lapsed. */
+      readonly repeatable: boolean;
+      /** Milliseconds in which a client must give the result; the limit for actions when absent. */
+      readonly timeoutMs?: number;
     };
 
 /** The call of a transaction, decoded from its data. */
@@ -58,6 +67,13 @@ export interface AskedAction {
   readonly validMs: number;
 }
 
+/** A client's claim to run a call. Only the client that made it may report the result. */
+export interface ActionClaim {
+  readonly token: string;
+  /** Milliseconds since the Unix epoch, on the store's clock. */
+  readonly expiresAt: number;
+}
+
 export interface ActionRecord {
   /** Number of the event that announced it; orders the actions of a session. */
   readonly number: number;
@@ -69,6 +85,8 @@ export interface ActionRecord {
   readonly status: ActionStatus;
   /** Result sent with the decision, `null` for none. */
   readonly result: JsonValue;
+  /** `null` if no client has claimed the action, or the claim ended. */
+  readonly claim: ActionClaim | null;
   /** Milliseconds since the Unix epoch, on the store's clock. */
   readonly createdAt: number;
   readonly expiresAt: number;
@@ -77,7 +95,7 @@ export interface ActionRecord {
 
 /** Returns the action in the form of snapshots and `action_requested` events. */
 export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAction {
-  const { id, asked, tool, callId, createdAt, expiresAt } = action;
+  const { id, asked, tool, callId, claim, createdAt, expiresAt } = action;
   // `ActionRequest` pairs each kind with its request, which the compiler cannot infer here.
   return {
     id,
@@ -87,7 +105,13 @@ export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAc
     created_at: new Date(createdAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
     request: asked.request,
+    ...(asked.kind === "client_tool" && { claim_expires_at: claimExpiry(claim) }),
   } as PendingAction;
+}
+
+/** Returns the end of a claim in the form of the wire. */
+function claimExpiry(claim: ActionClaim | null): string | null {
+  return claim === null ? null : new Date(claim.expiresAt).toISOString();
 }
 
 /** Returns the action in the form of `GET /api/actions`. */
@@ -114,6 +138,8 @@ export function actionNotice(action: PendingAction): string {
       return `The assistant waits for you to send a transaction with your wallet. ${until}`;
     case "wallet_signature":
       return `The assistant waits for you to sign with your wallet. ${until}`;
+    case "client_tool":
+      return `The assistant waits for your client to run the tool "${action.tool}". ${until}`;
     case "question": {
       const { question } = action.request;
       const quoted = question.length <= QUOTED ? question : `${question.slice(0, QUOTED).toWellFormed()}…`;

@@ -30,6 +30,7 @@ export function askPerson(
       asked: request,
       status: "pending",
       result: null,
+      claim: null,
       createdAt: draft.at,
       expiresAt: draft.at + validMs,
       resolvedAt: null,

@@ -40,6 +40,7 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
   wallet_transaction: '{"transaction_hash": "0x…"} with 64 hexadecimal digits',
   wallet_signature: '{"signature": "0x…"} with 1 to 8,192 bytes in hexadecimal',
   question: '{"answer": "…"} with 1 to 4,096 characters',
+  client_tool: '{"output": …} with any JSON, or {"error": "…"} with a sentence about the problem',
 };
 
 export const decideAction = define({
