@@ -8,9 +8,13 @@ import { expect, it } from "vitest";
 
 const PACKAGES = join(import.meta.dirname, "../..");
 /**
- * Modules that start working when loaded: the program itself, which other tests start, and a worker thread.
+ * Modules that start working when loaded: the program itself, which other tests start, and worker threads.
  */
-const AT_WORK = ["server/src/main.ts", "server/src/store/sqlite/worker.ts"];
+const AT_WORK = [
+  "server/src/main.ts",
+  "server/src/store/sqlite/worker.ts",
+  "server/src/turns/schema-worker.ts",
+];
 
 const modules = globSync("{protocol,client,server}/src/**/*.ts", {
   cwd: PACKAGES,

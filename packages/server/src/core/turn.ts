@@ -1,6 +1,7 @@
 import type { NoticeCode, Source } from "@colloquy/protocol";
 import type { ActionRecord } from "./action.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+import type { TurnOptions } from "./turn-options.ts";
 import { waitsForPerson, type MessageRecord, type ToolCallRecord } from "./message.ts";
 
 /** State of a turn (contract section 3): three states of an open turn, three of an ended one. */
@@ -24,25 +25,6 @@ export interface TokenUsage {
   readonly totalTokens: number;
   readonly reasoningTokens: number;
   readonly cachedInputTokens: number;
-}
-
-/** What a chat may ask for beside its text. Absent fields were not asked for. */
-export interface TurnOptions {
-  /** Tools that the client offers for this turn and runs itself, by name. */
-  readonly clientTools?: Readonly<Record<string, ClientTool>>;
-  /** JSON Schema that the answer must match. */
-  readonly responseSchema?: JsonObject;
-}
-
-/** A tool that runs in the client. */
-export interface ClientTool {
-  readonly description: string;
-  /** JSON Schema of its input. */
-  readonly inputSchema: JsonObject;
-  /** Milliseconds in which a client must give the result; the limit for actions when absent. */
-  readonly timeoutMs?: number;
-  /** True if another client may run a call whose client did not report back. */
-  readonly repeatable?: boolean;
 }
 
 export interface TurnRecord {

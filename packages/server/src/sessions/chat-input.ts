@@ -5,7 +5,7 @@ import type { ChatInput } from "../core/commands/chat.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
 import type { ChatRequest } from "../core/ports/driving/services.ts";
 import { provedWallets } from "../core/session-access.ts";
-import type { TurnOptions } from "../core/turn.ts";
+import type { TurnOptions } from "../core/turn-options.ts";
 
 /** Limits that are checked for every chat. */
 export type ChatLimits = Pick<ChatInput, "maxQueued" | "maxMessageBytes">;

@@ -6,14 +6,8 @@ import type { SessionUse } from "../core/ports/driven/session-store.ts";
 import type { PastTurn, TurnReasoning } from "../core/ports/driven/turn-store.ts";
 import type { TitleJob } from "../core/ports/driven/store.ts";
 import { appOf, type SessionRecord } from "../core/session.ts";
-import {
-  reasoningIn,
-  type Lease,
-  type StepRecord,
-  type TokenUsage,
-  type TurnOptions,
-  type TurnRecord,
-} from "../core/turn.ts";
+import { reasoningIn, type Lease, type StepRecord, type TokenUsage, type TurnRecord } from "../core/turn.ts";
+import type { TurnOptions } from "../core/turn-options.ts";
 import type { JsonObject } from "../core/json.ts";
 import { withoutWrongTypes } from "../core/user-state.ts";
 
@@ -112,6 +106,8 @@ export interface ActionRow {
   readonly asked: string;
   readonly status: ActionRecord["status"];
   readonly result: string;
+  readonly claim: string | null;
+  readonly claim_expires_at: number | null;
   readonly created_at: number;
   readonly expires_at: number;
   readonly resolved_at: number | null;
@@ -231,6 +227,10 @@ export function toAction(row: ActionRow): ActionRecord {
     asked: JSON.parse(row.asked) as ActionRecord["asked"],
     status: row.status,
     result: JSON.parse(row.result) as ActionRecord["result"],
+    claim:
+      row.claim === null || row.claim_expires_at === null
+        ? null
+        : { token: row.claim, expiresAt: row.claim_expires_at },
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     resolvedAt: row.resolved_at,

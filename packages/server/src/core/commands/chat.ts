@@ -1,6 +1,7 @@
 import type { JsonObject } from "../json.ts";
 import type { SessionRecord } from "../session.ts";
-import { providerOf, type StartedTurn, type TurnOptions } from "../turn.ts";
+import { providerOf, type StartedTurn } from "../turn.ts";
+import type { TurnOptions } from "../turn-options.ts";
 import { useAvailableModel, enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
 import { define, type PartialText, dispositionOf } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";

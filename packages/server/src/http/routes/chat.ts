@@ -19,6 +19,7 @@ import {
   UserStateText,
 } from "../operation.ts";
 import { CHAT_BODY_MAX_BYTES } from "../problem.ts";
+import { OfferedTools } from "./offered-tools.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/chat";
@@ -76,10 +77,12 @@ const ChatBody = z
     replaces: optional(Replaced.nullable()),
     rig: optional(Rig.nullable()),
     response_schema: optional(ResponseSchema.nullable()),
+    client_tools: OfferedTools.nullish(),
   })
   .nullish()
   .meta({
-    description: "The same parameters. One that stands in both is refused. May be absent.",
+    description:
+      "The same parameters, and those that only a body can hold. One that stands in both is refused. May be absent.",
     example: { message: "what is 12 * 7?" },
   });
 
@@ -157,9 +160,13 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
   return { ...body, ...query };
 }
 
-function optionsOf({ replaces, rig, public_key, user_state, response_schema: schema }: BodyParameters) {
+function optionsOf({ replaces, rig, public_key, user_state, ...body }: BodyParameters) {
+  const { response_schema: schema, client_tools: tools } = body;
   return {
-    options: { ...(schema !== null && schema !== undefined && { responseSchema: schema }) },
+    options: {
+      ...(typeof schema === "object" && schema !== null && { responseSchema: schema }),
+      ...(typeof tools === "object" && tools !== null && { clientTools: tools }),
+    },
     replaces: replaces?.toLowerCase() ?? null,
     rig: rig ?? null,
     publicKey: public_key ?? null,

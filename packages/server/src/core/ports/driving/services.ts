@@ -4,6 +4,7 @@
 
 import type {
   Action,
+  ActionClaim,
   IncludeGroup,
   NoticeCode,
   PendingAction,
@@ -15,7 +16,7 @@ import type { Actor } from "../../audit.ts";
 import type { ActionAnswer } from "../../commands/decide-action.ts";
 import type { TransferInput } from "../../commands/transfer.ts";
 import type { JsonObject } from "../../json.ts";
-import type { TurnOptions } from "../../turn.ts";
+import type { TurnOptions } from "../../turn-options.ts";
 import type { AppCatalog } from "../driven/apps.ts";
 import type { ToolSourceReports } from "../driven/tool.ts";
 import type { SessionAccess } from "../../session-access.ts";
@@ -237,6 +238,13 @@ export interface ActionService {
     access: SessionAccess | null,
     by?: Actor | null,
   ): Promise<Action>;
+  /** Claims an action of the kind `client_tool`, or renews the claim `renews`. Creates nothing; `access` as in `ConversationService`. */
+  claim(
+    sessionId: string,
+    actionId: string,
+    renews: string | null,
+    access: SessionAccess | null,
+  ): Promise<ActionClaim>;
 }
 
 /** Clients' secrets for Apps (contract section 4). Values are never returned. */

@@ -1,0 +1,20 @@
+import type { JsonObject } from "./json.ts";
+
+/** What a chat may ask for beside its text. Absent fields were not asked for. */
+export interface TurnOptions {
+  /** Tools that the client offers for this turn and runs itself, by name. */
+  readonly clientTools?: Readonly<Record<string, ClientTool>>;
+  /** JSON Schema that the answer must match. */
+  readonly responseSchema?: JsonObject;
+}
+
+/** A tool that runs in the client. */
+export interface ClientTool {
+  readonly description: string;
+  /** JSON Schema of its input. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Milliseconds in which a client must give the result; the limit for actions when absent. */
+  readonly timeoutMs?: number | undefined;
+  /** True if another client may run a call whose client did not report back. */
+  readonly repeatable?: boolean | undefined;
+}
