@@ -2,7 +2,7 @@
 
 import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
-import type { Action, Snapshot, UserState } from "./wire.ts";
+import type { Action, ActionClaim, Snapshot, UserState } from "./wire.ts";
 
 export interface WaitOptions extends Abortable {
   /**
@@ -42,7 +42,13 @@ export type Decision =
       readonly decision: "approve";
       readonly result?: { transaction_hash: string } | { signature: string } | { answer: string } | null;
     }
-  | { readonly decision: "deny" };
+  | {
+      readonly decision: "approve";
+      /** The claim of a call of a client tool. */
+      readonly claim: string;
+      readonly result: { output: unknown } | { error: string };
+    }
+  | { readonly decision: "deny"; readonly claim?: string };
 
 /** Maximum `Prefer: wait` of one request in seconds, below the time-outs of common proxies. */
 const LONG_POLL_SECONDS = 20;
@@ -121,6 +127,25 @@ function actionOperations(transport: Transport) {
     /** Lists pending actions and the last 100 decided ones, oldest first. */
     listActions(id: string, { signal }: Abortable = {}): Promise<Action[]> {
       return transport.body({ path: "/api/actions", headers: session(id), repeatable: true, signal });
+    },
+
+    /**
+     * Claims a call of a client tool, to run it. With `claim`, renews that claim. Fails with 409 if another client has the
+     * call, or had it.
+     */
+    claimAction(
+      id: string,
+      actionId: string,
+      { claim, signal }: Abortable & { readonly claim?: string | undefined } = {},
+    ): Promise<ActionClaim> {
+      return transport.body({
+        method: "POST",
+        path: `/api/actions/${encodeURIComponent(actionId)}/claim`,
+        headers: session(id),
+        body: { claim },
+        repeatable: true,
+        signal,
+      });
     },
 
     /**

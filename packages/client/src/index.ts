@@ -10,6 +10,7 @@ export type { Erased, Operations, SecretsOf } from "./operations.ts";
 export type { Connection } from "./session-store.ts";
 export type { ThreadPage } from "./thread-operations.ts";
 export type { Timer, Timing } from "./timing.ts";
+export type { ClientToolAction, ToolHandler, ToolHandlers, ToolRun } from "./tool-runner.ts";
 export type { Abortable } from "./transport.ts";
 export { visibleJson } from "./visible-json.ts";
 export { walletToken } from "./wallet-token.ts";
