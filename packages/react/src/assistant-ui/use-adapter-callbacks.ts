@@ -15,7 +15,7 @@ import {
 import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
 import { decisionOf, isDecision } from "./action-decision.ts";
-import { useLatest } from "./use-latest.ts";
+import { useLatest } from "../use-latest.ts";
 
 export interface AdapterCallbacks {
   readonly adapter: Pick<

@@ -10,7 +10,7 @@ import { useSession, useToolProgress } from "../use-session.ts";
 import type { DisplayMessage } from "./display-messages.ts";
 import { threadMessage } from "./thread-message.ts";
 import { useDisplayMessages } from "./use-display-messages.ts";
-import { useLatest } from "./use-latest.ts";
+import { useLatest } from "../use-latest.ts";
 import { useThreadListAdapter } from "./use-thread-list-adapter.ts";
 import { useAdapterCallbacks, type OnSend } from "./use-adapter-callbacks.ts";
 
