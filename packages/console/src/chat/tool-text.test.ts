@@ -21,6 +21,7 @@ it.each([
   ["failed", `${DENIED} And more`, "failed"],
   ["complete", DENIED, "complete"],
 ] as const)("a call that is %s with %j looks %s", (status, result, look) => {
-  expect(lookOf(status, false, result)).toBe(look);
-  expect(lookOf(status, true, result)).toBe("asking");
+  expect(lookOf(status, null, result)).toBe(look);
+  expect(lookOf(status, "approval", result)).toBe("asking");
+  expect(lookOf(status, "client_tool", result)).toBe("away");
 });
