@@ -12,6 +12,17 @@ export interface WaitOptions extends Abortable {
   readonly wait?: boolean | number;
 }
 
+/** A tool that a client offers and runs itself. */
+export interface ClientTool {
+  readonly description: string;
+  /** JSON Schema of its input. */
+  readonly inputSchema: object;
+  /** Milliseconds in which a client must report a call's result; the App's limit for actions when absent. */
+  readonly timeoutMs?: number;
+  /** True if another client may run a call whose client was lost. */
+  readonly repeatable?: boolean;
+}
+
 export interface SendOptions extends WaitOptions {
   /** Idempotency key: the service stores one message per key within 24 hours. Random when absent. */
   readonly idempotencyKey?: string;
@@ -28,6 +39,8 @@ export interface SendOptions extends WaitOptions {
   readonly replaces?: string;
   /** Model of the App for this message and the next ones. */
   readonly rig?: string;
+  /** Tools for the answer to this message, by name. Run their calls with `runTools` of a live session. */
+  readonly clientTools?: Readonly<Record<string, ClientTool>>;
 }
 
 export interface StateOptions extends WaitOptions {
@@ -75,6 +88,7 @@ function chatOperations(transport: Transport, app: string | undefined) {
         clientId,
         replaces,
         rig,
+        clientTools,
         signal,
       } = options;
       const budget = new WaitBudget(wait);
@@ -91,6 +105,7 @@ function chatOperations(transport: Transport, app: string | undefined) {
           client_id: clientId,
           replaces,
           rig,
+          client_tools: clientTools,
         },
         repeatable: true,
         longPollMs: seconds * 1000,

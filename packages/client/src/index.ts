@@ -1,7 +1,13 @@
 export { answeredQuestion } from "./answered-question.ts";
 export { createClient, type Client, type ClientOptions } from "./client.ts";
 export { ColloquyError } from "./colloquy-error.ts";
-export type { Decision, SendOptions, StateOptions, WaitOptions } from "./conversation-operations.ts";
+export type {
+  ClientTool,
+  Decision,
+  SendOptions,
+  StateOptions,
+  WaitOptions,
+} from "./conversation-operations.ts";
 export { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
 export { fold, type Folded, type SessionUpdate, visible } from "./fold.ts";
 export type { LiveSession } from "./live-session.ts";
