@@ -93,6 +93,31 @@ export interface ActionRecord {
   readonly resolvedAt: number | null;
 }
 
+/** Returns true if another client may run the call of this action after the claim of the first one has lapsed. */
+export function isRepeatable({ asked }: Pick<ActionRecord, "asked">): boolean {
+  return asked.kind === "client_tool" && asked.repeatable;
+}
+
+/** Returns the claim that only its holder may use at this time, in milliseconds on the store's clock; `null` for none. */
+export function liveClaim({ claim }: Pick<ActionRecord, "claim">, at: number): ActionClaim | null {
+  return claim !== null && at < claim.expiresAt ? claim : null;
+}
+
+/** Returns true if nobody may decide the pending action any more, because its time is over or a client that ran its call is gone. */
+export function isOver(action: Pick<ActionRecord, "asked" | "claim" | "expiresAt">, at: number): boolean {
+  return at >= action.expiresAt || (hasLapsedClaim(action, at) && !isRepeatable(action));
+}
+
+/** Returns true if the claim ended without a result. */
+export function hasLapsedClaim({ claim }: Pick<ActionRecord, "claim">, at: number): boolean {
+  return claim !== null && at >= claim.expiresAt;
+}
+
+/** Returns true if a client may have run the call and must be the only one to do so. */
+export function mayHaveRun(action: Pick<ActionRecord, "asked" | "claim">): boolean {
+  return action.claim !== null && !isRepeatable(action);
+}
+
 /** Returns the action in the form of snapshots and `action_requested` events. */
 export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAction {
   const { id, asked, tool, callId, claim, createdAt, expiresAt } = action;
@@ -110,7 +135,7 @@ export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAc
 }
 
 /** Returns the end of a claim in the form of the wire. */
-function claimExpiry(claim: ActionClaim | null): string | null {
+export function claimExpiry(claim: ActionClaim | null): string | null {
   return claim === null ? null : new Date(claim.expiresAt).toISOString();
 }
 

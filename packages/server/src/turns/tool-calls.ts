@@ -5,12 +5,12 @@ import type { ActionRequest, AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import { cleanJson, type JsonValue } from "../core/json.ts";
 import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message.ts";
+import type { OutputBudget } from "../core/output-budget.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { TurnTools } from "../core/ports/driven/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import { untilAborted } from "../core/waiting.ts";
 import type { TurnJournal } from "./journal.ts";
-import type { OutputBudget } from "./step-content.ts";
 
 /** Maximum concurrent calls of one step, because each may hold a connection or a process. */
 const MAX_AT_ONCE = 8;

@@ -116,7 +116,7 @@ export function buildService(base: Foundations) {
     conversations,
     threads,
     models: new ModelChoices(store, registry, apps),
-    actions: new Actions(asking),
+    actions: new Actions({ ...asking, results: tools }),
     actionExpiry: new ActionExpiry({ ...asking, clock, logger }),
     apps,
     keys: new CheckedKeys({ store: store.keys, clock, apps }),

@@ -136,6 +136,15 @@ export interface Toolset {
   open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools>;
 }
 
+/** Results of calls that ran in the client. */
+export interface ClientResults {
+  /**
+   * Returns the result as that of a tool would be stored: clean text without the client's secrets, at most 64 KiB of JSON. `result` is
+   * `{output}` or `{error}`. Never rejects.
+   */
+  cleanResult(turn: Pick<ToolTurn, "app" | "clientId">, result: JsonObject): Promise<JsonObject>;
+}
+
 /** The last known state of each tool source. */
 export interface ToolSourceReports {
   /** Loads the tools of an App's sources, as a turn without a client does. Never rejects. */
