@@ -169,7 +169,7 @@ export class ToolRunner {
     } catch (error) {
       // The output is not acceptable, for example because it is too large.
       if (!(error instanceof ColloquyError && (error.status === 400 || error.status === 413))) throw error;
-      await decide({ error: errorText(error) });
+      await decide({ error: `The output was refused: ${errorText(error)}` });
     }
   }
 

@@ -18,7 +18,7 @@ let started: {
 }[];
 
 beforeEach(async () => {
-  served = await serve({}, { read_page: TOOL, read_again: { ...TOOL, repeatable: true } });
+  served = await serve({ client: { read_page: TOOL, read_again: { ...TOOL, repeatable: true } } });
   session = served.client().session(randomUUID());
   started = [];
 });
@@ -97,7 +97,7 @@ describe("a call of a client tool", () => {
 
   it.each([
     ["is not JSON", 5n, /BigInt/],
-    ["is too large", "x".repeat(70_000), /64|too large/],
+    ["is too large", "x".repeat(90_000), /The output was refused: .*80 KiB/],
   ])("whose output %s has an error as its result", async (_name, output, text) => {
     await begun();
     started[0]!.finish(output);

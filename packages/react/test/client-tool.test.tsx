@@ -13,7 +13,7 @@ let page: Page;
 let held: { readonly run: ToolRun; finish(output: unknown): void }[];
 
 beforeEach(async () => {
-  page = await openPage({}, { count: TOOL, hold: TOOL });
+  page = await openPage({ client: { count: TOOL, hold: TOOL } });
   held = [];
 });
 afterEach(async () => {

@@ -16,8 +16,8 @@ export interface Page extends Served {
   asked(path: string): number;
 }
 
-export async function openPage(...tools: Parameters<typeof serve>): Promise<Page> {
-  const served = await serve(...tools);
+export async function openPage(tools: Parameters<typeof serve>[0] = {}): Promise<Page> {
+  const served = await serve(tools);
   const page = served.client();
   return {
     ...served,

@@ -97,7 +97,7 @@ describe.skipIf(isLeftOut)("a client tool in Chromium", { timeout: 120_000 }, ()
     const { page, expectTrouble } = await openPage(proxy.url);
     expectTrouble(EXPECTED);
     await page.goto(`/#${id}`);
-    await page.getByRole("main", { name: "live" }).waitFor();
+    await page.getByRole("heading", { name: "live" }).waitFor();
     return page;
   }
 
@@ -138,7 +138,7 @@ describe.skipIf(isLeftOut)("a client tool in Chromium", { timeout: 120_000 }, ()
     await send(id, "once");
     await begun(page);
     await program.stop("SIGKILL");
-    await page.getByRole("main", { name: "waiting" }).waitFor();
+    await page.getByRole("heading", { name: "waiting" }).waitFor();
     await finish(page, { title: "Tea" });
     await program.run();
     proxy.target = program.url;

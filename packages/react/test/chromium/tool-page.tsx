@@ -38,7 +38,8 @@ function Conversation({ id }: { readonly id: string }): ReactNode {
     return input;
   });
   return (
-    <main aria-label={connection.state}>
+    <main>
+      <h1>{connection.state}</h1>
       {snapshot?.messages.map((message) => (
         <p key={message.id}>{message.content}</p>
       ))}
