@@ -18,7 +18,9 @@ let started: {
 }[];
 
 beforeEach(async () => {
-  served = await serve({ client: { read_page: TOOL, read_again: { ...TOOL, repeatable: true } } });
+  served = await serve({
+    client: { read_page: TOOL, read_again: { ...TOOL, repeatable: true }, valueOf: TOOL },
+  });
   session = served.client().session(randomUUID());
   started = [];
 });
@@ -54,6 +56,8 @@ async function told(): Promise<string> {
   return next.prompt.at(-1) ?? "";
 }
 
+const isPending = (): Promise<void> =>
+  served.until(() => session.getSnapshot()?.pending_actions.length === 1);
 const claims = (): number => served.proxy.seen.filter((line) => line.endsWith("/claim")).length;
 const decisions = (): number =>
   served.proxy.seen.filter((line) => /^POST \/api\/actions\/[^/]+$/.test(line)).length;
@@ -105,14 +109,18 @@ describe("a call of a client tool", () => {
   });
 
   it("of a tool without a handler is left alone", async () => {
-    session.runTools({ toString: handler });
-    await call();
-    await served.until(() => session.getSnapshot()?.pending_actions.length === 1);
+    session.runTools({ read_again: handler });
+    await call("valueOf");
+    await isPending();
+    // By then a claim would have arrived.
+    await served.direct.getState(session.id);
     expect([claims(), started]).toEqual([0, []]);
   });
 
   it("is claimed once by a client that stops and starts at once", async () => {
+    session.subscribe(() => undefined);
     await call();
+    await isPending();
     session.runTools(tools)();
     session.runTools(tools);
     await served.until(() => started.length === 1);
@@ -179,7 +187,8 @@ describe("a claim", () => {
   it("that the service refuses to renew aborts the handler, and nothing is reported", async () => {
     await begun();
     served.proxy.plan = ({ path }) => (path.endsWith("/claim") ? { status: 409, body: "{}" } : null);
-    await served.until(() => started[0]!.run.signal.aborted, 1_000);
+    await served.clock.advance(10_000);
+    await served.until(() => started[0]!.run.signal.aborted);
     started[0]!.finish("Tea");
     await served.clock.advance(60_000);
     expect([claims(), decisions()]).toEqual([2, 0]);
@@ -251,12 +260,11 @@ describe("a client that stops its tools", () => {
 
   it("runs no later calls", async () => {
     const stop = session.runTools(tools);
-    const leave = session.subscribe(() => undefined);
+    session.subscribe(() => undefined);
     stop();
     await call();
-    await served.until(() => session.getSnapshot()?.pending_actions.length === 1);
+    await isPending();
     expect(claims()).toBe(0);
-    leave();
   });
 
   it("reports nothing if the session was stopped", async () => {
@@ -264,7 +272,7 @@ describe("a client that stops its tools", () => {
     session.stop();
     expect(started[0]!.run.signal.reason).toMatchObject({ code: "stopped" });
     started[0]!.finish("Tea");
-    await served.clock.advance(60_000);
+    await served.clock.advance(0);
     expect([claims(), decisions(), served.clock.timers]).toEqual([1, 0, 0]);
   });
 });
@@ -280,11 +288,14 @@ describe("a claim that lapses on the service", () => {
     expect(started).toEqual([]);
   });
 
-  it("lets this client run a repeatable call", async () => {
-    await call("read_again");
-    await claimElsewhere();
+  it("lets a client run a repeatable call that it did not get before", async () => {
+    served.proxy.plan = ({ path }) => (path.endsWith("/claim") ? { status: 409, body: "{}" } : null);
     session.runTools(tools);
+    await call("read_again");
+    await served.until(() => claims() === 1);
+    await claimElsewhere();
     await served.until(() => claimOf(session) !== null);
+    served.proxy.plan = () => null;
     served.pass(31_000);
     await served.until(() => started.length === 1);
     started[0]!.finish("Tea");

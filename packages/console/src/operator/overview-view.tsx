@@ -39,7 +39,7 @@ function Overview({ overview }: { readonly overview: AdminOverview }): ReactNode
             tiles={[
               ["Turns running", boundedText(everywhere.running_turns, everywhere.counted_to)],
               ["Turns queued", boundedText(everywhere.queued_turns, everywhere.counted_to)],
-              ["Waiting for people or clients", boundedText(everywhere.waiting_turns, everywhere.counted_to)],
+              ["Waiting for people", boundedText(everywhere.waiting_turns, everywhere.counted_to)],
               ["Pending actions", boundedText(everywhere.pending_actions, everywhere.counted_to)],
             ]}
           />
