@@ -94,7 +94,7 @@ export interface ActionRecord {
 }
 
 /** Returns true if another client may run the call of this action after the claim of the first one has lapsed. */
-export function isRepeatable({ asked }: Pick<ActionRecord, "asked">): boolean {
+function isRepeatable({ asked }: Pick<ActionRecord, "asked">): boolean {
   return asked.kind === "client_tool" && asked.repeatable;
 }
 

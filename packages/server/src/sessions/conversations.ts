@@ -23,6 +23,7 @@ import { type Applied, assertShown } from "./applied.ts";
 import { chatInputOf, type ChatLimits } from "./chat-input.ts";
 import { chatRejection } from "./chat-rejections.ts";
 import { mustOffer } from "./model-choice.ts";
+import { mustAllowTools } from "./offered-tools.ts";
 import type { VersionReads } from "./replica-sync.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
@@ -67,6 +68,7 @@ export class Conversations implements ConversationService {
     }
     const app = this.#app(request.app);
     if (typeof request.rig === "string") mustOffer(app, "rig", request.rig);
+    mustAllowTools(app, request.options ?? {});
     const applied = await this.#accept(request, app, dispatcher.reserve(), creation);
     return await this.#afterCommit(applied, request);
   }

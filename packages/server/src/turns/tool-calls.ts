@@ -67,15 +67,22 @@ export async function decideCalls(
       continue;
     }
     decided.push(decision.input === undefined ? call : { ...call, input: decision.input });
-    if (decision.kind === "ask")
-      asked.push({ id: randomUUID(), callId: call.id, asked: cleanRequest(decision.request), validMs });
+    if (decision.kind !== "ask") continue;
+    const { request } = decision;
+    const timeoutMs = request.kind === "client_tool" ? request.timeoutMs : undefined;
+    asked.push({
+      id: randomUUID(),
+      callId: call.id,
+      asked: cleanRequest(request),
+      validMs: timeoutMs ?? validMs,
+    });
   }
   return { calls: decided, asked };
 }
 
 /** Cleans the request's strings and keeps its shape. */
-function cleanRequest({ kind, request }: ActionRequest): ActionRequest {
-  return { kind, request: cleanJson(request as JsonValue) } as ActionRequest;
+function cleanRequest(asked: ActionRequest): ActionRequest {
+  return { ...asked, request: cleanJson(asked.request as JsonValue) } as ActionRequest;
 }
 
 /**

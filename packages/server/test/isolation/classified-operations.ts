@@ -34,6 +34,8 @@ export interface ClassifiedOperation {
   readonly body?: (target: Target) => unknown;
   /** True if the response is an event stream. */
   readonly streams?: true;
+  /** Status for callers with access, if it is not 200. */
+  readonly allowed?: number;
   /** True if a `user` operation concerns a session, so that a key of another App is refused. */
   readonly isOnSession?: true;
   /** True if the operation deletes the session. */
@@ -124,6 +126,12 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     class: "app",
     path: ({ conversation: { action } }) => `/api/actions/${action}`,
     body: () => ({ decision: "approve" }),
+  },
+  // The conversation's action is for a person, not for a client to run.
+  "POST /api/actions/{id}/claim": {
+    class: "app",
+    path: ({ conversation: { action } }) => `/api/actions/${action}/claim`,
+    allowed: 400,
   },
   "PUT /api/secrets": {
     class: "app",

@@ -2,6 +2,7 @@ import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { AdminToolSource } from "@colloquy/protocol";
 import type { ActionRequest } from "../../action.ts";
 import type { JsonObject, JsonValue } from "../../json.ts";
+import type { TurnOptions } from "../../turn.ts";
 import type { Clock } from "./clock.ts";
 
 /**
@@ -22,6 +23,8 @@ export interface ToolTurn {
   readonly walletProved: boolean;
   /** Claimed by the client, not verified. */
   readonly userState: JsonObject | null;
+  /** What the chat asked for beside its text. */
+  readonly options?: TurnOptions;
 }
 
 export interface ToolContext {
