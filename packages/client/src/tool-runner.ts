@@ -29,7 +29,7 @@ export type ToolHandler = { run(input: unknown, run: ToolRun): unknown }["run"];
 /** Handlers by tool. */
 export type ToolHandlers = Readonly<Record<string, ToolHandler>>;
 
-/** Milliseconds of a lease (docs/api.md, "Tools of the client"), and between two renewals. */
+/** Milliseconds of a lease (docs/api.md, "Tools that run in the client"), and between two renewals. */
 const LEASE_MS = 30_000;
 const RENEW_MS = LEASE_MS / 3;
 const BACKOFF_MS = 500;

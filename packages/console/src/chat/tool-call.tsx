@@ -38,7 +38,7 @@ export function ToolCall({
     progress = null,
     duration_ms = null,
   } = (artifact as Partial<ToolArtifact> | undefined) ?? {};
-  const look = lookOf(status, action?.kind ?? null, result);
+  const look = lookOf(status, action, result);
   const { Icon, words } = LOOKS[look];
   return (
     <div className={styles["call"]}>

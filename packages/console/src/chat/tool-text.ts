@@ -12,13 +12,10 @@ const NOT_MADE: ReadonlyMap<unknown, CallLook> = new Map([
   ["The user did not answer in time, so this call was not made.", "unanswered"],
 ]);
 
-/** A denied call has not failed, although its result is an error. `asked` is the kind of the call's pending action. */
-export function lookOf(
-  status: ToolCallStatus,
-  asked: PendingAction["kind"] | null,
-  result: unknown,
-): CallLook {
-  if (asked !== null) return asked === "client_tool" ? "away" : "asking";
+/** A denied call has not failed, although its result is an error. `action` is the call's pending one. */
+export function lookOf(status: ToolCallStatus, action: PendingAction | null, result: unknown): CallLook {
+  if (action?.kind === "client_tool") return action.claim_expires_at === null ? "away" : "running";
+  if (action !== null) return "asking";
   return status === "failed" ? (NOT_MADE.get(result) ?? status) : status;
 }
 
