@@ -80,33 +80,14 @@ function chatOperations(transport: Transport, app: string | undefined) {
   return {
     /** Sends a message. Retries use the same `Idempotency-Key`, so that it is stored once. */
     async sendMessage(id: string, message: string, options: SendOptions = {}): Promise<Snapshot> {
-      const {
-        wait,
-        idempotencyKey = randomId(),
-        publicKey,
-        userState,
-        clientId,
-        replaces,
-        rig,
-        clientTools,
-        signal,
-      } = options;
+      const { wait, idempotencyKey = randomId(), signal } = options;
       const budget = new WaitBudget(wait);
       const seconds = budget.next(LONG_POLL_SECONDS);
       const snapshot = await transport.body<Snapshot>({
         method: "POST",
         path: "/api/chat",
         headers: { ...session(id), "Idempotency-Key": idempotencyKey, Prefer: prefer(seconds) },
-        body: {
-          message,
-          app,
-          public_key: publicKey,
-          user_state: userState,
-          client_id: clientId,
-          replaces,
-          rig,
-          client_tools: clientTools,
-        },
+        body: { message, app, ...chatBody(options) },
         repeatable: true,
         longPollMs: seconds * 1000,
         signal,
@@ -134,6 +115,17 @@ function chatOperations(transport: Transport, app: string | undefined) {
     interrupt(id: string, { signal }: Abortable = {}): Promise<Snapshot> {
       return transport.body({ method: "POST", path: "/api/interrupt", headers: session(id), signal });
     },
+  };
+}
+
+function chatBody({ publicKey, userState, clientId, replaces, rig, clientTools }: SendOptions): object {
+  return {
+    public_key: publicKey,
+    user_state: userState,
+    client_id: clientId,
+    replaces,
+    rig,
+    client_tools: clientTools,
   };
 }
 

@@ -1,7 +1,7 @@
 // Calls of client tools on the real service: the tests advance the clients' clock.
 
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LiveSession, ToolHandler, ToolRun } from "../src/index.ts";
 import { serve, type Served } from "./served.ts";
 
@@ -243,11 +243,11 @@ describe("a client that stops its tools", () => {
 
   it("says so if it has claimed a call and not run it yet", async () => {
     const gate = Promise.withResolvers<void>();
-    const claiming = vi.fn<typeof fetch>(async (input, init) => {
+    const claiming: typeof fetch = async (input, init) => {
       const answer = await fetch(input, init);
-      if (String(input).endsWith("/claim")) await gate.promise;
+      if (answer.url.endsWith("/claim")) await gate.promise;
       return answer;
-    });
+    };
     session = served.client({ fetch: claiming }).session(session.id);
     const stop = session.runTools(tools);
     await call();

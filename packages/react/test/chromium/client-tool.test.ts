@@ -117,8 +117,9 @@ describe.skipIf(isLeftOut)("a client tool in Chromium", { timeout: 120_000 }, ()
   /** Returns the inputs of the calls that the page has begun to run. */
   const started = (page: Page): Promise<unknown[]> =>
     page.evaluate(() => (globalThis as unknown as ToolPage).started.map(({ input }) => input));
-  const begun = (page: Page, calls = 1): Promise<void> =>
-    expect.poll(() => started(page)).toHaveLength(calls);
+  async function begun(page: Page, calls = 1): Promise<void> {
+    await expect.poll(() => started(page)).toHaveLength(calls);
+  }
   const finish = (page: Page, output: unknown): Promise<void> =>
     page.evaluate((output) => (globalThis as unknown as ToolPage).started.at(-1)?.finish(output), output);
 
