@@ -1,6 +1,6 @@
 import { AssistantRuntimeProvider } from "@assistant-ui/react";
 import type { Client } from "@colloquy/client";
-import { ColloquyProvider, localThreads, useColloquy } from "@colloquy/react";
+import { ColloquyProvider, localThreads, useClientTool, useColloquy } from "@colloquy/react";
 import { useColloquyRuntime } from "@colloquy/react/assistant-ui";
 import { useEffect, useState, type ReactNode } from "react";
 import { Thread } from "./thread.tsx";
@@ -23,6 +23,7 @@ function Assistant({ children }: { readonly children: ReactNode }): ReactNode {
   const [error, setError] = useState<string | null>(null);
   const [sessionId, setSessionId] = useSessionInAddress();
   const onError = ({ message }: Error): void => setError(message);
+  useClientTool("set_color_scheme", setColorScheme);
   const runtime = useColloquyRuntime({ sessionId, onSessionChange: setSessionId, onError });
   return (
     <AssistantRuntimeProvider runtime={runtime}>
@@ -34,6 +35,12 @@ function Assistant({ children }: { readonly children: ReactNode }): ReactNode {
       )}
     </AssistantRuntimeProvider>
   );
+}
+
+/** A tool that runs in this page: the assistant makes it light or dark. The App declares it (README.md). */
+function setColorScheme({ scheme }: { readonly scheme: "light" | "dark" }): object {
+  document.documentElement.style.colorScheme = scheme;
+  return { scheme };
 }
 
 /**

@@ -12,18 +12,25 @@ export function ToolCall(props: ToolCallMessagePartProps): ReactNode {
   return (
     <details className="tool" open={status === "running"}>
       <summary>
-        {toolName} <span className="status">{action === null ? status : "waits for you"}</span>
+        {toolName} <span className="status">{statusText(status, action)}</span>
       </summary>
-      {/* A pending request shows its input itself. */}
-      {action === null && <pre>{argsText}</pre>}
+      {/* A request for a decision shows its input itself. */}
+      {(action === null || action.kind === "client_tool") && <pre>{argsText}</pre>}
       {progress !== null && <pre className="notice">{JSON.stringify(progress)}</pre>}
       {result !== undefined && (
         <pre className={isError === true ? "error" : undefined}>{JSON.stringify(result, null, 2)}</pre>
       )}
       {props.approval !== undefined && <Approval {...props} approval={props.approval} />}
-      {props.interrupt !== undefined && <Wallet {...props} />}
+      {action?.kind === "client_tool" && <Unclaimed {...props} />}
+      {action?.kind.startsWith("wallet_") && <Wallet {...props} />}
     </details>
   );
+}
+
+function statusText(status: string, action: ToolArtifact["action"]): string {
+  if (action === null) return status;
+  if (action.kind !== "client_tool") return "waits for you";
+  return action.claim_expires_at === null ? "waits for a page that runs it" : "runs in a page";
 }
 
 type Props = ToolCallMessagePartProps;
@@ -84,6 +91,13 @@ function Answer({ give }: { readonly give: (text: string) => void }): ReactNode 
       <button>Answer</button>
     </form>
   );
+}
+
+/** A call of a tool that runs in a page, until one has claimed it. */
+function Unclaimed({ artifact, resume }: Props): ReactNode {
+  const { action } = artifact as ToolArtifact;
+  if (action?.kind !== "client_tool" || action.claim_expires_at !== null) return null;
+  return <button onClick={() => resume({ decision: "deny" })}>Deny</button>;
 }
 
 function Wallet({ artifact, resume }: Props): ReactNode {

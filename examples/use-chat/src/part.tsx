@@ -50,15 +50,15 @@ function Call({ part, decide }: { readonly part: DynamicToolUIPart; readonly dec
 }
 
 /**
- * A question with its choices. Wallet actions can only be denied here; examples/react-chat shows how to use a
- * wallet.
+ * A question with its choices. Wallet actions and calls of client tools can only be denied here; examples/react-chat
+ * shows how to run them.
  */
 function Question({ action, decide }: { readonly action: ActionData; readonly decide: Decide }): ReactNode {
   if (action === null) return null;
   const isQuestion = action.kind === "question";
   return (
     <fieldset>
-      <legend>{isQuestion ? action.request.question : `${action.tool} needs a wallet.`}</legend>
+      <legend>{isQuestion ? action.request.question : `${action.tool} cannot run here.`}</legend>
       {isQuestion &&
         action.request.choices.map((answer) => (
           <button key={answer} onClick={() => decide(action.id, { decision: "approve", result: { answer } })}>

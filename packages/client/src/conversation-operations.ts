@@ -2,7 +2,7 @@
 
 import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
-import type { Action, Snapshot, UserState } from "./wire.ts";
+import type { Action, ActionClaim, Snapshot, UserState } from "./wire.ts";
 
 export interface WaitOptions extends Abortable {
   /**
@@ -10,6 +10,17 @@ export interface WaitOptions extends Abortable {
    * seconds. When absent, the call returns as soon as the message is stored.
    */
   readonly wait?: boolean | number;
+}
+
+/** A tool that a client offers and runs itself. */
+export interface ClientTool {
+  readonly description: string;
+  /** JSON Schema of its input. */
+  readonly inputSchema: object;
+  /** Milliseconds in which a client must report a call's result; the App's limit for actions when absent. */
+  readonly timeoutMs?: number;
+  /** True if another client may run a call whose client was lost. */
+  readonly repeatable?: boolean;
 }
 
 export interface SendOptions extends WaitOptions {
@@ -33,6 +44,8 @@ export interface SendOptions extends WaitOptions {
    * that do not match, the turn fails with `schema_mismatch`.
    */
   readonly responseSchema?: Readonly<Record<string, unknown>>;
+  /** Tools for the answer to this message, by name. Run their calls with `runTools` of a live session. */
+  readonly clientTools?: Readonly<Record<string, ClientTool>>;
 }
 
 export interface StateOptions extends WaitOptions {
@@ -47,7 +60,13 @@ export type Decision =
       readonly decision: "approve";
       readonly result?: { transaction_hash: string } | { signature: string } | { answer: string } | null;
     }
-  | { readonly decision: "deny" };
+  | {
+      readonly decision: "approve";
+      /** The claim of a call of a client tool. */
+      readonly claim: string;
+      readonly result: { output: unknown } | { error: string };
+    }
+  | { readonly decision: "deny"; readonly claim?: string };
 
 /** Maximum `Prefer: wait` of one request in seconds, below the time-outs of common proxies. */
 const LONG_POLL_SECONDS = 20;
@@ -104,7 +123,8 @@ function chatOperations(transport: Transport, app: string | undefined) {
   };
 }
 
-function chatParameters({ publicKey, userState, clientId, replaces, rig, responseSchema }: SendOptions) {
+function chatParameters(options: SendOptions) {
+  const { publicKey, userState, clientId, replaces, rig, responseSchema, clientTools } = options;
   return {
     public_key: publicKey,
     user_state: userState,
@@ -112,6 +132,7 @@ function chatParameters({ publicKey, userState, clientId, replaces, rig, respons
     replaces,
     rig,
     response_schema: responseSchema,
+    client_tools: clientTools,
   };
 }
 
@@ -120,6 +141,25 @@ function actionOperations(transport: Transport) {
     /** Lists pending actions and the last 100 decided ones, oldest first. */
     listActions(id: string, { signal }: Abortable = {}): Promise<Action[]> {
       return transport.body({ path: "/api/actions", headers: session(id), repeatable: true, signal });
+    },
+
+    /**
+     * Claims a call of a client tool, to run it. With `claim`, renews that claim. Fails with 409 if another client has the
+     * call, or had it.
+     */
+    claimAction(
+      id: string,
+      actionId: string,
+      { claim, signal }: Abortable & { readonly claim?: string | undefined } = {},
+    ): Promise<ActionClaim> {
+      return transport.body({
+        method: "POST",
+        path: `/api/actions/${encodeURIComponent(actionId)}/claim`,
+        headers: session(id),
+        body: { claim },
+        repeatable: true,
+        signal,
+      });
     },
 
     /**

@@ -39,12 +39,25 @@ const systemEvent = (id: string): SystemEvent => ({
   payload: { code: "x" },
 });
 
+const CALL = {
+  id: "a1",
+  kind: "client_tool",
+  tool: "read_page",
+  call_id: "c1",
+  created_at: "2026-11-20T17:00:00.000Z",
+  expires_at: "2026-11-20T17:10:00.000Z",
+  request: { tool: "read_page", input: {} },
+} as const;
+
 const state = fc.record({
   title: fc.string(),
   status: fc.constantFrom("idle", "processing", "interrupted"),
   model: fc.string(),
   app: fc.string(),
   user_state: fc.option(fc.dictionary(fc.string(), fc.integer())),
+  pending_actions: fc
+    .option(fc.constantFrom("2026-11-20T17:00:30.000Z", "2026-11-20T17:00:40.000Z"))
+    .map((claim_expires_at) => [{ ...CALL, claim_expires_at }]),
 });
 
 const shown = (parts: Omit<Partial<Snapshot>, "status"> & { status: Snapshot["status"] }): Snapshot =>
@@ -79,6 +92,22 @@ it("folds one snapshot into the other", () => {
       expect(folded).toEqual(after);
     }),
   );
+});
+
+it("reports the claim of a call that was requested in between", () => {
+  const claim_expires_at = "2026-11-20T17:00:30.000Z";
+  const item: SystemEvent = {
+    id: "e1",
+    type: "action_requested",
+    created_at: CALL.created_at,
+    payload: { ...CALL, claim_expires_at: null },
+  };
+  const after = snapshot({ system_events: [item], pending_actions: [{ ...CALL, claim_expires_at }] });
+  const folded = difference(snapshot({}), after).reduce(
+    (now, update) => fold(now, update, null)!.snapshot,
+    snapshot({}),
+  );
+  expect(folded).toEqual(after);
 });
 
 it("is empty between equal snapshots, whatever the order of their keys", () => {

@@ -19,6 +19,7 @@ export function difference(before: Snapshot, after: Snapshot): SessionUpdate[] {
     ...systemEvents(before, after),
     ...(before.title === after.title ? [] : [{ type: "title_changed" as const, new_title: after.title }]),
     ...after.messages.flatMap((message, index) => messageEvents(known.get(message.id), message, index)),
+    ...claimEvents(before, after),
     ...stateEvents(before, after),
   ];
   return messageChanges.map((happening) => ({ session_id, ...happening }));
@@ -35,6 +36,20 @@ function systemEvents(before: Snapshot, after: Snapshot): SessionEvent[] {
   return after.system_events
     .filter(({ id }) => !known.has(id))
     .map((item) => ({ type: "system_event", item }));
+}
+
+/** A request in `systemEvents` is not claimed yet. */
+function claimEvents(before: Snapshot, after: Snapshot): SessionEvent[] {
+  const known = new Map(claims(before));
+  return claims(after)
+    .filter(([id, claim]) => (known.get(id) ?? null) !== claim)
+    .map(([id, claim_expires_at]) => ({ type: "action_claimed", id, claim_expires_at }));
+}
+
+function claims({ pending_actions }: Snapshot): (readonly [id: string, expires: string | null])[] {
+  return pending_actions.flatMap((action) =>
+    action.kind === "client_tool" ? [[action.id, action.claim_expires_at] as const] : [],
+  );
 }
 
 function messageEvents(before: Message | undefined, after: Message, index: number): Change[] {

@@ -1,7 +1,13 @@
 export { answeredQuestion } from "./answered-question.ts";
 export { createClient, type Client, type ClientOptions } from "./client.ts";
 export { ColloquyError } from "./colloquy-error.ts";
-export type { Decision, SendOptions, StateOptions, WaitOptions } from "./conversation-operations.ts";
+export type {
+  ClientTool,
+  Decision,
+  SendOptions,
+  StateOptions,
+  WaitOptions,
+} from "./conversation-operations.ts";
 export { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
 export { fold, type Folded, type SessionUpdate, visible } from "./fold.ts";
 export type { LiveSession } from "./live-session.ts";
@@ -10,6 +16,7 @@ export type { Erased, Operations, SecretsOf } from "./operations.ts";
 export type { Connection } from "./session-store.ts";
 export type { ThreadPage } from "./thread-operations.ts";
 export type { Timer, Timing } from "./timing.ts";
+export type { ClientToolAction, ToolHandler, ToolHandlers, ToolRun } from "./tool-runner.ts";
 export type { Abortable } from "./transport.ts";
 export { visibleJson } from "./visible-json.ts";
 export { walletToken } from "./wallet-token.ts";

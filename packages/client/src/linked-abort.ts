@@ -23,3 +23,19 @@ export function linkedAbort(...signals: readonly (AbortSignal | undefined)[]): L
     },
   };
 }
+
+/** Returns what `work` resolves with. Throws the signal's reason as soon as it aborts. */
+export async function beforeAbort<Result>(
+  signal: AbortSignal | undefined,
+  work: () => Promise<Result> | Result,
+): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal?.reason);
+  signal?.addEventListener("abort", onAbort);
+  try {
+    signal?.throwIfAborted();
+    return await Promise.race([work(), aborted.promise]);
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+  }
+}

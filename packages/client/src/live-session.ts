@@ -4,6 +4,8 @@ import type { SessionUpdate } from "./fold.ts";
 import { linkedAbort } from "./linked-abort.ts";
 import type { Operations } from "./operations.ts";
 import { SessionStore, type Connection } from "./session-store.ts";
+import type { Timing } from "./timing.ts";
+import { ToolRunner, type ToolHandlers } from "./tool-runner.ts";
 import type { Abortable, Transport } from "./transport.ts";
 import type { Action, Reasoning, SetModelResult, Snapshot, Thread, UserState } from "./wire.ts";
 
@@ -15,6 +17,7 @@ export class LiveSession {
   readonly id: string;
   readonly #operations: Operations;
   readonly #store: SessionStore;
+  readonly #timing: Timing;
   /** Aborts the requests in flight. */
   #requests = new AbortController();
 
@@ -22,6 +25,7 @@ export class LiveSession {
     this.id = id.toLowerCase();
     this.#operations = operations;
     this.#store = new SessionStore(this.id, transport);
+    this.#timing = transport.timing;
   }
 
   /**
@@ -140,6 +144,27 @@ export class LiveSession {
       this.#operations.decideAction(this.id, actionId, decision, { signal }),
     );
     return options.wait === undefined || options.wait === false ? action : await this.refresh(options);
+  }
+
+  /**
+   * Runs the session's calls of these tools here, unless another client is faster. Follows the session. Returns a function that
+   * ends it; `stop` does too.
+   */
+  runTools(handlers: ToolHandlers): () => void {
+    const { signal } = this.#requests;
+    const runner = new ToolRunner(this.id, handlers, this.#operations, this.#timing, signal);
+    const look = (): void => {
+      const isDeleted = this.getConnection().state === "deleted";
+      runner.look(isDeleted ? [] : (this.getSnapshot()?.pending_actions ?? []));
+    };
+    // Later, so that a component that mounts twice (React's strict mode) claims nothing in between.
+    const lookSoon = (): void => queueMicrotask(look);
+    const leave = this.subscribe(lookSoon);
+    lookSoon();
+    return () => {
+      leave();
+      runner.stop();
+    };
   }
 
   /** Deletes the conversation with its messages, permanently. */

@@ -1,7 +1,7 @@
 // One request and its response: headers, JSON, time-out, errors, and retries of repeatable requests.
 
 import { ColloquyError, errorOf, isTransient } from "./colloquy-error.ts";
-import { linkedAbort } from "./linked-abort.ts";
+import { beforeAbort, linkedAbort } from "./linked-abort.ts";
 import { backoff, pause, REAL_TIMING, type Timing } from "./timing.ts";
 
 export interface Abortable {
@@ -172,16 +172,10 @@ export class Transport {
   async #token(signal: AbortSignal | undefined): Promise<string | null> {
     const { token } = this.#options;
     if (token === null) return null;
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = (): void => aborted.reject(signal?.reason);
-    signal?.addEventListener("abort", onAbort);
     try {
-      signal?.throwIfAborted();
-      return await Promise.race([token(), aborted.promise]);
+      return await beforeAbort(signal, token);
     } catch (cause) {
       throw signal?.aborted ? signal.reason : tokenFailed(cause);
-    } finally {
-      signal?.removeEventListener("abort", onAbort);
     }
   }
 

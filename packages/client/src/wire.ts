@@ -3,6 +3,7 @@
 
 export type {
   Action,
+  ActionClaim,
   AppDescriptor,
   Message,
   MessageDelta,

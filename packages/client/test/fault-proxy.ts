@@ -22,12 +22,13 @@ export class FaultProxy {
   readonly seen: string[] = [];
   /** Headers of the requests, in order. */
   readonly heads: IncomingMessage["headers"][] = [];
-  readonly #target: URL;
+  /** URL of the service. */
+  target: string;
   readonly #server: Server;
   readonly #open = new Set<ServerResponse>();
 
   private constructor(target: string) {
-    this.#target = new URL(target);
+    this.target = target;
     this.#server = createServer((message, response) => this.#pass(message, response));
   }
 
@@ -79,7 +80,7 @@ export class FaultProxy {
     response: ServerResponse,
     fault: "lose" | "swallow" | number | null,
   ): void {
-    const { hostname, port } = this.#target;
+    const { hostname, port } = new URL(this.target);
     const { method, headers } = message;
     const outgoing = request(
       { hostname, port, method, path: message.url, headers, agent: false },

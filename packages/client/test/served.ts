@@ -21,6 +21,8 @@ export interface Served {
   readonly proxy: FaultProxy;
   /** Clock of the clients. */
   readonly clock: ManualClock;
+  /** Advances the service's wall clock. */
+  pass(ms: number): void;
   /** Wakes clients, like a network that is back. */
   wake(): void;
   client(options?: ClientOptions): Client;
@@ -50,7 +52,9 @@ export async function serve(tools: Partial<ToolSettings> = {}): Promise<Served> 
   const onFatal = (error: Error): never => {
     throw error;
   };
-  const clock = createSystemClock();
+  const system = createSystemClock();
+  let passed = 0;
+  const clock = { ...system, now: () => system.now() + passed };
   const store = await openSqliteStore({ directory: null, clock, onFatal });
   const server = await buildServer(
     { ...config, apps: { default: app } },
@@ -73,6 +77,7 @@ export async function serve(tools: Partial<ToolSettings> = {}): Promise<Served> 
     model,
     proxy,
     clock: manual,
+    pass: (ms) => void (passed += ms),
     wake: () => {
       for (const waker of wakers) waker();
     },

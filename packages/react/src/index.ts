@@ -14,6 +14,7 @@ export {
   type LocalThreadsOptions,
   type ThreadStorage,
 } from "./thread-storage.ts";
+export { useClientTool } from "./use-client-tool.ts";
 export { useNotices, type Notice } from "./use-notices.ts";
 export { usePendingActions, type PendingActions } from "./use-pending-actions.ts";
 export { useReadToEnd, type ReadToEnd } from "./use-read-to-end.ts";

@@ -1,6 +1,6 @@
 // One live session per id, however many hooks below a provider show it.
 
-import type { Client, LiveSession } from "@colloquy/client";
+import type { Client, LiveSession, ToolHandlers } from "@colloquy/client";
 import { SharedSession, type Progress, type SessionSummary } from "./shared-session.ts";
 
 export type SessionObserver = (summary: SessionSummary, before: SessionSummary | null) => void;
@@ -11,6 +11,8 @@ const MAX_IDLE = 20;
 export class SessionPool {
   readonly #client: Client;
   readonly #observers = new Set<SessionObserver>();
+  /** Run in every session that is shown. */
+  readonly #tools = new Set<ToolHandlers>();
   /** Ordered by when they were last left. */
   readonly #sessions = new Map<string, SharedSession>();
 
@@ -48,11 +50,25 @@ export class SessionPool {
     return () => void this.#observers.delete(observer);
   }
 
+  /** Runs these tools in all sessions while they are shown. Returns a function that ends it. */
+  runTools(handlers: ToolHandlers): () => void {
+    this.#tools.add(handlers);
+    this.#changeTools();
+    return () => {
+      this.#tools.delete(handlers);
+      this.#changeTools();
+    };
+  }
+
+  #changeTools(): void {
+    for (const held of this.#sessions.values()) held.changeTools();
+  }
+
   #held(id: string): SharedSession {
     const key = id.toLowerCase();
     const known = this.#sessions.get(key);
     if (known !== undefined) return known;
-    const held = new SharedSession(this.#client.session(key), (summary, before) => {
+    const held = new SharedSession(this.#client.session(key), this.#tools, (summary, before) => {
       for (const observer of this.#observers) observer(summary, before);
     });
     this.#sessions.set(key, held);

@@ -10,7 +10,7 @@ let held: SharedSession;
 beforeEach(async () => {
   served = await serve();
   session = served.client().session();
-  held = new SharedSession(session, () => undefined);
+  held = new SharedSession(session, new Set(), () => undefined);
 });
 afterEach(() => served.stop());
 

@@ -1,4 +1,4 @@
-import type { LiveSession, SessionUpdate } from "@colloquy/client";
+import type { LiveSession, SessionUpdate, ToolHandlers } from "@colloquy/client";
 
 /** Latest progress of running tools by call id, in each tool's own shape. */
 export type Progress = ReadonlyMap<string, unknown>;
@@ -20,6 +20,10 @@ export interface SessionSummary {
  */
 export class SharedSession {
   readonly session: LiveSession;
+  /** Tools to run while the session is shown. */
+  readonly #tools: ReadonlySet<ToolHandlers>;
+  /** The tools that run, and how to end each. */
+  readonly #running = new Map<ToolHandlers, () => void>();
   readonly #onSummary: (summary: SessionSummary, before: SessionSummary | null) => void;
   readonly #listeners = new Set<() => void>();
   #summary: SessionSummary | null = null;
@@ -27,12 +31,17 @@ export class SharedSession {
   #leave: (() => void) | null = null;
   #reading: AbortController | null = null;
 
-  /** `onSummary` receives each summary that differs from the previous one, which is `null` at first. */
+  /**
+   * `tools` may change: call `changeTools` then. `onSummary` receives each summary that differs from the previous one, which is
+   * `null` at first.
+   */
   constructor(
     session: LiveSession,
+    tools: ReadonlySet<ToolHandlers>,
     onSummary: (summary: SessionSummary, before: SessionSummary | null) => void,
   ) {
     this.session = session;
+    this.#tools = tools;
     this.#onSummary = onSummary;
   }
 
@@ -55,24 +64,43 @@ export class SharedSession {
     };
   }
 
+  /** Runs the tools if the session is shown, and ends those that are no longer offered. */
+  changeTools(): void {
+    for (const [handlers, end] of this.#running) {
+      if (this.isShown && this.#tools.has(handlers)) continue;
+      this.#running.delete(handlers);
+      end();
+    }
+    if (!this.isShown) return;
+    for (const handlers of this.#tools) {
+      if (!this.#running.has(handlers)) this.#running.set(handlers, this.session.runTools(handlers));
+    }
+  }
+
   #follow(): void {
     if (this.#leave !== null) {
       // A new subscriber retries a session that was refused or stopped.
       const { state } = this.session.getConnection();
       if (state !== "failed" && state !== "idle") return;
-      this.#leave();
+      this.#end();
     }
     this.#leave = this.session.subscribe(() => {
       this.#read();
       this.#tell();
     });
+    this.changeTools();
     this.#read();
+  }
+
+  #end(): void {
+    this.#leave?.();
+    this.#leave = null;
+    this.changeTools();
   }
 
   #leaveIfAlone(): void {
     if (this.#listeners.size > 0) return;
-    this.#leave?.();
-    this.#leave = null;
+    this.#end();
     this.#reading?.abort();
     this.#reading = null;
     this.#progress = NO_PROGRESS;

@@ -7,11 +7,12 @@ export interface PendingActions {
   /** Actions that nobody has decided yet, oldest first. */
   readonly actions: readonly PendingAction[];
   /**
-   * `result` is required by some kinds of action: `{ transaction_hash }`, `{ signature }` or `{ answer }`.
+   * `result` is required by some kinds of action: `{ transaction_hash }`, `{ signature }` or `{ answer }`. Calls of client tools
+   * are run by `useClientTool`; a person can only deny them.
    */
   readonly approve: (
     actionId: string,
-    result?: Extract<Decision, { decision: "approve" }>["result"],
+    result?: Exclude<Extract<Decision, { decision: "approve" }>, { claim: string }>["result"],
   ) => Promise<Action>;
   readonly deny: (actionId: string) => Promise<Action>;
   /** Answers a question. */

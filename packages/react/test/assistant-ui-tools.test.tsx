@@ -119,6 +119,14 @@ describe("a pending action", () => {
     expect(group("wallet_request_signature").dataset["error"]).toBe("true");
   });
 
+  it("is denied by resuming the interrupt if it is a call of a client tool", async () => {
+    await askFor("read_page", {});
+    expect(within("read_page", "b")).toBe("client_tool");
+    click("Refuse");
+    await outcomeOf("read_page");
+    expect(group("read_page").dataset["error"]).toBe("true");
+  });
+
   it("reports a decision by somebody else", async () => {
     await askFor("calculator", { expression: "6 * 7" });
     const [action] = (await page.direct.getState(ID)).pending_actions;

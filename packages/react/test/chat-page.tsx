@@ -77,6 +77,7 @@ function toolsOf(walkFinished: Promise<void>): Parameters<typeof openPage>[0] {
   const currency = { symbol: "ETH", decimals: 18 };
   const rpcURL = new Hidden("http://127.0.0.1:1");
   return {
+    client: { read_page: { description: "Reads the page", inputSchema: { type: "object" } } },
     builtIn: ["calculator", "ask_user"],
     own: { walk },
     wallet: { chains: [{ id: 1, name: "Ethereum", rpcURL, currency, contracts: null }] },

@@ -21,7 +21,8 @@ const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
 let page: Page;
 
 beforeEach(async () => {
-  page = await openPage({ builtIn: ["calculator", "ask_user"] });
+  const set_color_scheme = { description: "Makes the page light or dark", inputSchema: { type: "object" } };
+  page = await openPage({ builtIn: ["calculator", "ask_user"], client: { set_color_scheme } });
   localStorage.clear();
 });
 afterEach(async () => {
@@ -219,6 +220,17 @@ it("examples/react-chat shows the conversation of its URL, also after Back", asy
   globalThis.location.hash = "";
   await page.until(() => globalThis.location.hash.length === 37 && globalThis.location.hash !== second);
   expect(globalThis.location.hash).not.toBe(first);
+});
+
+it("examples/react-chat runs a tool in the page", async () => {
+  render(<ReactChat client={page.page} />);
+  await say("Make it dark");
+  const call = await page.model.next();
+  call.callTool("set_color_scheme", { scheme: "dark" }).finish("tool-calls");
+  (await page.model.next()).say("It is dark.").finish();
+  await page.until(() => text().includes("It is dark."));
+  expect(document.documentElement.style.colorScheme).toBe("dark");
+  document.documentElement.style.colorScheme = "";
 });
 
 it("examples/use-chat ends an answer whose conversation was deleted elsewhere, and says so", async () => {

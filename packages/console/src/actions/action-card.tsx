@@ -1,6 +1,7 @@
 import type { PendingAction } from "@colloquy/client";
 import type { ReactNode } from "react";
 import { Approval } from "./approval.tsx";
+import { ClientToolCall } from "./client-tool-call.tsx";
 import { Question } from "./question.tsx";
 import { SignatureRequest } from "./signature-request.tsx";
 import { TransactionRequest } from "./transaction-request.tsx";
@@ -21,6 +22,7 @@ export function ActionCard({
   return (
     <section role="group" className={styles["card"]} aria-label="The assistant asks">
       {action.kind === "approval" && <Approval action={action} decision={decision} />}
+      {action.kind === "client_tool" && <ClientToolCall action={action} decision={decision} />}
       {action.kind === "question" && <Question action={action} decision={decision} />}
       {action.kind === "wallet_transaction" && <TransactionRequest action={action} decision={decision} />}
       {action.kind === "wallet_signature" && <SignatureRequest action={action} decision={decision} />}
@@ -29,7 +31,11 @@ export function ActionCard({
           {decision.failure}
         </p>
       )}
-      <p className={styles["until"]}>Without an answer by {until}, this counts as denied.</p>
+      <p className={styles["until"]}>
+        {action.kind === "client_tool"
+          ? `Without a result by ${until}, the call fails.`
+          : `Without an answer by ${until}, this counts as denied.`}
+      </p>
     </section>
   );
 }

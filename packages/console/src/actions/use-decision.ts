@@ -1,5 +1,5 @@
-import type { Decision, PendingAction } from "@colloquy/client";
-import { usePendingActions } from "@colloquy/react";
+import type { PendingAction } from "@colloquy/client";
+import { usePendingActions, type PendingActions } from "@colloquy/react";
 import { useEffect, useEffectEvent, useState } from "react";
 import { useSessionId } from "../chat/session-id.tsx";
 import { useWalletResults, type WalletAsking } from "./use-wallet-results.ts";
@@ -25,7 +25,7 @@ export interface DecisionState {
 }
 
 /** Result that accompanies an approval. */
-type DecisionResult = Extract<Decision, { decision: "approve" }>["result"];
+type DecisionResult = Parameters<PendingActions["approve"]>[1];
 
 /** Tracks one decision of an action. */
 export function useDecision(action: PendingAction, onDecided: () => void): DecisionState {

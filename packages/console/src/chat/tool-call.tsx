@@ -12,6 +12,7 @@ import styles from "./tool-call.module.css";
 const LOOKS: Readonly<Record<CallLook, { readonly Icon: typeof Check; readonly words: string }>> = {
   running: { Icon: LoaderCircle, words: "running" },
   asking: { Icon: CircleHelp, words: "waiting for you" },
+  away: { Icon: LoaderCircle, words: "waiting for a page" },
   complete: { Icon: Check, words: "done" },
   failed: { Icon: TriangleAlert, words: "failed" },
   interrupted: { Icon: Ban, words: "stopped" },
@@ -37,7 +38,7 @@ export function ToolCall({
     progress = null,
     duration_ms = null,
   } = (artifact as Partial<ToolArtifact> | undefined) ?? {};
-  const look = lookOf(status, action !== null, result);
+  const look = lookOf(status, action, result);
   const { Icon, words } = LOOKS[look];
   return (
     <div className={styles["call"]}>

@@ -21,6 +21,11 @@ it.each([
   ["failed", `${DENIED} And more`, "failed"],
   ["complete", DENIED, "complete"],
 ] as const)("a call that is %s with %j looks %s", (status, result, look) => {
-  expect(lookOf(status, false, result)).toBe(look);
-  expect(lookOf(status, true, result)).toBe("asking");
+  expect(lookOf(status, null, result)).toBe(look);
+  const asked = { id: "a", tool: "t", call_id: "c", created_at: "", expires_at: "" };
+  const request = { tool: "t", input: {} };
+  expect(lookOf(status, { ...asked, kind: "approval", request }, result)).toBe("asking");
+  const call = { ...asked, kind: "client_tool", request } as const;
+  expect(lookOf(status, { ...call, claim_expires_at: null }, result)).toBe("away");
+  expect(lookOf(status, { ...call, claim_expires_at: "" }, result)).toBe("running");
 });

@@ -1,7 +1,7 @@
-import type { ToolCallStatus } from "@colloquy/client";
+import type { PendingAction, ToolCallStatus } from "@colloquy/client";
 
 /** State of a call as shown. */
-export type CallLook = ToolCallStatus | "asking" | "denied" | "unanswered";
+export type CallLook = ToolCallStatus | "asking" | "away" | "denied" | "unanswered";
 
 /**
  * The service's results for calls that were not made (core/commands/asking.ts of the server; the test
@@ -12,9 +12,10 @@ const NOT_MADE: ReadonlyMap<unknown, CallLook> = new Map([
   ["The user did not answer in time, so this call was not made.", "unanswered"],
 ]);
 
-/** A denied call has not failed, although its result is an error. */
-export function lookOf(status: ToolCallStatus, isAsking: boolean, result: unknown): CallLook {
-  if (isAsking) return "asking";
+/** A denied call has not failed, although its result is an error. `action` is the call's pending one. */
+export function lookOf(status: ToolCallStatus, action: PendingAction | null, result: unknown): CallLook {
+  if (action?.kind === "client_tool") return action.claim_expires_at === null ? "away" : "running";
+  if (action !== null) return "asking";
   return status === "failed" ? (NOT_MADE.get(result) ?? status) : status;
 }
 

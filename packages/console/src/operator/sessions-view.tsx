@@ -22,7 +22,7 @@ interface Filter {
 const STATUSES: readonly (readonly [Filter["status"], string])[] = [
   ["", "All"],
   ["processing", "Processing"],
-  ["waiting", "Waiting for a person"],
+  ["waiting", "Waiting for a person or client"],
   ["stuck", "Stuck"],
   ["failed", "Failed"],
   ["idle", "Idle"],

@@ -81,6 +81,7 @@ export async function serveConsole({
       builtIn: ["calculator", "current_time", "ask_user"],
       own: { walk: walkTool(arrived.promise), echo: echoTool() },
       wallet: { chains: [CHAIN, ...chains] },
+      client: { read_page: { description: "Reads the page", inputSchema: { type: "object" as const } } },
       approvals: {
         calculator: "always" as const,
         echo: (input: unknown) => JSON.stringify(input).includes('"asked"'),

@@ -15,7 +15,7 @@ import {
 import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
 import { decisionOf, isDecision } from "./action-decision.ts";
-import { useLatest } from "./use-latest.ts";
+import { useLatest } from "../use-latest.ts";
 
 export interface AdapterCallbacks {
   readonly adapter: Pick<
@@ -38,7 +38,7 @@ export type OnSend = (
 /** Returns assistant-ui's callbacks for a session. The same object as long as the session is. */
 export function useAdapterCallbacks(
   session: LiveSession,
-  sendOptions: Pick<SendOptions, "clientId" | "userState"> | undefined,
+  sendOptions: Pick<SendOptions, "clientId" | "clientTools" | "userState"> | undefined,
   report: Report,
   onSend: OnSend,
 ): AdapterCallbacks {

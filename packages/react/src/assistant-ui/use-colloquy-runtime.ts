@@ -10,7 +10,7 @@ import { useSession, useToolProgress } from "../use-session.ts";
 import type { DisplayMessage } from "./display-messages.ts";
 import { threadMessage } from "./thread-message.ts";
 import { useDisplayMessages } from "./use-display-messages.ts";
-import { useLatest } from "./use-latest.ts";
+import { useLatest } from "../use-latest.ts";
 import { useThreadListAdapter } from "./use-thread-list-adapter.ts";
 import { useAdapterCallbacks, type OnSend } from "./use-adapter-callbacks.ts";
 
@@ -28,7 +28,7 @@ export interface ColloquyRuntimeOptions {
    */
   readonly newest?: number | undefined;
   /** Sent with each message, in addition to the provider's wallet. */
-  readonly sendOptions?: Pick<SendOptions, "clientId" | "userState"> | undefined;
+  readonly sendOptions?: Pick<SendOptions, "clientId" | "clientTools" | "userState"> | undefined;
   /**
    * Called when a message is sent: `sent` resolves once the service has stored it, and rejects if it has not
    * or the outcome is unknown. Within 24 hours it can be sent again under `idempotencyKey`, also by another

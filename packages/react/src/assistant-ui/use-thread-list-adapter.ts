@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
 import { isPinned } from "../thread-entries.ts";
 import { useThreads } from "../use-threads.ts";
-import { useLatest } from "./use-latest.ts";
+import { useLatest } from "../use-latest.ts";
 
 /**
  * Returns assistant-ui's adapter of the thread list. `show` switches to another session. assistant-ui has no

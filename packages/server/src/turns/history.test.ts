@@ -109,6 +109,13 @@ describe("HistoryWindow", () => {
     });
   });
 
+  it("tells null as a result", () => {
+    const [turn] = pasts({ user: "one", steps: [["", ["a"]]], results: { a: null } });
+    expect(new HistoryWindow([turn!], PLENTY).messages()[2]).toMatchObject({
+      content: [{ output: { type: "json", value: null } }],
+    });
+  });
+
   it("marks results as text, JSON or error", () => {
     const [turn] = pasts({
       user: "one",

@@ -87,7 +87,7 @@ function turnBlocks(turn: PastTurn): Block[] {
   const results = new Map(
     turn.agentMessage.toolResults.map((result) => [
       result.call_id,
-      { output: result.told ?? result.output, is_error: result.is_error },
+      { output: result.told === undefined ? result.output : result.told, is_error: result.is_error },
     ]),
   );
   // A rejected answer concerns its own turn only.
@@ -116,8 +116,8 @@ function toolResultPart(
   call: JsonObject,
   result: { readonly output: JsonValue; readonly is_error: boolean } | undefined,
 ): JsonObject {
-  const output = result?.output ?? "interrupted";
-  const isError = result?.is_error ?? true;
+  // An output may be `null`.
+  const { output, is_error: isError } = result ?? { output: "interrupted", is_error: true };
   const isText = typeof output === "string";
   const type = `${isError ? "error-" : ""}${isText ? "text" : "json"}`;
   return {

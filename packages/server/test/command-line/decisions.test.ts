@@ -128,6 +128,47 @@ describe("a question", () => {
   });
 });
 
+describe("a call of a client tool", () => {
+  let service: Service;
+  const model = new ScriptedModel();
+  beforeAll(async () => {
+    const read_page = {
+      description: "Reads the page that the user sees",
+      inputSchema: { type: "object", properties: { part: { type: "string" } } },
+    };
+    const app = { models: [MODEL], utilityModel: "demo/assistant", clientTools: { read_page } };
+    const providers = { test: { kind: "openai-compatible", baseURL: "http://127.0.0.1:1/v1" } };
+    service = await Service.start({
+      config: { providers, apps: { default: app } },
+      models: { [MODEL]: model },
+    });
+  });
+  afterAll(() => service.remove());
+  const { openTerminal } = useSeats(() => service);
+
+  it("takes its output as JSON, or a denial", async () => {
+    const user = openTerminal(["chat"]);
+    await user.shows(PROMPT);
+    user.enter("what do I see?");
+    (await model.next()).callTool("read_page", { part: "title" }).finish("tool-calls");
+    await user.shows(
+      /waits for a client that runs read_page with \{"part":"title"\}\nThe result as JSON, or n:$/,
+    );
+    user.enter("Tea");
+    await user.shows(/This is not JSON\.[^\n]*\nThe result as JSON, or n:$/);
+    user.enter('{"title": "Tea"}');
+    const told = await model.next();
+    expect(told.prompt.at(-1)).toContain('{"title":"Tea"}');
+    told.callTool("read_page", { part: "text" }).finish("tool-calls");
+    await user.shows(/"text"[\s\S]*\nThe result as JSON, or n:$/);
+    user.enter("n");
+    const denied = await model.next();
+    expect(denied.prompt.at(-1)).toContain("denied");
+    denied.say("As you like.").finish();
+    await user.shows(/As you like\.\n>$/);
+  });
+});
+
 describe.skipIf(isWithoutChain)("a wallet", () => {
   let chain: LocalChain;
   let service: Service;

@@ -1,7 +1,7 @@
 // An interactive conversation in a terminal: coordinates output, the input line and the flow of turns.
 
 import { ColloquyError, type LiveSession } from "@colloquy/client";
-import type { PendingAction } from "@colloquy/protocol";
+import type { Action, PendingAction } from "@colloquy/protocol";
 import { CommandFailure, type CommandParts, type ExitCode } from "../command.ts";
 import { harmlessLine, harmlessText } from "../terminal-text.ts";
 import type { ChatContext } from "./chat-context.ts";
@@ -170,11 +170,21 @@ export class Conversation {
         this.say("warning", decision.problem);
         continue;
       }
-      const decided = await this.try((signal) => this.session.resolve(action.id, decision, { signal }));
+      const decided = await this.try((signal) =>
+        "output" in decision
+          ? this.#reportOutput(action, decision.output, signal)
+          : this.session.resolve(action.id, decision, { signal }),
+      );
       if (decided === null) continue;
       this.#interruption.reset();
       return await this.#followed.until(isGone);
     }
+  }
+
+  /** Claims a call of a client tool and reports its output. */
+  async #reportOutput({ id }: PendingAction, output: unknown, signal: AbortSignal): Promise<Action> {
+    const { claim } = await this.context.client.claimAction(this.session.id, id, { signal });
+    return await this.session.resolve(id, { decision: "approve", claim, result: { output } }, { signal });
   }
 
   /** Prompts until there is an entry or the prompt becomes obsolete. */

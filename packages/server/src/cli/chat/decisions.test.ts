@@ -10,13 +10,21 @@ const ADDRESS = `0x${"12".repeat(20)}`;
 function action(kind: PendingAction["kind"], request: object): PendingAction {
   const at = "2026-01-01T00:00:00.000Z";
   const facts = { id: "0a1b2c3d-1111-4222-8333-444455556666", call_id: "c", tool: "a_tool" };
-  return PendingAction.parse({ ...facts, kind, request, status: "pending", created_at: at, expires_at: at });
+  return PendingAction.parse({
+    ...facts,
+    kind,
+    request,
+    created_at: at,
+    expires_at: at,
+    claim_expires_at: null,
+  });
 }
 
 const approval = action("approval", { tool: "transfer", input: { amount: 5 } });
 const question = action("question", { question: "Which one?", choices: ["red", "green"] });
 const openQuestion = action("question", { question: "Which one?", choices: [] });
 const transaction = action("wallet_transaction", { to: ADDRESS, value: "5", data: "0x1234", chain_id: 1 });
+const call = action("client_tool", { tool: "read_page", input: { page: 5 } });
 const signature = action("wallet_signature", { typed_data: { message: { to: "Bob" } } });
 
 describe("descriptions of actions", () => {
@@ -30,6 +38,7 @@ describe("descriptions of actions", () => {
       expect(explanation).toContain(fact);
     expect(describeAction(signature).explanation).toContain('{"message":{"to":"Bob"}}\n');
     expect(describeAction(signature).explanation).toContain("eth_signTypedData_v4");
+    expect(describeAction(call).explanation).toContain('runs read_page with {"page":5}');
   });
 
   it("explain a transaction and mark the token's own data as claims", () => {
@@ -102,6 +111,9 @@ describe("readDecision", () => {
     [transaction, "no", { decision: "deny" }],
     [signature, SIGNATURE, { decision: "approve", result: { signature: SIGNATURE } }],
     [signature, "deny", { decision: "deny" }],
+    [call, ' {"title": "Tea"} ', { output: { title: "Tea" } }],
+    [call, "null", { output: null }],
+    [call, "n", { decision: "deny" }],
   ])("accepts an answer to $kind: %j", (asked, answer, decision) => {
     expect(readDecision(asked, answer)).toEqual(decision);
   });
@@ -119,6 +131,8 @@ describe("readDecision", () => {
     [signature, ""],
     [signature, "y"],
     [signature, "0xzz"],
+    [call, ""],
+    [call, "Tea"],
   ])("rejects an invalid answer to $kind with a reason", (asked, answer) => {
     expect(readDecision(asked, answer)).toEqual({ problem: expect.stringMatching(/^[A-Z].+\.$/) as string });
   });

@@ -26,8 +26,8 @@ export function describeAction(action: PendingAction) {
     case "client_tool": {
       const { tool, input } = action.request;
       return {
-        explanation: `The assistant waits for another client to run ${harmlessLine(tool)} with ${visibleJson(input)}`,
-        prompt: "n to deny the call: ",
+        explanation: `The assistant waits for a client that runs ${harmlessLine(tool)} with ${visibleJson(input)}`,
+        prompt: "The result as JSON, or n: ",
       };
     }
     case "wallet_transaction":
@@ -79,14 +79,17 @@ function visible(text: string): string {
   return visibleJson(text).slice(1, -1);
 }
 
-/** Returns the decision, or a sentence that says what is wrong with the answer. An empty answer never decides. */
-export function readDecision(action: PendingAction, answer: string): Decision | { readonly problem: string } {
+/** A decision, the output of a call of a client tool, or a sentence that says what is wrong with the answer. */
+export type ReadDecision = Decision | { readonly output: unknown } | { readonly problem: string };
+
+/** An empty answer never decides. */
+export function readDecision(action: PendingAction, answer: string): ReadDecision {
   const text = answer.trim();
   if (action.kind === "question") return readAnswer(action.request.choices, text);
   if (/^(?:n|no|deny)$/i.test(text)) return { decision: "deny" };
   switch (action.kind) {
     case "client_tool":
-      return { problem: "This tool runs in another client. Answer n to deny the call." };
+      return readOutput(text);
     case "approval":
       if (/^(?:y|yes)$/i.test(text)) return { decision: "approve" };
       return { problem: "Answer y or n." };
@@ -103,7 +106,15 @@ export function readDecision(action: PendingAction, answer: string): Decision | 
   }
 }
 
-function readAnswer(choices: readonly string[], text: string): Decision | { readonly problem: string } {
+function readOutput(text: string): ReadDecision {
+  try {
+    return { output: JSON.parse(text) };
+  } catch {
+    return { problem: 'This is not JSON. Write text as "…", or answer n to deny the call.' };
+  }
+}
+
+function readAnswer(choices: readonly string[], text: string): ReadDecision {
   if (text === "/deny") return { decision: "deny" };
   const chosen = /^\d{1,3}$/.test(text) ? choices[Number(text) - 1] : undefined;
   const result = { answer: chosen ?? text };
