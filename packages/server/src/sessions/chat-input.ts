@@ -21,7 +21,7 @@ export function chatInputOf(
     userState,
     clientId,
     options = {},
-    messageId = randomUUID(),
+    messageId,
     access,
   }: ChatRequest,
   app: AppDefinition,
@@ -29,7 +29,8 @@ export function chatInputOf(
 ): Omit<ChatInput, "streamed" | "claim" | "fullProviders"> {
   return {
     app: app.name,
-    messageId,
+    messageId: messageId ?? randomUUID(),
+    isClientsId: messageId !== undefined,
     text: message,
     replaces,
     rig,

@@ -11,6 +11,7 @@ import type {
   NewSessionOptions,
   ChatRequest,
   ConversationService,
+  SentMessage,
   SnapshotView,
   StateRequest,
 } from "../core/ports/driving/services.ts";
@@ -43,6 +44,7 @@ export interface ConversationsOptions {
   readonly limits: ChatLimits;
 }
 
+type AcceptedChat = Exclude<ChatOutcome, { kind: "rejected" }>;
 type SnapshotRequest = Pick<ChatRequest, "sessionId" | "access" | "waitMs" | "signal">;
 
 const NEVER = new AbortController().signal;
@@ -56,6 +58,17 @@ export class Conversations implements ConversationService {
   }
 
   async chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView> {
+    return await this.#afterCommit(await this.#send(request, creation), request);
+  }
+
+  async send(request: ChatRequest, creation: NewSessionOptions): Promise<SentMessage> {
+    const { outcome, session } = await this.#send(request, creation);
+    const isRepeat = outcome.kind === "replayed";
+    const present = await this.#present(session, request.sessionId).catch(throwAfterCommit);
+    return { turn: outcome.turn, isRepeat, position: positionOf(present) };
+  }
+
+  async #send(request: ChatRequest, creation: NewSessionOptions): Promise<Applied<AcceptedChat>> {
     const { dispatcher } = this.#options;
     const { sessionId, idempotencyKey: key } = request;
     // A repeated chat adds no waiting turn.
@@ -67,8 +80,7 @@ export class Conversations implements ConversationService {
     }
     const app = this.#app(request.app);
     if (typeof request.rig === "string") mustOffer(app, "rig", request.rig);
-    const applied = await this.#accept(request, app, dispatcher.reserve(), creation);
-    return await this.#afterCommit(applied, request);
+    return await this.#accept(request, app, dispatcher.reserve(), creation);
   }
 
   async isRepeat(sessionId: string, key: string): Promise<boolean> {
@@ -114,10 +126,11 @@ export class Conversations implements ConversationService {
     return positionOf(await this.#options.registry.get(sessionId, access, creation));
   }
 
-  /** Returns the position of the session's event log; `null` if the session does not exist. */
-  async position(sessionId: string): Promise<StreamPosition | null> {
+  async position(sessionId: string, access: SessionAccess | null = null): Promise<StreamPosition | null> {
     const session = await this.#options.registry.find(sessionId);
-    return session === null ? null : positionOf(session);
+    if (session === null) return null;
+    if (access !== null) assertShown(session, access);
+    return positionOf(session);
   }
 
   appOf(sessionId: string): ReturnType<ConversationService["appOf"]> {
@@ -158,7 +171,7 @@ export class Conversations implements ConversationService {
     app: AppDefinition,
     slot: Reservation,
     creation: NewSessionOptions,
-  ): Promise<Applied<ChatOutcome>> {
+  ): Promise<Applied<AcceptedChat>> {
     const { registry, store, titles } = this.#options;
     let outcome: ChatOutcome | null = null;
     try {
@@ -191,7 +204,7 @@ export class Conversations implements ConversationService {
           turn: outcome.turn,
         });
       }
-      return applied;
+      return { ...applied, outcome };
     } catch (error) {
       // The turn may have been stored, and may then be claimable.
       if (outcome === null) this.#options.dispatcher.workArrived();
@@ -284,8 +297,9 @@ function positionOf({
   app,
   owner,
   epoch,
+  isProcessing,
   streaming,
   pendingActions,
 }: Session): StreamPosition {
-  return { spelling, life, head, app, owner, epoch, streaming, pendingActions };
+  return { spelling, life, head, app, owner, epoch, isProcessing, streaming, pendingActions };
 }

@@ -16,6 +16,7 @@ import type { TransferInput } from "../../commands/transfer.ts";
 import type { JsonObject } from "../../json.ts";
 import type { TurnOptions } from "../../turn.ts";
 import type { AppCatalog } from "../driven/apps.ts";
+import type { StreamPosition } from "../driven/event-hub.ts";
 import type { ToolSourceReports } from "../driven/tool.ts";
 import type { SessionAccess } from "../../session-access.ts";
 import type { ListAccess, SessionVersion } from "../driven/session-store.ts";
@@ -50,13 +51,24 @@ export interface ChatRequest {
   readonly clientId: string | null;
   /** Tools and the shape of the answer that the chat asks for; absent for neither. */
   readonly options?: TurnOptions;
-  /** UUID that the client chose for the message; absent for a new one. */
+  /**
+   * UUID that the client chose for the message, of this or the one in `replaces`; absent for a new one. A message that the session has
+   * is not added again: with the same text it counts as repeated, with another one it is a `Conflict`.
+   */
   readonly messageId?: string;
   readonly idempotencyKey: string | null;
   /** Maximum milliseconds to wait for the session to stop processing or to ask a person (`Prefer: wait`); 0 for none. */
   readonly waitMs: number;
   /** Aborted when the client disconnects; ends only the wait. */
   readonly signal: AbortSignal;
+}
+
+/** A message that was stored, by this request or an equal earlier one. */
+export interface SentMessage {
+  readonly turn: number;
+  readonly isRepeat: boolean;
+  /** After the message was stored. */
+  readonly position: StreamPosition;
 }
 
 export interface StateRequest {
@@ -142,6 +154,8 @@ export type AdmitChange = Admit | null;
  */
 export interface ConversationService {
   chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView>;
+  /** Like `chat`, for adapters that follow the turn themselves. Does not wait. */
+  send(request: ChatRequest, creation: NewSessionOptions): Promise<SentMessage>;
   /** Returns true if a chat was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
   isRepeat(sessionId: string, key: string): Promise<boolean>;
   /** Returns synchronously if the session is in memory and there is nothing to write or wait for. */
@@ -156,6 +170,8 @@ export interface ConversationService {
    * session is in memory and current. Creates nothing and does not count as use.
    */
   appOf(sessionId: string): string | Promise<SessionApp>;
+  /** Returns the position of the session's event log; `null` if the session does not exist. Creates nothing. */
+  position(sessionId: string, access: SessionAccess | null): Promise<StreamPosition | null>;
 }
 
 /** Implemented by `ModelChoices` (sessions/model-choice.ts). */
