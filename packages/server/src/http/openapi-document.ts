@@ -38,6 +38,7 @@ const TAGS = [
   { name: "Users", description: "Signed-in users of an App" },
   { name: "Secrets", description: "Values that tools need and no model sees" },
   { name: "Control", description: "Models and Apps" },
+  { name: "AI SDK", description: "For the AI SDK's own client" },
   { name: "Operations", description: "For those who run the service" },
 ];
 
@@ -207,7 +208,13 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   "X-Accel-Buffering": {
     description: "`no`: a proxy must pass events on at once",
     statuses: ["200"],
-    operations: ["subscribe"],
+    operations: ["subscribe", "aiSdkChat", "aiSdkStream"],
+    required: true,
+  },
+  "X-Vercel-AI-UI-Message-Stream": {
+    description: "`v1`: version of the AI SDK's UI message stream",
+    statuses: ["200"],
+    operations: ["aiSdkChat", "aiSdkStream"],
     required: true,
   },
 };
