@@ -38,7 +38,6 @@ const TAGS = [
   { name: "Users", description: "Signed-in users of an App" },
   { name: "Secrets", description: "Values that tools need and no model sees" },
   { name: "Control", description: "Models and Apps" },
-  { name: "AI SDK", description: "For the AI SDK's own client" },
   { name: "Operations", description: "For those who run the service" },
 ];
 

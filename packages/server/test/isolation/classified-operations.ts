@@ -34,6 +34,8 @@ export interface ClassifiedOperation {
   readonly body?: (target: Target) => unknown;
   /** True if the response is an event stream. */
   readonly streams?: true;
+  /** Status of a success; 200 when absent. */
+  readonly success?: 204;
   /** True if a `user` operation concerns a session, so that a key of another App is refused. */
   readonly isOnSession?: true;
   /** True if the operation deletes the session. */
@@ -94,6 +96,25 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     class: "app",
     path: ({ app }) => `/api/chat?message=hello&app=${app}`,
     call: { headers: { Prefer: "wait=20" } },
+  },
+  "POST /api/ai-sdk/chat": {
+    class: "app",
+    path: () => "/api/ai-sdk/chat",
+    body: ({ app, conversation: { session } }) => ({
+      id: session,
+      messages: [{ id: randomUUID(), role: "user", parts: [{ type: "text", text: "hello" }] }],
+      trigger: "submit-message",
+      app,
+    }),
+  },
+  "GET /api/ai-sdk/chat/{id}/stream": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/ai-sdk/chat/${session}/stream`,
+    success: 204,
+  },
+  "GET /api/ai-sdk/chat/{id}/messages": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/ai-sdk/chat/${session}/messages`,
   },
   "POST /api/auth/revoke": { class: "user", path: () => "/api/auth/revoke" },
   "GET /api/users/me/export": { class: "user", path: ({ app }) => `/api/users/me/export?app=${app}` },
@@ -189,9 +210,10 @@ export function expectedStatus(operation: ClassifiedOperation, caller: Caller, a
   if (operation.class === "admin") return hasAccess || caller === "other App's key" ? 403 : 401;
   if (operation.class === "user")
     return operation.isOnSession === true && caller === "other App's key" ? 403 : 401;
-  if (operation.class === "public" || hasAccess) return 200;
+  const { success = 200 } = operation;
+  if (operation.class === "public" || hasAccess) return success;
   if (INVALID_KEYS.includes(caller)) return 401;
   if (caller === "other App's key") return operation.class === "key" ? 200 : 403;
   const needsKey = operation.class === "app" || (operation.class === "session" && app === "closed");
-  return needsKey ? 401 : 200;
+  return needsKey ? 401 : success;
 }

@@ -54,7 +54,8 @@ export function expectedForUser(
   if (name.endsWith("/claim")) return expectedOfClaim(caller, app);
   // A copy is bound to the wallet, which a key has not proved to hold.
   if (name.endsWith("/fork") && app === "club" && caller === "act_as the owner") return 403;
-  return name === "GET /api/sessions" || isTheOwner(caller, app) ? 200 : 404;
+  const { success = 200 } = operation;
+  return name === "GET /api/sessions" || isTheOwner(caller, app) ? success : 404;
 }
 
 /** Only users claim, and only where the App has `claimSessions`. */

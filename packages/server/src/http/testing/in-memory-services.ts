@@ -92,7 +92,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
       app: session.app ?? "default",
       owner: null,
       epoch: 0,
-      isProcessing: true,
+      isProcessing: false,
       streaming: null,
       pendingActions: [],
     };

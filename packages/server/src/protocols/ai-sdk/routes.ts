@@ -36,7 +36,7 @@ const MESSAGES = "/api/ai-sdk/chat/:id/messages";
 const BESIDE_CONVERSATION = 1024 * 1024;
 const PAGE = 1000;
 const ALL = new Set(IncludeGroup.options);
-const TAGS = ["AI SDK"];
+const TAGS = ["Conversation"];
 const STREAM_ANSWER = {
   description:
     "The answer as a UI message stream of the AI SDK, version 1: each `data:` line holds one `UIMessageChunk`, the last one `[DONE]`",
