@@ -42,6 +42,7 @@ export function Chat({ url, id, initial }: ChatProps): ReactNode {
   const reconnectLater = (): void => void setTimeout(reconnect.current, RETRY_MS);
   const [text, setText] = useState("");
   const [edited, setEdited] = useState<string | null>(null);
+  const [refused, setRefused] = useState<string | null>(null);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setText("");
@@ -53,7 +54,10 @@ export function Chat({ url, id, initial }: ChatProps): ReactNode {
     setEdited(message.id);
   };
   // A disconnect alone leaves the assistant working.
-  const stop = (): void => void Promise.all([chat.stop(), interrupt(url, id)]);
+  const stop = (): void => {
+    void chat.stop();
+    interrupt(url, id).catch((error: Error) => setRefused(error.message));
+  };
   const isBusy = status === "submitted" || status === "streaming";
   return (
     <main>
@@ -71,7 +75,7 @@ export function Chat({ url, id, initial }: ChatProps): ReactNode {
           </article>
         ))}
       </div>
-      {error !== undefined && <p role="alert">{error.message}</p>}
+      {(error?.message ?? refused) !== null && <p role="alert">{error?.message ?? refused}</p>}
       <form onSubmit={submit}>
         <input aria-label="Message" value={text} onChange={(event) => setText(event.target.value)} />
         <button disabled={isBusy || text.trim() === ""}>{edited === null ? "Send" : "Send edited"}</button>

@@ -1,19 +1,17 @@
 // The examples on the real service: their pages work, and they can be built.
 
+import { buildExample } from "./build-example.ts";
 import { openPage, type Page } from "./harness.tsx";
 import { setEndsInSight } from "./page-globals.ts";
 import { cleanup, fireEvent, render } from "@testing-library/react";
-import { execFile } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { StrictMode } from "react";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { App as ReactChat } from "../../../examples/react-chat/src/app.tsx";
 import { App as UseChat } from "../../../examples/use-chat/src/app.tsx";
 
-const ROOT = join(import.meta.dirname, "../../..");
 const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
 
 let page: Page;
@@ -163,12 +161,7 @@ describe.each([
   it("builds", { timeout: 120_000 }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "colloquy-example-"));
     try {
-      const vite = join(ROOT, "node_modules/vite/bin/vite.js");
-      const cwd = join(ROOT, "examples", name);
-      const options = ["build", "--outDir", folder, "--emptyOutDir"];
-      // With the environment of a user, not of this test run.
-      const env = { ...process.env, NODE_ENV: "production" };
-      await promisify(execFile)(process.execPath, [vite, ...options], { cwd, env });
+      await buildExample(name, folder);
       expect(await readdir(folder)).toEqual(expect.arrayContaining(["index.html", "assets"]));
     } finally {
       await rm(folder, { recursive: true, force: true });
