@@ -21,6 +21,7 @@ const RETRY_MS = 1000;
 export function useConversation({ url, id, initial }: Conversation) {
   const transport = useMemo(() => new DefaultChatTransport({ api: chatPath(url) }), [url]);
   const [refused, setRefused] = useState<string | null>(null);
+  const answerCall = useRef<(call: { toolName: string; toolCallId: string }) => void>(() => undefined);
   const reconnect = useRef<() => void>(() => undefined);
   const chat = useChat({
     id,
@@ -31,10 +32,17 @@ export function useConversation({ url, id, initial }: Conversation) {
     sendAutomaticallyWhen: (state) =>
       lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
       lastAssistantMessageIsCompleteWithToolCalls(state),
+    onToolCall: ({ toolCall }) => answerCall.current(toolCall),
     // Browsers report a service that is away as a TypeError.
     onError: (error) => void (error instanceof TypeError && setTimeout(reconnect.current, RETRY_MS)),
   });
-  const { setMessages, resumeStream } = chat;
+  const { setMessages, resumeStream, addToolOutput } = chat;
+  // A tool that runs in the page, if the App has it in its `clientTools`.
+  answerCall.current = ({ toolName: tool, toolCallId }) => {
+    if (tool !== "time_zone") return;
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    void addToolOutput({ tool, toolCallId, output: { time_zone: timeZone } });
+  };
   reconnect.current = () => {
     // The answer may have ended meanwhile.
     const loaded = loadMessages(url, id).then(setMessages);

@@ -59,6 +59,8 @@ function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> |
       };
     case "messages_removed":
       return withoutTail(snapshot, update.from);
+    case "action_claimed":
+      return { pending_actions: claimedIn(snapshot.pending_actions, update) };
     case "tool_update":
     case "tool_complete":
     case "system_notice":
@@ -116,6 +118,15 @@ function isHidden({ sender, status, content, tool_calls }: Message): boolean {
 function pendingAfter(pending: PendingAction[], { type, payload }: SystemEvent): PendingAction[] {
   if (type === "action_requested") return [...pending, payload as PendingAction];
   return type === "action_resolved" ? pending.filter(({ id }) => id !== payload["id"]) : pending;
+}
+
+function claimedIn(
+  pending: PendingAction[],
+  { id, claim_expires_at }: Extract<SessionEvent, { type: "action_claimed" }>,
+): PendingAction[] {
+  return pending.map((action) =>
+    action.kind === "client_tool" && action.id === id ? { ...action, claim_expires_at } : action,
+  );
 }
 
 /** Returns a whole message as a text delta if nothing but its text is new, else `null`. */

@@ -14,6 +14,9 @@ describe("isActionResult", () => {
     ["wallet_signature", signature(8_192)],
     ["question", answer(1)],
     ["question", answer(4_096)],
+    ["client_tool", { output: null }],
+    ["client_tool", { output: { deep: [1] } }],
+    ["client_tool", { error: "no camera" }],
   ] as const)("accepts, for %s: %o", (kind, result) => {
     expect(isActionResult(kind, result)).toBe(true);
   });
@@ -43,6 +46,14 @@ describe("isActionResult", () => {
     ["question", { ...answer(1), more: null }],
     ["question", ["a"]],
     ["question", "a"],
+    ["client_tool", null],
+    ["client_tool", {}],
+    ["client_tool", { output: undefined }],
+    ["client_tool", { error: "" }],
+    ["client_tool", { error: 1 }],
+    ["client_tool", { output: 1, error: "both" }],
+    ["client_tool", { result: 1 }],
+    ["client_tool", [1]],
   ] as const)("rejects, for %s: %o", (kind, result) => {
     expect(isActionResult(kind, result)).toBe(false);
   });

@@ -1,12 +1,19 @@
 // Results that accompany an approval, by kind of action. Checked without zod: every store thread runs these
 // checks inside its transactions and would otherwise load zod only for them.
 
+import type { z } from "zod";
+import type { Json } from "./json.ts";
+
+type JsonValue = z.infer<typeof Json>;
+
 /** Result that accompanies an approval, by kind of action. */
 export interface ActionResult {
   readonly approval: null;
   readonly wallet_transaction: { readonly transaction_hash: string };
   readonly wallet_signature: { readonly signature: string };
   readonly question: { readonly answer: string };
+  /** JSON, or a sentence that describes the problem. */
+  readonly client_tool: { readonly output: JsonValue } | { readonly error: string };
 }
 
 const TRANSACTION_HASH = /^0x[0-9a-fA-F]{64}$/;
@@ -27,6 +34,7 @@ const CHECKS: { readonly [Kind in keyof ActionResult]: (result: unknown) => bool
     holdsOnly(result, "signature", (text) => text.length <= SIGNATURE_AT_MOST && SIGNATURE.test(text)),
   question: (result) =>
     holdsOnly(result, "answer", (text) => text.length > 0 && text.length <= ANSWER_AT_MOST),
+  client_tool: isClientResult,
 };
 
 /** Returns true if `result` can accompany the approval of an action of this kind. */
@@ -35,6 +43,14 @@ export function isActionResult<Kind extends keyof ActionResult>(
   result: unknown,
 ): result is ActionResult[Kind] {
   return CHECKS[kind](result);
+}
+
+function isClientResult(result: unknown): boolean {
+  if (typeof result !== "object" || result === null || Array.isArray(result)) return false;
+  const entries = Object.entries(result);
+  const [[key, value] = []] = entries;
+  if (entries.length !== 1 || value === undefined) return false;
+  return key === "output" || (key === "error" && typeof value === "string" && value !== "");
 }
 
 /** Returns true if `value` is an object whose only property is `name`, with a valid string. */

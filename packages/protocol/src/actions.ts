@@ -74,6 +74,15 @@ const Question = z.object({
     choices: z.array(z.string()).meta({ description: "Suggestions; any other answer is accepted" }),
   }),
 });
+/** A tool that runs in the client: the client that claims the action runs the call and reports its result. */
+const ClientToolCall = z.object({
+  ...asked,
+  kind: z.literal("client_tool"),
+  request: z.object({ tool: z.string(), input: Json }),
+  claim_expires_at: Timestamp.nullable().meta({
+    description: "Time until which a client has claimed the call; `null` if none has",
+  }),
+});
 
 /** An action as the snapshot shows it, and the payload of an `action_requested` event. */
 export const PendingAction = z.discriminatedUnion("kind", [
@@ -81,6 +90,7 @@ export const PendingAction = z.discriminatedUnion("kind", [
   WalletTransaction,
   WalletSignature,
   Question,
+  ClientToolCall,
 ]);
 export type PendingAction = z.infer<typeof PendingAction>;
 
@@ -90,6 +100,7 @@ export const Action = z.discriminatedUnion("kind", [
   WalletTransaction.extend(settled),
   WalletSignature.extend(settled),
   Question.extend(settled),
+  ClientToolCall.extend(settled),
 ]);
 export type Action = z.infer<typeof Action>;
 
@@ -100,3 +111,10 @@ export const ResolvedAction = z.object({
   result: Json,
 });
 export type ResolvedAction = z.infer<typeof ResolvedAction>;
+
+/** A client's claim of an action of kind `client_tool`. */
+export const ActionClaim = z.object({
+  claim: z.string().meta({ description: "Secret of the claim: renews it, and comes with the decision" }),
+  expires_at: Timestamp.meta({ description: "Time at which it lapses, unless it is renewed" }),
+});
+export type ActionClaim = z.infer<typeof ActionClaim>;

@@ -2,6 +2,7 @@ export * from "./actions.ts";
 export * from "./admin.ts";
 export * from "./admin-audit.ts";
 export * from "./admin-reports.ts";
+export * from "./client-tool.ts";
 export * from "./control.ts";
 export * from "./json.ts";
 export * from "./notice-code.ts";

@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { Json } from "./json.ts";
 import { NoticeCode } from "./notice-code.ts";
+import { Timestamp } from "./timestamp.ts";
 import { Message, SessionStatus, SystemEvent, ToolCallStatus, UserState } from "./snapshot.ts";
 
 export const NoticeLevel = z.enum(["info", "warning", "error"]);
@@ -60,6 +61,13 @@ export const StateChanged = z.object({
   user_state: UserState.nullable(),
 });
 export const SystemEventAdded = z.object({ type: z.literal("system_event"), item: SystemEvent });
+export const ActionClaimed = z.object({
+  type: z.literal("action_claimed"),
+  id: z.uuid(),
+  claim_expires_at: Timestamp.nullable().meta({
+    description: "Time until which a client has claimed the action; `null` once the claim lapsed",
+  }),
+});
 
 /** Every event that has a number and is logged. */
 export const SessionEvent = z.discriminatedUnion("type", [
@@ -73,6 +81,7 @@ export const SessionEvent = z.discriminatedUnion("type", [
   MessagesRemoved,
   StateChanged,
   SystemEventAdded,
+  ActionClaimed,
 ]);
 export type SessionEvent = z.infer<typeof SessionEvent>;
 

@@ -79,7 +79,10 @@ export class FoldingReader {
     else if (event.type === "messages_removed") removeFrom(snapshot, event.from);
     else if (event.type === "title_changed") snapshot.title = event.new_title;
     else if (event.type === "system_event") this.#note(snapshot, event.item);
-    else if (event.type === "state_changed") {
+    else if (event.type === "action_claimed") {
+      const claimed = snapshot.pending_actions.find((action) => action.id === event.id);
+      if (claimed?.kind === "client_tool") claimed.claim_expires_at = event.claim_expires_at;
+    } else if (event.type === "state_changed") {
       const { status, model, app, user_state } = event;
       Object.assign(snapshot, { status, model, app, user_state, is_processing: status === "processing" });
     }

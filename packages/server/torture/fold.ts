@@ -85,6 +85,8 @@ function changeOf(state: FoldState, event: UpdateEvent): Partial<FoldState> {
         system_events: [...state.system_events, event.item].slice(-SYSTEM_EVENTS_SHOWN),
         pending_actions: pendingAfter(state.pending_actions, event.item),
       };
+    case "action_claimed":
+      return { pending_actions: claimedIn(state.pending_actions, event) };
     case "tool_update":
     case "tool_complete":
     case "system_notice":
@@ -106,6 +108,15 @@ function withoutTail({ messages, system_events }: FoldState, from: string): Part
 function pendingAfter(pending: readonly PendingAction[], { type, payload }: SystemEvent): PendingAction[] {
   if (type === "action_requested") return [...pending, payload as PendingAction];
   return pending.filter(({ id }) => type !== "action_resolved" || id !== payload["id"]);
+}
+
+function claimedIn(
+  pending: readonly PendingAction[],
+  { id, claim_expires_at }: Extract<UpdateEvent, { type: "action_claimed" }>,
+): PendingAction[] {
+  return pending.map((action) =>
+    action.kind === "client_tool" && action.id === id ? { ...action, claim_expires_at } : action,
+  );
 }
 
 /** Inserts an unknown message at the event's index: a snapshot leaves out an answer without content. */

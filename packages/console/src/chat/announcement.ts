@@ -28,6 +28,8 @@ function askingOf(action: PendingAction): string {
   switch (action.kind) {
     case "approval":
       return `The assistant asks whether it may use ${action.request.tool}.`;
+    case "client_tool":
+      return `The assistant waits for a client to run ${action.request.tool}.`;
     case "question":
       return `The assistant asks: ${action.request.question}`;
     case "wallet_transaction":

@@ -44,6 +44,7 @@ const GROUPS: Readonly<Record<SessionUpdate["type"], EventGroup>> = {
   tool_update: "tools",
   tool_complete: "tools",
   state_changed: "state",
+  action_claimed: "state",
   title_changed: "state",
   system_event: "notices",
   system_notice: "notices",

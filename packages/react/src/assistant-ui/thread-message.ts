@@ -132,6 +132,7 @@ function asked(action: PendingAction): Pick<ToolCallPart, "approval" | "interrup
           options.length === 0 ? { ...common, display: "text" } : { ...common, display: "select", options },
       };
     }
+    case "client_tool":
     case "wallet_transaction":
     case "wallet_signature":
       return { interrupt: { type: "human", payload: action } };

@@ -18,6 +18,7 @@ const CONFIG = {
       models: ["demo/assistant"],
       tools: ["calculator"],
       approvals: { calculator: "always" },
+      clientTools: { time_zone: { description: "The user's time zone", inputSchema: { type: "object" } } },
     },
   },
 };
@@ -125,6 +126,20 @@ describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", { timeout: 90_00
     expect(messages.map(({ tool_results: results = [] }) => results.map(({ is_error }) => is_error))).toEqual(
       [[], [false], [], [true]],
     );
+  });
+
+  it("runs a tool in the page", async () => {
+    const { page } = await open();
+    await say(page, "call time_zone {}");
+    await expect.poll(async () => (await stateOf(page)).is_processing).toBe(false);
+    await rest(page);
+    const zone = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone);
+    const { messages } = await stateOf(page);
+    expect(messages).toMatchObject([
+      {},
+      { status: "complete", tool_results: [{ output: { time_zone: zone } }] },
+    ]);
+    await see(page, zone);
   });
 
   it("answers again, and edits a message", async () => {

@@ -2,6 +2,7 @@
 // them supports none. Checks across settings are in app-tools.ts and apps.ts.
 
 import type { InferToolInput, InferToolOutput, Tool } from "ai";
+import { ClientTool, ClientToolName } from "@colloquy/protocol";
 import { z } from "zod";
 import type { ApprovalRule, OwnTool, TokenIssuer } from "../core/app-settings.ts";
 import { isLoopbackName } from "../core/loopback.ts";
@@ -221,6 +222,16 @@ export const AppSection = z.strictObject({
     .describe(
       "HTTP services by name, described by an OpenAPI document. Their operations become tools called `NAME_operation`.",
     ),
+  clientTools: z
+    .record(ClientToolName, ClientTool)
+    .default({})
+    .describe(
+      "Tools that run in the client, by name: a call becomes an action that a client claims, runs and answers.",
+    ),
+  allowClientTools: z
+    .boolean()
+    .default(false)
+    .describe("Whether a chat may offer further tools that its client runs (`client_tools`)."),
   wallet: WalletSection.default(false).describe(
     'Wallet tools: `true` for all chains of the file, the one with the smallest id being the default, or `{ "chains": [8453, 1] }` for some, the first being the default.',
   ),

@@ -1,6 +1,7 @@
 // Reads the tool settings of an App section by section, so that an invalid section does not hide problems of another.
 
 import { resolve } from "node:path";
+import { ClientTool } from "@colloquy/protocol";
 import { z } from "zod";
 import type {
   ChainSettings,
@@ -30,6 +31,7 @@ export interface ToolReader extends Filling {
  * has problems afterwards, the returned settings must not be used.
  */
 export function readTools(section: Readonly<Record<string, unknown>>, reader: ToolReader): ToolSettings {
+  const client = readEntries(section["clientTools"], ClientTool, (_name, tool) => tool);
   const settings: ToolSettings = {
     ...readOwnAndBuiltIn(section["tools"], reader),
     mcp: readEntries(section["mcp"], ReadableServer, (name, server) => readMcp(name, server, reader)),
@@ -37,6 +39,8 @@ export function readTools(section: Readonly<Record<string, unknown>>, reader: To
       readOpenApi(name, service, reader),
     ),
     wallet: readWallet(section["wallet"], reader),
+    ...(Object.keys(client).length > 0 && { client }),
+    ...(section["allowClientTools"] === true && { allowsClientTools: true }),
     effects: readEntries(
       section["effects"],
       z.enum(["read", "idempotent", "unsafe"]),
@@ -51,6 +55,7 @@ export function readTools(section: Readonly<Record<string, unknown>>, reader: To
     );
   }
   refuseCommonPrefixes(settings, reader);
+  checkClientTools(settings, section, reader);
   refuseUnknownTools(settings, section, reader);
   return settings;
 }
@@ -67,6 +72,43 @@ function refuseCommonPrefixes({ mcp, openapi }: ToolSettings, { path, findings }
       [...path, section, name],
       `begins with the name of the server "${other.name}" and "_", so the names of their tools could be mixed up. Choose another one.`,
     );
+  }
+}
+
+/** Rejects client tools that have the name of another tool, a rule for such calls, or a schema that cannot be checked. */
+function checkClientTools(
+  { client = {}, builtIn, effects, approvals }: ToolSettings,
+  section: Readonly<Record<string, unknown>>,
+  { path, findings }: ToolReader,
+): void {
+  const { mcp, openapi } = section;
+  const prefixes = [...namesIn(mcp), ...namesIn(openapi)].map((server) => `${server}_`);
+  const names = new Set([...builtIn, ...namesIn(section["tools"]), ...WALLET_TOOLS]);
+  for (const [name, { inputSchema }] of Object.entries(client)) {
+    const place = [...path, "clientTools", name];
+    if (names.has(name) || prefixes.some((prefix) => name.startsWith(prefix)))
+      findings.problem(place, "is or may be the name of a tool of the server. Choose another one.");
+    if (Object.hasOwn(approvals, name))
+      findings.problem(
+        [...path, "approvals", name],
+        "runs in the client, which can ask its user. Remove the rule.",
+      );
+    if (Object.hasOwn(effects, name))
+      findings.problem(
+        [...path, "effects", name],
+        'runs in the client. Use "repeatable" of the tool instead.',
+      );
+    if (inputSchema["type"] !== "object" || !isSchema(inputSchema))
+      findings.problem([...place, "inputSchema"], 'must be a JSON Schema (draft 7) with the type "object".');
+  }
+}
+
+function isSchema(schema: object): boolean {
+  try {
+    z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema, { defaultTarget: "draft-7" });
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -260,9 +302,14 @@ function refuseUnknownTools(
   section: Readonly<Record<string, unknown>>,
   { path, findings }: ToolReader,
 ): void {
-  const { tools, mcp, openapi, wallet } = section;
+  const { tools, mcp, openapi, wallet, clientTools } = section;
   const hasWallet = wallet !== undefined && wallet !== false;
-  const names = new Set([...builtIn, ...namesIn(tools), ...(hasWallet ? WALLET_TOOLS : [])]);
+  const names = new Set([
+    ...builtIn,
+    ...namesIn(tools),
+    ...namesIn(clientTools),
+    ...(hasWallet ? WALLET_TOOLS : []),
+  ]);
   const prefixes = [...namesIn(mcp), ...namesIn(openapi)].map((server) => `${server}_`);
   const known = [...names, ...prefixes.map((prefix) => `${prefix}…`)];
   for (const [key, entries] of Object.entries({ effects, approvals })) {

@@ -27,6 +27,15 @@ export type ActionRequest =
   | {
       readonly kind: "question";
       readonly request: { readonly question: string; readonly choices: readonly string[] };
+    }
+  /** Run a call in the client. */
+  | {
+      readonly kind: "client_tool";
+      readonly request: { readonly tool: string; readonly input: JsonValue };
+      /** True if another client may run the call when a claim has lapsed. */
+      readonly repeatable: boolean;
+      /** Milliseconds in which a client must give the result; the limit for actions when absent. */
+      readonly timeoutMs?: number;
     };
 
 /** The call of a transaction, decoded from its data. */
@@ -58,6 +67,13 @@ export interface AskedAction {
   readonly validMs: number;
 }
 
+/** A client's claim to run a call. Only the client that made it may report the result. */
+export interface ActionClaim {
+  readonly token: string;
+  /** Milliseconds since the Unix epoch, on the store's clock. */
+  readonly expiresAt: number;
+}
+
 export interface ActionRecord {
   /** Number of the event that announced it; orders the actions of a session. */
   readonly number: number;
@@ -69,15 +85,42 @@ export interface ActionRecord {
   readonly status: ActionStatus;
   /** Result sent with the decision, `null` for none. */
   readonly result: JsonValue;
+  /** `null` if no client has claimed the action, or the claim ended. */
+  readonly claim: ActionClaim | null;
   /** Milliseconds since the Unix epoch, on the store's clock. */
   readonly createdAt: number;
   readonly expiresAt: number;
   readonly resolvedAt: number | null;
 }
 
+/** Returns true if another client may run the call of this action after the claim of the first one has lapsed. */
+function isRepeatable({ asked }: Pick<ActionRecord, "asked">): boolean {
+  return asked.kind === "client_tool" && asked.repeatable;
+}
+
+/** Returns the claim that only its holder may use at this time, in milliseconds on the store's clock; `null` for none. */
+export function liveClaim({ claim }: Pick<ActionRecord, "claim">, at: number): ActionClaim | null {
+  return claim !== null && at < claim.expiresAt ? claim : null;
+}
+
+/** Returns true if nobody may decide the pending action any more, because its time is over or a client that ran its call is gone. */
+export function isOver(action: Pick<ActionRecord, "asked" | "claim" | "expiresAt">, at: number): boolean {
+  return at >= action.expiresAt || (hasLapsedClaim(action, at) && !isRepeatable(action));
+}
+
+/** Returns true if the claim ended without a result. */
+export function hasLapsedClaim({ claim }: Pick<ActionRecord, "claim">, at: number): boolean {
+  return claim !== null && at >= claim.expiresAt;
+}
+
+/** Returns true if a client may have run the call and must be the only one to do so. */
+export function mayHaveRun(action: Pick<ActionRecord, "asked" | "claim">): boolean {
+  return action.claim !== null && !isRepeatable(action);
+}
+
 /** Returns the action in the form of snapshots and `action_requested` events. */
 export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAction {
-  const { id, asked, tool, callId, createdAt, expiresAt } = action;
+  const { id, asked, tool, callId, claim, createdAt, expiresAt } = action;
   // `ActionRequest` pairs each kind with its request, which the compiler cannot infer here.
   return {
     id,
@@ -87,7 +130,13 @@ export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAc
     created_at: new Date(createdAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
     request: asked.request,
+    ...(asked.kind === "client_tool" && { claim_expires_at: claimExpiry(claim) }),
   } as PendingAction;
+}
+
+/** Returns the end of a claim in the form of the wire. */
+export function claimExpiry(claim: ActionClaim | null): string | null {
+  return claim === null ? null : new Date(claim.expiresAt).toISOString();
 }
 
 /** Returns the action in the form of `GET /api/actions`. */
@@ -114,6 +163,8 @@ export function actionNotice(action: PendingAction): string {
       return `The assistant waits for you to send a transaction with your wallet. ${until}`;
     case "wallet_signature":
       return `The assistant waits for you to sign with your wallet. ${until}`;
+    case "client_tool":
+      return `The assistant waits for your client to run the tool "${action.tool}". ${until}`;
     case "question": {
       const { question } = action.request;
       const quoted = question.length <= QUOTED ? question : `${question.slice(0, QUOTED).toWellFormed()}…`;

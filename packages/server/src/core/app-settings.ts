@@ -4,6 +4,7 @@ import type { SecretSlot } from "@colloquy/protocol";
 import type { OnBusy } from "./commands/chat.ts";
 import type { Hidden } from "./hidden.ts";
 import type { JsonObject } from "./json.ts";
+import type { ClientTool } from "./turn.ts";
 import type { AppRateLimits } from "./rate-limits.ts";
 import type { ToolEffect, ToolTurn } from "./ports/driven/tool.ts";
 
@@ -75,6 +76,10 @@ export interface ToolSettings {
   readonly openapi: Readonly<Record<string, OpenApiSettings>>;
   /** `null` for an App without wallet tools. */
   readonly wallet: WalletSettings | null;
+  /** Tools that clients run, by name; absent for none. */
+  readonly client?: Readonly<Record<string, ClientTool>>;
+  /** True if a chat may offer further tools. */
+  readonly allowsClientTools?: boolean;
   /** Effects set by the operator, which override the tools' own. */
   readonly effects: Readonly<Record<string, ToolEffect>>;
   readonly approvals: Readonly<Record<string, ApprovalRule>>;

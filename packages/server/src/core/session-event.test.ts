@@ -26,6 +26,7 @@ const EVENTS: { readonly [Type in SessionEvent["type"]]: Extract<SessionEvent, {
   message_completed: { type: "message_completed", message: MESSAGE },
   messages_removed: { type: "messages_removed", from: MESSAGE.id },
   state_changed: { type: "state_changed", status: "idle", model: "m", app: "default", user_state: null },
+  action_claimed: { type: "action_claimed", id: MESSAGE.id, claim_expires_at: null },
   system_event: {
     type: "system_event",
     item: { id: "a-1", type: "notice", created_at: "2026-01-01T00:00:00.000Z", payload: {} },
@@ -73,7 +74,7 @@ describe("the events of a subscriber", () => {
     );
     expect(shown("messages")["tool_update"]).toEqual({ type: "tool_update" });
     expect(Object.keys(shown("state")).toSorted()).toEqual(
-      [...common, "state_changed", "system_event"].toSorted(),
+      [...common, "action_claimed", "state_changed", "system_event"].toSorted(),
     );
   });
 

@@ -48,6 +48,7 @@ export function projectEvent(event: StoredEvent, included: Included): object | n
     case "messages_copied":
       return RESYNC_NOTICE;
     case "state_changed":
+    case "action_claimed":
     case "system_event":
       return included.has("state") ? event : null;
     case "owner_changed":

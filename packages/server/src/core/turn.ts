@@ -38,11 +38,11 @@ export interface TurnOptions {
 export interface ClientTool {
   readonly description: string;
   /** JSON Schema of its input. */
-  readonly inputSchema: JsonObject;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
   /** Milliseconds in which a client must give the result; the limit for actions when absent. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** True if another client may run a call whose client did not report back. */
-  readonly repeatable?: boolean;
+  readonly repeatable?: boolean | undefined;
 }
 
 export interface TurnRecord {

@@ -120,6 +120,12 @@ export const Snapshot = wire.Snapshot.extend({
   ],
 });
 
+export const ActionClaim = wire.ActionClaim.meta({
+  id: "ActionClaim",
+  description: "A client's claim to run a call",
+  examples: [{ claim: "5b1d0a4e-3c55-4c1f-9e0a-2f6d8a7b9c10", expires_at: ASKED }],
+});
+
 export const Action = wire.Action.meta({
   id: "Action",
   description: "Something that a person is asked before the assistant goes on",
@@ -299,6 +305,18 @@ const EVENTS = [
         model: "demo/assistant",
         app: "default",
         user_state: null,
+      },
+    ],
+  }),
+  wire.ActionClaimed.extend(ofSession).meta({
+    id: "ActionClaimedEvent",
+    description: "A client has claimed a `client_tool`, renewed its claim, or lost it. With `include=state`",
+    examples: [
+      {
+        type: "action_claimed",
+        ...EXAMPLE,
+        id: "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10",
+        claim_expires_at: ASKED,
       },
     ],
   }),

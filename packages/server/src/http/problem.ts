@@ -10,6 +10,8 @@ export const PROBLEM_TYPE = "application/problem+json";
 /** Maximum bytes of a request body, and of a chat's (contract section 6). */
 export const BODY_MAX_BYTES = 64 * 1024;
 export const CHAT_BODY_MAX_BYTES = 256 * 1024;
+/** Maximum bytes of the body of a decision, whose result may have 64 KiB. */
+export const DECISION_BODY_MAX_BYTES = 80 * 1024;
 
 const INTERNAL_DETAIL =
   "Something went wrong on our side. Send the request again; if it keeps failing, report it with the request_id.";
@@ -65,11 +67,11 @@ function refusedByFramework(error: FastifyError): ServiceError | null {
  * body.
  */
 export function bodyTooLarge(): ServiceError {
-  const [most, chat] = [BODY_MAX_BYTES / 1024, CHAT_BODY_MAX_BYTES / 1024];
+  const kib = (bytes: number): string => `${bytes / 1024} KiB`;
   return new ServiceError(
     413,
     "body_too_large",
-    `Send a body of at most ${most} KiB, ${chat} KiB for a chat.`,
+    `Send a body of at most ${kib(BODY_MAX_BYTES)}, ${kib(CHAT_BODY_MAX_BYTES)} for a chat, ${kib(DECISION_BODY_MAX_BYTES)} for a decision.`,
   );
 }
 

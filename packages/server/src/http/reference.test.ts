@@ -95,7 +95,7 @@ describe("GET /openapi.json", () => {
     for (const [path, methods] of Object.entries(paths)) {
       const token = { userToken: [] };
       const keys = path.startsWith("/api") ? [{}, { appKey: [] }, token] : [];
-      const ofToken = /revoke|claim|refresh|users\/me/.test(path) ? [token] : null;
+      const ofToken = /revoke|sessions\/{id}\/claim|refresh|users\/me/.test(path) ? [token] : null;
       const ofSignIn = path.endsWith("/siwe/verify") ? [{}, token] : path.endsWith("/siwe/nonce") ? [] : null;
       const expected = ofToken ?? ofSignIn ?? keys;
       for (const { security } of Object.values(methods)) expect([path, security]).toEqual([path, expected]);

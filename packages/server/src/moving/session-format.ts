@@ -131,11 +131,16 @@ const ActionLine = z.strictObject({
   call_id: z.string(),
   tool: z.string(),
   asked: z.strictObject({
-    kind: z.enum(["approval", "wallet_transaction", "wallet_signature", "question"]),
+    kind: z.enum(["approval", "wallet_transaction", "wallet_signature", "question", "client_tool"]),
     request: z.record(z.string(), z.json()),
+    repeatable: z.boolean().optional(),
+    timeoutMs: position.optional(),
   }),
   status: z.enum(["pending", "approved", "denied", "expired", "cancelled"]),
   result: z.json(),
+  // Missing in exports of earlier versions.
+  claim: word.nullable().default(null),
+  claim_expires_at: time.nullable().default(null),
   created_at: time,
   expires_at: time,
   resolved_at: time.nullable(),

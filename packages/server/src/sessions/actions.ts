@@ -1,12 +1,17 @@
 // Pending actions: listing them, deciding one, and denying those that expire.
 
-import type { Action } from "@colloquy/protocol";
+import { randomUUID } from "node:crypto";
+import type { Action, ActionClaim } from "@colloquy/protocol";
 import type { Actor } from "../core/audit.ts";
 import { toWireAction } from "../core/action.ts";
+import type { ClaimOutcome } from "../core/commands/claim-action.ts";
 import type { ActionAnswer, ActionOutcome } from "../core/commands/decide-action.ts";
+import { isActionResult } from "@colloquy/protocol/action-results";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { ClientResults } from "../core/ports/driven/tool.ts";
 import type { SessionAccess } from "../core/session-access.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { ActionService, NewSessionOptions } from "../core/ports/driving/services.ts";
@@ -26,9 +31,9 @@ export interface ActionsOptions {
 }
 
 export class Actions implements ActionService {
-  readonly #options: ActionsOptions;
+  readonly #options: ActionsOptions & { readonly results: ClientResults };
 
-  constructor(options: ActionsOptions) {
+  constructor(options: ActionsOptions & { readonly results: ClientResults }) {
     this.#options = options;
   }
 
@@ -50,18 +55,57 @@ export class Actions implements ActionService {
     access: SessionAccess | null,
     by: Actor | null = null,
   ): Promise<Action> {
-    const { registry, dispatcher } = this.#options;
-    const decision = registry.execute({
-      kind: "decideAction",
-      target: { session: sessionId, birth: null, load: false, access },
-      input: { action: actionId, ...answer, by },
-    });
-    // The decision may have been stored, and its turn may then be claimable.
-    decision.catch(() => dispatcher.workArrived());
-    const { outcome } = (await decision) ?? { outcome: { kind: "unknown" } as const };
-    if ("arrived" in outcome && outcome.arrived > 0) dispatcher.workArrived(outcome.arrived);
+    const { registry } = this.#options;
+    const cleaned = await this.#clean(sessionId, actionId, answer);
+    const outcome = await this.#outcome(
+      registry.execute({
+        kind: "decideAction",
+        target: { session: sessionId, birth: null, load: false, access },
+        input: { action: actionId, ...cleaned, by },
+      }),
+    );
     if (outcome.kind !== "decided") throw refusal(outcome);
     return toWireAction(outcome.action);
+  }
+
+  async claim(
+    sessionId: string,
+    actionId: string,
+    renews: string | null,
+    access: SessionAccess | null,
+  ): Promise<ActionClaim> {
+    const outcome = await this.#outcome(
+      this.#options.registry.execute({
+        kind: "claimAction",
+        target: { session: sessionId, birth: null, load: false, access },
+        input: { action: actionId, renews, token: randomUUID() },
+      }),
+    );
+    if (outcome.kind !== "claimed") throw refusal(outcome);
+    const { token, expiresAt } = outcome.claim;
+    return { claim: token, expires_at: new Date(expiresAt).toISOString() };
+  }
+
+  /** Returns the outcome of a command, after turns that it resumed were announced. */
+  async #outcome<Outcome extends { readonly kind: string }>(
+    executed: Promise<{ readonly outcome: Outcome } | null>,
+  ): Promise<Outcome | { readonly kind: "unknown" }> {
+    const { dispatcher } = this.#options;
+    // The change may have been stored, and its turn may then be claimable.
+    executed.catch(() => dispatcher.workArrived());
+    const { outcome } = (await executed) ?? { outcome: { kind: "unknown" } as const };
+    if ("arrived" in outcome && typeof outcome.arrived === "number" && outcome.arrived > 0)
+      dispatcher.workArrived(outcome.arrived);
+    return outcome;
+  }
+
+  /** Removes what must not be stored from the result of a client tool. Results of other kinds have a fixed form. */
+  async #clean(sessionId: string, actionId: string, answer: ActionAnswer): Promise<ActionAnswer> {
+    const { result } = answer;
+    if (!isActionResult("client_tool", result) || !isJsonObject(result)) return answer;
+    const { store, results } = this.#options;
+    const caller = await store.actions.callerOf(sessionId, actionId);
+    return caller === null ? answer : { ...answer, result: await results.cleanResult(caller, result) };
   }
 }
 
@@ -132,7 +176,9 @@ export class ActionExpiry {
   }
 }
 
-function refusal(outcome: Exclude<ActionOutcome, { kind: "decided" }>): ServiceError {
+function refusal(
+  outcome: Exclude<ActionOutcome | ClaimOutcome, { kind: "decided" | "claimed" }>,
+): ServiceError {
   switch (outcome.kind) {
     case "unknown":
       return new NotFound(
@@ -154,11 +200,26 @@ function refusal(outcome: Exclude<ActionOutcome, { kind: "decided" }>): ServiceE
         "action_cancelled",
         "The answer that asked was stopped, so there is nothing left to decide. Send a message to go on.",
       );
+    case "not_claimable":
+      return new InvalidRequest(
+        "action_not_claimable",
+        "Only an action of the kind `client_tool` can be claimed. Decide this one without a claim.",
+      );
+    case "claimed_otherwise":
+      return new Conflict(
+        "action_claimed",
+        "Another client has claimed this action, and only that client may decide it until its claim lapses. Wait for the result.",
+      );
+    case "not_claimed":
+      return new Conflict(
+        "action_not_claimed",
+        "You have no live claim of this action. Claim it, run the call, and send the claim with the result.",
+      );
     case "expired":
       return new ServiceError(
         410,
         "action_expired",
-        "The action expired without a decision and counts as denied. Ask the assistant to try again.",
+        "The action expired, or the client that had claimed it did not report back. Ask the assistant to try again.",
       );
   }
 }

@@ -24,6 +24,7 @@ import { type Applied, assertShown } from "./applied.ts";
 import { chatInputOf, type ChatLimits } from "./chat-input.ts";
 import { chatRejection } from "./chat-rejections.ts";
 import { mustOffer } from "./model-choice.ts";
+import { mustAllowTools } from "./offered-tools.ts";
 import type { VersionReads } from "./replica-sync.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
@@ -80,6 +81,7 @@ export class Conversations implements ConversationService {
     }
     const app = this.#app(request.app);
     if (typeof request.rig === "string") mustOffer(app, "rig", request.rig);
+    mustAllowTools(app, request.options ?? {});
     return await this.#accept(request, app, dispatcher.reserve(), creation);
   }
 

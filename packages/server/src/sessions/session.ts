@@ -283,17 +283,17 @@ export class Session {
       case "title_changed":
         this.#snapshot.set({ title: event.new_title });
         return true;
-      case "state_changed":
-        this.#snapshot.set({
-          status: event.status,
-          model: event.model,
-          app: event.app,
-          userState: event.user_state,
-        });
+      case "state_changed": {
+        const { status, model, app, user_state: userState } = event;
+        this.#snapshot.set({ status, model, app, userState });
         return true;
+      }
       case "system_event":
         this.#snapshot.addSystemEvent(event.item);
         this.#followAction(number, event.item);
+        return true;
+      case "action_claimed":
+        this.#snapshot.claimPendingAction(event.id, event.claim_expires_at);
         return true;
       case "message_created":
         this.isEmpty = false;

@@ -142,6 +142,17 @@ export class Snapshot {
     this.#view = null;
   }
 
+  /** Shows until when a client has claimed an action; `null` if none has. */
+  claimPendingAction(id: string, claim_expires_at: string | null): void {
+    const json = this.#pendingActions.get(id);
+    if (json === undefined) return;
+    this.#pendingActions.set(
+      id,
+      JSON.stringify({ ...(JSON.parse(json) as PendingAction), claim_expires_at }),
+    );
+    this.#view = null;
+  }
+
   /** Removes an action that is no longer pending. */
   removePendingAction(id: string): void {
     this.#pendingActions.delete(id);

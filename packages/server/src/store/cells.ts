@@ -80,8 +80,9 @@ export function messageCells({ status, toolCalls, toolResults, content }: Messag
 }
 
 /** The cells of an action that commands change. */
-export function actionCells({ status, result, resolvedAt }: ActionRecord) {
-  return [status, JSON.stringify(result), resolvedAt] as const;
+export function actionCells({ status, result, claim, resolvedAt }: ActionRecord) {
+  const claimed = [claim?.token ?? null, claim?.expiresAt ?? null] as const;
+  return [status, JSON.stringify(result), ...claimed, resolvedAt] as const;
 }
 
 /** The cells of a new message. */

@@ -70,7 +70,13 @@ export const TURNS = {
 } as const satisfies ChangingTable;
 
 export const ACTIONS = {
-  changing: { status: "text", result: "text", resolved_at: "bigint" },
+  changing: {
+    status: "text",
+    result: "text",
+    claim: "text",
+    claim_expires_at: "bigint",
+    resolved_at: "bigint",
+  },
   key: OF_SESSION,
   fixed: {
     id: "text",

@@ -103,6 +103,8 @@ export interface ActionRow {
   readonly asked: string;
   readonly status: ActionRecord["status"];
   readonly result: string;
+  readonly claim: string | null;
+  readonly claim_expires_at: number | null;
   readonly created_at: number;
   readonly expires_at: number;
   readonly resolved_at: number | null;
@@ -217,6 +219,10 @@ export function toAction(row: ActionRow): ActionRecord {
     asked: JSON.parse(row.asked) as ActionRecord["asked"],
     status: row.status,
     result: JSON.parse(row.result) as ActionRecord["result"],
+    claim:
+      row.claim === null || row.claim_expires_at === null
+        ? null
+        : { token: row.claim, expiresAt: row.claim_expires_at },
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     resolvedAt: row.resolved_at,

@@ -1,7 +1,7 @@
 // Runs one tool call, from the arguments that the model sent to the outcome that it gets. Tool exceptions
 // become outcomes, and an abort ends the call at once even if the tool ignores its signal.
 
-import { isPlainObject, type JsonValue, sameJson, cleanText } from "../core/json.ts";
+import { isPlainObject, type JsonObject, type JsonValue, sameJson, cleanText } from "../core/json.ts";
 import {
   SecretMissing,
   type Tool,
@@ -178,6 +178,19 @@ function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
   } catch (error) {
     // The tool has had its effect; only its result is lost.
     return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`, scope);
+  }
+}
+
+/** Returns a result that a client reports, with the same limits as those of other tools. */
+export function reportedResult({ output = null, error }: JsonObject, scope: CallScope): JsonObject {
+  if (typeof error === "string") return { error: failed(error, scope).output };
+  try {
+    return { output: scrubbedToFit(toJson(output), maximumOutputBytes, scope.scrub) };
+  } catch (problem) {
+    return {
+      error: failed(`The client ran the tool, but its answer cannot be kept: ${messageOf(problem)}.`, scope)
+        .output,
+    };
   }
 }
 

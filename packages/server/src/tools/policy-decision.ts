@@ -22,6 +22,8 @@ export interface ApprovalOptions {
 
 const WALLET_NOT_ASKED =
   "The user's wallet was not asked, because the request has a part that reads like one of the user's secrets. It was not sent anywhere.";
+const CLIENT_NOT_ASKED =
+  "The call was not made, because its input has a part that reads like one of the user's secrets. It was not sent anywhere.";
 const TOO_LARGE =
   `The user was not asked and the call was not made, because its input has more than ${MAX_REQUEST_BYTES / 1_024} KiB, which nobody can check. ` +
   "Make the input smaller, or split it into several calls.";
@@ -49,7 +51,10 @@ export async function decideCall(
     const requested = (await tool.ask?.(checked.value, scope.turn)) ?? null;
     if (requested !== null) {
       const request = readRequest(requested, scope);
-      if (request === null) return { kind: "deny", ...refusedCall(tool, WALLET_NOT_ASKED, scope) };
+      if (request === null) {
+        const reason = requested.kind === "client_tool" ? CLIENT_NOT_ASKED : WALLET_NOT_ASKED;
+        return { kind: "deny", ...refusedCall(tool, reason, scope) };
+      }
       return ask(request);
     }
     // The rule gets a copy, so that it cannot change the tool's input. A value parsed by a schema is already
@@ -67,14 +72,14 @@ function decidedPart({ kind, request }: ActionRequest): JsonValue {
   return kind === "approval" ? request.input : (request as JsonValue);
 }
 
-/** Returns `null` if a wallet request contains a secret: scrubbing it would change what the wallet does. */
+/** Returns `null` if a request to a wallet or a client contains a secret: scrubbing it would change what that does. */
 function readRequest(requested: ActionRequest, scope: CallScope): ActionRequest | null {
   const request = toJson(requested.request);
   const scrubbed = scope.scrub(request);
   if (requested.kind !== "approval" && requested.kind !== "question" && !sameJson(scrubbed, request))
     return null;
   // Scrubbing changes strings only, so the shape stays the same.
-  return { kind: requested.kind, request: scrubbed } as ActionRequest;
+  return { ...requested, request: scrubbed } as ActionRequest;
 }
 
 function askFor(tool: string, shown: JsonValue, scope: CallScope): ActionRequest {

@@ -2,7 +2,9 @@
 
 import type { AdminToolSource } from "@colloquy/protocol";
 import type { AppSettings } from "../core/app-settings.ts";
+import type { JsonObject } from "../core/json.ts";
 import {
+  type ClientResults,
   type ToolSourceReports,
   type PolicyDecision,
   type ToolCallOptions,
@@ -17,7 +19,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SecretVault, OpenSecrets } from "../core/ports/driven/secret-store.ts";
 import { decideCall } from "./policy-decision.ts";
-import { callTool, type CallScope } from "./call-tool.ts";
+import { callTool, reportedResult, type CallScope } from "./call-tool.ts";
 import { type MergedTools, NO_TOOLS, ToolMerger } from "./merged-tools.ts";
 import {
   standInAnswer,
@@ -51,10 +53,17 @@ interface App {
   readonly sources: ReadonlyArray<{ readonly key: string | null; readonly source: ToolSource }>;
 }
 
+const NO_TURN: Omit<ToolTurn, "app"> = {
+  model: "",
+  clientId: null,
+  publicKey: null,
+  walletProved: false,
+  userState: null,
+};
 const NO_LIST: readonly SourceTool[] = [];
 
 /** The tools of a running service's Apps. Sources connect when a turn first needs them. */
-export class AppTools implements Toolset, ToolSourceReports {
+export class AppTools implements Toolset, ToolSourceReports, ClientResults {
   readonly #options: AppToolsOptions;
   #apps: ReadonlyMap<string, App> = new Map();
   /** Sources replaced by a reload. Weak, because only running turns still need them. */
@@ -99,9 +108,20 @@ export class AppTools implements Toolset, ToolSourceReports {
     return new ToolsOfTurn(joined, { scope, clock, approvals: app.settings.tools.approvals });
   }
 
+  async cleanResult(
+    { app, clientId }: Pick<ToolTurn, "app" | "clientId">,
+    result: JsonObject,
+  ): Promise<JsonObject> {
+    const { logger, vault } = this.#options;
+    const declared = this.#apps.get(app)?.declared ?? new Set();
+    return reportedResult(
+      result,
+      await openScope({ ...NO_TURN, app, clientId }, { declared, vault, logger }),
+    );
+  }
+
   async refresh(app: string): Promise<void> {
-    const turn = { app, model: "", clientId: null, publicKey: null, walletProved: false, userState: null };
-    await this.open(turn, new AbortController().signal);
+    await this.open({ ...NO_TURN, app }, new AbortController().signal);
   }
 
   sources(app: string): readonly AdminToolSource[] {

@@ -4,6 +4,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { TOO_MANY_CALLS } from "../core/commands/step-with-calls.ts";
 import { waitsForPerson, type ToolCallRecord, type StepCall } from "../core/message.ts";
+import { OutputBudget } from "../core/output-budget.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
@@ -21,7 +22,7 @@ import { HistoryWindow, historyBudget, instructionsFor } from "./history.ts";
 import type { TurnJournal, TurnJournals, WorkQueue } from "./journal.ts";
 import { retryModel, type ModelCaller, type ModelStep } from "./model-step.ts";
 import { TurnDeadline, type TurnLimits } from "./running-turns.ts";
-import { argumentBytes, OutputBudget } from "./step-content.ts";
+import { argumentBytes } from "./step-content.ts";
 import {
   assignSlots,
   decideCalls,

@@ -1,9 +1,8 @@
-// The bounded content of a model step: its text and calls, assembled from streamed parts, and the outputs of
-// its calls. Every result of a call emits the whole message again, so a model that repeats large calls would
+// The bounded content of a model step: its text and calls, assembled from streamed parts. Every result of a call emits the whole message again, so a model that repeats large calls would
 // fill the disk.
 
 import { cleanJson, cleanText, isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
-import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
+import type { ToolCallRecord } from "../core/message.ts";
 
 /** Maximum bytes of JSON of one call's arguments, of all calls of a step, and of all calls of an answer. */
 const MAX_CALL_BYTES = 64 * 1_024;
@@ -15,10 +14,6 @@ const MAX_RECEIVED_BYTES = 4 * 1_024 * 1_024;
 const MAX_STORED_CALLS = 512;
 /** Maximum stored characters of a name or id. Tool names have at most 64. */
 const MAX_NAME = 128;
-/** Maximum bytes of all outputs of an answer, more than most models accept. */
-const MAX_OUTPUT_BYTES = 1_024 * 1_024;
-/** Maximum size of outputs that are always kept, such as a number or an error. */
-const SHORT_OUTPUT_BYTES = 256;
 
 interface OpenPart {
   readonly type: "text" | "reasoning";
@@ -164,26 +159,6 @@ class ArgumentBudget {
     }
     this.#stepBytes += bytes;
     return null;
-  }
-}
-
-/** Tracks the remaining bytes for an answer's outputs. */
-export class OutputBudget {
-  #bytes: number;
-
-  constructor({ toolResults }: Pick<MessageRecord, "toolResults">) {
-    this.#bytes = toolResults.reduce((sum, { output, told = output }) => sum + byteLength(told), 0);
-  }
-
-  /** Returns the output, or a sentence about its size if it is too large. */
-  fit(output: JsonValue): JsonValue {
-    const bytes = byteLength(output);
-    const fits = bytes <= SHORT_OUTPUT_BYTES || this.#bytes + bytes <= MAX_OUTPUT_BYTES;
-    const kept = fits
-      ? output
-      : `[Left out: the call was made, and its output had ${bytes} bytes. All outputs of one answer may have ${MAX_OUTPUT_BYTES} together. Answer with what there is.]`;
-    this.#bytes += byteLength(kept);
-    return kept;
   }
 }
 

@@ -3,7 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
-import { OutputBudget } from "./step-content.ts";
+import { OutputBudget } from "../core/output-budget.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
 import { assignSlots, runToolCalls, callKey } from "./tool-calls.ts";

@@ -5,12 +5,12 @@ import type { ActionRequest, AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import { cleanJson, type JsonValue } from "../core/json.ts";
 import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message.ts";
+import type { OutputBudget } from "../core/output-budget.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { TurnTools } from "../core/ports/driven/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import { untilAborted } from "../core/waiting.ts";
 import type { TurnJournal } from "./journal.ts";
-import type { OutputBudget } from "./step-content.ts";
 
 /** Maximum concurrent calls of one step, because each may hold a connection or a process. */
 const MAX_AT_ONCE = 8;
@@ -67,15 +67,22 @@ export async function decideCalls(
       continue;
     }
     decided.push(decision.input === undefined ? call : { ...call, input: decision.input });
-    if (decision.kind === "ask")
-      asked.push({ id: randomUUID(), callId: call.id, asked: cleanRequest(decision.request), validMs });
+    if (decision.kind !== "ask") continue;
+    const { request } = decision;
+    const timeoutMs = request.kind === "client_tool" ? request.timeoutMs : undefined;
+    asked.push({
+      id: randomUUID(),
+      callId: call.id,
+      asked: cleanRequest(request),
+      validMs: timeoutMs ?? validMs,
+    });
   }
   return { calls: decided, asked };
 }
 
 /** Cleans the request's strings and keeps its shape. */
-function cleanRequest({ kind, request }: ActionRequest): ActionRequest {
-  return { kind, request: cleanJson(request as JsonValue) } as ActionRequest;
+function cleanRequest(asked: ActionRequest): ActionRequest {
+  return { ...asked, request: cleanJson(asked.request as JsonValue) } as ActionRequest;
 }
 
 /**

@@ -40,6 +40,7 @@ import { planOpenApi } from "../tools/openapi/openapi-source.ts";
 import { createOutbound } from "../tools/outbound/outbound.ts";
 import { planOwnTools } from "../tools/own/own-tool.ts";
 import { fixedSource } from "../tools/tool-source.ts";
+import { planClientTools } from "../tools/client/client-tools.ts";
 import { AppTools, type AppToolsOptions } from "../tools/toolset.ts";
 import { createWalletTools } from "../tools/wallet/wallet-tools.ts";
 import { Dispatcher } from "../turns/dispatcher.ts";
@@ -116,7 +117,7 @@ export function buildService(base: Foundations) {
     conversations,
     threads,
     models: new ModelChoices(store, registry, apps),
-    actions: new Actions(asking),
+    actions: new Actions({ ...asking, results: tools }),
     actionExpiry: new ActionExpiry({ ...asking, clock, logger }),
     apps,
     keys: new CheckedKeys({ store: store.keys, clock, apps }),
@@ -267,6 +268,7 @@ export function createTools(
       tools.builtIn.flatMap((name) => builtIn[name] ?? []),
     ),
     ...(tools.wallet === null ? [] : [fixedSource("wallet tools", createWalletTools(tools.wallet, clock))]),
+    ...planClientTools(tools),
     ...Object.entries(tools.mcp).map(([server, settings]) =>
       planMcpServer(server, settings, { clock, logger, effects: tools.effects }),
     ),

@@ -260,6 +260,8 @@ describe("POST /api/ai-sdk/chat with an answer", () => {
         models: ["demo/assistant"],
         tools: ["calculator"],
         approvals: { calculator: "always" },
+        clientTools: { look: { description: "Looks", inputSchema: { type: "object" } } },
+        allowClientTools: true,
       },
     },
   });
@@ -341,6 +343,53 @@ describe("POST /api/ai-sdk/chat with an answer", () => {
     expect(stream.chunks[1]).toEqual({ type: "reset-step" });
     const answer = await stream.message(structuredClone(other));
     expect(textOf(answer)).toBe((await state(asking(), session)).messages[1]?.content);
+  });
+
+  /** Returns the answer whose call the client runs, and the call. */
+  async function asked(session: string, tool = "look", more: object = {}) {
+    const sent = userMessage(`call ${tool} {"city":"Bern"}`);
+    const stream = await chat(asking(), bodyOf(session, [sent], more));
+    const message = (await stream.message())!;
+    const call = message.parts.find((part) => part.type === "dynamic-tool");
+    expect(call).toMatchObject({ toolName: tool, state: "input-available", providerExecuted: false });
+    return { sent, message, call: call! };
+  }
+
+  const outputOf = ({ message, call }: { message: UIMessage; call: object }, more: object) => ({
+    ...message,
+    parts: message.parts.map((part) => (part === call ? { ...part, ...more } : part)),
+  });
+
+  it("takes the output of a call that ran in the client, once, and does not ask for it again", async () => {
+    const session = newSession();
+    const one = await asked(session);
+    const answered = outputOf(one, { state: "output-available", output: { seen: "bears" } });
+    const stream = await chat(asking(), bodyOf(session, [one.sent, answered]));
+    const answer = await stream.message(structuredClone(answered) as UIMessage);
+    expect(answer?.parts).toMatchObject([
+      { type: "step-start" },
+      { state: "output-available", output: { seen: "bears" }, providerExecuted: true },
+      { type: "text" },
+    ]);
+    const other = outputOf(one, { state: "output-available", output: { seen: "wolves" } });
+    const again = await chat(asking(), bodyOf(session, [one.sent, other]));
+    expect(again.chunks).toContainEqual(
+      expect.objectContaining({ type: "tool-output-available", output: { seen: "bears" } }),
+    );
+  });
+
+  it("takes the error of a call that ran in the client, also of a tool that the chat offers", async () => {
+    const session = newSession();
+    const client_tools = { peek: { description: "Peeks", inputSchema: { type: "object" } } };
+    const one = await asked(session, "peek", { client_tools });
+    const still = await chat(asking(), bodyOf(session, [one.sent, one.message]));
+    expect(still.chunks.map(({ type }) => type)).toEqual(["start", "finish-step", "finish"]);
+    const answered = outputOf(one, { state: "output-error", errorText: "No window" });
+    const stream = await chat(asking(), bodyOf(session, [one.sent, answered]));
+    expect(stream.chunks).toContainEqual(
+      expect.objectContaining({ type: "tool-output-error", errorText: expect.stringContaining("No window") }),
+    );
+    expect(finishOf(stream)).toMatchObject({ finishReason: "stop" });
   });
 
   it("rejects an unknown session, message or action with 404, and the wrong result with 400", async () => {

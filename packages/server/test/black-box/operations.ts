@@ -57,6 +57,14 @@ export const OPERATIONS: readonly Operation[] = [
   },
   {
     ...byHeader,
+    name: "claim action",
+    method: "POST",
+    path: () => "/api/actions/019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10/claim",
+    takesBody: true,
+    status: 404,
+  },
+  {
+    ...byHeader,
     name: "subscribe",
     method: "GET",
     path: () => "/api/updates",

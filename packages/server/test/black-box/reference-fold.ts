@@ -53,6 +53,13 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
           snapshot.pending_actions = snapshot.pending_actions.filter((action) => action.id !== id);
         }
         break;
+      case "action_claimed": {
+        const { id, claim_expires_at } = event;
+        snapshot.pending_actions = snapshot.pending_actions.map((action) =>
+          action.id === id && action.kind === "client_tool" ? { ...action, claim_expires_at } : action,
+        );
+        break;
+      }
       default:
     }
   }

@@ -34,8 +34,8 @@ export interface ClassifiedOperation {
   readonly body?: (target: Target) => unknown;
   /** True if the response is an event stream. */
   readonly streams?: true;
-  /** Status of a success; 200 when absent. */
-  readonly success?: 204;
+  /** Status for callers with access, if it is not 200. */
+  readonly allowed?: number;
   /** True if a `user` operation concerns a session, so that a key of another App is refused. */
   readonly isOnSession?: true;
   /** True if the operation deletes the session. */
@@ -110,7 +110,7 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/ai-sdk/chat/{id}/stream": {
     class: "session",
     path: ({ conversation: { session } }) => `/api/ai-sdk/chat/${session}/stream`,
-    success: 204,
+    allowed: 204,
   },
   "GET /api/ai-sdk/chat/{id}/messages": {
     class: "session",
@@ -145,6 +145,12 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     class: "app",
     path: ({ conversation: { action } }) => `/api/actions/${action}`,
     body: () => ({ decision: "approve" }),
+  },
+  // The conversation's action is for a person, not for a client to run.
+  "POST /api/actions/{id}/claim": {
+    class: "app",
+    path: ({ conversation: { action } }) => `/api/actions/${action}/claim`,
+    allowed: 400,
   },
   "PUT /api/secrets": {
     class: "app",
@@ -210,10 +216,9 @@ export function expectedStatus(operation: ClassifiedOperation, caller: Caller, a
   if (operation.class === "admin") return hasAccess || caller === "other App's key" ? 403 : 401;
   if (operation.class === "user")
     return operation.isOnSession === true && caller === "other App's key" ? 403 : 401;
-  const { success = 200 } = operation;
-  if (operation.class === "public" || hasAccess) return success;
+  if (operation.class === "public" || hasAccess) return 200;
   if (INVALID_KEYS.includes(caller)) return 401;
   if (caller === "other App's key") return operation.class === "key" ? 200 : 403;
   const needsKey = operation.class === "app" || (operation.class === "session" && app === "closed");
-  return needsKey ? 401 : success;
+  return needsKey ? 401 : 200;
 }

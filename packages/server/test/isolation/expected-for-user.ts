@@ -51,11 +51,10 @@ export function expectedForUser(
   const opensApp = scopes !== null || isUser(caller, app);
   if (operation.class === "app" && !opensApp) return 401;
   if (name.includes("/secrets")) return isUser(caller, app) && !isTheOwner(caller, app) ? 403 : 200;
-  if (name.endsWith("/claim")) return expectedOfClaim(caller, app);
+  if (name.includes("/sessions/{id}/claim")) return expectedOfClaim(caller, app);
   // A copy is bound to the wallet, which a key has not proved to hold.
   if (name.endsWith("/fork") && app === "club" && caller === "act_as the owner") return 403;
-  const { success = 200 } = operation;
-  return name === "GET /api/sessions" || isTheOwner(caller, app) ? success : 404;
+  return name === "GET /api/sessions" || isTheOwner(caller, app) ? 200 : 404;
 }
 
 /** Only users claim, and only where the App has `claimSessions`. */

@@ -23,6 +23,13 @@ export function describeAction(action: PendingAction) {
         prompt: `${choices.length === 0 ? "Your answer" : "A number, or your answer"} (/deny for none): `,
       };
     }
+    case "client_tool": {
+      const { tool, input } = action.request;
+      return {
+        explanation: `The assistant waits for another client to run ${harmlessLine(tool)} with ${visibleJson(input)}`,
+        prompt: "n to deny the call: ",
+      };
+    }
     case "wallet_transaction":
       return {
         explanation: explainTransaction(action.request),
@@ -78,6 +85,8 @@ export function readDecision(action: PendingAction, answer: string): Decision | 
   if (action.kind === "question") return readAnswer(action.request.choices, text);
   if (/^(?:n|no|deny)$/i.test(text)) return { decision: "deny" };
   switch (action.kind) {
+    case "client_tool":
+      return { problem: "This tool runs in another client. Answer n to deny the call." };
     case "approval":
       if (/^(?:y|yes)$/i.test(text)) return { decision: "approve" };
       return { problem: "Answer y or n." };

@@ -18,6 +18,11 @@ const REQUESTS: { readonly [Kind in ActionKind]: Extract<ActionRequest, { kind: 
   },
   wallet_signature: { kind: "wallet_signature", request: { typed_data: { domain: {} } } },
   question: { kind: "question", request: { question: "Which?", choices: ["this", "that"] } },
+  client_tool: {
+    kind: "client_tool",
+    request: { tool: "tool_a", input: { x: 1 } },
+    repeatable: false,
+  },
 };
 
 function ask(callId: string, asked: ActionRequest = REQUESTS.approval): AskedAction {

@@ -1,6 +1,15 @@
 // Turns that wait for a person: they store actions with a step, and continue when all are resolved.
 
-import { actionNotice, toPendingAction, type ActionRecord, type AskedAction } from "../action.ts";
+import {
+  actionNotice,
+  hasLapsedClaim,
+  isOver,
+  mayHaveRun,
+  toPendingAction,
+  type ActionRecord,
+  type AskedAction,
+} from "../action.ts";
+import { isJsonObject, type JsonValue } from "../json.ts";
 import type { ToolCallRecord } from "../message.ts";
 import type { OpenTurn, TurnRecord } from "../turn.ts";
 import type { WritingTurn } from "./command.ts";
@@ -10,6 +19,8 @@ import type { ToolOutcomeInput } from "./tool-calls.ts";
 /** Results of calls that were not approved. */
 export const DENIED = "The user denied this call.";
 export const EXPIRED = "The user did not answer in time, so this call was not made.";
+export const NO_CLIENT = "No client gave the result of this call in time.";
+export const OUTCOME_UNKNOWN = "outcome unknown";
 
 /** Stores the actions of a step's calls and announces them. */
 export function askPerson(
@@ -30,6 +41,7 @@ export function askPerson(
       asked: request,
       status: "pending",
       result: null,
+      claim: null,
       createdAt: draft.at,
       expiresAt: draft.at + validMs,
       resolvedAt: null,
@@ -43,8 +55,9 @@ export function askPerson(
   }
 }
 
+/** Returns true if the action is over, or its claim is. */
 export function isDue(action: ActionRecord, at: number): boolean {
-  return at >= action.expiresAt;
+  return isOver(action, at) || hasLapsedClaim(action, at);
 }
 
 export function withMessage(open: OpenTurn): WritingTurn {
@@ -52,12 +65,32 @@ export function withMessage(open: OpenTurn): WritingTurn {
   return { ...open, agentMessage: open.agentMessage };
 }
 
-/** Returns the result that a resolved action gives its call. */
-export function outcomeOf(draft: SessionDraft, action: ActionRecord): ToolOutcomeInput {
-  const { callId, status, result } = action;
-  const durationMs = Math.max(0, draft.at - action.createdAt);
-  if (status === "approved") return { callId, output: result, isError: false, durationMs };
-  return { callId, output: status === "denied" ? DENIED : EXPIRED, isError: true, durationMs };
+/** Returns the result that a pending action gives its call when it is resolved with this status and result. */
+export function outcomeOf(
+  draft: SessionDraft,
+  action: ActionRecord,
+  status: "approved" | "denied" | "expired",
+  result: JsonValue,
+): ToolOutcomeInput {
+  const call = { callId: action.callId, durationMs: Math.max(0, draft.at - action.createdAt) };
+  if (status === "denied") return { ...call, output: DENIED, isError: true };
+  if (status === "expired") return { ...call, output: expiryOf(action), isError: true };
+  return { ...call, ...approvedOutput(action, result) };
+}
+
+function expiryOf(action: ActionRecord): string {
+  if (mayHaveRun(action)) return OUTCOME_UNKNOWN;
+  return action.asked.kind === "client_tool" ? NO_CLIENT : EXPIRED;
+}
+
+/** A client tool wraps its output, so that it can also report an error. Others are the output. */
+function approvedOutput(
+  { asked }: ActionRecord,
+  result: JsonValue,
+): Pick<ToolOutcomeInput, "output" | "isError"> {
+  if (asked.kind !== "client_tool" || !isJsonObject(result)) return { output: result, isError: false };
+  const { output = null, error } = result;
+  return error === undefined ? { output, isError: false } : { output: error, isError: true };
 }
 
 /**

@@ -1,10 +1,11 @@
 import { isActionResult } from "@colloquy/protocol/action-results";
 import type { Actor } from "../audit.ts";
-import type { ActionKind, ActionRecord } from "../action.ts";
+import { isOver, liveClaim, type ActionKind, type ActionRecord } from "../action.ts";
 import { sameJson, type JsonValue } from "../json.ts";
 import type { MessageRecord, ToolCallRecord } from "../message.ts";
 import type { OpenTurn } from "../turn.ts";
-import { resumeIfDecided, isDue, outcomeOf, withMessage } from "./asking.ts";
+import { OutputBudget } from "../output-budget.ts";
+import { resumeIfDecided, outcomeOf, withMessage } from "./asking.ts";
 import { define, dispositionOf, type WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { expireDue } from "./expire-actions.ts";
@@ -15,6 +16,8 @@ export interface ActionAnswer {
   readonly decision: "approve" | "deny";
   /** Result of the decision, `null` for none; its shape depends on the kind of action. */
   readonly result: JsonValue;
+  /** Token of the claim under which the call ran; absent or `null` for none. */
+  readonly claim?: string | null;
 }
 
 export interface DecideActionInput extends ActionAnswer {
@@ -33,6 +36,10 @@ export type ActionOutcome =
   /** `expected` describes a valid result. */
   | { readonly kind: "invalid"; readonly expected: string }
   | { readonly kind: "decided_otherwise" }
+  /** A client has claimed the action, and the decision is not under its claim. */
+  | { readonly kind: "claimed_otherwise" }
+  /** The result of a client tool needs a claim. */
+  | { readonly kind: "not_claimed" }
   | { readonly kind: "cancelled" };
 
 const EXPECTED: Readonly<Record<ActionKind, string>> = {
@@ -40,6 +47,7 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
   wallet_transaction: '{"transaction_hash": "0x…"} with 64 hexadecimal digits',
   wallet_signature: '{"signature": "0x…"} with 1 to 8,192 bytes in hexadecimal',
   question: '{"answer": "…"} with 1 to 4,096 characters',
+  client_tool: '{"output": …} with any JSON, or {"error": "…"} with a sentence about the problem',
 };
 
 export const decideAction = define({
@@ -58,7 +66,11 @@ export const decideAction = define({
       return isSame ? { kind: "decided", action, arrived: 0 } : { kind: "decided_otherwise" };
     }
     const openTurns = facts.openTurns();
-    if (isDue(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, openTurns) };
+    if (isOver(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, openTurns) };
+    const live = liveClaim(action, draft.at);
+    if (live !== null && answer.claim !== live.token) return { kind: "claimed_otherwise" };
+    if (live === null && action.asked.kind === "client_tool" && status === "approved")
+      return { kind: "not_claimed" };
     const turn = turnOf(openTurns, action);
     const resolved = draft.resolveAction(action, status, answer.result);
     const { id, tool, asked } = action;
@@ -68,7 +80,7 @@ export const decideAction = define({
       tool,
       decision: answer.decision,
     });
-    const arrived = resumeIfDecided(draft, applyDecision(draft, turn, resolved), openTurns);
+    const arrived = resumeIfDecided(draft, applyDecision(draft, turn, action, answer), openTurns);
     return { kind: "decided", action: resolved, arrived };
   },
   disposition: ({ kind }) => (kind === "decided" || kind === "expired" ? "commit" : dispositionOf(kind)),
@@ -82,14 +94,19 @@ function expectedOf({ asked }: ActionRecord, { decision }: ActionAnswer): string
   return decision === "deny" ? "absent: a denial carries nothing" : EXPECTED[asked.kind];
 }
 
-/** Applies a resolved action to its call: the call may start now, or gets its result. */
-function applyDecision(draft: SessionDraft, turn: WritingTurn, action: ActionRecord): WritingTurn {
+/** Applies the decision on an action to its call: the call may start now, or gets its result. */
+function applyDecision(
+  draft: SessionDraft,
+  turn: WritingTurn,
+  action: ActionRecord,
+  { decision, result }: ActionAnswer,
+): WritingTurn {
   const actions = turn.actions.filter(({ id }) => id !== action.id);
-  const agentMessage =
-    action.asked.kind === "approval" && action.status === "approved"
-      ? allowCall(draft, turn.agentMessage, action.callId)
-      : recordResults(draft, turn, [outcomeOf(draft, action)]);
-  return { ...turn, agentMessage, actions };
+  if (action.asked.kind === "approval" && decision === "approve")
+    return { ...turn, agentMessage: allowCall(draft, turn.agentMessage, action.callId), actions };
+  const outcome = outcomeOf(draft, action, decision === "approve" ? "approved" : "denied", result);
+  const output = new OutputBudget(turn.agentMessage).fit(outcome.output);
+  return { ...turn, agentMessage: recordResults(draft, turn, [{ ...outcome, output }]), actions };
 }
 
 function allowCall(draft: SessionDraft, message: MessageRecord, callId: string): MessageRecord {

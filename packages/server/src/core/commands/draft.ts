@@ -2,7 +2,13 @@
 
 import type { NoticeCode, NoticeLevel, SystemEvent } from "@colloquy/protocol";
 import type { Actor, AuditAction, AuditEntry } from "../audit.ts";
-import { toPendingAction, type ActionRecord, type ActionStatus } from "../action.ts";
+import {
+  claimExpiry,
+  toPendingAction,
+  type ActionClaim,
+  type ActionRecord,
+  type ActionStatus,
+} from "../action.ts";
 import {
   formatEventId,
   type NumberedEvent,
@@ -268,12 +274,20 @@ export class SessionDraft {
     return added;
   }
 
+  /** Sets or ends the claim of a pending action, and announces it. */
+  claimAction(action: ActionRecord, claim: ActionClaim | null): ActionRecord {
+    const claimed = { ...action, claim };
+    this.changedActions.set(action.id, claimed);
+    this.emit({ type: "action_claimed", id: action.id, claim_expires_at: claimExpiry(claim) });
+    return claimed;
+  }
+
   resolveAction(
     action: ActionRecord,
     status: Exclude<ActionStatus, "pending">,
     result: JsonValue,
   ): ActionRecord {
-    const resolved = { ...action, status, result, resolvedAt: this.at };
+    const resolved = { ...action, status, result, claim: null, resolvedAt: this.at };
     this.changedActions.set(action.id, resolved);
     this.addSystemEvent("action_resolved", { id: action.id, status, result });
     return resolved;

@@ -1,3 +1,4 @@
+import { isOver } from "../action.ts";
 import type { OpenTurn } from "../turn.ts";
 import { resumeIfDecided, isDue, outcomeOf, withMessage } from "./asking.ts";
 import { define } from "./command.ts";
@@ -9,7 +10,7 @@ export interface Expired {
   readonly arrived: number;
 }
 
-/** Expires every due action of the session. */
+/** Expires every action of the session that is over, and ends lapsed claims of the others, so that another client may run their calls. */
 export const expireActions = define({
   target: "session",
   needs: (_input: null) => ({ openTurns: true }),
@@ -21,16 +22,21 @@ export const expireActions = define({
   disposition: (outcome) => (outcome === "skipped" ? "void" : "commit"),
 });
 
-/** Expires due actions. Returns `arrived`. */
+/** Expires actions that are over, and ends lapsed claims. Returns `arrived`. */
 export function expireDue(draft: SessionDraft, openTurns: readonly OpenTurn[]): number {
   let arrived = 0;
   for (const open of openTurns) {
-    const due = open.actions.filter((action) => isDue(action, draft.at));
-    if (due.length === 0) continue;
+    const over = open.actions.filter((action) => isOver(action, draft.at));
+    const actions = open.actions
+      .filter((action) => !isOver(action, draft.at))
+      .map((action) => (isDue(action, draft.at) ? draft.claimAction(action, null) : action));
+    if (over.length === 0) continue;
     const turn = withMessage(open);
-    const outcomes = due.map((action) => outcomeOf(draft, draft.resolveAction(action, "expired", null)));
+    const outcomes = over.map((action) => {
+      draft.resolveAction(action, "expired", null);
+      return outcomeOf(draft, action, "expired", null);
+    });
     const agentMessage = recordResults(draft, turn, outcomes);
-    const actions = open.actions.filter((action) => !isDue(action, draft.at));
     arrived += resumeIfDecided(draft, { ...turn, agentMessage, actions }, openTurns);
   }
   return arrived;

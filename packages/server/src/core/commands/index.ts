@@ -3,6 +3,7 @@
 
 import { chat } from "./chat.ts";
 import { claim } from "./claim.ts";
+import { claimAction } from "./claim-action.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { claimTurn } from "./claim-turn.ts";
 import { hiddenFrom, losesOwner, mayBind, newOwnerOf, type Refused } from "../session-access.ts";
@@ -47,6 +48,7 @@ const DEFINITIONS = {
   setModel,
   claim,
   transfer,
+  claimAction,
   decideAction,
   delete: deleteSession,
   // Commands of a running turn, fenced by its lease and epoch.

@@ -1,6 +1,7 @@
 // Starts and ends turns, for commands of users (chat, interrupt) and of the agent loop.
 
 import type { ToolResult } from "@colloquy/protocol";
+import { mayHaveRun } from "../action.ts";
 import { isUncertain, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import { appOf, type SessionRecord } from "../session.ts";
 import {
@@ -13,6 +14,8 @@ import {
   type TurnOptions,
   type TurnRecord,
 } from "../turn.ts";
+import { OUTCOME_UNKNOWN } from "./asking.ts";
+import type { WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 
 /** Owner of a starting turn, and the id for its agent message if it has none. */
@@ -132,14 +135,16 @@ export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string)
   if (agentMessage === null) {
     draft.changeMessage(userMessage, { ...userMessage, status: "interrupted" }, "message_completed");
   } else {
-    sealMessage(draft, agentMessage, { content: text, status: "interrupted" });
+    sealMessage(draft, { ...open, agentMessage }, { content: text, status: "interrupted" });
   }
   endTurn(draft, open, { state: "interrupted" });
 }
 
 /** Ends a turn as failed, with a notice. */
 export function failTurn(draft: SessionDraft, open: OpenTurn, text: string, failure: TurnFailure): void {
-  if (open.agentMessage !== null) sealMessage(draft, open.agentMessage, { content: text, status: "failed" });
+  const { agentMessage } = open;
+  if (agentMessage !== null)
+    sealMessage(draft, { ...open, agentMessage }, { content: text, status: "failed" });
   endTurn(draft, open, { state: "failed", failure: failure.code });
   draft.addNotice("error", failure.code, failure.message);
 }
@@ -178,15 +183,21 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
  */
 function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.obsoleteCheckpoints.add(message.turn);
-  return draft.changeMessage(message, closeCalls(message, isUncertain), "message_updated");
+  return draft.changeMessage(message, closeCalls(message, { closes: isUncertain }), "message_updated");
 }
 
 function sealMessage(
   draft: SessionDraft,
-  message: MessageRecord,
+  { agentMessage, actions }: WritingTurn,
   end: Pick<MessageRecord, "content" | "status">,
 ): void {
-  draft.changeMessage(message, { ...closeCalls(message), ...end }, "message_completed");
+  const claimed = new Set(actions.filter(mayHaveRun).map(({ callId }) => callId));
+  const isUnknown = (call: ToolCallRecord): boolean => isUncertain(call) || claimed.has(call.id);
+  draft.changeMessage(
+    agentMessage,
+    { ...closeCalls(agentMessage, { isUnknown }), ...end },
+    "message_completed",
+  );
 }
 
 function describeStartedTurn(
@@ -218,15 +229,20 @@ function describeStartedTurn(
   };
 }
 
+type CallTest = (call: ToolCallRecord) => boolean;
+
 /** Adds missing results (contract section 2): `outcome unknown` if a tool with side effects had started, else `interrupted`. */
 function closeCalls(
   message: MessageRecord,
-  closes: (call: ToolCallRecord) => boolean = () => true,
+  {
+    closes = () => true,
+    isUnknown = isUncertain,
+  }: { readonly closes?: CallTest; readonly isUnknown?: CallTest } = {},
 ): MessageRecord {
   const closing = new Set(openCalls(message).filter(closes));
   if (closing.size === 0) return message;
   const results = Array.from(closing, (call): ToolResult => {
-    const output = isUncertain(call) ? "outcome unknown" : "interrupted";
+    const output = isUnknown(call) ? OUTCOME_UNKNOWN : "interrupted";
     return { call_id: call.id, name: call.name, output, is_error: true, duration_ms: 0 };
   });
   return {

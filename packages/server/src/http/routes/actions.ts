@@ -1,7 +1,8 @@
 import { Json } from "@colloquy/protocol";
 import { z } from "zod";
 import { actorOf } from "../actors.ts";
-import { Action } from "../documented.ts";
+import { Action, ActionClaim } from "../documented.ts";
+import { DECISION_BODY_MAX_BYTES } from "../problem.ts";
 import { requiredSessionId } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
@@ -21,11 +22,26 @@ const DecisionBody = z
     decision: z.enum(["approve", "deny"], 'must be "approve" or "deny"'),
     result: Json.nullish().meta({
       description:
-        'What comes with an approval, by the kind of the action: nothing for an `approval`, `{"transaction_hash"}`, `{"signature"}` or ' +
-        '`{"answer"}` for the others. A denial carries nothing.',
+        'What comes with an approval, by the kind of the action: nothing for an `approval`; `{"transaction_hash"}`, `{"signature"}` or ' +
+        '`{"answer"}`; for a `client_tool` `{"output"}` with any JSON, or `{"error"}` with a sentence. Of an output, 64 KiB are kept. A denial ' +
+        "carries nothing.",
+    }),
+    claim: z.string("must be a string").nullish().meta({
+      description:
+        "The claim of a `client_tool`, from `POST /api/actions/{id}/claim`. An approval needs it, and a denial while it is live",
     }),
   })
   .meta({ examples: [{ decision: "approve" }] });
+
+const ClaimBody = z
+  .object({
+    claim: z
+      .string("must be a string")
+      .nullish()
+      .meta({ description: "The claim to renew; absent for a new one" }),
+  })
+  .nullish()
+  .meta({ description: "May be absent." });
 
 export function actionRoutes(app: HttpApp, { services, admission, access }: RouteParts): void {
   app.get(
@@ -58,6 +74,7 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
   app.post(
     "/api/actions/:id",
     {
+      bodyLimit: DECISION_BODY_MAX_BYTES,
       schema: {
         operationId: "decideAction",
         summary: "Approve or deny",
@@ -74,12 +91,38 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
-      const { decision, result } = request.body;
-      const answer = { decision, result: result ?? null };
+      const { decision, result, claim } = request.body;
+      const answer = { decision, result: result ?? null, ...(typeof claim === "string" && { claim }) };
       return access.runAuthorized(request, sessionId, async (allowed) => {
         const by = await actorOf(request, services.audit);
         return await services.actions.decide(sessionId, request.params.id, answer, allowed, by);
       });
+    },
+  );
+
+  app.post(
+    "/api/actions/:id/claim",
+    {
+      schema: {
+        operationId: "claimAction",
+        summary: "Claim a call to run it",
+        description:
+          "Lets one client run the call of a `client_tool`. The claim lasts 30 seconds, and sending it renews it; while it is live, another claim " +
+          "is 409. A claim that lapses gives the call the result `outcome unknown`, unless the tool is repeatable: then another client may " +
+          "claim it. Like a decision, this needs the App's key in a session of another App than `default`.",
+        tags: TAGS,
+        headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
+        params: ActionPath,
+        body: ClaimBody,
+        response: { 200: ActionClaim, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
+      },
+      ...access.decisionHooks("chat"),
+    },
+    (request) => {
+      const sessionId = requiredSessionId(request.raw);
+      return access.runAuthorized(request, sessionId, (allowed) =>
+        services.actions.claim(sessionId, request.params.id, request.body?.claim ?? null, allowed),
+      );
     },
   );
 }

@@ -17,6 +17,7 @@ import {
   UserStateText,
 } from "../operation.ts";
 import { CHAT_BODY_MAX_BYTES } from "../problem.ts";
+import { OfferedTools } from "./offered-tools.ts";
 import { countingItself, type HttpApp, type RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/chat";
@@ -57,10 +58,12 @@ const ChatBody = z
     client_id: optional(ClientId.nullable()),
     replaces: optional(Replaced.nullable()),
     rig: optional(Rig.nullable()),
+    client_tools: OfferedTools.nullish(),
   })
   .nullish()
   .meta({
-    description: "The same parameters. One that stands in both is refused. May be absent.",
+    description:
+      "The same parameters, and those that only a body can hold. One that stands in both is refused. May be absent.",
     example: { message: "what is 12 * 7?" },
   });
 
@@ -138,8 +141,9 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
   return { ...body, ...query };
 }
 
-function optionsOf({ replaces, rig, public_key, user_state }: BodyParameters) {
+function optionsOf({ replaces, rig, public_key, user_state, client_tools }: BodyParameters) {
   return {
+    options: { ...(client_tools != null && { clientTools: client_tools }) },
     replaces: replaces?.toLowerCase() ?? null,
     rig: rig ?? null,
     publicKey: public_key ?? null,

@@ -1,4 +1,4 @@
-import type { Action } from "@colloquy/protocol";
+import type { Action, ActionClaim } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../core/commands/decide-action.ts";
 import { OtherApp, ServiceError } from "../../core/errors.ts";
 import type { ActionService, NewSessionOptions } from "../../core/ports/driving/services.ts";
@@ -19,7 +19,11 @@ export const ACTION: Action = {
 
 export class InMemoryActions implements ActionService {
   /** The last requests. */
-  readonly last: { list?: string; decide?: readonly [string, string, ActionAnswer] } = {};
+  readonly last: {
+    list?: string;
+    decide?: readonly [string, string, ActionAnswer];
+    claim?: readonly [string, string, string | null];
+  } = {};
   /** The result of every request, or its error. */
   answer: Action | ServiceError = ACTION;
   readonly #appOf: (sessionId: string) => string | null;
@@ -37,6 +41,18 @@ export class InMemoryActions implements ActionService {
     await creation?.admit?.();
     this.last.list = sessionId;
     return this.answer instanceof ServiceError ? [] : [this.answer];
+  }
+
+  async claim(
+    sessionId: string,
+    actionId: string,
+    renews: string | null,
+    access: SessionAccess | null,
+  ): Promise<ActionClaim> {
+    if (hiddenFrom({ app: this.#appOf(sessionId), owner: null }, access) !== null) throw new OtherApp();
+    this.last.claim = [sessionId, actionId, renews];
+    if (this.answer instanceof ServiceError) throw this.answer;
+    return { claim: renews ?? "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b11", expires_at: ACTION.expires_at };
   }
 
   async decide(

@@ -117,6 +117,12 @@ export const OPERATIONS = [
     statuses: [200, 400, 401, 403, 404, 408, 409, 410, 413, 415, 417, 429, 431, 500, 503, 507],
   },
   {
+    operation: "POST /api/actions/{id}/claim",
+    parameters: ["header SERVICE-APP-KEY?", "header X-Session-Id", "path id"],
+    body: "optional",
+    statuses: [200, 400, 401, 403, 404, 408, 409, 410, 413, 415, 417, 429, 431, 500, 503, 507],
+  },
+  {
     operation: "GET /api/updates",
     parameters: [
       "header Accept",

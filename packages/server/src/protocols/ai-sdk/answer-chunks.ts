@@ -18,9 +18,18 @@ export interface KnownAnswer {
   /** Ids of actions: approvals, and those in data parts. */
   readonly approvals: readonly string[];
   readonly questions: readonly string[];
+  /** Ids of calls that the client runs or answers. */
+  readonly ownCalls: readonly string[];
 }
 
-const NOTHING: KnownAnswer = { text: "", calls: [], outcomes: [], approvals: [], questions: [] };
+const NOTHING: KnownAnswer = {
+  text: "",
+  calls: [],
+  outcomes: [],
+  approvals: [],
+  questions: [],
+  ownCalls: [],
+};
 const FINISH_REASONS = { complete: "stop", interrupted: "interrupted", waiting: "tool-calls" } as const;
 
 /** Produces the chunks of an answer, state by state. */
@@ -35,16 +44,18 @@ export class AnswerChunks {
   readonly #outcomes: Set<string>;
   readonly #approvals: Set<string>;
   readonly #questions: Set<string>;
+  readonly #ownCalls: Set<string>;
 
   /** `known` is what the client has; `null` for nothing. */
   constructor(known: KnownAnswer | null = null) {
-    const { text, calls, outcomes, approvals, questions } = known ?? NOTHING;
+    const { text, calls, outcomes, approvals, questions, ownCalls } = known ?? NOTHING;
     this.#continues = known !== null;
     this.#text = text;
     this.#calls = new Set(calls);
     this.#outcomes = new Set(outcomes);
     this.#approvals = new Set(approvals);
     this.#questions = new Set(questions);
+    this.#ownCalls = new Set(ownCalls);
   }
 
   /** Length of the text that was sent. */
@@ -106,7 +117,8 @@ export class AnswerChunks {
     yield { type: "reset-step" };
     this.#text = "";
     this.#open = null;
-    for (const sent of [this.#calls, this.#outcomes, this.#approvals, this.#questions]) sent.clear();
+    const sent = [this.#calls, this.#outcomes, this.#approvals, this.#questions, this.#ownCalls];
+    for (const ids of sent) ids.clear();
   }
 
   *#call(call: ToolCall): Iterable<UIMessageChunk> {
@@ -143,9 +155,11 @@ export class AnswerChunks {
         yield { type: "tool-approval-request", approvalId: action.id, toolCallId: call.id };
         continue;
       }
+      // Once more, as a call that the client answers with `addToolOutput`; only once, for it may run at most once.
+      if (!this.#ownCalls.has(call.id)) yield inputOf(call, "client");
+      this.#ownCalls.add(call.id);
+      if (action.kind === "client_tool") continue;
       this.#questions.add(action.id);
-      // Once more, as a call that the client answers with `addToolOutput`.
-      yield inputOf(call, "client");
       yield { type: "data-action", id: action.id, data: action };
     }
     for (const id of this.#questions) {

@@ -87,8 +87,12 @@ export async function answerCalls(
   for (const answer of answers) {
     const decision = decisionOf(answer, before.pendingActions);
     if (decision === null) continue;
-    const { actionId, ...decided } = decision;
-    await actions.decide(sessionId, actionId, decided, access, by).catch(ignoreDecided);
+    const { actionId, isClaimed, ...decided } = decision;
+    const decide = async (): Promise<void> => {
+      const claim = isClaimed ? (await actions.claim(sessionId, actionId, null, access)).claim : null;
+      await actions.decide(sessionId, actionId, { ...decided, ...(claim !== null && { claim }) }, access, by);
+    };
+    await decide().catch(ignoreDecided);
   }
   const position = (await conversations.position(sessionId, access)) ?? before;
   const begun = startInProgress(position, (answer) => answer.id === id);
@@ -104,14 +108,19 @@ export async function answerCalls(
 function decisionOf(answer: CallAnswer, pending: readonly PendingAction[]) {
   if ("approvalId" in answer) {
     const decision = answer.approved ? ("approve" as const) : ("deny" as const);
-    return { actionId: answer.approvalId, decision, result: null };
+    return { actionId: answer.approvalId, isClaimed: false, decision, result: null };
   }
   const action = pending.find(({ call_id, kind }) => call_id === answer.callId && kind !== "approval");
   // Decided before, so that the service has the output.
   if (action === undefined) return null;
+  const { id: actionId } = action;
+  if (action.kind === "client_tool") {
+    const result = "output" in answer ? { output: answer.output } : { error: answer.errorText };
+    return { actionId, isClaimed: true, decision: "approve" as const, result };
+  }
   return "output" in answer
-    ? { actionId: action.id, decision: "approve" as const, result: answer.output }
-    : { actionId: action.id, decision: "deny" as const, result: null };
+    ? { actionId, isClaimed: false, decision: "approve" as const, result: answer.output }
+    : { actionId, isClaimed: false, decision: "deny" as const, result: null };
 }
 
 /** Ignores that the action was decided otherwise, has expired or was cancelled: the stream shows what became of the call. */

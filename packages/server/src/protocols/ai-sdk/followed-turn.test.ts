@@ -151,7 +151,7 @@ describe("a followed turn", () => {
       { type: "dynamic-tool", state: "input-available", providerExecuted: false },
       { type: "data-action", id: "x", data: { kind: "question" } },
     ]);
-    const known = { text: "", calls: ["a"], outcomes: [], approvals: [], questions: ["x"] };
+    const known = { text: "", calls: ["a"], outcomes: [], approvals: [], questions: ["x"], ownCalls: ["a"] };
     const state = { answer: answer("", { tool_calls: [call("a", 0)] }), pendingActions: [] };
     const done = answer("Tea it is", {
       status: "complete",

@@ -102,6 +102,7 @@ async function answerText(
     publicKey: body.public_key ?? null,
     userState: body.user_state ?? null,
     clientId,
+    options: { ...(body.client_tools != null && { clientTools: body.client_tools }) },
     waitMs: 0,
     signal: untilGone(reply.raw, 0),
   };

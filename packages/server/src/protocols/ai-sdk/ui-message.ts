@@ -44,6 +44,9 @@ export function readAnswer(parts: readonly unknown[]): {
     outcomes: calls.filter(hasOutcomeOfService).map(({ toolCallId }) => toolCallId),
     approvals: calls.flatMap(({ approval = null }) => idOf(approval)),
     questions: questions.flatMap(idOf),
+    ownCalls: calls
+      .filter(({ providerExecuted }) => providerExecuted !== true)
+      .map(({ toolCallId }) => toolCallId),
   };
   return { known, answers: calls.flatMap(answerOf) };
 }

@@ -18,6 +18,7 @@ import {
   callOf,
   chatInput,
   claimOf,
+  clientToolOf,
   everything,
   identityOf,
   step,
@@ -67,14 +68,26 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("result"), turn, isError: fc.boolean() }) },
   {
     weight: 3,
-    arbitrary: fc.record({ kind: fc.constant("ask"), turn, validMs: fc.constantFrom(5, 60_000) }),
+    arbitrary: fc.record({
+      kind: fc.constant("ask"),
+      turn,
+      validMs: fc.constantFrom(5, 60_000),
+      client: fc.constantFrom("none", "once", "repeatable"),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("wait"), turn }) },
   {
     weight: 3,
     arbitrary: fc.record({ kind: fc.constant("decide"), session, approves: fc.boolean(), action: turn }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("expire") }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("claimAction"), session, renews: fc.boolean(), action: turn }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("expire"), ms: fc.constantFrom(10, 10, 10, 31_000) }),
+  },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("complete"), turn, text }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("fail"), turn, text }) },
 );
@@ -134,8 +147,10 @@ class History {
         return void (await turns.releaseDeadLeases("nobody"));
       case "decide":
         return await this.#decide(command);
+      case "claimAction":
+        return await this.#claimAction(command);
       case "expire":
-        await this.#given.clock.advance(10);
+        await this.#given.clock.advance(command.ms);
         for (const committed of await this.#given.store.executeEach({ kind: "expireActions", limit: 3 }))
           this.#note(committed);
         return;
@@ -248,13 +263,26 @@ class History {
   async #decide({ session, approves, action }: CommandOf<"decide">): Promise<void> {
     const { actions } = this.#given.store;
     const known = (await actions.list(this.#id(session), 3)) ?? [];
-    const { id } = known[action % Math.max(1, known.length)] ?? { id: "none" };
+    const { id, asked, claim } = known[action % Math.max(1, known.length)] ?? { id: "none" };
     const decision = approves ? "approve" : "deny";
+    const result = approves && asked?.kind === "client_tool" ? { output: 1 } : null;
     this.#note(
       await this.#given.store.execute({
         kind: "decideAction",
         target: { session: this.#id(session), birth: null, load: false, access: null },
-        input: { action: id, decision, result: null },
+        input: { action: id, decision, result, claim: claim?.token ?? null },
+      }),
+    );
+  }
+
+  async #claimAction({ session, renews, action }: CommandOf<"claimAction">): Promise<void> {
+    const known = (await this.#given.store.actions.list(this.#id(session), 3)) ?? [];
+    const { id, claim } = known[action % Math.max(1, known.length)] ?? { id: "none" };
+    this.#note(
+      await this.#given.store.execute({
+        kind: "claimAction",
+        target: { session: this.#id(session), birth: null, load: false, access: null },
+        input: { action: id, renews: renews ? (claim?.token ?? null) : null, token: randomUUID() },
       }),
     );
   }
@@ -332,7 +360,11 @@ class History {
       );
     } else if (command.kind === "ask") {
       const calls = [callOf(`asks-${number}`), callOf(`call-${number}`, { effect: "unsafe" })];
-      const asked = askOf(`asks-${number}`, { validMs: command.validMs });
+      const clientTool = clientToolOf({ repeatable: command.client === "repeatable" });
+      const asked = askOf(`asks-${number}`, {
+        validMs: command.validMs,
+        ...(command.client !== "none" && { asked: clientTool }),
+      });
       this.#note(
         await this.#given.store.execute({
           kind: "stepWithCalls",

@@ -5,6 +5,7 @@ import { describeActions } from "./actions.suite.ts";
 import { describeAdmin } from "./admin.suite.ts";
 import { describeBatches } from "./batches.suite.ts";
 import { describeChat } from "./chat.suite.ts";
+import { describeClientTools } from "./client-tools.suite.ts";
 import { describeDeletion } from "./deletion.suite.ts";
 import { describeUserState } from "./user-state.suite.ts";
 import { describeAppScope } from "./app-scope.suite.ts";
@@ -52,6 +53,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeRunTime(openStore);
     describeTurnProgress(openStore);
     describeActions(openStore);
+    describeClientTools(openStore);
     describeWaitingTurns(openStore);
     describeHistory(openStore);
     describeEvents(openStore);

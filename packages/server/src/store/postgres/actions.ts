@@ -1,6 +1,8 @@
 import type { ActionStore } from "../../core/ports/driven/store.ts";
+import { appOf } from "../../core/session.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
+import { timeGiven } from "./numbers.ts";
 import { prepare } from "./statement.ts";
 import { ACTION } from "../columns.ts";
 
@@ -14,9 +16,14 @@ const shown = prepare<[number, number], ActionRow>(
      (SELECT ${ACTION} FROM actions WHERE session_key = $1 AND number > 0 AND status <> 'pending' ORDER BY number DESC LIMIT $2)
    ) AS shown ORDER BY number`,
 );
+const caller = prepare<[string, string], { readonly app: string | null; readonly client_id: string | null }>(
+  `SELECT s.app, t.client_id FROM sessions s
+   JOIN actions a ON a.session_key = s.key AND a.id = $2 JOIN turns t ON t.session_key = s.key AND t.number = a.turn
+   WHERE s.id = $1`,
+);
 const isDue = prepare<[number | null], { readonly due: boolean }>(
-  `SELECT EXISTS (SELECT 1 FROM actions WHERE status = 'pending'
-     AND expires_at <= coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)) AS due`,
+  `SELECT EXISTS (SELECT 1 FROM actions WHERE status = 'pending' AND expires_at <= ${timeGiven("$1")})
+     OR EXISTS (SELECT 1 FROM actions WHERE claim_expires_at <= ${timeGiven("$1")}) AS due`,
 );
 
 export function actionsOf(calls: Calls): ActionStore {
@@ -26,6 +33,11 @@ export function actionsOf(calls: Calls): ActionStore {
         const session = await keyOf.get(connection, sessionId);
         if (session === undefined) return null;
         return (await shown.all(connection, session.key, limit)).map(toAction);
+      }),
+    callerOf: (sessionId, actionId) =>
+      calls.read(ofSession(sessionId), async (connection) => {
+        const found = await caller.get(connection, sessionId, actionId);
+        return found === undefined ? null : { app: appOf(found), clientId: found.client_id };
       }),
     isAnyDue: () =>
       calls.look("actions", async (connection, at) => (await isDue.get(connection, at))?.due ?? false),

@@ -84,8 +84,10 @@ async function claimTurns(calls: Calls, selection: ClaimTurns, againMs: number):
 }
 
 const due = prepare<[number, number], { readonly id: string }>(
-  `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM actions WHERE status = 'pending' AND expires_at <= $1
-   GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT $2`,
+  `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM (
+     SELECT session_key, expires_at AS due_at FROM actions WHERE status = 'pending' AND expires_at <= $1
+     UNION ALL SELECT session_key, claim_expires_at FROM actions WHERE claim_expires_at <= $1
+   ) AS due GROUP BY session_key ORDER BY min(due_at), session_key LIMIT $2`,
 );
 
 /** Expires due actions. Those of locked sessions are retried a second later. */

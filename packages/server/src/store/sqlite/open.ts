@@ -97,6 +97,7 @@ function conversationPorts(read: Ask, write: Ask): Pick<Ports, "sessions" | "tur
     },
     actions: {
       list: (sessionId, limit) => read("actions.list", sessionId, limit),
+      callerOf: (...query) => read("actions.callerOf", ...query),
       isAnyDue: () => read("actions.isAnyDue"),
     },
     events: {

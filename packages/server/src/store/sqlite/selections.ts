@@ -8,6 +8,7 @@ import {
   type ExpireActions,
   type Selection,
 } from "../../core/commands/selections.ts";
+import { DUE } from "./actions.ts";
 import type { Prepare } from "./statement.ts";
 
 export function prepareSelections(
@@ -55,8 +56,7 @@ function prepareExpiries(
   const due = prepare<
     [number, number],
     { readonly id: string }
-  >(`SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM actions INDEXED BY actions_due
-     WHERE status = 'pending' AND expires_at <= ?
-     GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT ?`);
+  >(`SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM ${DUE}
+     GROUP BY session_key ORDER BY min(due_at), session_key LIMIT ?2`);
   return (at, { limit }) => due.all(at, limit).map(({ id }) => expireCommand(id));
 }

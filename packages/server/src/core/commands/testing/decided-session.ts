@@ -254,7 +254,9 @@ export class DecidedSession {
       checkpointed: () => this.#checkpointed,
       idempotencyKey: () => this.#previous,
       action: () =>
-        kind === "decideAction" ? (this.actions.find(({ id }) => id === input.action) ?? null) : null,
+        kind === "decideAction" || kind === "claimAction"
+          ? (this.actions.find(({ id }) => id === input.action) ?? null)
+          : null,
       tail: () => this.#tail(kind === "chat" ? (input.replaces ?? input.messageId) : null),
       firstTurn: () => this.messages[0]?.turn ?? null,
       origin: () => null,

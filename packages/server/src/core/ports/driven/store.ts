@@ -26,10 +26,18 @@ export interface CommandStore {
   executeEach<S extends Selection>(selection: S): Promise<readonly Committed<SelectedOutcome<S>>[]>;
 }
 
+/** The App and client of a turn that asks. */
+export interface ActionCaller {
+  readonly app: string;
+  readonly clientId: string | null;
+}
+
 export interface ActionStore {
   /** Returns the session's pending actions and its last `limit` others, oldest first; `null` if there is no such session. */
   list(sessionId: string, limit: number): Promise<readonly ActionRecord[] | null>;
-  /** Returns true if a pending action has expired. */
+  /** Returns whose secrets the call of an action could use; `null` if the session has no such action. */
+  callerOf(sessionId: string, actionId: string): Promise<ActionCaller | null>;
+  /** Returns true if the time of a pending action, or its claim, is over. */
   isAnyDue(): Promise<boolean>;
 }
 

@@ -2,6 +2,7 @@ import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { AdminToolSource } from "@colloquy/protocol";
 import type { ActionRequest } from "../../action.ts";
 import type { JsonObject, JsonValue } from "../../json.ts";
+import type { TurnOptions } from "../../turn.ts";
 import type { Clock } from "./clock.ts";
 
 /**
@@ -22,6 +23,8 @@ export interface ToolTurn {
   readonly walletProved: boolean;
   /** Claimed by the client, not verified. */
   readonly userState: JsonObject | null;
+  /** What the chat asked for beside its text. */
+  readonly options?: TurnOptions;
 }
 
 export interface ToolContext {
@@ -134,6 +137,15 @@ export interface Toolset {
    * not respond within seconds.
    */
   open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools>;
+}
+
+/** Results of calls that ran in the client. */
+export interface ClientResults {
+  /**
+   * Returns the result as that of a tool would be stored: clean text without the client's secrets, at most 64 KiB of JSON. `result` is
+   * `{output}` or `{error}`. Never rejects.
+   */
+  cleanResult(turn: Pick<ToolTurn, "app" | "clientId">, result: JsonObject): Promise<JsonObject>;
 }
 
 /** The last known state of each tool source. */

@@ -4,6 +4,7 @@
 
 import type {
   Action,
+  ActionClaim,
   IncludeGroup,
   NoticeCode,
   PersistedMessage,
@@ -249,6 +250,13 @@ export interface ActionService {
     access: SessionAccess | null,
     by?: Actor | null,
   ): Promise<Action>;
+  /** Claims an action of the kind `client_tool`, or renews the claim `renews`. Creates nothing; `access` as in `ConversationService`. */
+  claim(
+    sessionId: string,
+    actionId: string,
+    renews: string | null,
+    access: SessionAccess | null,
+  ): Promise<ActionClaim>;
 }
 
 /** Clients' secrets for Apps (contract section 4). Values are never returned. */

@@ -72,6 +72,13 @@ export function foldEvents(events: readonly NumberedEvent[], before: Shown = NEW
           systemEvents: [...shown.systemEvents, event.item].slice(-100),
           pendingActions: pendingAfter(shown.pendingActions, event.item),
         };
+      case "action_claimed":
+        return {
+          ...next,
+          pendingActions: shown.pendingActions.map((action) =>
+            action.id === event.id ? { ...action, claim_expires_at: event.claim_expires_at } : action,
+          ),
+        };
       default:
         return next;
     }

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AskedAction } from "../../../core/action.ts";
 import type { ChatInput } from "../../../core/commands/chat.ts";
 import { plainChat } from "../../../core/commands/testing/plain-chat.ts";
+import type { ClaimActionInput } from "../../../core/commands/claim-action.ts";
 import type { SessionTarget } from "../../../core/commands/command.ts";
 import type { OpenInput } from "../../../core/commands/open.ts";
 import type { ActionAnswer } from "../../../core/commands/decide-action.ts";
@@ -142,6 +143,22 @@ export function callOf(id: string, overrides: Partial<ToolCallRecord> = {}): Too
 export function askOf(callId: string, overrides: Partial<AskedAction> = {}): AskedAction {
   const approval = { kind: "approval", request: { tool: `tool_${callId}`, input: { of: callId } } } as const;
   return { id: randomUUID(), callId, asked: approval, validMs: 600_000, ...overrides };
+}
+
+/** Returns the request of a tool that runs in the client. */
+export function clientToolOf({ repeatable = false } = {}): AskedAction["asked"] {
+  return { kind: "client_tool", request: { tool: "tool_a", input: { of: "a" } }, repeatable };
+}
+
+/** Claims an action, or renews its claim. */
+export function claimAction(
+  store: Store,
+  to: SessionTarget,
+  action: string,
+  input: Partial<ClaimActionInput> = {},
+) {
+  const claim = { action, renews: null, token: randomUUID(), ...input };
+  return store.execute({ kind: "claimAction", target: to, input: claim });
 }
 
 export async function complete(store: Store, turn: TurnIdentity, text: string) {

@@ -21,6 +21,8 @@ ALTER TABLE sessions ADD COLUMN wallet_proved smallint NOT NULL DEFAULT 0;
 -- JSON object of what a chat asked for beside its text: tools that the client runs, the schema of the answer. NULL for neither, and where a
 -- node of the previous version stored the turn.
 ALTER TABLE turns ADD COLUMN options text;
+-- The claim of the client that runs a call, and its end in milliseconds since the Unix epoch. NULL for none.
+ALTER TABLE actions ADD COLUMN claim text, ADD COLUMN claim_expires_at bigint;
 
 -- Sign-in tokens that were revoked, until they expire: by a hash of the issuer and `jti`, or of the token.
 CREATE TABLE revoked_tokens (
@@ -55,3 +57,4 @@ CREATE TABLE audit_salts (
 CREATE INDEX CONCURRENTLY sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;
 CREATE INDEX CONCURRENTLY sessions_pinned ON sessions (public_key, updated_at DESC, key DESC) WHERE pinned = 1;
 CREATE INDEX CONCURRENTLY sessions_by_owner ON sessions (owned_by, pinned, updated_at DESC, key DESC) WHERE owned_by IS NOT NULL;
+CREATE INDEX CONCURRENTLY actions_claimed ON actions (claim_expires_at, session_key) WHERE claim_expires_at IS NOT NULL;

@@ -1,0 +1,50 @@
+import { isOver, liveClaim, type ActionClaim } from "../action.ts";
+import { define, dispositionOf } from "./command.ts";
+import { expireDue } from "./expire-actions.ts";
+
+/** Milliseconds for which a client holds an action before it must renew its claim, on the store's clock. */
+export const CLAIM_MS = 30_000;
+
+export interface ClaimActionInput {
+  readonly action: string;
+  /** Token of the claim to renew; `null` for a new claim. */
+  readonly renews: string | null;
+  /** Token for a new claim; nobody else can know it. */
+  readonly token: string;
+}
+
+export type ClaimOutcome =
+  | { readonly kind: "claimed"; readonly claim: ActionClaim }
+  /** The action has expired, or a client lost its claim; by this command at the latest. */
+  | { readonly kind: "expired"; readonly arrived: number }
+  | { readonly kind: "unknown" }
+  | { readonly kind: "not_claimable" }
+  | { readonly kind: "decided_otherwise" }
+  | { readonly kind: "cancelled" }
+  /** Another claim is live. */
+  | { readonly kind: "claimed_otherwise" }
+  /** The claim to renew is not live. */
+  | { readonly kind: "not_claimed" };
+
+/** Lets one client run the call of an action, or renews its claim. */
+export const claimAction = define({
+  target: "session",
+  needs: ({ action }: ClaimActionInput) => ({ openTurns: true, action }),
+  decide: (draft, facts, { renews, token }): ClaimOutcome => {
+    const action = facts.action();
+    if (action === null) return { kind: "unknown" };
+    if (action.asked.kind !== "client_tool") return { kind: "not_claimable" };
+    if (action.status === "expired") return { kind: "expired", arrived: 0 };
+    if (action.status === "cancelled") return { kind: "cancelled" };
+    if (action.status !== "pending") return { kind: "decided_otherwise" };
+    if (isOver(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, facts.openTurns()) };
+    const live = liveClaim(action, draft.at);
+    if (live !== null && renews !== live.token) return { kind: "claimed_otherwise" };
+    if (live === null && renews !== null) return { kind: "not_claimed" };
+    const expiresAt = Math.min(draft.at + CLAIM_MS, action.expiresAt);
+    const claim = { token: live?.token ?? token, expiresAt };
+    draft.claimAction(action, claim);
+    return { kind: "claimed", claim };
+  },
+  disposition: ({ kind }) => (kind === "claimed" || kind === "expired" ? "commit" : dispositionOf(kind)),
+});

@@ -1,0 +1,31 @@
+// Tools that a chat offers and its client runs.
+
+import type { ToolSettings } from "../core/app-settings.ts";
+import { InvalidRequest } from "../core/errors.ts";
+import type { AppDefinition } from "../core/ports/driven/apps.ts";
+import type { TurnOptions } from "../core/turn.ts";
+
+/** Throws `InvalidRequest` if the App takes no tools from chats, or has a tool with one of the names itself. */
+export function mustAllowTools(app: Pick<AppDefinition, "tools">, { clientTools }: TurnOptions): void {
+  if (clientTools === undefined) return;
+  if (app.tools.allowsClientTools !== true) {
+    throw new InvalidRequest(
+      "client_tools_not_allowed",
+      "This App takes no tools from chats. Leave out `client_tools`, or set `allowClientTools` in the App's configuration.",
+    );
+  }
+  const taken = Object.keys(clientTools).find((name) => isTaken(name, app.tools));
+  if (taken === undefined) return;
+  throw new InvalidRequest(
+    "client_tool_name_taken",
+    `The App has a tool "${taken}" itself, or a server whose tools are called so. Give the tool in \`client_tools\` another name.`,
+  );
+}
+
+function isTaken(name: string, { builtIn, own, client = {}, wallet, mcp, openapi }: ToolSettings): boolean {
+  if (builtIn.includes(name) || Object.hasOwn(own, name) || Object.hasOwn(client, name)) return true;
+  if (wallet !== null && name.startsWith("wallet_")) return true;
+  return [mcp, openapi].some((servers) =>
+    Object.keys(servers).some((server) => name.startsWith(`${server}_`)),
+  );
+}

@@ -1,0 +1,290 @@
+// Tools that run in the client: claims and results over HTTP.
+
+import { ActionClaim, type PendingAction } from "@colloquy/protocol";
+import { afterEach, describe, expect, it } from "vitest";
+import { expectProblem, newSession, send, state, whenIdle } from "./client.ts";
+import { EventReader } from "./event-reader.ts";
+import { fold } from "./reference-fold.ts";
+import { Program, useService } from "./server.ts";
+
+const SCHEMA = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const WHERE = { description: "Looks where the user is", inputSchema: SCHEMA };
+const CONFIG = {
+  apps: {
+    default: {
+      models: ["demo/assistant"],
+      clientTools: { look: WHERE, peek: { ...WHERE, repeatable: true, timeoutMs: 120_000 } },
+      allowClientTools: true,
+      secrets: [{ name: "TOKEN", description: "A token" }],
+    },
+    closed: { models: ["demo/assistant"] },
+  },
+};
+
+type Clients = "action" | "session";
+type Waiting = { readonly [Part in Clients]: string } & { readonly asked: PendingAction };
+
+/** Sends a chat that calls the tool. Returns the action that a client must run. */
+async function waiting(url: string, tool = "look", more: object = {}): Promise<Waiting> {
+  const session = newSession();
+  const message = `call ${tool} {"city":"Bern"}`;
+  const sent = await send(url, "POST", "/api/chat", { session, json: { message, ...more } });
+  expect([sent.status, sent.text]).toEqual([200, expect.any(String)]);
+  await expect.poll(async () => (await state(url, session)).pending_actions.length).toBe(1);
+  const [asked] = (await state(url, session)).pending_actions;
+  return { session, action: asked!.id, asked: asked! };
+}
+
+function claim(url: string, { session, action }: Pick<Waiting, Clients>, json?: object) {
+  return send(url, "POST", `/api/actions/${action}/claim`, { session, ...(json !== undefined && { json }) });
+}
+
+async function claimed(url: string, target: Pick<Waiting, Clients>): Promise<string> {
+  const answer = await claim(url, target);
+  expect(answer.status).toBe(200);
+  return answer.as(ActionClaim).claim;
+}
+
+function decide(url: string, { session, action }: Pick<Waiting, Clients>, json: object) {
+  return send(url, "POST", `/api/actions/${action}`, { session, json });
+}
+
+async function resultOf(url: string, session: string) {
+  await whenIdle(url, session);
+  return (await state(url, session)).messages[1]?.tool_results?.[0];
+}
+
+describe("a tool that runs in the client", () => {
+  const url = useService(CONFIG);
+
+  it("is claimed, renewed, and answered by one client; every subscriber sees the claim", async () => {
+    const target = await waiting(url());
+    const { session, asked } = target;
+    expect(asked).toMatchObject({
+      kind: "client_tool",
+      tool: "look",
+      request: { tool: "look", input: { city: "Bern" } },
+      claim_expires_at: null,
+    });
+    const before = await state(url(), session);
+    const reader = await EventReader.connect(url(), session, { include: "tools,messages,state" });
+    const first = (await claim(url(), target)).as(ActionClaim);
+    expect((await state(url(), session)).pending_actions).toMatchObject([
+      { claim_expires_at: first.expires_at },
+    ]);
+    expectProblem(await claim(url(), target), 409, "action_claimed");
+    expectProblem(await claim(url(), target, { claim: "another" }), 409, "action_claimed");
+    const again = (await claim(url(), target, { claim: first.claim })).as(ActionClaim);
+    expect(again.claim).toBe(first.claim);
+    expect(Date.parse(again.expires_at)).toBeGreaterThanOrEqual(Date.parse(first.expires_at));
+    const result = { output: { found: true } };
+    expectProblem(await decide(url(), target, { decision: "approve", result }), 409, "action_claimed");
+    expectProblem(await decide(url(), target, { decision: "deny" }), 409, "action_claimed");
+    const decided = await decide(url(), target, { decision: "approve", claim: first.claim, result });
+    expect(decided.json()).toMatchObject({ status: "approved", result, claim_expires_at: null });
+    expect(await resultOf(url(), session)).toMatchObject({ output: { found: true }, is_error: false });
+    const after = await state(url(), session);
+    await reader.until(() => reader.lastEventId === after.last_event_id);
+    expect(fold(before, reader.events)).toEqual(after);
+    expect(JSON.stringify(reader.events)).not.toContain(first.claim);
+    reader.leave();
+  });
+
+  it("gives the model a client's error, and a denial without a claim", async () => {
+    const failing = await waiting(url());
+    await decide(url(), failing, {
+      decision: "approve",
+      claim: await claimed(url(), failing),
+      result: { error: "no position" },
+    });
+    expect(await resultOf(url(), failing.session)).toMatchObject({ output: "no position", is_error: true });
+    const denied = await waiting(url());
+    expect((await decide(url(), denied, { decision: "deny" })).status).toBe(200);
+    expect(await resultOf(url(), denied.session)).toMatchObject({ is_error: true });
+    expectProblem(await claim(url(), denied), 409, "action_decided");
+  });
+
+  it.each([
+    { result: null },
+    { result: {} },
+    { result: { output: 1, error: "x" } },
+    { result: { error: 1 } },
+    {},
+  ])("rejects %j as a result", async (wrong) => {
+    const target = await waiting(url());
+    const token = await claimed(url(), target);
+    const answer = await decide(url(), target, { decision: "approve", claim: token, ...wrong });
+    expectProblem(answer, 400, "action_result_invalid");
+    const unclaimed = await waiting(url());
+    const result = { output: 1 };
+    const late = await decide(url(), unclaimed, { decision: "approve", claim: token, result });
+    expectProblem(late, 409, "action_not_claimed");
+  });
+
+  it("keeps 64 KiB of an output, and takes a body of 80 KiB", async () => {
+    const target = await waiting(url());
+    const token = await claimed(url(), target);
+    const body = (length: number) => ({
+      decision: "approve",
+      claim: token,
+      result: { output: "x".repeat(length) },
+    });
+    expectProblem(await decide(url(), target, body(82_000)), 413, "body_too_large");
+    expect((await decide(url(), target, body(75_000))).status).toBe(200);
+    const output = (await resultOf(url(), target.session))?.output;
+    expect(output).toContain("[Cut: this is the beginning of 75002 bytes.]");
+    expect(JSON.stringify(output).length).toBeLessThanOrEqual(64 * 1_024);
+  });
+
+  it("does not store the client's secrets", async () => {
+    const secret = "s3cr3t-of-the-client-0123456789";
+    const set = await send(url(), "PUT", "/api/secrets?client_id=me", { json: { TOKEN: secret } });
+    expect(set.status).toBe(200);
+    const target = await waiting(url(), "look", { client_id: "me" });
+    const result = { output: { said: `the token is ${secret}` } };
+    await decide(url(), target, { decision: "approve", claim: await claimed(url(), target), result });
+    expect(JSON.stringify(await resultOf(url(), target.session))).not.toContain(secret);
+    const listed = await send(url(), "GET", "/api/actions", { session: target.session });
+    expect(listed.text).not.toContain(secret);
+  });
+
+  it("has the time of its own, and checks its input", async () => {
+    const { asked } = await waiting(url(), "peek");
+    expect(Date.parse(asked.expires_at) - Date.parse(asked.created_at)).toBe(120_000);
+    const session = newSession();
+    await send(url(), "POST", "/api/chat", { session, json: { message: 'call look {"city":7}' } });
+    expect(await resultOf(url(), session)).toMatchObject({ is_error: true });
+  });
+
+  it("may be offered by a chat", async () => {
+    const offered = { draw: { ...WHERE, timeoutMs: 60_000 } };
+    const { asked } = await waiting(url(), "draw", { client_tools: offered });
+    expect(asked).toMatchObject({ kind: "client_tool", tool: "draw" });
+    expect(Date.parse(asked.expires_at) - Date.parse(asked.created_at)).toBe(60_000);
+    // The next message does not offer it.
+    const session = newSession();
+    await send(url(), "POST", "/api/chat", { session, json: { message: 'call draw {"city":"Bern"}' } });
+    await whenIdle(url(), session);
+    expect((await state(url(), session)).pending_actions).toEqual([]);
+  });
+
+  const many = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_item, index) => [`tool_${index}`, WHERE]));
+  const deep = (levels: number): object => (levels === 0 ? {} : { properties: { of: deep(levels - 1) } });
+  it.each([
+    ["a name of the settings", { look: WHERE }, "client_tool_name_taken"],
+    ["a name of a built-in tool", { calculator: WHERE }, "client_tool_name_taken"],
+    ["a bad name", { "no spaces": WHERE }, "parameter_invalid"],
+    ["more than 16 tools", many(17), "parameter_invalid"],
+    ["no object", [WHERE], "parameter_invalid"],
+    ["an unknown field", { x: { ...WHERE, execute: "rm" } }, "parameter_invalid"],
+    ["no description", { x: { inputSchema: SCHEMA } }, "parameter_invalid"],
+    ["a schema of no object", { x: { ...WHERE, inputSchema: { type: "string" } } }, "parameter_invalid"],
+    ["a deep schema", { x: { ...WHERE, inputSchema: { type: "object", ...deep(9) } } }, "parameter_invalid"],
+    [
+      "a large schema",
+      { x: { ...WHERE, inputSchema: { type: "object", title: "x".repeat(16_384) } } },
+      "parameter_invalid",
+    ],
+    [
+      "a regular expression",
+      { x: { ...WHERE, inputSchema: { type: "object", properties: { a: { pattern: "(a+)+" } } } } },
+      "parameter_invalid",
+    ],
+    [
+      "a reference",
+      { x: { ...WHERE, inputSchema: { type: "object", $ref: "https://elsewhere.test" } } },
+      "parameter_invalid",
+    ],
+    ["a short time", { x: { ...WHERE, timeoutMs: 1 } }, "parameter_invalid"],
+  ])("is refused in a chat with %s", async (_what, client_tools, code) => {
+    const json = { message: "hello", client_tools };
+    const answer = await send(url(), "POST", "/api/chat", { session: newSession(), json });
+    expectProblem(answer, 400, code);
+  });
+
+  it("may have properties that are named like keywords, and 16 tools", async () => {
+    const inputSchema = { type: "object", properties: { pattern: { type: "string" }, format: {} } };
+    const json = { message: "hello", client_tools: { ...many(15), odd: { ...WHERE, inputSchema } } };
+    const answer = await send(url(), "POST", "/api/chat", { session: newSession(), json });
+    expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
+  });
+
+  it("belongs to the idempotency key of its chat", async () => {
+    const session = newSession();
+    const chat = (client_tools: object) =>
+      send(url(), "POST", "/api/chat", {
+        session,
+        headers: { "Idempotency-Key": "once" },
+        json: { message: "hello", client_tools },
+      });
+    expect((await chat({ draw: WHERE })).status).toBe(200);
+    expect((await chat({ draw: WHERE })).status).toBe(200);
+    expectProblem(await chat({ paint: WHERE }), 409, "idempotency_key_reused");
+  });
+});
+
+describe("an App without allowClientTools", () => {
+  const url = useService({ apps: { default: { models: ["demo/assistant"] } } });
+
+  it("refuses tools of a chat", async () => {
+    const json = { message: "hello", client_tools: { draw: WHERE } };
+    const answer = await send(url(), "POST", "/api/chat", { session: newSession(), json });
+    expectProblem(answer, 400, "client_tools_not_allowed");
+  });
+});
+
+describe("a process that is killed between claim and result", () => {
+  const programs: Program[] = [];
+  afterEach(async () => {
+    for (const program of programs.splice(0)) await program.remove();
+  });
+
+  async function started(): Promise<Program> {
+    const program = await Program.start(CONFIG);
+    programs.push(program);
+    return program;
+  }
+
+  it.each([
+    ["look", {}],
+    ["draw", { client_tools: { draw: WHERE } }],
+  ])("takes the result of %s from the client with the claim, once", async (tool, more) => {
+    const program = await started();
+    const target = await waiting(program.url, tool, more);
+    const token = await claimed(program.url, target);
+    const before = await send(program.url, "GET", "/api/state", { session: target.session });
+    await program.stop("SIGKILL");
+    await program.run();
+    expect((await send(program.url, "GET", "/api/state", { session: target.session })).text).toBe(
+      before.text,
+    );
+    expectProblem(await claim(program.url, target), 409, "action_claimed");
+    const body = { decision: "approve", claim: token, result: { output: 5 } };
+    expect((await decide(program.url, target, body)).status).toBe(200);
+    await program.stop("SIGKILL");
+    await program.run();
+    expect((await decide(program.url, target, body)).status).toBe(200);
+    expect(await resultOf(program.url, target.session)).toMatchObject({ output: 5, is_error: false });
+    const { tool_calls, tool_results } = (await state(program.url, target.session)).messages[1]!;
+    expect([tool_calls?.length, tool_results?.length]).toEqual([1, 1]);
+  });
+
+  it("gives the result `outcome unknown` if the client is gone too", { timeout: 90_000 }, async () => {
+    const program = await started();
+    const target = await waiting(program.url);
+    const token = await claimed(program.url, target);
+    await program.stop("SIGKILL");
+    await program.run();
+    await expect
+      .poll(async () => (await state(program.url, target.session)).is_processing, { timeout: 45_000 })
+      .toBe(false);
+    expect(await resultOf(program.url, target.session)).toMatchObject({
+      output: "outcome unknown",
+      is_error: true,
+    });
+    const body = { decision: "approve", claim: token, result: { output: 5 } };
+    expectProblem(await decide(program.url, target, body), 410, "action_expired");
+    expectProblem(await claim(program.url, target), 410, "action_expired");
+  });
+});
