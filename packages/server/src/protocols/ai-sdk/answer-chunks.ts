@@ -3,7 +3,7 @@
 
 import type { Message, PendingAction, ToolCall } from "@colloquy/protocol";
 import type { UIMessageChunk } from "ai";
-import { messageParts, outcomeOf } from "./message-parts.ts";
+import { messageParts, outcomeOf, sourceParts, type Sourced } from "./message-parts.ts";
 
 /** How an answer ends, or ends for now: `waiting` for a person. */
 export type AnswerEnd = "complete" | "interrupted" | "waiting" | { readonly failure: string };
@@ -20,9 +20,12 @@ export interface KnownAnswer {
   readonly questions: readonly string[];
   /** Ids of calls that the client runs or answers. */
   readonly ownCalls: readonly string[];
+  /** Ids of sources. */
+  readonly sources: readonly string[];
 }
 
 const NOTHING: KnownAnswer = {
+  sources: [],
   text: "",
   calls: [],
   outcomes: [],
@@ -45,10 +48,11 @@ export class AnswerChunks {
   readonly #approvals: Set<string>;
   readonly #questions: Set<string>;
   readonly #ownCalls: Set<string>;
+  readonly #sources: Set<string>;
 
   /** `known` is what the client has; `null` for nothing. */
   constructor(known: KnownAnswer | null = null) {
-    const { text, calls, outcomes, approvals, questions, ownCalls } = known ?? NOTHING;
+    const { text, calls, outcomes, approvals, questions, ownCalls, sources } = known ?? NOTHING;
     this.#continues = known !== null;
     this.#text = text;
     this.#calls = new Set(calls);
@@ -56,6 +60,7 @@ export class AnswerChunks {
     this.#approvals = new Set(approvals);
     this.#questions = new Set(questions);
     this.#ownCalls = new Set(ownCalls);
+    this.#sources = new Set(sources);
   }
 
   /** Length of the text that was sent. */
@@ -64,7 +69,7 @@ export class AnswerChunks {
   }
 
   /** Returns what is new in this state of the answer; all of it after `reset-step` if it does not continue the previous state. */
-  *next(message: Message, pending: readonly PendingAction[]): Iterable<UIMessageChunk> {
+  *next(message: Message & Sourced, pending: readonly PendingAction[]): Iterable<UIMessageChunk> {
     if (!this.#isStarted) {
       this.#isStarted = true;
       yield { type: "start", messageId: message.id };
@@ -82,6 +87,7 @@ export class AnswerChunks {
       yield* this.grow(message.content.slice(this.#text.length, end));
     }
     yield* this.#outcomesOf(message);
+    for (const source of sourceParts(message)) if (this.#isNewSource(source.sourceId)) yield source;
     yield* this.#actionsOf(message, pending);
   }
 
@@ -113,11 +119,24 @@ export class AnswerChunks {
     return !content.startsWith(this.#text) || !this.#calls.isSubsetOf(new Set(calls.map(({ id }) => id)));
   }
 
+  #isNewSource(id: string): boolean {
+    const isNew = !this.#sources.has(id);
+    this.#sources.add(id);
+    return isNew;
+  }
+
   *#reset(): Iterable<UIMessageChunk> {
     yield { type: "reset-step" };
     this.#text = "";
     this.#open = null;
-    const sent = [this.#calls, this.#outcomes, this.#approvals, this.#questions, this.#ownCalls];
+    const sent = [
+      this.#calls,
+      this.#outcomes,
+      this.#approvals,
+      this.#questions,
+      this.#ownCalls,
+      this.#sources,
+    ];
     for (const ids of sent) ids.clear();
   }
 

@@ -151,7 +151,15 @@ describe("a followed turn", () => {
       { type: "dynamic-tool", state: "input-available", providerExecuted: false },
       { type: "data-action", id: "x", data: { kind: "question" } },
     ]);
-    const known = { text: "", calls: ["a"], outcomes: [], approvals: [], questions: ["x"], ownCalls: ["a"] };
+    const known = {
+      text: "",
+      calls: ["a"],
+      outcomes: [],
+      approvals: [],
+      questions: ["x"],
+      ownCalls: ["a"],
+      sources: [],
+    };
     const state = { answer: answer("", { tool_calls: [call("a", 0)] }), pendingActions: [] };
     const done = answer("Tea it is", {
       status: "complete",
@@ -205,6 +213,23 @@ describe("a followed turn", () => {
     expect(follow([notice("answer_cut")]).isOver).toBe(false);
     for (const code of ["session_deleted", "session_not_found", "app_key_invalid", "user_token_expired"])
       expect(follow([notice(code)]).chunks).toEqual([{ type: "error", errorText: "Gone." }]);
+  });
+
+  it("sends each source of the answer once, and again after a reset", async () => {
+    const sources = [{ id: "1", url: "https://example.com/", title: "One" }];
+    const more = [...sources, { id: "2", url: "https://example.com/2" }];
+    const { chunks } = follow([
+      updated(answer("Hel", { sources } as object)),
+      updated(answer("Hello", { sources: more } as object)),
+      updated(answer("Other", { sources: more, status: "complete" } as object)),
+    ]);
+    const ids = chunks.flatMap((chunk) => (chunk.type === "source-url" ? [chunk.sourceId] : []));
+    expect(ids).toEqual(["1", "2", "1", "2"]);
+    const message = await shown(chunks);
+    expect(message?.parts.filter(({ type }) => type === "source-url")).toMatchObject([
+      { sourceId: "1", url: "https://example.com/", title: "One" },
+      { sourceId: "2", url: "https://example.com/2" },
+    ]);
   });
 
   it("follows the next answer if it does not know its turn", () => {

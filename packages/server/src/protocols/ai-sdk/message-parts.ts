@@ -28,6 +28,23 @@ export function messageParts({
   return parts;
 }
 
+/** Web pages that the model's provider used for an answer. */
+export interface Sourced {
+  readonly sources?:
+    | readonly { readonly id: string; readonly url: string; readonly title?: string | undefined }[]
+    | undefined;
+}
+
+/** Returns the sources of a message as parts, which are chunks too. */
+export function sourceParts({ sources = [] }: Sourced) {
+  return sources.map(({ id: sourceId, url, title }) => ({
+    type: "source-url" as const,
+    sourceId,
+    url,
+    ...(title !== undefined && { title }),
+  }));
+}
+
 /** Outcome of a call: its result, or that it has none and never gets one. `null` while it runs or waits. */
 export type CallOutcome =
   | { readonly state: "output-available"; readonly output: unknown }

@@ -4,17 +4,29 @@ import type { Message, PersistedMessage } from "@colloquy/protocol";
 import type { UIMessage } from "ai";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import type { KnownAnswer } from "./answer-chunks.ts";
-import { asText, messageParts, outcomeOf, type MessagePart } from "./message-parts.ts";
+import {
+  asText,
+  messageParts,
+  outcomeOf,
+  sourceParts,
+  type MessagePart,
+  type Sourced,
+} from "./message-parts.ts";
 
 /** Returns a stored message. */
-export function toUIMessage({ id, role, tool_calls, tool_results, content }: PersistedMessage): UIMessage {
+export function toUIMessage(record: PersistedMessage & Sourced): UIMessage {
+  const { id, role, tool_calls, tool_results, content } = record;
   const message = {
     content,
     ...(tool_calls !== null && { tool_calls }),
     ...(tool_results !== null && { tool_results }),
   };
   const parts = messageParts(message).map((part) => partOf(part, message));
-  return { id, role, parts: role === "assistant" ? [{ type: "step-start" }, ...parts] : parts };
+  return {
+    id,
+    role,
+    parts: role === "assistant" ? [{ type: "step-start" }, ...parts, ...sourceParts(record)] : parts,
+  };
 }
 
 function partOf(part: MessagePart, message: Pick<Message, "tool_results">): UIMessage["parts"][number] {
@@ -44,6 +56,9 @@ export function readAnswer(parts: readonly unknown[]): {
     outcomes: calls.filter(hasOutcomeOfService).map(({ toolCallId }) => toolCallId),
     approvals: calls.flatMap(({ approval = null }) => idOf(approval)),
     questions: questions.flatMap(idOf),
+    sources: objects.flatMap(({ type, sourceId }) =>
+      type === "source-url" && typeof sourceId === "string" ? [sourceId] : [],
+    ),
     ownCalls: calls
       .filter(({ providerExecuted }) => providerExecuted !== true)
       .map(({ toolCallId }) => toolCallId),
