@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatInput } from "../core/commands/chat.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
-import type { ChatRequest } from "../core/ports/driving/services.ts";
+import type { ChatRequest } from "../core/ports/driving/chat-request.ts";
 import { provedWallets } from "../core/session-access.ts";
 import type { TurnOptions } from "../core/turn.ts";
 

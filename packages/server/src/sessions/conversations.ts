@@ -7,11 +7,10 @@ import { AppGone, NotFound, throwAfterCommit, Unavailable } from "../core/errors
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
+import type { ChatRequest, SentMessage } from "../core/ports/driving/chat-request.ts";
 import type {
   NewSessionOptions,
-  ChatRequest,
   ConversationService,
-  SentMessage,
   SnapshotView,
   StateRequest,
 } from "../core/ports/driving/services.ts";

@@ -365,7 +365,7 @@ describe("POST /api/ai-sdk/chat with an answer", () => {
     const one = await asked(session);
     const answered = outputOf(one, { state: "output-available", output: { seen: "bears" } });
     const stream = await chat(asking(), bodyOf(session, [one.sent, answered]));
-    const answer = await stream.message(structuredClone(answered) as UIMessage);
+    const answer = await stream.message(structuredClone(answered));
     expect(answer?.parts).toMatchObject([
       { type: "step-start" },
       { state: "output-available", output: { seen: "bears" }, providerExecuted: true },

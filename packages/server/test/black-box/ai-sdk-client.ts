@@ -3,19 +3,9 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import {
-  DefaultChatTransport,
-  readUIMessageStream,
-  type UIDataTypes,
-  type UIMessage,
-  type UIMessageChunk,
-  type UIMessagePart,
-  type UITools,
-} from "ai";
+import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { expect } from "vitest";
 import { open, send, type Answer, type Call } from "./client.ts";
-
-export type Part = UIMessagePart<UIDataTypes, UITools>;
 
 export function userMessage(text: string, id: string = randomUUID()): UIMessage {
   return { id, role: "user", parts: [{ type: "text", text }] };

@@ -7,15 +7,14 @@ import type { Thread } from "@colloquy/protocol";
 import { InvalidRequest, NotFound, OtherApp, unknownSession } from "../../core/errors.ts";
 import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 import type { StreamPosition } from "../../core/ports/driven/event-hub.ts";
+import type { ChatRequest, SentMessage } from "../../core/ports/driving/chat-request.ts";
 import type {
   Claimant,
   ForkTarget,
   NewSessionOptions,
-  ChatRequest,
   ConversationService,
   ModelService,
   RecordPage,
-  SentMessage,
   Services,
   SnapshotView,
   StateRequest,

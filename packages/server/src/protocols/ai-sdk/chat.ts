@@ -4,12 +4,8 @@ import { createHash } from "node:crypto";
 import type { PendingAction } from "@colloquy/protocol";
 import type { Actor } from "../../core/audit.ts";
 import { NotFound, ServiceError, throwAfterCommit, unknownSession } from "../../core/errors.ts";
-import type {
-  ChatRequest,
-  NewSessionOptions,
-  SentMessage,
-  Services,
-} from "../../core/ports/driving/services.ts";
+import type { ChatRequest, SentMessage } from "../../core/ports/driving/chat-request.ts";
+import type { NewSessionOptions, Services } from "../../core/ports/driving/services.ts";
 import type { SessionAccess } from "../../core/session-access.ts";
 import type { ChatBody, SentAnswer, SentText } from "./request.ts";
 import { startInProgress, startOfAny, startOfQueued, type Start } from "./turn-state.ts";

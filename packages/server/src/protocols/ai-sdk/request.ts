@@ -12,7 +12,7 @@ import type { KnownAnswer } from "./answer-chunks.ts";
 
 const GENERATE_IDS = "Give `useChat` the option `generateId: () => crypto.randomUUID()`";
 
-export const ChatId = z
+const ChatId = z
   .string(`must be a UUID. ${GENERATE_IDS}`)
   .refine((id) => SessionId.safeParse(id).success, `must be a UUID. ${GENERATE_IDS}`)
   .meta({ description: "Id of the chat, which is the session's: a UUID", format: "uuid" });

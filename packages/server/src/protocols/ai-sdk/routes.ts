@@ -88,6 +88,7 @@ async function answerText(
 ): Promise<void> {
   const { access, admission, services } = parts;
   const { id: spelling, trigger, messageId } = body;
+  const clientTools = body.client_tools ?? null;
   const sessionId = spelling.toLowerCase();
   const app = body.app ?? DEFAULT_APP;
   access.authorizeApp(request, app);
@@ -102,7 +103,7 @@ async function answerText(
     publicKey: body.public_key ?? null,
     userState: body.user_state ?? null,
     clientId,
-    options: { ...(body.client_tools != null && { clientTools: body.client_tools }) },
+    options: { ...(clientTools !== null && { clientTools }) },
     waitMs: 0,
     signal: untilGone(reply.raw, 0),
   };

@@ -15,13 +15,13 @@ import type { Actor } from "../../audit.ts";
 import type { ActionAnswer } from "../../commands/decide-action.ts";
 import type { TransferInput } from "../../commands/transfer.ts";
 import type { JsonObject } from "../../json.ts";
-import type { TurnOptions } from "../../turn.ts";
 import type { AppCatalog } from "../driven/apps.ts";
 import type { StreamPosition } from "../driven/event-hub.ts";
 import type { ToolSourceReports } from "../driven/tool.ts";
 import type { SessionAccess } from "../../session-access.ts";
 import type { ListAccess, SessionVersion } from "../driven/session-store.ts";
 import type { AuditTrail } from "./audit-service.ts";
+import type { ChatRequest, SentMessage } from "./chat-request.ts";
 import type { AppKeys } from "./key-service.ts";
 import type { UserDataService } from "./user-data-service.ts";
 import type { UserGrant, UserTokens, WalletSignInService } from "./user-service.ts";
@@ -36,40 +36,6 @@ export interface SnapshotView {
   readonly length: number;
   /** Strong entity tag of the bytes, quotes included (RFC 9110 section 8.8.3). */
   readonly etag: string;
-}
-
-export interface ChatRequest {
-  readonly sessionId: string;
-  readonly access: SessionAccess;
-  readonly app: string;
-  readonly message: string;
-  /** Id of the user message that this one replaces, with all after it; absent or `null` for none. */
-  readonly replaces?: string | null;
-  /** Rig to answer with from now on; absent or `null` for the session's. */
-  readonly rig?: string | null;
-  readonly publicKey: string | null;
-  readonly userState: JsonObject | null;
-  readonly clientId: string | null;
-  /** Tools and the shape of the answer that the chat asks for; absent for neither. */
-  readonly options?: TurnOptions;
-  /**
-   * UUID that the client chose for the message, of this or the one in `replaces`; absent for a new one. A message that the session has
-   * is not added again: with the same text it counts as repeated, with another one it is a `Conflict`.
-   */
-  readonly messageId?: string;
-  readonly idempotencyKey: string | null;
-  /** Maximum milliseconds to wait for the session to stop processing or to ask a person (`Prefer: wait`); 0 for none. */
-  readonly waitMs: number;
-  /** Aborted when the client disconnects; ends only the wait. */
-  readonly signal: AbortSignal;
-}
-
-/** A message that was stored, by this request or an equal earlier one. */
-export interface SentMessage {
-  readonly turn: number;
-  readonly isRepeat: boolean;
-  /** After the message was stored. */
-  readonly position: StreamPosition;
 }
 
 export interface StateRequest {
