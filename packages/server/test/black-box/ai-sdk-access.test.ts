@@ -61,7 +61,9 @@ it("answers a key that may only chat, and shows its messages to one that may rea
   const session = newSession();
   const body = bodyOf(session, [userMessage("hello")], { app: "defi" });
   expectProblem(await refused(program.url, body, reads), 403, "scope_missing");
-  const answer = await (await chat(program.url, body, chats)).message();
+  const stream = await chat(program.url, body, chats);
+  expect(stream.chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
+  const answer = await stream.message();
   const messages = `/api/ai-sdk/chat/${session}/messages`;
   expectProblem(await send(program.url, "GET", messages, chats), 403, "scope_missing");
   expectProblem(await send(program.url, "GET", messages.replace("messages", "stream"), chats), 403);
