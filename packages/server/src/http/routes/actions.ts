@@ -100,6 +100,10 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
     },
   );
 
+  claimRoute(app, { services, access });
+}
+
+function claimRoute(app: HttpApp, { services, access }: Pick<RouteParts, "services" | "access">): void {
   app.post(
     "/api/actions/:id/claim",
     {

@@ -143,7 +143,9 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
 
 function optionsOf({ replaces, rig, public_key, user_state, client_tools }: BodyParameters) {
   return {
-    options: { ...(client_tools != null && { clientTools: client_tools }) },
+    options: {
+      ...(typeof client_tools === "object" && client_tools !== null && { clientTools: client_tools }),
+    },
     replaces: replaces?.toLowerCase() ?? null,
     rig: rig ?? null,
     publicKey: public_key ?? null,

@@ -45,7 +45,7 @@ function complaintOf(schema: JsonObject): string | null {
   const refused = refusedIn(schema);
   if (refused !== null) return `must not have "${refused}"`;
   try {
-    z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema, { defaultTarget: "draft-7" });
+    z.fromJSONSchema(schema, { defaultTarget: "draft-7" });
     return null;
   } catch {
     return "must be a JSON Schema of draft 7";

@@ -1,6 +1,5 @@
 // Tools that run in the client. A call becomes an action, and the client's answer to it is the result.
 
-import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { ToolSettings } from "../../core/app-settings.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { ClientTool } from "../../core/turn.ts";
@@ -40,7 +39,7 @@ function createClientTool(name: string, tool: ClientTool): SourceTool {
   return {
     name,
     description,
-    inputSchema: inputSchema as JSONSchema7,
+    inputSchema,
     effect: repeatable ? "idempotent" : "unsafe",
     ask: (input) => ({
       kind: "client_tool",
