@@ -23,6 +23,7 @@ export const TREE: readonly Group[] = [
     text: "Guides",
     pages: [
       page("guides/application.md", "In your application"),
+      page("guides/ai-sdk.md", "useChat of the AI SDK"),
       page("guides/your-server.md", "Your server in front"),
       page("guides/users.md", "Sign users in"),
       page("guides/wallet-sign-in.md", "Wallet sign-in"),

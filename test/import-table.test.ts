@@ -19,6 +19,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   admin: ["core"],
   store: ["core"],
   bus: ["core"],
+  // One folder a foreign protocol, over the same kit as the native API.
+  protocols: ["core", "http"],
   config: ["core"],
   // Imports all kinds of databases, because it must know which exist.
   moving: ["core", "store"],
@@ -63,7 +65,7 @@ const SIBLINGS_OF_ROOMS: Readonly<Record<string, readonly string[]>> = { "server
 
 /** External packages that only some rooms may import. */
 const KEPT: readonly Kept[] = [
-  { what: /^(@fastify\/|fastify|@scalar\/fastify)/, rooms: ["http"] },
+  { what: /^(@fastify\/|fastify|@scalar\/fastify)/, rooms: ["http", "protocols"] },
   { what: /^node:sqlite$/, rooms: ["store"] },
   {
     what: /^(node:)?process$/,

@@ -1,51 +1,45 @@
-import { useChat } from "@ai-sdk/react";
-import type { Client, Decision } from "@colloquy/client";
 import type { UIMessage } from "ai";
-import { useMemo, useState, type FormEvent, type ReactNode } from "react";
-import { ColloquyTransport } from "./colloquy-transport.ts";
+import { useState, type FormEvent, type ReactNode } from "react";
 import { Part } from "./part.tsx";
+import { useConversation, type Conversation } from "./use-conversation.ts";
 
-interface ChatProps {
-  readonly client: Client;
-  readonly id: string;
-  readonly initial: UIMessage[];
-}
-
-export function Chat({ client, id, initial }: ChatProps): ReactNode {
-  const transport = useMemo(() => new ColloquyTransport(client), [client]);
-  const { messages, sendMessage, status, error } = useChat({
-    id,
-    transport,
-    messages: initial,
-    resume: true,
-  });
+export function Chat(conversation: Conversation): ReactNode {
+  const { chat, stop, refused } = useConversation(conversation);
+  const { messages, sendMessage, regenerate, status, error } = chat;
   const [text, setText] = useState("");
-  const [refused, setRefused] = useState<string | null>(null);
+  const [edited, setEdited] = useState<string | null>(null);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setText("");
-    void sendMessage({ text });
+    setEdited(null);
+    void sendMessage(edited === null ? { text } : { text, messageId: edited });
   };
-  // The open stream shows the effect. useChat's own `stop` would leave the assistant working.
-  const stop = (): void => void client.interrupt(id).catch((error: Error) => setRefused(error.message));
-  const decide = (actionId: string, decision: Decision): void =>
-    void client.decideAction(id, actionId, decision).catch((error: Error) => setRefused(error.message));
+  const edit = (message: UIMessage): void => {
+    setText(textOf(message));
+    setEdited(message.id);
+  };
   const isBusy = status === "submitted" || status === "streaming";
+  const problem = error?.message ?? refused;
   return (
     <main>
       <div role="log" aria-label="Messages">
         {messages.map((message) => (
           <article key={message.id} className={message.role}>
             {message.parts.map((part, at) => (
-              <Part key={at} part={part} decide={decide} />
+              <Part key={at} part={part} chat={chat} />
             ))}
+            {message.role === "user" ? (
+              <button onClick={() => edit(message)}>Edit</button>
+            ) : (
+              <button onClick={() => void regenerate({ messageId: message.id })}>Answer again</button>
+            )}
           </article>
         ))}
       </div>
-      {(error?.message ?? refused) !== null && <p role="alert">{error?.message ?? refused}</p>}
+      {problem !== null && <p role="alert">{problem}</p>}
       <form onSubmit={submit}>
         <input aria-label="Message" value={text} onChange={(event) => setText(event.target.value)} />
-        <button disabled={isBusy || text.trim() === ""}>Send</button>
+        <button disabled={isBusy || text.trim() === ""}>{edited === null ? "Send" : "Send edited"}</button>
         {isBusy && (
           <button type="button" onClick={stop}>
             Stop
@@ -54,4 +48,8 @@ export function Chat({ client, id, initial }: ChatProps): ReactNode {
       </form>
     </main>
   );
+}
+
+function textOf({ parts }: UIMessage): string {
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }

@@ -1,27 +1,29 @@
-import { visibleJson, type Decision } from "@colloquy/client";
+import type { UseChatHelpers } from "@ai-sdk/react";
+import { visibleJson, type PendingAction } from "@colloquy/client";
 import { useReadToEnd } from "@colloquy/react";
 import type { DynamicToolUIPart, UIMessage } from "ai";
 import type { ReactNode } from "react";
-import type { ActionData } from "./answer-chunks.ts";
 
-type Decide = (actionId: string, decision: Decision) => void;
+type Answering = Pick<UseChatHelpers<UIMessage>, "addToolApprovalResponse" | "addToolOutput">;
 
-export function Part({
-  part,
-  decide,
-}: {
+interface PartProps {
   readonly part: UIMessage["parts"][number];
-  readonly decide: Decide;
-}): ReactNode {
+  readonly chat: Answering;
+}
+
+export function Part({ part, chat }: PartProps): ReactNode {
   if (part.type === "text") return <p>{part.text}</p>;
-  if (part.type === "dynamic-tool") return <Call part={part} decide={decide} />;
-  if (part.type === "data-action") return <Question action={part.data as ActionData} decide={decide} />;
+  if (part.type === "dynamic-tool") return <Call part={part} chat={chat} />;
+  // An action that is more than yes or no: `null` once it is decided.
+  if (part.type === "data-action") return <Question action={part.data as PendingAction | null} chat={chat} />;
   return null;
 }
 
-function Call({ part, decide }: { readonly part: DynamicToolUIPart; readonly decide: Decide }): ReactNode {
+function Call({ part, chat }: { readonly part: DynamicToolUIPart; readonly chat: Answering }): ReactNode {
   const input = visibleJson(part.input);
   const reading = useReadToEnd(input);
+  const answer = (approved: boolean): void =>
+    void (part.approval !== undefined && chat.addToolApprovalResponse({ id: part.approval.id, approved }));
   return (
     <details open={part.state !== "output-available"}>
       <summary>
@@ -36,36 +38,40 @@ function Call({ part, decide }: { readonly part: DynamicToolUIPart; readonly dec
       {part.state === "approval-requested" && (
         <>
           {/* Only who has seen the input to its end can approve it. */}
-          <button
-            disabled={!reading.isDone}
-            onClick={() => decide(part.approval.id, { decision: "approve" })}
-          >
+          <button disabled={!reading.isDone} onClick={() => answer(true)}>
             Approve
           </button>
-          <button onClick={() => decide(part.approval.id, { decision: "deny" })}>Deny</button>
+          <button onClick={() => answer(false)}>Deny</button>
         </>
       )}
     </details>
   );
 }
 
-/**
- * A question with its choices. Wallet actions and calls of client tools can only be denied here; examples/react-chat
- * shows how to run them.
- */
-function Question({ action, decide }: { readonly action: ActionData; readonly decide: Decide }): ReactNode {
+interface QuestionProps {
+  readonly action: PendingAction | null;
+  readonly chat: Answering;
+}
+
+/** A question with its choices. Wallet actions can only be denied here; examples/react-chat shows how to use a wallet. */
+function Question({ action, chat }: QuestionProps): ReactNode {
   if (action === null) return null;
-  const isQuestion = action.kind === "question";
+  const { tool, call_id: toolCallId } = action;
+  const deny = (): void =>
+    void chat.addToolOutput({ state: "output-error", tool, toolCallId, errorText: "Denied" });
   return (
     <fieldset>
-      <legend>{isQuestion ? action.request.question : `${action.tool} cannot run here.`}</legend>
-      {isQuestion &&
+      <legend>{action.kind === "question" ? action.request.question : `${tool} needs a wallet.`}</legend>
+      {action.kind === "question" &&
         action.request.choices.map((answer) => (
-          <button key={answer} onClick={() => decide(action.id, { decision: "approve", result: { answer } })}>
+          <button
+            key={answer}
+            onClick={() => void chat.addToolOutput({ tool, toolCallId, output: { answer } })}
+          >
             {answer}
           </button>
         ))}
-      <button onClick={() => decide(action.id, { decision: "deny" })}>Deny</button>
+      <button onClick={deny}>Deny</button>
     </fieldset>
   );
 }

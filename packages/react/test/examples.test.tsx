@@ -1,21 +1,17 @@
 // The examples on the real service: their pages work, and they can be built.
 
+import { buildExample } from "./build-example.ts";
 import { openPage, type Page } from "./harness.tsx";
 import { setEndsInSight } from "./page-globals.ts";
 import { cleanup, fireEvent, render } from "@testing-library/react";
-import { execFile } from "node:child_process";
-import { getEventListeners } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { StrictMode } from "react";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { App as ReactChat } from "../../../examples/react-chat/src/app.tsx";
 import { App as UseChat } from "../../../examples/use-chat/src/app.tsx";
-import { ColloquyTransport } from "../../../examples/use-chat/src/colloquy-transport.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
 const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
 
 let page: Page;
@@ -47,15 +43,10 @@ async function say(words: string): Promise<void> {
 }
 
 describe.each([
-  ["react-chat", ReactChat],
-  ["use-chat", UseChat],
-])("examples/%s", (name, App) => {
-  const open = (): void =>
-    void render(
-      <StrictMode>
-        <App client={page.page} />
-      </StrictMode>,
-    );
+  ["react-chat", () => <ReactChat client={page.client()} />],
+  ["use-chat", () => <UseChat url={page.proxy.url} />],
+] as const)("examples/%s", (name, app) => {
+  const open = (): void => void render(<StrictMode>{app()}</StrictMode>);
 
   it("streams an answer", async () => {
     open();
@@ -117,7 +108,7 @@ describe.each([
     await page.until(isInOrder);
     cleanup();
     expect(text()).toBe("");
-    render(<App client={page.client()} />);
+    render(app());
     await page.until(isInOrder);
   });
 
@@ -156,7 +147,7 @@ describe.each([
     const before = document.querySelector("[role=log], .thread")!.textContent;
     expect(before).toContain("denied");
     cleanup();
-    render(<App client={page.client()} />);
+    render(app());
     await page.until(() => text().includes("As you like."));
     expect(document.querySelector("[role=log], .thread")!.textContent).toBe(before);
   });
@@ -171,12 +162,7 @@ describe.each([
   it("builds", { timeout: 120_000 }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "colloquy-example-"));
     try {
-      const vite = join(ROOT, "node_modules/vite/bin/vite.js");
-      const cwd = join(ROOT, "examples", name);
-      const options = ["build", "--outDir", folder, "--emptyOutDir"];
-      // With the environment of a user, not of this test run.
-      const env = { ...process.env, NODE_ENV: "production" };
-      await promisify(execFile)(process.execPath, [vite, ...options], { cwd, env });
+      await buildExample(name, folder);
       expect(await readdir(folder)).toEqual(expect.arrayContaining(["index.html", "assets"]));
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -185,17 +171,13 @@ describe.each([
 
   it("continues an answer in progress after a reload", async () => {
     globalThis.location.hash = ID;
-    render(<App client={page.page} />);
+    render(app());
     await say("Count");
     const call = await page.model.next();
     call.say("One");
     await page.until(() => text().includes("One"));
     cleanup();
-    render(
-      <StrictMode>
-        <App client={page.client()} />
-      </StrictMode>,
-    );
+    open();
     await page.until(() => text().includes("Count") && text().includes("One"));
     call.say(", two").finish();
     await page.until(() => text().includes("One, two") && button("Stop") === undefined);
@@ -235,23 +217,11 @@ it("examples/react-chat runs a tool in the page", async () => {
 
 it("examples/use-chat ends an answer whose conversation was deleted elsewhere, and says so", async () => {
   globalThis.location.hash = ID;
-  render(<UseChat client={page.page} />);
+  render(<UseChat url={page.proxy.url} />);
   await say("Count");
   (await page.model.next()).say("One");
   await page.until(() => text().includes("One") && button("Stop") !== undefined);
   await page.direct.deleteThread(ID);
   await page.until(() => button("Stop") === undefined);
   expect(document.querySelector("[role=alert]")?.textContent).toContain("deleted");
-});
-
-it("examples/use-chat removes its abort listener once an answer is no longer read", async () => {
-  await page.direct.sendMessage(ID, "Count");
-  const call = await page.model.next();
-  const abort = new AbortController();
-  const transport = new ColloquyTransport(page.page);
-  const stream = await transport.reconnectToStream({ chatId: ID, abortSignal: abort.signal });
-  expect(getEventListeners(abort.signal, "abort")).toHaveLength(1);
-  await stream?.cancel();
-  expect(getEventListeners(abort.signal, "abort")).toHaveLength(0);
-  call.finish();
 });

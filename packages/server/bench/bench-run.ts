@@ -23,7 +23,7 @@ import { measureScrub } from "./rows/scrub.ts";
 import { measureState } from "./rows/state.ts";
 import { measureRandomIds, measureStart } from "./rows/stored-sessions.ts";
 import { measureStreams } from "./rows/streams.ts";
-import { measureTurns } from "./rows/turns.ts";
+import { measureAiSdk, measureTurns } from "./rows/turns.ts";
 import { formatTable, type Row } from "./table.ts";
 
 export interface BenchOptions {
@@ -52,6 +52,7 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   chat: measureDurableChat,
   offered: measureOfferedLoad,
   turns: measureTurns,
+  "ai-sdk": measureAiSdk,
   streams: measureStreams,
   start: measureStart,
   "random-ids": measureRandomIds,

@@ -122,8 +122,21 @@ function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
 function bodyValue(name: string, schema: JsonSchema | undefined, random: Random): unknown {
   if (name === "user_state") return userState(random);
   if (name === "response_schema") return random.pick(RESPONSE_SCHEMAS);
+  if (name === "messages") return [uiMessage(random)];
   if (name === "message" || name === "title") return random.pick(MESSAGES);
   return namedValue(name, random) ?? schemaValue(schema ?? {}, random);
+}
+
+/** A message of the AI SDK, whose calls may be answered. */
+function uiMessage(random: Random): object {
+  const approval = { id: random.uuid(), approved: random.chance(0.5) };
+  const calls = [
+    { type: "dynamic-tool", toolCallId: "c", state: "approval-responded", approval },
+    { type: "tool-x", toolCallId: "c", state: "output-available", output: { answer: "x" } },
+  ];
+  return random.chance(0.8)
+    ? { id: random.uuid(), role: "user", parts: [{ type: "text", text: random.pick(MESSAGES) }] }
+    : { id: random.uuid(), role: "assistant", parts: [{ type: "step-start" }, random.pick(calls)] };
 }
 
 function parameterValue(parameter: OpenApiParameter, context: RequestContext, random: Random): string {

@@ -157,7 +157,8 @@ export class DocumentedApi {
     if (text === null || method === "HEAD") return [];
     if (type === "text/event-stream")
       return [...text.matchAll(/^data: (.*)$/gm)].flatMap(([, data = ""]) =>
-        this.eventFaults(JSON.parse(data)),
+        // Ends streams of the AI SDK.
+        data === "[DONE]" ? [] : this.#check(schema, JSON.parse(data), "event"),
       );
     return this.#check(schema, /[/+]json$/.test(type) ? JSON.parse(text) : text, "body");
   }

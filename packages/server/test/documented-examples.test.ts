@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ASKING, askForApproval, exampleRequests } from "./documented-examples.ts";
+import { ASKING, pathOnAction, exampleRequests } from "./documented-examples.ts";
 import { useService } from "./black-box/server.ts";
 
 const url = useService(ASKING);
@@ -7,12 +7,18 @@ const url = useService(ASKING);
 it("succeeds with the documented examples of every operation that needs no key", async () => {
   const requests = await exampleRequests(url());
   expect(requests.map(({ operationId }) => operationId)).toEqual(
-    expect.arrayContaining(["sendMessage", "subscribe", "decideAction", "setSecrets", "metrics"]),
+    expect.arrayContaining([
+      "sendMessage",
+      "subscribe",
+      "decideAction",
+      "claimAction",
+      "setSecrets",
+      "metrics",
+    ]),
   );
-  for (const { operationId, method, target, headers, body, successes } of requests) {
-    // The service creates the ids of actions.
-    const path =
-      operationId === "decideAction" ? `/api/actions/${await askForApproval(url(), headers)}` : target;
+  for (const request of requests) {
+    const { operationId, method, target, headers, body, successes } = request;
+    const path = (await pathOnAction(url(), request)) ?? target;
     const reading = new AbortController();
     const answer = await fetch(url() + path, {
       method: method.toUpperCase(),

@@ -80,21 +80,38 @@ function exampleOf(path: string, method: string, operation: Operation): ExampleR
   };
 }
 
-/** Lets the demo model ask for an approval in the session of the examples, and returns the id of the action. */
-export async function askForApproval(
+/** Operations on an action, whose id the service creates: the tool of `ASKING` that makes it, and the end of their path. */
+const ON_ACTIONS: Readonly<Record<string, { readonly tool: string; readonly end: string }>> = {
+  decideAction: { tool: "current_time", end: "" },
+  claimAction: { tool: "read_page", end: "/claim" },
+};
+
+/**
+ * Lets the demo model make an action for the operation in the session of the examples. Returns the path of the request;
+ * `null` for other operations.
+ */
+export async function pathOnAction(
   url: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<string> {
-  const message = encodeURIComponent("call current_time {}");
+  { operationId, headers }: Pick<ExampleRequest, "operationId" | "headers">,
+): Promise<string | null> {
+  const operation = ON_ACTIONS[operationId];
+  if (operation === undefined) return null;
+  const message = encodeURIComponent(`call ${operation.tool} {}`);
   const options = { method: "POST", headers: { ...headers, Prefer: "wait=30" } };
   const answer = await fetch(`${url}/api/chat?message=${message}`, options);
   const { pending_actions: pending } = (await answer.json()) as { pending_actions: { id: string }[] };
   const [action] = pending;
-  if (action === undefined) throw new Error("The demo model did not ask");
-  return action.id;
+  if (action === undefined) throw new Error("The demo model made no action");
+  return `/api/actions/${action.id}${operation.end}`;
 }
 
-/** A default App in which the clock tool, which no example uses, needs approval. */
+/** A default App in which the clock tool, which no example uses, needs approval, and another tool runs in the client. */
 export const ASKING = {
-  apps: { default: { models: ["demo/assistant"], approvals: { current_time: "always" } } },
+  apps: {
+    default: {
+      models: ["demo/assistant"],
+      approvals: { current_time: "always" },
+      clientTools: { read_page: { description: "Reads the page", inputSchema: { type: "object" } } },
+    },
+  },
 };

@@ -1,6 +1,7 @@
 // A node's answers are visible on every other node (contract section 3), with and without the bus.
 
 import { isDeepStrictEqual } from "node:util";
+import { IncludeGroup } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";
@@ -11,6 +12,10 @@ import { usePostgres } from "./use-postgres.ts";
 import { lines, newId, parse, RecordingSink, recordsOf, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
 import { ANONYMOUS } from "../src/core/session-access.ts";
+import { AnswerChunks } from "../src/protocols/ai-sdk/answer-chunks.ts";
+import { AnswerStream } from "../src/protocols/ai-sdk/answer-stream.ts";
+import { FollowedTurn } from "../src/protocols/ai-sdk/followed-turn.ts";
+import { startInProgress } from "../src/protocols/ai-sdk/turn-state.ts";
 
 const server = usePostgres();
 let cluster: Nodes;
@@ -25,6 +30,26 @@ const asking = ({ apps: { default: app, ...apps }, ...config }: Config): Config 
   apps: { ...apps, default: { ...app!, tools: { ...app!.tools, approvals: { calculator: "always" } } } },
 });
 const contentOn = async (node: TestService, id: string) => lines((await node.snapshot(id)).messages);
+
+/** Follows the answer in progress as the AI SDK's client does. Returns what the client receives. */
+async function followOn({ conversations, feed }: TestService, id: string) {
+  const received = { text: "", isOver: false };
+  const out = {
+    write: (bytes: Uint8Array) => {
+      received.text += Buffer.from(bytes).toString();
+      return 0;
+    },
+    drained: () => Promise.resolve(),
+    end: () => void (received.isOver = true),
+  };
+  const position = await conversations.position(id);
+  const { state, lastEventId } = startInProgress(position!)!;
+  const sink = new AnswerStream(new FollowedTurn(state, new AnswerChunks()), out);
+  sink.begin(state);
+  const include = new Set(IncludeGroup.options);
+  await feed.open({ sessionId: id, access: FOR_ANYBODY, include, lastEventId }, sink, null);
+  return received;
+}
 
 describe.skipIf(await isWithoutPostgres())("nodes", () => {
   afterEach(() => cluster.close());
@@ -227,7 +252,10 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       const id = newId();
       await a.say(id, "go");
       (await a.model.next()).say("lost");
+      await pass(250);
+      await until(async () => (await contentOn(b, id))[1] === "agent streaming: lost");
       await a.crash();
+      const answer = await followOn(b, id);
       const taken = b.model.next();
       let isTaken = false;
       void taken.then(() => (isTaken = true));
@@ -241,6 +269,9 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       });
       (await taken).say("again").finish();
       await until(async () => (await contentOn(b, id))[1] === "agent complete: again");
+      await until(() => answer.isOver);
+      expect(answer.text).toContain('"reset-step"');
+      expect(answer.text.split('"reset-step"')[1]).toContain('"delta":"again"');
     });
   });
 });

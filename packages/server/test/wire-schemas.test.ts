@@ -26,12 +26,15 @@ beforeEach(async () => {
       const app = config.apps["default"]!;
       return {
         ...config,
-        apps: { default: { ...app, tools: { ...app.tools, approvals: { current_time: "always" } } } },
+        apps: { default: { ...app, tools: { ...app.tools, approvals: { current_time: "always" }, client } } },
       };
     },
   });
 });
 afterEach(() => service.close());
+
+/** A tool that runs in the client. */
+const client = { read_page: { description: "Reads the page", inputSchema: { type: "object" } } };
 
 /** The snapshot with a pending action. */
 let asking: Snapshot;
@@ -50,11 +53,14 @@ async function fullSession(): Promise<RecordingSink> {
   (await service.model.next()).say("No.").finish();
   await until(async () => !(await service.snapshot(ID)).is_processing);
   await service.say(ID, "what time is it?");
-  (await service.model.next()).callTool("current_time", {}).finish("tool-calls");
-  await until(async () => (await service.snapshot(ID)).pending_actions.length > 0);
+  (await service.model.next()).callTool("current_time", {}).callTool("read_page", {}).finish("tool-calls");
+  await until(async () => (await service.snapshot(ID)).pending_actions.length > 1);
   asking = await service.snapshot(ID);
-  for (const { id } of asking.pending_actions)
-    await service.actions.decide(ID, id, { decision: "deny", result: null }, null);
+  for (const { id, kind } of asking.pending_actions) {
+    const isClaimed = kind === "client_tool";
+    const claim = isClaimed ? { claim: (await service.actions.claim(ID, id, null, null)).claim } : {};
+    await service.actions.decide(ID, id, { decision: "deny", result: null, ...claim }, null);
+  }
   (await service.model.next()).say("I may not look.").finish();
   await until(async () => !(await service.snapshot(ID)).is_processing);
   await service.say(ID, "two");
@@ -85,7 +91,7 @@ describe("the published schemas", () => {
       new Set(["notice", "interrupted", "error", "action_requested", "action_resolved"]),
     );
     expect(Snapshot.strict().parse(asking)).toEqual(asking);
-    expect(asking.pending_actions).toHaveLength(1);
+    expect(asking.pending_actions).toHaveLength(2);
     const actions = await service.actions.list(ID, ANONYMOUS, null);
     expect(actions.map((action) => Action.parse(action))).toEqual(actions);
     for (const { type, payload } of snapshot.system_events) {

@@ -3,11 +3,15 @@
 
 import { connect, type Socket } from "node:net";
 
+const LAST_CHUNK = "\r\n0\r\n\r\n";
+
 export class LoadConnection {
   readonly #socket: Socket;
   /** Outstanding bytes of the answer; `-1` until its head is complete. */
   #missing = -1;
   #begun: Buffer | null = null;
+  /** The last bytes of a chunked answer; `null` for one with a length. */
+  #tail: string | null = null;
   #onAnswer: (() => void) | null = null;
   #keep: Buffer[] | null = null;
   status = 0;
@@ -76,6 +80,12 @@ export class LoadConnection {
   #takeBody(bytes: Buffer): void {
     this.#missing -= bytes.length;
     this.#keep?.push(bytes);
+    if (this.#tail !== null) {
+      this.#tail = (
+        this.#tail + bytes.toString("latin1", Math.max(0, bytes.length - LAST_CHUNK.length))
+      ).slice(-LAST_CHUNK.length);
+      if (this.#tail === LAST_CHUNK) this.#missing = 0;
+    }
     if (this.#missing > 0) return;
     if (this.#missing < 0) throw new Error("The server sent more than one answer");
     this.#missing = -1;
@@ -88,8 +98,15 @@ export class LoadConnection {
     this.head = head;
     this.status = Number(head.slice(9, 12));
     const at = head.search(/\r\ncontent-length: /i);
-    if (at < 0 && this.status !== 304) throw new Error(`An answer without a length: ${head}`);
-    this.length = at < 0 ? 0 : Number.parseInt(head.slice(at + 18, head.indexOf("\r\n", at + 18)), 10);
+    this.#tail = /\r\ntransfer-encoding: chunked/i.test(head) ? "" : null;
+    if (at < 0 && this.#tail === null && this.status !== 304)
+      throw new Error(`An answer without a length: ${head}`);
+    this.length =
+      at < 0
+        ? this.#tail === null
+          ? 0
+          : Number.POSITIVE_INFINITY
+        : Number.parseInt(head.slice(at + 18, head.indexOf("\r\n", at + 18)), 10);
   }
 
   #fail(error: Error): void {

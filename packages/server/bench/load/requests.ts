@@ -15,6 +15,8 @@ export type RequestPlan =
       /** Whole header lines, each with its line end; none when absent. */
       readonly headers?: string;
     }
+  /** Like `chat`, as the AI SDK's client sends it: with the conversation so far. */
+  | { readonly kind: "ai-sdk"; readonly messagesPerSession: number; readonly text: string }
   /** Reads the state of a new session each time. */
   | { readonly kind: "random state" };
 
@@ -27,6 +29,17 @@ export function requestsOf(plan: RequestPlan): () => string {
       return () => plan.request;
     case "random state":
       return () => getRequest("/api/state", randomSessionId());
+    case "ai-sdk": {
+      let [id, messages, serial] = ["", [] as object[], 0];
+      return () => {
+        if (messages.length % plan.messagesPerSession === 0) [id, messages] = [randomSessionId(), []];
+        serial += 1;
+        const parts = [{ type: "text", text: `${plan.text} ${serial}` }];
+        messages.push({ id: randomSessionId(), role: "user", parts });
+        const body = JSON.stringify({ id, messages, trigger: "submit-message" });
+        return jsonRequest("POST", "/api/ai-sdk/chat", id, body);
+      };
+    }
     case "chat": {
       const { headers = "" } = plan;
       const prefer = plan.prefer === null ? headers : `${headers}Prefer: ${plan.prefer}\r\n`;

@@ -3,6 +3,7 @@
 
 import type { SdkHandlers } from "../controls/sdk.ts";
 import type { LoopResult } from "../load/closed-loop.ts";
+import type { RequestPlan } from "../load/requests.ts";
 import { RoleProcess } from "../role.ts";
 import { median } from "../statistics.ts";
 import { formatCount, formatMs, formatRounds, type Row } from "../table.ts";
@@ -12,16 +13,28 @@ import { checkStatuses, CONNECTIONS, inTurn, startColloquyRole, stopAll, type Ro
 const TURNS_PER_SESSION = 10;
 
 /** With `Prefer: wait`, a chat is answered when its turn has ended, so a request is a whole turn. */
-async function runTurns(context: RowContext, port: number, connections: number): Promise<LoopResult> {
+const NATIVE: RequestPlan = {
+  kind: "chat",
+  messagesPerSession: TURNS_PER_SESSION,
+  prefer: "wait=60",
+  text: "say+ten+small+pieces",
+};
+const AI_SDK: RequestPlan = {
+  kind: "ai-sdk",
+  messagesPerSession: TURNS_PER_SESSION,
+  text: "say ten small pieces",
+};
+
+async function runTurns(
+  context: RowContext,
+  port: number,
+  connections: number,
+  plan = NATIVE,
+): Promise<LoopResult> {
   const result = await context.client.ask("closedLoop", {
     port,
     connections,
-    plan: {
-      kind: "chat",
-      messagesPerSession: TURNS_PER_SESSION,
-      prefer: "wait=60",
-      text: "say+ten+small+pieces",
-    },
+    plan,
     warmUpMs: context.warmUpMs,
     measuredMs: context.measuredMs,
   });
@@ -67,5 +80,31 @@ export async function measureTurns(context: RowContext): Promise<readonly Row[]>
     ];
   } finally {
     await stopAll([colloquy, control]);
+  }
+}
+
+/** Whole turns through the AI SDK's endpoint, which streams them, against the native one. */
+export async function measureAiSdk(context: RowContext): Promise<readonly Row[]> {
+  const colloquy = startColloquyRole(context);
+  try {
+    const port = await colloquy.ask("port");
+    const rounds = await inTurn(
+      context.rounds,
+      async () => (await runTurns(context, port, CONNECTIONS, AI_SDK)).perSecond,
+      async () => (await runTurns(context, port, CONNECTIONS)).perSecond,
+    );
+    const ratios = rounds.map((round) => round.colloquy / round.control);
+    return [
+      {
+        name: "whole turns streamed to the AI SDK (control: the native endpoint)",
+        colloquy: formatCount(median(rounds.map((round) => round.colloquy)), "/s"),
+        control: formatCount(median(rounds.map((round) => round.control)), "/s"),
+        ratio: formatRounds(ratios),
+        target: "at least 0.8",
+        met: median(ratios) >= 0.8,
+      },
+    ];
+  } finally {
+    await stopAll([colloquy]);
   }
 }

@@ -35,6 +35,7 @@ describe("head of a session's log", () => {
       app: "default",
       owner: null,
       epoch: 0,
+      isProcessing: false,
       streaming: null,
       pendingActions: [],
     });
@@ -79,6 +80,7 @@ describe("head of a session's log", () => {
       app: "default",
       owner: null,
       epoch: 0,
+      isProcessing: false,
       streaming: null,
       pendingActions: [],
     });

@@ -1,4 +1,9 @@
-import type { FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
+import type {
+  FastifyContextConfig,
+  FastifyRequest,
+  preParsingHookHandler,
+  preValidationHookHandler,
+} from "fastify";
 import type { AppScope } from "../core/key-scopes.ts";
 import { clearAccess } from "./authentication.ts";
 
@@ -20,7 +25,8 @@ export function accessHooks(scope: AppScope | null, check: Check) {
       (error) => (error === null ? done() : done(error)),
     );
   };
-  return { config: scope === null ? {} : { scope }, preParsing, preValidation };
+  const config: FastifyContextConfig = scope === null ? {} : { scope };
+  return { config, preParsing, preValidation };
 }
 
 /** Throws or rejects with a 401. `isWhole` is false while a body is still to be read. */

@@ -1,4 +1,4 @@
-import type { FastifyRequest, onRequestHookHandler } from "fastify";
+import type { FastifyRequest, onRequestHookHandler, RouteOptions } from "fastify";
 import { ServiceError, tooManyStreams, Unavailable } from "../core/errors.ts";
 import { isPublic } from "../core/loopback.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
@@ -30,7 +30,7 @@ export interface Admission {
    * Returns the hook that counts a route's requests before they are read any further; `null` for a route
    * without limits.
    */
-  hook(method: string, url: string): onRequestHookHandler | null;
+  hook(route: RouteOptions): onRequestHookHandler | null;
   /**
    * Counts a chat for its caller. Beyond the limit, a repeat (as `isRepeat` confirms) still passes, up to a
    * budget of the same size. `isRepeat` is `null` for a chat that cannot be a repeat.
@@ -74,8 +74,6 @@ type IsRepeat = () => Promise<boolean>;
  */
 const OF_KEY = 100;
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
-/** Routes that count their changes themselves, by caller. */
-const OWN_BUDGETS: ReadonlySet<string> = new Set(["/api/chat", "/api/secrets"]);
 
 interface AdmissionParts {
   readonly config: HttpConfig;
@@ -101,7 +99,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
   }
   const spendFor = callerCounter(parts);
   return {
-    hook: (method, url) => (isLimited(url) ? countingHook(budgets, method, url) : null),
+    hook: (route) => (isLimited(route.url) ? countingHook(budgets, route) : null),
     chat(request, caller, isRepeat) {
       refuseWhenStopping(readiness);
       const count = (): Counted => spendFor("chats", "key-chats", request, caller);
@@ -132,9 +130,9 @@ function isLimited(url: string): boolean {
   return url.startsWith("/api/") && !url.startsWith("/api/admin/");
 }
 
-function countingHook(budgets: Budgets, method: string, url: string): onRequestHookHandler {
-  const sessionOf = url.startsWith("/api/sessions/:id") ? sessionOfPath : sessionOfHeader;
-  const isChange = !READS.has(method) && !OWN_BUDGETS.has(url);
+function countingHook(budgets: Budgets, { method, config = {} }: RouteOptions): onRequestHookHandler {
+  const sessionOf = config.hasSessionInPath === true ? sessionOfPath : sessionOfHeader;
+  const isChange = !READS.has([method].flat().join()) && config.hasOwnBudget !== true;
   const count = (request: FastifyRequest): Counted => {
     const spent = spentOf(request);
     const address = addressKeyOf(request);

@@ -21,6 +21,8 @@ export interface Exchange {
   readonly route: string;
   /** `Prefer: wait` in milliseconds, 0 for none. */
   readonly waitMs: number;
+  /** Further header fields of an event stream. */
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 export type Answers = ReturnType<typeof createAnswers>;
@@ -62,7 +64,7 @@ export function createAnswers(edge: Edge, log: RequestLog) {
     },
     /** Writes the head of an event stream and returns the response for its events. */
     stream(exchange: Exchange): ServerResponse {
-      const fields = takeOver(exchange, 200);
+      const fields = { ...takeOver(exchange, 200), ...exchange.fields };
       fields["content-type"] = "text/event-stream";
       // Proxies such as nginx would otherwise buffer events.
       fields["x-accel-buffering"] = "no";

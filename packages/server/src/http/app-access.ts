@@ -2,7 +2,7 @@
 // validation and 403 follows it (contract section 6): a hook checks the key before the body is read, and the route checks access once the
 // request is valid. Both repeat after a slow body or a delayed response, because keys end and sessions are bound to Apps.
 
-import type { FastifyError, FastifyRequest } from "fastify";
+import type { FastifyContextConfig, FastifyError, FastifyRequest } from "fastify";
 import { OtherApp, ServiceError, walletNotProved } from "../core/errors.ts";
 import type { AppScope } from "../core/key-scopes.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
@@ -68,10 +68,12 @@ export class AppAccess {
 
   /** Like `sessionHooks`, for event streams: the session may be bound to an App while they are open. */
   streamHooks(scope: AppScope) {
-    return accessHooks(scope, async (request) => {
-      await this.#authentication.checkKey(request);
-      await this.#authentication.requireForSession(request, sessionOfHeader(request));
-    });
+    return this.#streamHooks(scope, sessionOfHeader);
+  }
+
+  /** Like `streamHooks`, for the session in the path. */
+  pathStreamHooks(scope: AppScope) {
+    return inPath(this.#streamHooks(scope, sessionOfPath));
   }
 
   /** For operations on the token itself: 401 without one. */
@@ -101,17 +103,17 @@ export class AppAccess {
 
   /** Like `sessionCommandHooks`, for the session in the path. */
   pathCommandHooks(scope: AppScope) {
-    return this.#commandHooks(scope, sessionOfPath);
+    return inPath(this.#commandHooks(scope, sessionOfPath));
   }
 
   /** Like `sessionCommandHooks`, for decisions, which need the key of the session's App regardless of `requireKey`. */
   decisionHooks(scope: AppScope) {
-    return { ...this.sessionCommandHooks(scope), config: { scope, needsAppKey: true } } as const;
+    return needingAppKey(this.sessionCommandHooks(scope));
   }
 
   /** Like `pathCommandHooks`, for operations that need the key of the session's App regardless of `requireKey`. */
   pathKeyHooks(scope: AppScope) {
-    return { ...this.pathCommandHooks(scope), config: { scope, needsAppKey: true } } as const;
+    return needingAppKey(this.pathCommandHooks(scope));
   }
 
   /**
@@ -268,11 +270,12 @@ export class AppAccess {
     this.authorizeFoundSession(request);
   }
 
-  /** Access of an event stream, kept while it is open. */
-  streamAccess(request: FastifyRequest): StreamAccess {
+  /** Access of an event stream, kept while it is open. `scope` is what its key is for. */
+  streamAccess(request: FastifyRequest, scope: AppScope = "read"): StreamAccess {
     return new CheckedStream({
       session: this.sessionAccess(request),
       apps: this.#apps,
+      scope,
       hasKey: appKey(request.raw) !== null,
       credentials: { grant: request.keyGrant, user: request.user },
       check: this.#authentication.recheck(request),
@@ -288,6 +291,13 @@ export class AppAccess {
       this.#proved = { names, apps };
     }
     return this.#proved.apps;
+  }
+
+  #streamHooks(scope: AppScope, sessionOf: (request: FastifyRequest) => string | null) {
+    return accessHooks(scope, async (request) => {
+      await this.#authentication.checkKey(request);
+      await this.#authentication.requireForSession(request, sessionOf(request));
+    });
   }
 
   #commandHooks(scope: AppScope, sessionOf: (request: FastifyRequest) => string | null) {
@@ -311,6 +321,15 @@ export class AppAccess {
       .filter((app) => app === DEFAULT_APP || !this.#authentication.dependsOnKey(request, app))
       .filter((app) => this.#apps.get(app)?.users?.required !== true);
   }
+}
+
+function inPath<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
+  return { ...hooks, config: { ...hooks.config, hasSessionInPath: true } } as const;
+}
+
+/** Returns hooks of an operation that needs the key of the session's App regardless of `requireKey`. */
+export function needingAppKey<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
+  return { ...hooks, config: { ...hooks.config, needsAppKey: true } } as const;
 }
 
 function requireScope({ routeOptions }: FastifyRequest, { scopes }: KeyGrant): void {

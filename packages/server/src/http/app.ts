@@ -41,7 +41,7 @@ import { continueInTurn, HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras 
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
 import { type PageDirectories, pageRoutes, referenceRoutes } from "./pages.ts";
 import { allRoutes } from "./routes/all-routes.ts";
-import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
+import type { HttpApp, ProtocolRoutes, RouteParts } from "./routes/route-parts.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
 
 /**
@@ -73,11 +73,13 @@ export interface HttpParts {
   } | null;
   /** Console and guide; absent if neither is served. */
   readonly pages?: PageDirectories;
+  /** Routes of foreign protocols. */
+  readonly protocols?: readonly ProtocolRoutes[];
 }
 
 /** Builds the HTTP server, which does not listen yet. */
 export function buildHttp(parts: HttpParts): HttpApp {
-  const { services, config, logger, register, clock } = parts;
+  const { services, config, logger, register, clock, protocols = [] } = parts;
   const nextId = requestIds();
   const methods = new MethodTable();
   const edge = createEdge(config, services.readiness, (target) => methods.at(target));
@@ -120,7 +122,6 @@ export function buildHttp(parts: HttpParts): HttpApp {
   app.setSerializerCompiler(compileSerializer);
   passEveryRequest(app, edge, log);
   answerFailures(app, log, methods);
-
   const routeParts: RouteParts = {
     services,
     log,
@@ -130,6 +131,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
     admission: limited.admission,
     access: new AppAccess(services),
     admin: adminParts(parts, limited.budgets),
+    protocols,
   };
   allRoutes(app, routeParts, register);
   referenceRoutes(app, routeParts, register);
@@ -186,7 +188,7 @@ function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog, admis
   };
   app.addHook("onRoute", (route) => {
     methods.add(route.url, route.method);
-    const count = admission.hook([route.method].flat().join(), route.url);
+    const count = admission.hook(route);
     const first = [
       ...(route.url === STATE_ROUTE ? [] : [start]),
       ...(takesNone(route) ? [forgetType] : []),

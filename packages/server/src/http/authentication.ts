@@ -34,6 +34,10 @@ declare module "fastify" {
     needsAppKey?: true;
     /** Scope that a key needs for the operation. */
     scope?: AppScope;
+    /** True if the path names the session, as `:id`. */
+    hasSessionInPath?: true;
+    /** True if the route counts its changes itself, by caller. */
+    hasOwnBudget?: true;
   }
 }
 

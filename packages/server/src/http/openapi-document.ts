@@ -207,7 +207,13 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   "X-Accel-Buffering": {
     description: "`no`: a proxy must pass events on at once",
     statuses: ["200"],
-    operations: ["subscribe"],
+    operations: ["subscribe", "aiSdkChat", "aiSdkStream"],
+    required: true,
+  },
+  "X-Vercel-AI-UI-Message-Stream": {
+    description: "`v1`: version of the AI SDK's UI message stream",
+    statuses: ["200"],
+    operations: ["aiSdkChat", "aiSdkStream"],
     required: true,
   },
 };

@@ -1,4 +1,5 @@
 import { ServiceError } from "../core/errors.ts";
+import type { AppScope } from "../core/key-scopes.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { KeyGrant } from "../core/ports/driving/key-service.ts";
 import type { Belonging, StreamAccess, StreamEnd } from "../core/ports/driving/services.ts";
@@ -15,6 +16,8 @@ export interface Credentials {
 interface StreamParts {
   readonly session: SessionAccess;
   readonly apps: AppCatalog;
+  /** Scope that the key needs; `read` when absent. */
+  readonly scope?: AppScope;
   /** True if the stream sent a key, even an invalid one. */
   readonly hasKey: boolean;
   readonly credentials: Credentials;
@@ -27,12 +30,14 @@ export class CheckedStream implements StreamAccess {
   readonly session: SessionAccess;
   readonly refresh: (() => Promise<void>) | null;
   readonly #apps: AppCatalog;
+  readonly #scope: AppScope;
   readonly #hasKey: boolean;
   #credentials: Credentials;
 
-  constructor({ session, apps, hasKey, credentials, check }: StreamParts) {
+  constructor({ session, apps, scope = "read", hasKey, credentials, check }: StreamParts) {
     this.session = session;
     this.#apps = apps;
+    this.#scope = scope;
     this.#hasKey = hasKey;
     this.#credentials = credentials;
     this.refresh = check === null ? null : async () => void (this.#credentials = await check());
@@ -62,7 +67,7 @@ export class CheckedStream implements StreamAccess {
   #opens(app: string): boolean {
     if (app === DEFAULT_APP) return true;
     const { grant } = this.#credentials;
-    if (this.#hasKey) return grant?.apps.has(app) === true && grant.scopes.has("read");
+    if (this.#hasKey) return grant?.apps.has(app) === true && grant.scopes.has(this.#scope);
     // Sessions of a removed App are closed, because the App's `requireKey` is unknown.
     return this.#apps.get(app)?.requireKey === "chat";
   }

@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatInput } from "../core/commands/chat.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
-import type { ChatRequest } from "../core/ports/driving/services.ts";
+import type { ChatRequest } from "../core/ports/driving/chat-request.ts";
 import { provedWallets } from "../core/session-access.ts";
 import type { TurnOptions } from "../core/turn-options.ts";
 
@@ -21,7 +21,7 @@ export function chatInputOf(
     userState,
     clientId,
     options = {},
-    messageId = randomUUID(),
+    messageId,
     access,
   }: ChatRequest,
   app: AppDefinition,
@@ -29,7 +29,8 @@ export function chatInputOf(
 ): Omit<ChatInput, "streamed" | "claim" | "fullProviders"> {
   return {
     app: app.name,
-    messageId,
+    messageId: messageId ?? randomUUID(),
+    isClientsId: messageId !== undefined,
     text: message,
     replaces,
     rig,

@@ -20,6 +20,10 @@ const REJECTIONS: Readonly<Record<ChatRejection, readonly [status: number, detai
     404,
     "The session has no message with the id in `replaces`. Its snapshot shows the ids of its messages.",
   ],
+  message_exists: [
+    409,
+    "The session has a message with this id and another text. Choose a new UUID for a new message.",
+  ],
   not_a_user_message: [
     400,
     "`replaces` must be the id of a user's message. To have an answer written again, name the message before it.",

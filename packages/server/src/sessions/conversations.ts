@@ -7,9 +7,9 @@ import { AppGone, InvalidRequest, NotFound, throwAfterCommit, Unavailable } from
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
+import type { ChatRequest, SentMessage } from "../core/ports/driving/chat-request.ts";
 import type {
   NewSessionOptions,
-  ChatRequest,
   ConversationService,
   SnapshotView,
   StateRequest,
@@ -47,6 +47,7 @@ export interface ConversationsOptions {
   readonly limits: ChatLimits;
 }
 
+type AcceptedChat = Exclude<ChatOutcome, { kind: "rejected" }>;
 type SnapshotRequest = Pick<ChatRequest, "sessionId" | "access" | "waitMs" | "signal">;
 
 const NEVER = new AbortController().signal;
@@ -60,6 +61,17 @@ export class Conversations implements ConversationService {
   }
 
   async chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView> {
+    return await this.#afterCommit(await this.#send(request, creation), request);
+  }
+
+  async send(request: ChatRequest, creation: NewSessionOptions): Promise<SentMessage> {
+    const { outcome, session } = await this.#send(request, creation);
+    const isRepeat = outcome.kind === "replayed";
+    const present = await this.#present(session, request.sessionId).catch(throwAfterCommit);
+    return { turn: outcome.turn, isRepeat, position: positionOf(present) };
+  }
+
+  async #send(request: ChatRequest, creation: NewSessionOptions): Promise<Applied<AcceptedChat>> {
     const { dispatcher } = this.#options;
     const { sessionId, idempotencyKey: key } = request;
     // A repeated chat adds no waiting turn.
@@ -73,8 +85,7 @@ export class Conversations implements ConversationService {
     if (typeof request.rig === "string") mustOffer(app, "rig", request.rig);
     mustAllowTools(app, request.options ?? {});
     await this.#checkSchema(request.options?.responseSchema);
-    const applied = await this.#accept(request, app, dispatcher.reserve(), creation);
-    return await this.#afterCommit(applied, request);
+    return await this.#accept(request, app, dispatcher.reserve(), creation);
   }
 
   async isRepeat(sessionId: string, key: string): Promise<boolean> {
@@ -120,10 +131,11 @@ export class Conversations implements ConversationService {
     return positionOf(await this.#options.registry.get(sessionId, access, creation));
   }
 
-  /** Returns the position of the session's event log; `null` if the session does not exist. */
-  async position(sessionId: string): Promise<StreamPosition | null> {
+  async position(sessionId: string, access: SessionAccess | null = null): Promise<StreamPosition | null> {
     const session = await this.#options.registry.find(sessionId);
-    return session === null ? null : positionOf(session);
+    if (session === null) return null;
+    if (access !== null) assertShown(session, access);
+    return positionOf(session);
   }
 
   appOf(sessionId: string): ReturnType<ConversationService["appOf"]> {
@@ -173,7 +185,7 @@ export class Conversations implements ConversationService {
     app: AppDefinition,
     slot: Reservation,
     creation: NewSessionOptions,
-  ): Promise<Applied<ChatOutcome>> {
+  ): Promise<Applied<AcceptedChat>> {
     const { registry, store, titles } = this.#options;
     let outcome: ChatOutcome | null = null;
     try {
@@ -206,7 +218,7 @@ export class Conversations implements ConversationService {
           turn: outcome.turn,
         });
       }
-      return applied;
+      return { ...applied, outcome };
     } catch (error) {
       // The turn may have been stored, and may then be claimable.
       if (outcome === null) this.#options.dispatcher.workArrived();
@@ -299,8 +311,9 @@ function positionOf({
   app,
   owner,
   epoch,
+  isProcessing,
   streaming,
   pendingActions,
 }: Session): StreamPosition {
-  return { spelling, life, head, app, owner, epoch, streaming, pendingActions };
+  return { spelling, life, head, app, owner, epoch, isProcessing, streaming, pendingActions };
 }

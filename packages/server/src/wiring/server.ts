@@ -18,6 +18,7 @@ import type { Readiness } from "../core/ports/driving/services.ts";
 import { buildHttp } from "../http/app.ts";
 import type { HttpApp } from "../http/routes/route-parts.ts";
 import { OpenConnections } from "../http/connections.ts";
+import { aiSdkRoutes } from "../protocols/ai-sdk/routes.ts";
 import { forgetAddress, noteAddress } from "../store/sqlite/served-address.ts";
 import { createSystemClock } from "./clock.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
@@ -91,6 +92,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     rateCounters,
     admin: buildAdmin({ config, storage, service, readiness, clock, logger }),
     pages: PAGES,
+    protocols: [aiSdkRoutes(config.limits)],
   });
   const connections = new OpenConnections(http.server, clock);
   const { host, port, dataDirectory } = config.server;

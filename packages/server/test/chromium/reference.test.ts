@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import { useService } from "../black-box/server.ts";
-import { ASKING, askForApproval, type ExampleRequest, exampleRequests } from "../documented-examples.ts";
+import { ASKING, pathOnAction, type ExampleRequest, exampleRequests } from "../documented-examples.ts";
 
 const run = promisify(execFile);
 
@@ -31,16 +31,15 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
     // Scalar checks whether it may compile code, and works without. The service has no icon.
     expectTrouble(/refused eval|favicon\.ico/);
     for (const request of await exampleRequests(url())) {
-      const { operationId, method, path, target, headers, body } = request;
+      const { operationId, method, path, target, body } = request;
       const button = await show(page, request);
       const example = await button
         .locator("xpath=ancestor::*[.//code][1]")
         .locator("code")
         .first()
         .innerText();
-      const isDecision = operationId === "decideAction";
-      const id = isDecision ? await askForApproval(url(), headers) : "";
-      const command = isDecision ? example.replace(target, `/api/actions/${id}`) : example;
+      const onAction = await pathOnAction(url(), request);
+      const command = onAction === null ? example : example.replace(target, onAction);
       expect([operationId, await statusOf(command, operationId === "subscribe" ? 3 : 60)]).toEqual([
         operationId,
         200,
@@ -50,8 +49,8 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
       // The command has made the copy.
       if (operationId === "forkThread")
         await fetch(`${url()}/api/sessions/${copyIn(body)}`, { method: "DELETE" });
-      // The command has decided the action.
-      if (isDecision) continue;
+      // The command has decided or claimed the action.
+      if (onAction !== null) continue;
       await button.click();
       const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/?]+")}$`);
       const answered = page.waitForResponse(

@@ -97,6 +97,25 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     path: ({ app }) => `/api/chat?message=hello&app=${app}`,
     call: { headers: { Prefer: "wait=20" } },
   },
+  "POST /api/ai-sdk/chat": {
+    class: "app",
+    path: () => "/api/ai-sdk/chat",
+    body: ({ app, conversation: { session } }) => ({
+      id: session,
+      messages: [{ id: randomUUID(), role: "user", parts: [{ type: "text", text: "hello" }] }],
+      trigger: "submit-message",
+      app,
+    }),
+  },
+  "GET /api/ai-sdk/chat/{id}/stream": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/ai-sdk/chat/${session}/stream`,
+    allowed: 204,
+  },
+  "GET /api/ai-sdk/chat/{id}/messages": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/ai-sdk/chat/${session}/messages`,
+  },
   "POST /api/auth/revoke": { class: "user", path: () => "/api/auth/revoke" },
   "GET /api/users/me/export": { class: "user", path: ({ app }) => `/api/users/me/export?app=${app}` },
   "DELETE /api/users/me": { class: "user", path: ({ app }) => `/api/users/me?app=${app}` },

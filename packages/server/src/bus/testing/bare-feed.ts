@@ -25,6 +25,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
       app: "default",
       owner: null,
       epoch: 0,
+      isProcessing: false,
       streaming: null,
       pendingActions: [],
     });

@@ -14,6 +14,8 @@ export type OnBusy = "enqueue" | "reject" | "interrupt";
 export interface ChatInput {
   readonly app: string;
   readonly messageId: string;
+  /** True if the client chose `messageId`: it may send the message again, or with another text. */
+  readonly isClientsId: boolean;
   /** Id of the user message that this one replaces, with all after it; `null` for a message at the end. */
   readonly replaces: string | null;
   /** One of `models`, which the session then uses; `null` for the present one. */
@@ -57,6 +59,8 @@ export type ChatRejection =
   | "queue_full"
   | "session_full"
   | ReplaceRejection
+  /** The session has a message with this id and another text. */
+  | "message_exists"
   | "user_state_too_large"
   | "idempotency_key_reused";
 
@@ -77,15 +81,16 @@ export type ChatOutcome =
 /** Adds a message with its turn, which starts at once if the process has a slot. It may replace an earlier one. */
 export const chat = define({
   target: "session",
-  needs: ({ onBusy, idempotency, claim, replaces }: ChatInput) => {
+  needs: ({ onBusy, idempotency, claim, replaces, messageId, isClientsId }: ChatInput) => {
     const interrupts = onBusy === "interrupt" || replaces !== null;
     return {
       turnCount: true,
       openTurns: interrupts,
       checkpointed: interrupts,
       idempotencyKey: idempotency?.key ?? null,
-      tail: replaces,
-      removal: replaces !== null,
+      tail: replaces ?? (isClientsId ? messageId : null),
+      // A message with the client's id may come twice in a batch.
+      removal: replaces !== null || isClientsId,
       epochs: (interrupts ? 1 : 0) + (claim === null ? 0 : 1),
     };
   },
@@ -99,6 +104,12 @@ export const chat = define({
         : rejected("idempotency_key_reused");
     }
     const { replaces } = input;
+    const known =
+      replaces === null ? facts.tail().messages.find(({ id }) => id === input.messageId) : undefined;
+    if (known !== undefined) {
+      const isSame = known.role === "user" && known.content === input.text;
+      return isSame ? { kind: "replayed", turn: known.turn } : rejected("message_exists");
+    }
     if (replaces === null && isFull(draft.session, input)) return rejected("session_full");
     const reason = replaces === null ? null : whyNotReplaced(facts.tail(), replaces);
     if (reason !== null) return rejected(reason);

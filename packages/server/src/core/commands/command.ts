@@ -157,6 +157,7 @@ const DISPOSITIONS = {
   queue_full: "void",
   session_full: "void",
   message_not_found: "void",
+  message_exists: "void",
   not_a_user_message: "void",
   idempotency_key_reused: "void",
   unknown: "void",

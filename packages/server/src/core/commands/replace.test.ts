@@ -129,4 +129,17 @@ describe("a chat that replaces a message", () => {
     expect(turn.model).toBe("other/model");
     expect(one.session).toMatchObject({ model: "other/model", modelChosen: true });
   });
+
+  it("keeps an id that the client chose, adds its message once, and rejects another text under it", () => {
+    const one = new DecidedSession();
+    const own = { messageId: "0b9f6f0e-6c1d-4b57-9a53-0f6c1c7d2a11", isClientsId: true };
+    one.complete(one.start("hello", own), "hi");
+    expect(one.messages[0]).toMatchObject({ id: own.messageId, content: "hello" });
+    expect(one.chat("hello", own)).toEqual({ kind: "replayed", turn: 1 });
+    expect(one.chat("hallo", own)).toEqual({ kind: "rejected", reason: "message_exists" });
+    const answer = { messageId: one.messages[1]!.id, isClientsId: true };
+    expect(one.chat("hi", answer)).toEqual({ kind: "rejected", reason: "message_exists" });
+    expect(one.chat("hallo", { ...own, replaces: own.messageId })).toMatchObject({ kind: "accepted" });
+    expect(one.messages).toMatchObject([{ id: own.messageId, content: "hallo" }, { role: "assistant" }]);
+  });
 });

@@ -33,6 +33,7 @@ export function allRoutes(app: HttpApp, parts: RouteParts, register: Registry): 
   authRoutes(app, parts);
   userDataRoutes(app, parts);
   siweRoutes(app, parts);
+  for (const routes of parts.protocols) routes(app, parts);
   operationsRoutes(app, parts, register);
   adminRoutes(app, parts);
 }

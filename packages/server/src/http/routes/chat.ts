@@ -20,7 +20,7 @@ import {
 } from "../operation.ts";
 import { CHAT_BODY_MAX_BYTES } from "../problem.ts";
 import { OfferedTools } from "./offered-tools.ts";
-import type { HttpApp, RouteParts } from "./route-parts.ts";
+import { countingItself, type HttpApp, type RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/chat";
 /** Characters (UTF-16 units) of a message (contract section 6). */
@@ -108,7 +108,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         body: ChatBody,
         response: { 200: Snapshot, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...access.queryOrBodyHooks("chat"),
+      ...countingItself(access.queryOrBodyHooks("chat")),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -175,7 +175,7 @@ function optionsOf({ replaces, rig, public_key, user_state, ...body }: BodyParam
 }
 
 /** Returns the message as sent: white space around it may be intended, such as indented code. */
-function readMessage(message: string | null | undefined): string {
+export function readMessage(message: string | null | undefined): string {
   if (message === null || message === undefined) {
     throw new InvalidRequest(
       "parameter_missing",

@@ -1,4 +1,5 @@
 import type {
+  FastifyContextConfig,
   FastifyInstance,
   RawServerDefault,
   RawReplyDefaultExpression,
@@ -32,9 +33,13 @@ export interface RouteParts {
   readonly config: HttpConfig;
   /** `null` disables the admin API. */
   readonly admin: AdminParts | null;
+  readonly protocols: readonly ProtocolRoutes[];
   /** Version of the service. */
   readonly version: string;
 }
+
+/** Registers the routes of a foreign protocol (`protocols/`). */
+export type ProtocolRoutes = (app: HttpApp, parts: RouteParts) => void;
 
 export interface AdminParts {
   readonly service: AdminService;
@@ -43,3 +48,8 @@ export interface AdminParts {
 
 /** Documentation that all admin operations share. */
 export const ADMIN = { tags: ["Administration"], security: [{ adminKey: [] }] };
+
+/** Returns hooks of a route that counts its changes itself, by caller. */
+export function countingItself<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
+  return { ...hooks, config: { ...hooks.config, hasOwnBudget: true } } as const;
+}

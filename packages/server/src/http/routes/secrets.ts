@@ -8,7 +8,7 @@ import { DEFAULT_APP } from "../../core/session.ts";
 import { actorOf } from "../actors.ts";
 import { AppName, ClientId, HEADERS, optional, refusals } from "../operation.ts";
 import { accepts } from "../user-access.ts";
-import type { HttpApp, RouteParts } from "./route-parts.ts";
+import { countingItself, type HttpApp, type RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/secrets";
 const TAGS = ["Secrets"];
@@ -97,7 +97,7 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
         querystring: Client,
         response: { 200: Names, ...refusals(401, 429, 503) },
       },
-      ...access.queryHooks("secrets"),
+      ...countingItself(access.queryHooks("secrets")),
     },
     async (request, reply) => {
       const { app: name, clientId } = await admit(request, request.query);
@@ -121,7 +121,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
         body: Values,
         response: { 200: Names, ...refusals(401, 413, 415, 429, 503, 507) },
       },
-      ...access.queryHooks("secrets"),
+      ...countingItself(access.queryHooks("secrets")),
     },
     async (request, reply) => {
       const { app: name, clientId } = await admit(request, request.query);
@@ -146,7 +146,7 @@ function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): v
         querystring: ClientAndSlot,
         response: { 200: Removed, ...refusals(401, 429, 503, 507) },
       },
-      ...access.queryHooks("secrets"),
+      ...countingItself(access.queryHooks("secrets")),
     },
     async (request) => {
       const { app: name, clientId } = await admit(request, request.query);

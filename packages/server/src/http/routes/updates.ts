@@ -1,12 +1,9 @@
-import type { ServerResponse } from "node:http";
 import { IncludeGroup } from "@colloquy/protocol";
-import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
-import type { StreamRequest } from "../../core/ports/driving/services.ts";
 import { UpdateEvent } from "../documented.ts";
-import { EventStream } from "../event-stream.ts";
 import { requiredSessionId, textHeader } from "../request.ts";
+import { sendStream } from "../stream-response.ts";
 import { HEADERS, optional, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
@@ -44,7 +41,7 @@ const UpdatesQuery = z.object({
 const NO_GROUPS: ReadonlySet<IncludeGroup> = new Set();
 
 export function updatesRoute(app: HttpApp, parts: RouteParts): void {
-  const { access } = parts;
+  const { access, services, admission } = parts;
   app.get(
     ROUTE,
     {
@@ -85,37 +82,11 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
         include: include ?? NO_GROUPS,
         lastEventId,
       };
-      return open(parts, request, reply, wanted);
+      return sendStream(parts, { request, reply, route: ROUTE, waitMs: 0, sessionId }, (stream) =>
+        services.updates.open(wanted, stream, admission.newSession(request)),
+      );
     },
   );
-}
-
-async function open(
-  { services, answers, admission }: RouteParts,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  wanted: StreamRequest,
-): Promise<void> {
-  const release = await admission.stream(request, wanted.sessionId);
-  const stream = new EventStream(() => answers.stream({ request, reply, route: ROUTE, waitMs: 0 }), release);
-  closeWith(reply.raw, stream);
-  try {
-    stream.attach(await services.updates.open(wanted, stream, admission.newSession(request)));
-    // Do not respond to a client that has disconnected in the meantime.
-    reply.hijack();
-  } catch (error) {
-    const { begun } = stream;
-    stream.closed();
-    if (!begun) throw error;
-    reply.raw.destroy();
-  }
-}
-
-/** A separate function, so that the listener keeps the stream in memory, but not the request. */
-function closeWith(response: ServerResponse, stream: EventStream): void {
-  // The client may have disconnected in the meantime.
-  if (response.closed) stream.closed();
-  response.on("close", () => stream.closed());
 }
 
 function requireEventStream(accept: string | null): void {

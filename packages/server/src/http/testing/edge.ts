@@ -9,6 +9,7 @@ import { expectDocumented } from "../../../test/documented-traffic.ts";
 import { Hidden } from "../../core/hidden.ts";
 import { loadOnce } from "../../core/load-once.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "../../core/rate-limits.ts";
+import { aiSdkRoutes } from "../../protocols/ai-sdk/routes.ts";
 import { buildHttp, type HttpParts } from "../app.ts";
 import type { HttpConfig } from "../edge.ts";
 import type { HttpApp } from "../routes/route-parts.ts";
@@ -75,6 +76,7 @@ export function testEdge(
     clock: { monotonic: () => time },
     rateCounters,
     admin,
+    protocols: [aiSdkRoutes({ sessionBytes: 1024 })],
     ...(pages !== undefined && { pages }),
   });
   return {

@@ -6,11 +6,12 @@ import { Readable } from "node:stream";
 import type { Thread } from "@colloquy/protocol";
 import { InvalidRequest, NotFound, OtherApp, unknownSession } from "../../core/errors.ts";
 import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
+import type { StreamPosition } from "../../core/ports/driven/event-hub.ts";
+import type { ChatRequest, SentMessage } from "../../core/ports/driving/chat-request.ts";
 import type {
   Claimant,
   ForkTarget,
   NewSessionOptions,
-  ChatRequest,
   ConversationService,
   ModelService,
   RecordPage,
@@ -70,6 +71,30 @@ export class InMemoryConversations implements ConversationService, ThreadService
       turn: 1,
     });
     return this.#view(request.sessionId);
+  }
+
+  async send(request: ChatRequest, creation: NewSessionOptions): Promise<SentMessage> {
+    await this.chat(request, creation);
+    const position = await this.position(request.sessionId, null);
+    if (position === null) throw unknownSession();
+    return { turn: 1, isRepeat: false, position };
+  }
+
+  async position(id: string, access: SessionAccess | null): Promise<StreamPosition | null> {
+    const session = this.sessions.get(id);
+    if (session === undefined) return null;
+    assertShown(session, access);
+    return {
+      spelling: id,
+      life: "life",
+      head: session.messages.length,
+      app: session.app ?? "default",
+      owner: null,
+      epoch: 0,
+      isProcessing: false,
+      streaming: null,
+      pendingActions: [],
+    };
   }
 
   async isRepeat(id: string, key: string): Promise<boolean> {

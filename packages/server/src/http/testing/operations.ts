@@ -208,6 +208,24 @@ export const OPERATIONS = [
     statuses: [200, 400, 401, 403, 408, 413, 415, 417, 429, 431, 500, 503, 507],
   },
   {
+    operation: "POST /api/ai-sdk/chat",
+    parameters: ["header SERVICE-APP-KEY?"],
+    body: "required",
+    statuses: [200, 400, 401, 403, 404, 408, 409, 413, 415, 417, 429, 431, 500, 503, 507],
+  },
+  {
+    operation: "GET /api/ai-sdk/chat/{id}/stream",
+    parameters: ["header SERVICE-APP-KEY?", "path id"],
+    body: "none",
+    statuses: [200, 204, 400, 401, 403, 404, 408, 417, 429, 431, 500, 503, 507],
+  },
+  {
+    operation: "GET /api/ai-sdk/chat/{id}/messages",
+    parameters: ["header SERVICE-APP-KEY?", "path id"],
+    body: "none",
+    statuses: [200, 400, 401, 403, 404, 408, 417, 429, 431, 500, 503],
+  },
+  {
     operation: "GET /healthz",
     parameters: [],
     body: "none",

@@ -135,6 +135,25 @@ export function describeReplace(openStore: OpenStore): void {
       expect(session.messageCount).toBe(messages.length);
     });
 
+    it("adds a message under the client's id once, also when it comes twice at the same time", async () => {
+      const id = randomUUID();
+      await answered(id, "one");
+      const own = { messageId: randomUUID(), isClientsId: true };
+      const outcomes = await Promise.all([
+        chat(given.store, id, "two", own),
+        chat(given.store, id, "two", own),
+        chat(given.store, id, "zwei", own),
+      ]);
+      expect(outcomes.map(({ outcome }) => outcome)).toMatchObject([
+        { kind: "accepted", turn: 2 },
+        { kind: "replayed", turn: 2 },
+        { kind: "rejected", reason: "message_exists" },
+      ]);
+      await chat(given.store, id, "zwei", { ...own, replaces: own.messageId });
+      const { messages } = await load(given.store, id);
+      expect(messages.slice(2)).toMatchObject([{ id: own.messageId, position: 3, content: "zwei" }]);
+    });
+
     it("generates the title from the new text, never from the replaced one", async () => {
       const id = randomUUID();
       const [first = ""] = await answered(id, "one");

@@ -263,7 +263,7 @@ export class DecidedSession {
         kind === "decideAction" || kind === "claimAction"
           ? (this.actions.find(({ id }) => id === input.action) ?? null)
           : null,
-      tail: () => this.#tail(kind === "chat" ? input.replaces : null),
+      tail: () => this.#tail(kind === "chat" ? (input.replaces ?? input.messageId) : null),
       firstTurn: () => this.messages[0]?.turn ?? null,
       origin: () => null,
       lease: () => this.lease,

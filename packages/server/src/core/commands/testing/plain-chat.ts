@@ -9,6 +9,7 @@ export function plainChat(text: string, models: readonly string[]): ChatInput {
   return {
     app: "default",
     messageId: randomUUID(),
+    isClientsId: false,
     text,
     replaces: null,
     rig: null,

@@ -24,6 +24,8 @@ export interface StreamPosition {
   /** As in `SessionRecord`. */
   readonly owner: string | null;
   readonly epoch: number;
+  /** True while a turn is queued, runs or waits. */
+  readonly isProcessing: boolean;
   /** The agent message that streams, with its text at the time of the read. */
   readonly streaming: StreamingText | null;
   /** Actions that wait for a decision, oldest first. */

@@ -16,12 +16,13 @@ import type { Actor } from "../../audit.ts";
 import type { ActionAnswer } from "../../commands/decide-action.ts";
 import type { TransferInput } from "../../commands/transfer.ts";
 import type { JsonObject } from "../../json.ts";
-import type { TurnOptions } from "../../turn-options.ts";
 import type { AppCatalog } from "../driven/apps.ts";
+import type { StreamPosition } from "../driven/event-hub.ts";
 import type { ToolSourceReports } from "../driven/tool.ts";
 import type { SessionAccess } from "../../session-access.ts";
 import type { ListAccess, SessionVersion } from "../driven/session-store.ts";
 import type { AuditTrail } from "./audit-service.ts";
+import type { ChatRequest, SentMessage } from "./chat-request.ts";
 import type { AppKeys } from "./key-service.ts";
 import type { UserDataService } from "./user-data-service.ts";
 import type { UserGrant, UserTokens, WalletSignInService } from "./user-service.ts";
@@ -36,29 +37,6 @@ export interface SnapshotView {
   readonly length: number;
   /** Strong entity tag of the bytes, quotes included (RFC 9110 section 8.8.3). */
   readonly etag: string;
-}
-
-export interface ChatRequest {
-  readonly sessionId: string;
-  readonly access: SessionAccess;
-  readonly app: string;
-  readonly message: string;
-  /** Id of the user message that this one replaces, with all after it; absent or `null` for none. */
-  readonly replaces?: string | null;
-  /** Rig to answer with from now on; absent or `null` for the session's. */
-  readonly rig?: string | null;
-  readonly publicKey: string | null;
-  readonly userState: JsonObject | null;
-  readonly clientId: string | null;
-  /** Tools and the shape of the answer that the chat asks for; absent for neither. */
-  readonly options?: TurnOptions;
-  /** UUID that the client chose for the message; absent for a new one. */
-  readonly messageId?: string;
-  readonly idempotencyKey: string | null;
-  /** Maximum milliseconds to wait for the session to stop processing or to ask a person (`Prefer: wait`); 0 for none. */
-  readonly waitMs: number;
-  /** Aborted when the client disconnects; ends only the wait. */
-  readonly signal: AbortSignal;
 }
 
 export interface StateRequest {
@@ -144,6 +122,8 @@ export type AdmitChange = Admit | null;
  */
 export interface ConversationService {
   chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView>;
+  /** Like `chat`, for adapters that follow the turn themselves. Does not wait. */
+  send(request: ChatRequest, creation: NewSessionOptions): Promise<SentMessage>;
   /** Returns true if a chat was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
   isRepeat(sessionId: string, key: string): Promise<boolean>;
   /** Returns synchronously if the session is in memory and there is nothing to write or wait for. */
@@ -158,6 +138,8 @@ export interface ConversationService {
    * session is in memory and current. Creates nothing and does not count as use.
    */
   appOf(sessionId: string): string | Promise<SessionApp>;
+  /** Returns the position of the session's event log; `null` if the session does not exist. Creates nothing. */
+  position(sessionId: string, access: SessionAccess | null): Promise<StreamPosition | null>;
 }
 
 /** Implemented by `ModelChoices` (sessions/model-choice.ts). */

@@ -1,0 +1,203 @@
+// An agent message as chunks of the AI SDK's UI message stream. The whole answer is one step, so that `reset-step` drops all of it and the
+// stream can send it again.
+
+import type { Message, PendingAction, ToolCall } from "@colloquy/protocol";
+import type { UIMessageChunk } from "ai";
+import { messageParts, outcomeOf, sourceParts } from "./message-parts.ts";
+
+/** How an answer ends, or ends for now: `waiting` for a person. */
+export type AnswerEnd = "complete" | "interrupted" | "waiting" | { readonly failure: string };
+
+/** What a client has of an answer. */
+export interface KnownAnswer {
+  readonly text: string;
+  /** Ids of calls. */
+  readonly calls: readonly string[];
+  /** Ids of calls with an outcome. */
+  readonly outcomes: readonly string[];
+  /** Ids of actions: approvals, and those in data parts. */
+  readonly approvals: readonly string[];
+  readonly questions: readonly string[];
+  /** Ids of calls that the client runs or answers. */
+  readonly ownCalls: readonly string[];
+  /** Ids of sources. */
+  readonly sources: readonly string[];
+}
+
+const NOTHING: KnownAnswer = {
+  sources: [],
+  text: "",
+  calls: [],
+  outcomes: [],
+  approvals: [],
+  questions: [],
+  ownCalls: [],
+};
+const FINISH_REASONS = { complete: "stop", interrupted: "interrupted", waiting: "tool-calls" } as const;
+
+/** Produces the chunks of an answer, state by state. */
+export class AnswerChunks {
+  /** True if the client has parts of the answer, in a step that this stream continues. */
+  readonly #continues: boolean;
+  #isStarted = false;
+  #text: string;
+  /** Id of the text part that is open; `null` for none. */
+  #open: string | null = null;
+  readonly #calls: Set<string>;
+  readonly #outcomes: Set<string>;
+  readonly #approvals: Set<string>;
+  readonly #questions: Set<string>;
+  readonly #ownCalls: Set<string>;
+  readonly #sources: Set<string>;
+
+  /** `known` is what the client has; `null` for nothing. */
+  constructor(known: KnownAnswer | null = null) {
+    const { text, calls, outcomes, approvals, questions, ownCalls, sources } = known ?? NOTHING;
+    this.#continues = known !== null;
+    this.#text = text;
+    this.#calls = new Set(calls);
+    this.#outcomes = new Set(outcomes);
+    this.#approvals = new Set(approvals);
+    this.#questions = new Set(questions);
+    this.#ownCalls = new Set(ownCalls);
+    this.#sources = new Set(sources);
+  }
+
+  /** Length of the text that was sent. */
+  get textLength(): number {
+    return this.#text.length;
+  }
+
+  /** Returns what is new in this state of the answer; all of it after `reset-step` if it does not continue the previous state. */
+  *next(message: Message, pending: readonly PendingAction[]): Iterable<UIMessageChunk> {
+    if (!this.#isStarted) {
+      this.#isStarted = true;
+      yield { type: "start", messageId: message.id };
+      if (!this.#continues) yield { type: "start-step" };
+    }
+    if (this.#contradicts(message)) yield* this.#reset();
+    let end = 0;
+    for (const part of messageParts(message)) {
+      if (part.kind === "call") {
+        yield* this.#call(part.call);
+        continue;
+      }
+      yield* this.#outcomesOf(message);
+      end += part.text.length;
+      yield* this.grow(message.content.slice(this.#text.length, end));
+    }
+    yield* this.#outcomesOf(message);
+    for (const source of sourceParts(message)) if (this.#isNewSource(source.sourceId)) yield source;
+    yield* this.#actionsOf(message, pending);
+  }
+
+  /** Appends text to the answer. */
+  *grow(delta: string): Iterable<UIMessageChunk> {
+    if (delta === "") return;
+    if (this.#open === null) {
+      // The same in every stream of the answer.
+      this.#open = `text-${this.#text.length}`;
+      yield { type: "text-start", id: this.#open };
+    }
+    yield { type: "text-delta", id: this.#open, delta };
+    this.#text += delta;
+  }
+
+  *end(how: AnswerEnd): Iterable<UIMessageChunk> {
+    yield* this.#closeText();
+    if (typeof how === "object") {
+      yield { type: "error", errorText: how.failure };
+      return;
+    }
+    if (how === "interrupted") yield { type: "abort" };
+    else yield { type: "finish-step" };
+    // After "interrupted", the client does not send the message again by itself.
+    yield { type: "finish", finishReason: FINISH_REASONS[how] };
+  }
+
+  #contradicts({ content, tool_calls: calls = [] }: Message): boolean {
+    return !content.startsWith(this.#text) || !this.#calls.isSubsetOf(new Set(calls.map(({ id }) => id)));
+  }
+
+  #isNewSource(id: string): boolean {
+    const isNew = !this.#sources.has(id);
+    this.#sources.add(id);
+    return isNew;
+  }
+
+  *#reset(): Iterable<UIMessageChunk> {
+    yield { type: "reset-step" };
+    this.#text = "";
+    this.#open = null;
+    const sent = [
+      this.#calls,
+      this.#outcomes,
+      this.#approvals,
+      this.#questions,
+      this.#ownCalls,
+      this.#sources,
+    ];
+    for (const ids of sent) ids.clear();
+  }
+
+  *#call(call: ToolCall): Iterable<UIMessageChunk> {
+    if (this.#calls.has(call.id)) return;
+    this.#calls.add(call.id);
+    yield* this.#closeText();
+    yield inputOf(call, "service");
+  }
+
+  *#outcomesOf(message: Message): Iterable<UIMessageChunk> {
+    for (const call of message.tool_calls ?? []) {
+      const { id: toolCallId } = call;
+      if (!this.#calls.has(toolCallId) || this.#outcomes.has(toolCallId)) continue;
+      const outcome = outcomeOf(call, message);
+      if (outcome === null) continue;
+      this.#outcomes.add(toolCallId);
+      // A call that the client ran becomes one of the service: its output must not make the client send the message again.
+      const common = { toolCallId, dynamic: true, providerExecuted: true };
+      if (outcome.state === "output-available")
+        yield { type: "tool-output-available", ...common, output: outcome.output };
+      else yield { type: "tool-output-error", ...common, errorText: outcome.errorText };
+    }
+  }
+
+  *#actionsOf(
+    { tool_calls: calls = [] }: Message,
+    pending: readonly PendingAction[],
+  ): Iterable<UIMessageChunk> {
+    for (const action of pending) {
+      const call = calls.find(({ id }) => id === action.call_id);
+      if (call === undefined || this.#approvals.has(action.id) || this.#questions.has(action.id)) continue;
+      if (action.kind === "approval") {
+        this.#approvals.add(action.id);
+        yield { type: "tool-approval-request", approvalId: action.id, toolCallId: call.id };
+        continue;
+      }
+      // Once more, as a call that the client answers with `addToolOutput`; only once, for it may run at most once.
+      if (!this.#ownCalls.has(call.id)) yield inputOf(call, "client");
+      this.#ownCalls.add(call.id);
+      if (action.kind === "client_tool") continue;
+      this.#questions.add(action.id);
+      yield { type: "data-action", id: action.id, data: action };
+    }
+    for (const id of this.#questions) {
+      if (pending.some((action) => action.id === id)) continue;
+      this.#questions.delete(id);
+      yield { type: "data-action", id, data: null };
+    }
+  }
+
+  *#closeText(): Iterable<UIMessageChunk> {
+    if (this.#open !== null) yield { type: "text-end", id: this.#open };
+    this.#open = null;
+  }
+}
+
+function inputOf(
+  { id: toolCallId, name: toolName, arguments: input }: ToolCall,
+  runsIn: "service" | "client",
+): UIMessageChunk {
+  const providerExecuted = runsIn === "service";
+  return { type: "tool-input-available", toolCallId, toolName, input, dynamic: true, providerExecuted };
+}

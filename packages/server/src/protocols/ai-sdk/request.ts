@@ -1,0 +1,105 @@
+// What `DefaultChatTransport` sends. Only the last message counts: the service keeps the conversation.
+
+import { SessionId } from "@colloquy/protocol";
+import { z } from "zod";
+import { InvalidRequest } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { AppName, ClientId, optional, PublicKey, UserStateField } from "../../http/operation.ts";
+import { readMessage } from "../../http/routes/chat.ts";
+import { OfferedTools } from "../../http/routes/offered-tools.ts";
+import { readAnswer, type CallAnswer } from "./ui-message.ts";
+import type { KnownAnswer } from "./answer-chunks.ts";
+
+const GENERATE_IDS = "Give `useChat` the option `generateId: () => crypto.randomUUID()`";
+
+const ChatId = z
+  .string(`must be a UUID. ${GENERATE_IDS}`)
+  .refine((id) => SessionId.safeParse(id).success, `must be a UUID. ${GENERATE_IDS}`)
+  .meta({ description: "Id of the chat, which is the session's: a UUID", format: "uuid" });
+
+export const ChatPath = z.object({ id: ChatId });
+
+export const ChatBody = z
+  // Pages may add fields of their own.
+  .looseObject({
+    id: ChatId,
+    messages: z
+      .array(z.unknown(), "must be an array of messages")
+      .min(1, "must hold at least one message")
+      .meta({ description: "`UIMessage`s. Only the last one is read: the service has the others" }),
+    trigger: z.enum(
+      ["submit-message", "regenerate-message"],
+      'must be "submit-message" or "regenerate-message"',
+    ),
+    messageId: optional(z.string("must be a string").nullable()).meta({
+      description: "Id of the message that is edited, regenerated or answered",
+    }),
+    app: optional(AppName.nullable()),
+    rig: optional(z.string("must be a string").nullable()).meta({
+      description: "Model of the App that answers this message and the next ones",
+    }),
+    public_key: optional(PublicKey.nullable()),
+    user_state: optional(UserStateField.nullable()),
+    client_id: optional(ClientId.nullable()),
+    client_tools: OfferedTools.nullish(),
+  })
+  .meta({
+    example: {
+      id: "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11",
+      messages: [
+        {
+          id: "0b9f6f0e-6c1d-4b57-9a53-0f6c1c7d2a11",
+          role: "user",
+          parts: [{ type: "text", text: "what is 12 * 7?" }],
+        },
+      ],
+      trigger: "submit-message",
+    },
+  });
+export type ChatBody = z.output<typeof ChatBody>;
+
+/** A message of the user, to be answered. */
+export interface SentText {
+  readonly kind: "text";
+  /** Id that the client chose for it. */
+  readonly id: string;
+  readonly text: string;
+}
+
+/** An answer whose calls a person has answered. */
+export interface SentAnswer {
+  readonly kind: "answer";
+  readonly id: string;
+  readonly known: KnownAnswer;
+  readonly answers: readonly CallAnswer[];
+}
+
+const MESSAGE_ID = z.uuid().toLowerCase();
+
+/** @throws InvalidRequest if the last message is none that the service can answer or continue */
+export function readLastMessage({ messages, trigger }: ChatBody): SentText | SentAnswer {
+  const last = messages.at(-1);
+  if (!isJsonObject(last)) throw invalidMessage("must be an object");
+  const { id, role, parts } = last;
+  if (!Array.isArray(parts)) throw invalidMessage("must have `parts`");
+  const { data: messageId } = MESSAGE_ID.safeParse(id);
+  if (messageId === undefined) throw invalidMessage(`must have a UUID as its id. ${GENERATE_IDS}`);
+  if (role === "user") return { kind: "text", id: messageId, text: readText(parts) };
+  if (role === "assistant" && trigger === "submit-message")
+    return { kind: "answer", id: messageId, ...readAnswer(parts) };
+  throw invalidMessage("must be one of the user, or one of the assistant whose calls were answered");
+}
+
+function readText(parts: readonly unknown[]): string {
+  const objects = parts.filter(isJsonObject);
+  if (objects.some(({ type }) => type === "file")) {
+    throw new InvalidRequest("files_unsupported", "Messages cannot have files yet. Send text alone.");
+  }
+  return readMessage(
+    objects.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
+  );
+}
+
+function invalidMessage(expectation: string): InvalidRequest {
+  return new InvalidRequest("parameter_invalid", `The last of the "messages" ${expectation}.`);
+}

@@ -1,0 +1,58 @@
+// Where a stream begins: the state of its turn, and the event after which it goes on.
+
+import type { Message, Snapshot } from "@colloquy/protocol";
+import type { StreamPosition } from "../../core/ports/driven/event-hub.ts";
+import type { SnapshotView } from "../../core/ports/driving/services.ts";
+import { formatEventId } from "../../core/session-event.ts";
+import type { TurnState } from "./followed-turn.ts";
+import { asText } from "./message-parts.ts";
+
+export interface Start {
+  readonly state: TurnState;
+  readonly lastEventId: string;
+}
+
+/** Returns the start of the turn in progress; `null` if there is none, or if its answer is not one that `isWanted`. */
+export function startInProgress(
+  { life, head, isProcessing, streaming, pendingActions }: StreamPosition,
+  isWanted: (answer: Message) => boolean = () => true,
+): Start | null {
+  if (streaming === null || !isWanted(streaming.answer.message)) return null;
+  const answer = { ...streaming.answer.message, content: streaming.text };
+  const state = { turn: answer.turn ?? null, answer, pendingActions, isOpen: isProcessing, failure: null };
+  return { state, lastEventId: formatEventId(life, head) };
+}
+
+/** Returns the start of a turn that has not begun to answer; `null` for `turn` is the next one that does. */
+export function startOfQueued(
+  { life, head, isProcessing, pendingActions }: StreamPosition,
+  turn: number | null,
+): Start {
+  const state = { turn, answer: null, pendingActions, isOpen: isProcessing, failure: null };
+  return { state, lastEventId: formatEventId(life, head) };
+}
+
+/** Returns the start of a turn that may have ended, by a message of it; `null` if the session has no such turn. */
+export function startOfAny(view: SnapshotView, isWanted: (message: Message) => boolean): Start | null {
+  const snapshot = JSON.parse(Buffer.concat(view.parts).toString()) as Snapshot;
+  const { messages, pending_actions: pendingActions, is_processing, last_event_id: lastEventId } = snapshot;
+  const turn = messages.find(isWanted)?.turn;
+  if (turn === undefined) return null;
+  const ofTurn = messages.filter((message) => message.turn === turn);
+  const answer = ofTurn.find(({ sender }) => sender === "agent") ?? null;
+  // Snapshots leave out an answer without content.
+  const isOpen =
+    answer === null
+      ? is_processing && ofTurn.every(({ status }) => status === "queued" || status === "complete")
+      : answer.status === "streaming";
+  const state = { turn, answer, pendingActions, isOpen, failure: failureOf(answer, snapshot) };
+  return { state, lastEventId };
+}
+
+function failureOf(answer: Message | null, { system_events }: Snapshot): string | null {
+  if (answer?.status !== "failed") return null;
+  const event = system_events.find(
+    ({ type, created_at }) => type === "error" && created_at >= answer.created_at,
+  );
+  return event === undefined ? null : asText(event.payload["message"]);
+}
