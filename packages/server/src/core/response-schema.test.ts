@@ -38,6 +38,7 @@ describe("schema of an answer", () => {
     [object({}, { $defs: { a: { anyOf: [{ not: { pattern: "a" } }] } } }), '"/$defs/a/anyOf/0/not/pattern"'],
     [object({}, { dependencies: { a: { pattern: "a" } } }), '"/dependencies/a/pattern"'],
     [object({}, { unknown: { pattern: "a" } }), '"/unknown/pattern"'],
+    [{ $async: true, type: "object", required: ["name"] }, 'must not use `$async`, as it does at "/$async"'],
     [object({ $ref: "https://example.com/schema" }), 'not as it does at "/properties/name/$ref"'],
     [
       object({ $ref: "#/default" }, { default: { pattern: "a" } }),

@@ -1,5 +1,5 @@
-// The part of JSON Schema that answers may be asked for in: no regular expressions, whose time has no bound, and no references out of
-// the schema.
+// The part of JSON Schema that answers may be asked for in: no regular expressions, whose time has no bound, no references out of the
+// schema, and no `$async`, with which ajv answers at once and checks nothing.
 
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
@@ -21,6 +21,7 @@ const FORBIDDEN: ReadonlySet<string> = new Set([
   "$anchor",
   "$dynamicRef",
   "$dynamicAnchor",
+  "$async",
 ]);
 /** Keywords whose value maps names to schemas, and those whose value is data. All others are walked as schemas, known or not. */
 const MAPS: ReadonlySet<string> = new Set([

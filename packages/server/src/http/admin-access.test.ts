@@ -132,21 +132,24 @@ describe("with an admin key", () => {
     expect((await app.inject({ url: "/api/%61dmin/apps" })).statusCode).toBe(401);
   });
 
-  it("rejects pages of other origins, even those allowed elsewhere", async () => {
-    const { app } = givenAdmin({ corsOrigins: ["https://app.example.com"] });
-    const preflight = await app.inject({
-      method: "OPTIONS",
-      url: "/api/admin/apps",
-      headers: {
-        origin: "https://app.example.com",
-        "access-control-request-method": "GET",
-        "access-control-request-headers": "authorization",
-      },
-    });
-    expect(preflight.statusCode).toBe(204);
-    expect(String(preflight.headers["access-control-allow-headers"])).not.toMatch(/authorization|\*/i);
-    expect(preflight.headers["access-control-allow-credentials"]).toBeUndefined();
-  });
+  it.each(["/api/admin/apps", "/api/%61dmin/apps?search=%25", "http://127.0.0.1/api/%61dmin"])(
+    "rejects pages of other origins, even those allowed elsewhere, at %s",
+    async (url) => {
+      const { app } = givenAdmin({ corsOrigins: ["https://app.example.com"] });
+      const preflight = await app.inject({
+        method: "OPTIONS",
+        url,
+        headers: {
+          origin: "https://app.example.com",
+          "access-control-request-method": "GET",
+          "access-control-request-headers": "authorization",
+        },
+      });
+      expect(preflight.statusCode).toBe(204);
+      expect(String(preflight.headers["access-control-allow-headers"])).not.toMatch(/authorization|\*/i);
+      expect(preflight.headers["access-control-allow-credentials"]).toBeUndefined();
+    },
+  );
 });
 
 const SECURITY = join(import.meta.dirname, "../../../../docs/security.md");

@@ -13,7 +13,7 @@ import { ANONYMOUS, holdsWallet, type SessionAccess } from "../core/session-acce
 import { DEFAULT_APP } from "../core/session.ts";
 import { accessHooks } from "./access-hooks.ts";
 import { Authentication, clearAccess, type AuthenticationParts } from "./authentication.ts";
-import { appForbidden, otherClient, scopeMissing } from "./key-refusals.ts";
+import { appForbidden, otherClient, reservedClient, scopeMissing } from "./key-refusals.ts";
 import { appKey } from "./request.ts";
 import { appOfBody, appOfQuery, sessionOfHeader, sessionOfPath } from "./request-target.ts";
 import { CheckedStream } from "./stream-access.ts";
@@ -176,11 +176,14 @@ export class AppAccess {
 
   /**
    * Returns the client of a request in an App: the user, or else the client that it names.
-   * @throws ServiceError 403 if it names another client than the user
+   * @throws ServiceError 403 if it names another client than the user, or a user without being one
    */
   clientOf(request: FastifyRequest, app: string, named: string | null): string | null {
     const { user } = request;
-    if (user === null || user instanceof ServiceError || !accepts(user, app)) return named;
+    if (user === null || user instanceof ServiceError || !accepts(user, app)) {
+      if (named !== null && this.#users.mayBeUser(named, app)) throw reservedClient();
+      return named;
+    }
     if (named !== null && named !== user.owner) throw otherClient();
     return user.owner;
   }

@@ -7,6 +7,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Readiness } from "../core/ports/driving/services.ts";
 import { ServiceError, InvalidRequest } from "../core/errors.ts";
+import { decodePercent } from "../core/json.ts";
 import { isLoopbackName } from "../core/loopback.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
 import { rateLimitFields } from "./budgets.ts";
@@ -102,7 +103,9 @@ const EXPOSED_HEADERS = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X
 const PREFLIGHT_MAX_AGE = "7200";
 
 function isAdmin({ url = "" }: IncomingMessage): boolean {
-  return /^(?:[^/?#]+:\/\/[^/?#]*)?\/api\/admin(?:[/?#]|$)/.test(url);
+  const [target = ""] = url.split(/[?#]/, 1);
+  // The router decodes the path too.
+  return /^(?:[^/]+:\/\/[^/]*)?\/api\/admin(?:\/|$)/.test(decodePercent(target));
 }
 
 function preflightFields(

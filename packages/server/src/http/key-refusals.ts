@@ -40,6 +40,15 @@ export function otherClient(): ServiceError {
   );
 }
 
+/** 403: only the user may be the client that has the user's pseudonym. */
+export function reservedClient(): ServiceError {
+  return new ServiceError(
+    403,
+    "client_id_forbidden",
+    "This client_id is reserved for a signed-in user. Send the user's token without client_id, or use another client_id.",
+  );
+}
+
 /** `scope` is `null` for an operation that no key may be used for. */
 export function scopeMissing(scope: KeyScope | null): ServiceError {
   return new ServiceError(

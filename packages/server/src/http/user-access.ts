@@ -2,7 +2,7 @@
 
 import type { FastifyRequest } from "fastify";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";
-import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { KeyGrant } from "../core/ports/driving/key-service.ts";
 import type { UserGrant, UserTokens } from "../core/ports/driving/user-service.ts";
 import type { SessionUser } from "../core/session-access.ts";
@@ -10,6 +10,8 @@ import { scopeMissing } from "./key-refusals.ts";
 import { textHeader } from "./request.ts";
 
 const OWNER_HEADER = "colloquy-owner";
+/** The form of pseudonyms: a SHA-256 digest in base64url. */
+const PSEUDONYM = /^[\w-]{43}$/;
 
 /** The user whom a request acts for: a grant, or the 401 of a token that is not valid. */
 export type RequestUser = Omit<UserGrant, "expiresAt"> | ServiceError;
@@ -73,14 +75,18 @@ export class UserAccess {
    * @throws ServiceError 401 if the App takes tokens and this one is not valid, or if the App requires a user and there is none
    */
   require(user: RequestUser | null, app: unknown): void {
-    const settings = typeof app === "string" ? this.#apps.get(app) : null;
-    if (settings === null || (settings.users === null && settings.wallets !== "proved")) return;
+    if (!this.#takesTokens(app)) return;
     if (user instanceof ServiceError) throw user;
-    if (settings.users?.required === true && !accepts(user, app)) throw tokenRequired();
+    if (this.#settingsOf(app)?.users?.required === true && !accepts(user, app)) throw tokenRequired();
+  }
+
+  /** Returns true if a client id may be the pseudonym of a user of the App, which anybody can compute from issuer and subject. */
+  mayBeUser(clientId: string, app: string): boolean {
+    return PSEUDONYM.test(clientId) && this.#takesTokens(app);
   }
 
   hasUsers(app: unknown): boolean {
-    return typeof app === "string" && (this.#apps.get(app)?.users ?? null) !== null;
+    return (this.#settingsOf(app)?.users ?? null) !== null;
   }
 
   /** Returns the user for the core. `named` is the App that the request is for. */
@@ -88,6 +94,15 @@ export class UserAccess {
     if (user === null || user instanceof ServiceError) return null;
     const { owner, apps, wallets } = user;
     return { owner, apps, wallets, takesNew: apps.includes(named) };
+  }
+
+  #takesTokens(app: unknown): boolean {
+    const settings = this.#settingsOf(app);
+    return settings !== null && (settings.users !== null || settings.wallets === "proved");
+  }
+
+  #settingsOf(app: unknown): AppDefinition | null {
+    return typeof app === "string" ? this.#apps.get(app) : null;
   }
 }
 

@@ -21,10 +21,16 @@ export interface SchemaAnswer {
 const MEMORY_MB = 64;
 const DIED = "it takes too much memory to check";
 
+interface Waiting {
+  readonly question: SchemaQuestion;
+  readonly answer: (complaint: string | null) => void;
+}
+
 export class SchemaChecker implements SchemaCheck {
   /** Started on first use, and again after it died. */
   #worker: Worker | null = null;
-  readonly #waiting = new Map<number, (complaint: string | null) => void>();
+  /** Questions that were not answered, in the order in which the worker answers. */
+  readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
 
   complaint(schema: JsonObject): Promise<string | null> {
@@ -40,12 +46,17 @@ export class SchemaChecker implements SchemaCheck {
   }
 
   #ask(question: Omit<SchemaQuestion, "id">): Promise<string | null> {
-    const { promise, resolve } = Promise.withResolvers<string | null>();
+    const { promise, resolve: answer } = Promise.withResolvers<string | null>();
     this.#lastId += 1;
-    this.#waiting.set(this.#lastId, resolve);
-    this.#worker ??= this.#start();
-    this.#worker.postMessage({ id: this.#lastId, ...question } satisfies SchemaQuestion);
+    this.#send({ question: { id: this.#lastId, ...question }, answer });
     return promise;
+  }
+
+  #send(waiting: Waiting): void {
+    const { question } = waiting;
+    this.#waiting.set(question.id, waiting);
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(question);
   }
 
   #start(): Worker {
@@ -57,15 +68,17 @@ export class SchemaChecker implements SchemaCheck {
     });
     worker.unref();
     worker.on("message", ({ id, complaint }: SchemaAnswer) => {
-      this.#waiting.get(id)?.(complaint);
+      this.#waiting.get(id)?.answer(complaint);
       this.#waiting.delete(id);
     });
-    // Out of memory: the questions that wait are lost with the one that caused it.
+    // Out of memory. The first question that waits is the one that it was answering; the others are of other clients.
     worker.on("error", () => undefined);
     worker.on("exit", () => {
       this.#worker = null;
-      for (const answer of this.#waiting.values()) answer(DIED);
+      const [first, ...others] = this.#waiting.values();
       this.#waiting.clear();
+      first?.answer(DIED);
+      for (const other of others) this.#send(other);
     });
     return worker;
   }

@@ -1,6 +1,6 @@
 // Signed-in users, with tokens of a real issuer. `npm run test:nodes` runs this on three nodes too.
 
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Snapshot, UpdateEvent } from "@colloquy/protocol";
 import { Issuer } from "../issuer.ts";
@@ -217,6 +217,20 @@ describe("a token", () => {
       403,
       "client_id_forbidden",
     );
+  });
+
+  it("keeps others from naming the user as their client, for whose secrets the pseudonym would stand", async () => {
+    const text = JSON.stringify([issuer.url, "alice"]);
+    const owner = createHash("sha256").update(text).digest("base64url");
+    const named = `client_id=${owner}`;
+    const message = `/api/chat?message=hello&${named}`;
+    expectProblem(await request("POST", message, newSession()), 403, "client_id_forbidden");
+    const headers = { "SERVICE-APP-KEY": await createKey("shop", []) };
+    const [secrets, session] = [`/api/secrets?app=shop&${named}`, newSession()];
+    expectProblem(await request("GET", secrets, session, { headers }), 403, "client_id_forbidden");
+    expect((await request("GET", secrets, session, await as("alice", "shop"))).status).toBe(200);
+    const plain = { headers: { "SERVICE-APP-KEY": await createKey("plain", []) } };
+    expect((await request("POST", `${message}&app=plain`, newSession(), plain)).status).toBe(200);
   });
 
   it("is required where the App says so", async () => {

@@ -23,7 +23,7 @@ const caller = prepare<[string, string], { readonly app: string | null; readonly
 );
 const isDue = prepare<[number | null], { readonly due: boolean }>(
   `SELECT EXISTS (SELECT 1 FROM actions WHERE status = 'pending' AND expires_at <= ${timeGiven("$1")})
-     OR EXISTS (SELECT 1 FROM actions WHERE claim_expires_at <= ${timeGiven("$1")}) AS due`,
+     OR EXISTS (SELECT 1 FROM actions WHERE status = 'pending' AND claim_expires_at <= ${timeGiven("$1")}) AS due`,
 );
 
 export function actionsOf(calls: Calls): ActionStore {

@@ -83,10 +83,11 @@ async function claimTurns(calls: Calls, selection: ClaimTurns, againMs: number):
   return [...claimed, ...(await held).claimed];
 }
 
+// A node of the previous version leaves the claim of an action that it ends.
 const due = prepare<[number, number], { readonly id: string }>(
   `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM (
      SELECT session_key, expires_at AS due_at FROM actions WHERE status = 'pending' AND expires_at <= $1
-     UNION ALL SELECT session_key, claim_expires_at FROM actions WHERE claim_expires_at <= $1
+     UNION ALL SELECT session_key, claim_expires_at FROM actions WHERE status = 'pending' AND claim_expires_at <= $1
    ) AS due GROUP BY session_key ORDER BY min(due_at), session_key LIMIT $2`,
 );
 

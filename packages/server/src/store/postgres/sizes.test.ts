@@ -4,6 +4,7 @@ import { ManualClock } from "../../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
 import { NOTHING, record, target } from "../contract/testing/scenario.ts";
+import { describeEndedClaims } from "../contract/ended-claims.suite.ts";
 import { describeSizes } from "../contract/sizes.suite.ts";
 import { dropEvents } from "./event-log.ts";
 
@@ -12,6 +13,10 @@ describe.skipIf(await isWithoutPostgres())("a database of its own", () => {
   const open = () => database.open({ clock: new ManualClock() });
 
   describeSizes(async () => ({ store: await open(), execute: (sql) => database.query(sql) }));
+  describeEndedClaims(async () => {
+    const clock = new ManualClock();
+    return { store: await database.open({ clock }), clock, execute: (sql) => database.query(sql) };
+  });
 
   it("skips sessions that another transaction has locked, and counts them the next time", async () => {
     const store = await open();

@@ -5,12 +5,15 @@ import { toAction, type ActionRow } from "../rows.ts";
 import type { Prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** Selects the sessions with due actions: those whose time is over, and those whose claim is. `?1` is the time. */
+/**
+ * Selects the sessions with due actions: those whose time is over, and those whose claim is. The previous version leaves the claim of an
+ * action that it ends. `?1` is the time.
+ */
 export const DUE = `(
     SELECT session_key, expires_at AS due_at FROM actions INDEXED BY actions_due WHERE status = 'pending' AND expires_at <= ?1
     UNION ALL
     SELECT session_key, claim_expires_at FROM actions INDEXED BY actions_claimed
-    WHERE claim_expires_at IS NOT NULL AND claim_expires_at <= ?1
+    WHERE claim_expires_at IS NOT NULL AND claim_expires_at <= ?1 AND status = 'pending'
   )`;
 
 export function prepareActions(prepare: Prepare, transaction: Transaction): Synchronous<ActionStore> {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, expect, it, onTestFinished } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
+import { describeEndedClaims } from "../contract/ended-claims.suite.ts";
 import { describeSizes } from "../contract/sizes.suite.ts";
 import { readMigrations } from "../migrations.ts";
 import { prepareEventLog } from "./event-log.ts";
@@ -20,17 +21,21 @@ afterEach(async () => {
   for (const step of undo.splice(0)) await step();
 });
 
-describeSizes(async () => {
+async function openDatabase() {
   const directory = await mkdtemp(join(tmpdir(), "colloquy-sizes-"));
-  const store = await openSqliteStore({ directory, clock: new ManualClock(), onFatal });
+  const clock = new ManualClock();
+  const store = await openSqliteStore({ directory, clock, onFatal });
   const database = new DatabaseSync(join(directory, "colloquy.db"));
   undo.push(async () => {
     database.close();
     await store.close();
     await rm(directory, { recursive: true });
   });
-  return { store, execute: async (sql) => database.exec(sql) };
-});
+  return { store, clock, execute: async (sql: string) => database.exec(sql) };
+}
+
+describeSizes(openDatabase);
+describeEndedClaims(openDatabase);
 
 it("the lowest event number never decreases", () => {
   const database = new DatabaseSync(":memory:");
