@@ -71,6 +71,7 @@ export function turnCells(turn: TurnRecord) {
     JSON.stringify(turn.usage),
     turn.failure,
     turn.endedAt,
+    Object.keys(turn.options).length === 0 ? null : JSON.stringify(turn.options),
   ] as const;
 }
 
@@ -94,9 +95,7 @@ export function messageRow(key: number, message: MessageRecord) {
 
 /** The cells of a new turn. */
 export function turnRow(key: number, turn: TurnRecord) {
-  const { number, userPosition, clientId, enqueuedAt, options } = turn;
-  const optionsText = Object.keys(options).length === 0 ? null : JSON.stringify(options);
-  return [...turnCells(turn), key, number, userPosition, clientId, enqueuedAt, optionsText];
+  return [...turnCells(turn), key, turn.number, turn.userPosition, turn.clientId, turn.enqueuedAt];
 }
 
 /** The cells of a new action. */

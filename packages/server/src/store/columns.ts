@@ -64,9 +64,10 @@ export const TURNS = {
     usage: "text",
     failure: "text",
     ended_at: "bigint",
+    options: "text",
   },
   key: OF_SESSION,
-  fixed: { user_position: "bigint", client_id: "text", enqueued_at: "bigint", options: "text" },
+  fixed: { user_position: "bigint", client_id: "text", enqueued_at: "bigint" },
 } as const satisfies ChangingTable;
 
 export const ACTIONS = {

@@ -9,8 +9,8 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { SchemaAnswer, SchemaQuestion } from "./schema-checker.ts";
 
 const LIMIT_MS = 100;
-/** Maximum attempts while other threads keep the processor busy. */
-const MAX_ATTEMPTS = 10;
+/** Maximum attempts while other threads keep the processor busy. Each has twice the time of the one before. */
+const MAX_ATTEMPTS = 3;
 const MAX_COMPILED = 100;
 const MAX_ISSUES = 5;
 const MAX_CHARACTERS = 1_000;
@@ -27,20 +27,22 @@ function start(port: MessagePort): void {
   const compiled = new Map<string, ValidateFunction>();
   let compile = compiler();
 
-  const complaintOf = (schema: string, value: unknown): string | null => {
-    const validate = compiled.get(schema) ?? limited(() => compile(schema));
+  const complaintOf = (schema: string, value: unknown, limitMs: number): string | null => {
+    const validate = compiled.get(schema) ?? limited(limitMs, () => compile(schema));
     // The map's order is that of the last use.
     compiled.delete(schema);
     compiled.set(schema, validate);
     const [oldest] = compiled.keys();
     if (compiled.size > MAX_COMPILED && oldest !== undefined) compiled.delete(oldest);
-    return value === undefined || limited(() => validate(value)) ? null : describe(validate.errors ?? []);
+    return value === undefined || limited(limitMs, () => validate(value))
+      ? null
+      : describe(validate.errors ?? []);
   };
 
   port.on("message", ({ id, schema, value }: SchemaQuestion) => {
     const answer = (attempt: number): string | null => {
       try {
-        return complaintOf(schema, value);
+        return complaintOf(schema, value, LIMIT_MS * 2 ** (attempt - 1));
       } catch (error) {
         // A stopped compiler is in an unknown state.
         compile = compiler();
@@ -64,18 +66,18 @@ class Stopped extends Error {
 }
 
 /** Returns a function that runs another one. Throws `Stopped` if that takes longer than the limit. */
-function limit(): <Result>(run: () => Result) => Result {
+function limit(): <Result>(limitMs: number, run: () => Result) => Result {
   const script = new Script("run()");
   const global: { run?: () => unknown } = createContext({});
-  return (run) => {
+  return (limitMs, run) => {
     global.run = run;
     const before = threadCpuUsage();
     try {
-      return script.runInContext(global, { timeout: LIMIT_MS });
+      return script.runInContext(global, { timeout: limitMs });
     } catch (error) {
       if (!isTimeout(error)) throw error;
       const { user, system } = threadCpuUsage(before);
-      throw new Stopped(user + system < (LIMIT_MS * 1_000) / 2);
+      throw new Stopped(user + system < (limitMs * 1_000) / 2);
     }
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { PLACEHOLDER_TITLE } from "../session.ts";
 import { call, DecidedSession } from "./testing/decided-session.ts";
 
 /** A session with answers to these messages. */
@@ -120,7 +121,18 @@ describe("a chat that replaces a message", () => {
     expect(one.session.titleSource).toBe("placeholder");
     one.finishTitle("Again");
     expect(one.session.title).toBe("Again");
-    expect(one.chat("more", { replaces: idOf(one, "again") })).toMatchObject({ wantsTitle: false });
+  });
+
+  it("drops the generated title of a replaced first message, and keeps one that a person chose", () => {
+    const one = answered("one", "two");
+    one.finishTitle("One", one.messages[0]?.turn);
+    expect(one.chat("more", { replaces: idOf(one, "two") })).toMatchObject({ wantsTitle: false });
+    expect(one.session.title).toBe("One");
+    expect(one.chat("again", { replaces: idOf(one, "one") })).toMatchObject({ wantsTitle: true });
+    expect(one.session).toMatchObject({ title: PLACEHOLDER_TITLE, titleSource: "placeholder" });
+    one.run("rename", { title: "Chosen" });
+    expect(one.chat("last", { replaces: idOf(one, "again") })).toMatchObject({ wantsTitle: false });
+    expect(one.session.title).toBe("Chosen");
   });
 
   it("continues with another model if it names one", () => {

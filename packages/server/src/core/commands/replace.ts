@@ -1,5 +1,6 @@
 import { wireBytesOf } from "../message.ts";
 import type { Tail } from "./command.ts";
+import { PLACEHOLDER_TITLE } from "../session.ts";
 import type { SessionDraft } from "./draft.ts";
 
 export type ReplaceRejection = "message_not_found" | "not_a_user_message";
@@ -32,10 +33,18 @@ export function removeTail(draft: SessionDraft, { messages, turns }: Tail, id: s
     turns: gone.map(({ number }) => number),
     unanswered: unanswered.map(({ number }) => number),
   });
+  if (position === 1) dropGeneratedTitle(draft);
   for (const turn of unanswered) {
     draft.changeTurn({ ...turn, state: "interrupted", agentPosition: null, steps: 0, failure: null });
     const question = messages.find((message) => message.position === turn.userPosition);
     if (question === undefined) throw new Error(`The question of turn ${turn.number} was not read`);
     draft.changeMessage(question, { ...question, status: "interrupted" }, "message_completed");
   }
+}
+
+/** A title generated from a removed message may quote it. */
+function dropGeneratedTitle(draft: SessionDraft): void {
+  if (draft.session.titleSource !== "generated") return;
+  draft.update({ title: PLACEHOLDER_TITLE, titleSource: "placeholder" });
+  draft.emit({ type: "title_changed", new_title: PLACEHOLDER_TITLE });
 }

@@ -149,11 +149,12 @@ export function failTurn(draft: SessionDraft, open: OpenTurn, text: string, fail
   draft.addNotice("error", failure.code, failure.message);
 }
 
-/** Records the end of a turn and cancels its actions. The caller updates the session's status and queue. */
+/** Records the end of a turn, drops what its chat asked for, and cancels its actions. The caller updates the session's status and queue. */
 export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: Partial<TurnRecord>): void {
   for (const action of actions) draft.resolveAction(action, "cancelled", null);
   const ranMs = turn.ranMs + ranInAttempt(turn, null, draft.at);
-  draft.changeTurn({ ...turn, ...end, ranMs, runnable: false, behindWaiting: false, endedAt: draft.at });
+  const ended = { ranMs, runnable: false, behindWaiting: false, options: {}, endedAt: draft.at };
+  draft.changeTurn({ ...turn, ...end, ...ended });
   draft.obsoleteCheckpoints.add(turn.number);
 }
 

@@ -196,7 +196,7 @@ function decide(app: HttpApp, { service }: AdminParts): void {
         description: "As `POST /api/actions/{id}`. The audit trail names the operator.",
         ...ADMIN,
         params: IdPath.extend({ action: ActionId }),
-        body: DecisionBody,
+        body: DecisionBody.omit({ claim: true }),
         response: { 200: Action, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
       },
     },
