@@ -6,10 +6,10 @@ import { ActionCard } from "../actions/action-card.tsx";
 import { classes } from "../design/classes.ts";
 import { durationText } from "../design/duration-text.ts";
 import { JsonText } from "../design/json-text.tsx";
-import { lookOf, progressText, type CallLook } from "./tool-text.ts";
+import { appearanceOf, progressText, type CallAppearance } from "./tool-text.ts";
 import styles from "./tool-call.module.css";
 
-const LOOKS: Readonly<Record<CallLook, { readonly Icon: typeof Check; readonly words: string }>> = {
+const LOOKS: Readonly<Record<CallAppearance, { readonly Icon: typeof Check; readonly words: string }>> = {
   running: { Icon: LoaderCircle, words: "running" },
   asking: { Icon: CircleHelp, words: "waiting for you" },
   away: { Icon: LoaderCircle, words: "waiting for a page" },
@@ -21,7 +21,7 @@ const LOOKS: Readonly<Record<CallLook, { readonly Icon: typeof Check; readonly w
 };
 
 /** Only calls that ran have a duration. */
-const TIMED: ReadonlySet<CallLook> = new Set(["complete", "failed"]);
+const TIMED: ReadonlySet<CallAppearance> = new Set(["complete", "failed"]);
 
 /** A tool call: name and state; opens to input and output. */
 export function ToolCall({
@@ -38,7 +38,7 @@ export function ToolCall({
     progress = null,
     duration_ms = null,
   } = (artifact as Partial<ToolArtifact> | undefined) ?? {};
-  const look = lookOf(status, action, result);
+  const look = appearanceOf(status, action, result);
   const { Icon, words } = LOOKS[look];
   return (
     <div className={styles["call"]}>

@@ -1,5 +1,5 @@
 // The audit trail: who changed keys, owners, secrets, decisions and the configuration, and which conversations operators read. Entries
-// never contain what a conversation says.
+// never contain text of a conversation.
 
 import type { ActorKind, AuditAction } from "@colloquy/protocol";
 import type { JsonObject } from "./json.ts";
@@ -52,7 +52,7 @@ export const SERVICE_ACTOR: Actor = {
   requestId: null,
 };
 
-/** What the log says of these already, in other words. */
+/** Actions with a log line of their own. */
 const LOGGED_OTHERWISE: ReadonlySet<AuditAction> = new Set(["config_reloaded", "login_failed"]);
 
 /** Logs entries, without their details. */

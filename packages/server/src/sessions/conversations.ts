@@ -24,8 +24,8 @@ import type { RunningTurns } from "../turns/running-turns.ts";
 import { type Applied, assertShown } from "./applied.ts";
 import { chatInputOf, type ChatLimits } from "./chat-input.ts";
 import { chatRejection } from "./chat-rejections.ts";
-import { mustOffer } from "./model-choice.ts";
-import { mustAllowTools } from "./offered-tools.ts";
+import { assertOffered } from "./model-choice.ts";
+import { assertToolsAllowed } from "./offered-tools.ts";
 import type { VersionReads } from "./replica-sync.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
@@ -70,8 +70,8 @@ export class Conversations implements ConversationService {
       throw new Unavailable(503, "too_many_waiting", detail, 5);
     }
     const app = this.#app(request.app);
-    if (typeof request.rig === "string") mustOffer(app, "rig", request.rig);
-    mustAllowTools(app, request.options ?? {});
+    if (typeof request.rig === "string") assertOffered(app, "rig", request.rig);
+    assertToolsAllowed(app, request.options ?? {});
     await this.#checkSchema(request.options?.responseSchema);
     const applied = await this.#accept(request, app, dispatcher.reserve(), creation);
     return await this.#afterCommit(applied, request);

@@ -82,7 +82,7 @@ describe("schema checker", () => {
     }
   });
 
-  it("checks schemas that refer to themselves, also one after the other", async () => {
+  it("checks recursive schemas, also one after the other", async () => {
     const list = (type: string) => ({ type: "object", properties: { value: { type }, next: { $ref: "#" } } });
     for (const _ of [1, 2]) {
       for (const [type, value] of [

@@ -60,7 +60,7 @@ export class SchemaChecker implements SchemaCheck {
       this.#waiting.get(id)?.(complaint);
       this.#waiting.delete(id);
     });
-    // Out of memory: the questions that wait are lost with the one that caused it.
+    // Out of memory: pending checks are lost with the one that caused it.
     worker.on("error", () => undefined);
     worker.on("exit", () => {
       this.#worker = null;

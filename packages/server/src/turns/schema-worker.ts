@@ -1,4 +1,4 @@
-// The thread that compiles schemas of clients and checks answers with them. What takes longer than the limit is stopped where it is.
+// The thread that compiles schemas of clients and checks answers with them. Work that exceeds the time limit is aborted.
 // `process` is for the processor time of this thread.
 
 import { threadCpuUsage } from "node:process";
@@ -54,7 +54,7 @@ function start(port: MessagePort): void {
 }
 
 class Stopped extends Error {
-  /** True if this thread had the processor for less than half of the time: others of the machine used it. */
+  /** True if this thread had the processor for less than half of the time, because the machine was busy. */
   readonly isStarved: boolean;
 
   constructor(isStarved: boolean) {

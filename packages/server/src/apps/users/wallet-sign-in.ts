@@ -79,7 +79,7 @@ export class WalletSignIn implements WalletSignInService {
       const contracts = await this.#options.contracts();
       return await contracts.isSigned(message);
     } catch (error) {
-      throw siweUnavailable(`the server of chain ${message.chainId} does not answer as it should`, error);
+      throw siweUnavailable(`the server of chain ${message.chainId} does not respond correctly`, error);
     }
   }
 
@@ -99,7 +99,7 @@ export class WalletSignIn implements WalletSignInService {
   #keys(): SigningKeys {
     const { keys } = this.#options;
     if (keys?.isOpen === true) return keys;
-    throw siweUnavailable("it has no master key to sign with");
+    throw siweUnavailable("the service has no master key");
   }
 }
 
@@ -107,6 +107,6 @@ async function loadMessages(): Promise<typeof SiweMessages> {
   try {
     return await import("./siwe-message.ts");
   } catch (error) {
-    throw siweUnavailable("it lacks the package viem", error);
+    throw siweUnavailable("the package viem is not installed", error);
   }
 }
