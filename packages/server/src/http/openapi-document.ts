@@ -38,7 +38,7 @@ const TAGS = [
   { name: "Users", description: "Signed-in users of an App" },
   { name: "Secrets", description: "Values that tools need and no model sees" },
   { name: "Control", description: "Models and Apps" },
-  { name: "Operations", description: "Health, metrics and administration" },
+  { name: "Operations", description: "Health and metrics" },
 ];
 
 /**
