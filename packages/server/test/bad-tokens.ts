@@ -1,10 +1,10 @@
-// Tokens of every kind that no App accepts, with the code of their 401.
+// Invalid tokens of every kind, with the code of their 401.
 
 import { createHmac } from "node:crypto";
 import { exportSPKI, generateKeyPair, importJWK, SignJWT, type CryptoKey, type JWTPayload } from "jose";
 import type { Issuer } from "./issuer.ts";
 
-/** What a good token would be for. */
+/** Issuer and audience of a valid token. */
 export interface TokenTarget {
   readonly issuer: Issuer;
   readonly audience: string;
@@ -12,7 +12,7 @@ export interface TokenTarget {
 
 const now = () => Math.floor(Date.now() / 1000);
 
-/** Returns the claims of a good token, with changes. */
+/** Returns the claims of a valid token, with changes. */
 export function claimsFor(
   { issuer, audience }: TokenTarget,
   changes: Readonly<Record<string, unknown>> = {},

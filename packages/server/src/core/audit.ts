@@ -34,11 +34,11 @@ export interface AuditRecord extends AuditEntry {
   readonly at: number;
 }
 
-/** Actions of which a repetition by the same actor, address and target within a minute is not stored again. */
+/** Actions that are stored once a minute for each actor, address and target. */
 const ONCE_A_MINUTE: ReadonlySet<AuditAction> = new Set(["login_failed", "session_read"]);
 const MINUTE_MS = 60_000;
 
-/** Returns a text that is the same for entries of which one is stored; `null` if all are. */
+/** Returns the deduplication key of an entry: the store keeps one entry per key. `null` for entries that are always stored. */
 export function repetitionKey({ action, actor, target }: AuditEntry, at: number): string | null {
   if (!ONCE_A_MINUTE.has(action)) return null;
   return JSON.stringify([action, actor.kind, actor.id, actor.address, target, Math.floor(at / MINUTE_MS)]);

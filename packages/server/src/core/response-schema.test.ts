@@ -49,7 +49,7 @@ describe("schema of an answer", () => {
     [{ type: "object", $schema: "https://example.com/mine" }, "draft 2020-12 or draft-07"],
     [{ type: "object", description: "ü".repeat(8192) }, "at most 16384 bytes"],
     [nested(33), "at most 32 levels"],
-  ])("rejects %j", (schema, complaint) => {
-    expect(responseSchemaProblem(schema)).toContain(complaint);
+  ])("rejects %j", (schema, problem) => {
+    expect(responseSchemaProblem(schema)).toContain(problem);
   });
 });

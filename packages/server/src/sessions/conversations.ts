@@ -42,7 +42,7 @@ export interface ConversationsOptions {
   readonly hub: Pick<EventHub, "follow">;
   /** `null` if no other process changes the store. */
   readonly versions: Pick<VersionReads, "of"> | null;
-  readonly schemas: Pick<SchemaCheck, "complaint">;
+  readonly schemas: Pick<SchemaCheck, "problem">;
   /** Limits that are checked for every chat. */
   readonly limits: ChatLimits;
 }
@@ -159,11 +159,11 @@ export class Conversations implements ConversationService {
   }
 
   async #checkSchema(schema: JsonObject | undefined): Promise<void> {
-    const complaint = schema === undefined ? null : await this.#options.schemas.complaint(schema);
-    if (complaint === null) return;
+    const problem = schema === undefined ? null : await this.#options.schemas.problem(schema);
+    if (problem === null) return;
     throw new InvalidRequest(
       "invalid_response_schema",
-      `\`response_schema\` cannot be used: ${complaint}. Correct the JSON Schema.`,
+      `\`response_schema\` cannot be used: ${problem}. Correct the JSON Schema.`,
     );
   }
 

@@ -15,7 +15,7 @@ export interface SchemaQuestion {
 
 export interface SchemaAnswer {
   readonly id: number;
-  readonly complaint: string | null;
+  readonly problem: string | null;
 }
 
 const MEMORY_MB = 64;
@@ -24,10 +24,10 @@ const DIED = "it takes too much memory to check";
 export class SchemaChecker implements SchemaCheck {
   /** Started on first use, and again after it died. */
   #worker: Worker | null = null;
-  readonly #waiting = new Map<number, (complaint: string | null) => void>();
+  readonly #waiting = new Map<number, (problem: string | null) => void>();
   #lastId = 0;
 
-  complaint(schema: JsonObject): Promise<string | null> {
+  problem(schema: JsonObject): Promise<string | null> {
     return this.#ask({ schema: JSON.stringify(schema) });
   }
 
@@ -56,8 +56,8 @@ export class SchemaChecker implements SchemaCheck {
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
     });
     worker.unref();
-    worker.on("message", ({ id, complaint }: SchemaAnswer) => {
-      this.#waiting.get(id)?.(complaint);
+    worker.on("message", ({ id, problem }: SchemaAnswer) => {
+      this.#waiting.get(id)?.(problem);
       this.#waiting.delete(id);
     });
     // Out of memory: pending checks are lost with the one that caused it.

@@ -27,7 +27,7 @@ function start(port: MessagePort): void {
   const compiled = new Map<string, ValidateFunction>();
   let compile = compiler();
 
-  const complaintOf = (schema: string, value: unknown): string | null => {
+  const problemOf = (schema: string, value: unknown): string | null => {
     const validate = compiled.get(schema) ?? limited(() => compile(schema));
     // The map's order is that of the last use.
     compiled.delete(schema);
@@ -40,7 +40,7 @@ function start(port: MessagePort): void {
   port.on("message", ({ id, schema, value }: SchemaQuestion) => {
     const answer = (attempt: number): string | null => {
       try {
-        return complaintOf(schema, value);
+        return problemOf(schema, value);
       } catch (error) {
         // A stopped compiler is in an unknown state.
         compile = compiler();
@@ -49,7 +49,7 @@ function start(port: MessagePort): void {
         return isOver ? `it takes longer than ${LIMIT_MS} ms to check` : answer(attempt + 1);
       }
     };
-    port.postMessage({ id, complaint: answer(1) } satisfies SchemaAnswer);
+    port.postMessage({ id, problem: answer(1) } satisfies SchemaAnswer);
   });
 }
 

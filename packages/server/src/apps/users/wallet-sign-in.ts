@@ -43,13 +43,13 @@ export class WalletSignIn implements WalletSignInService {
     const { readMessage, isSignedByAccount } = await loadMessages();
     const proof = readMessage(message, clock.now(), domains);
     if (proof instanceof ServiceError) throw proof;
-    // Before the signature, so that only messages with a nonce of this service reach a chain.
+    // Check the nonce before the signature, so that only messages with a nonce of this service reach a chain.
     const nonceEnd = await this.#endOfNonce(proof.nonce);
     const isSigned =
       (await isSignedByAccount(proof, signature)) ||
       (await this.#isSignedByContract({ ...proof, signature }));
     if (!isSigned) throw refusedProof("siwe_signature_wrong");
-    // Used last, so that a refused request uses nothing.
+    // Use the nonce last, so that a rejected request does not use it up.
     await this.#useNonce(proof.nonce, nonceEnd);
     const wallet = proof.address.toLowerCase();
     const until = Math.min(holder?.until ?? Number.POSITIVE_INFINITY, clock.now() + SIGN_IN_MS, proof.end);

@@ -78,7 +78,7 @@ export class SessionDraft {
   wantsTitle = false;
   /** Messages and turns that are removed before everything else is written. */
   removal: Removal | null = null;
-  /** Number of the last event that is not kept; earlier ones are not either. `null` keeps all. */
+  /** Events up to this number are removed; `null` keeps all. */
   floor: number | null = null;
   /** True if the draft removes the session and writes nothing else. */
   isRemoved = false;

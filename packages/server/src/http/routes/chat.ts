@@ -52,8 +52,8 @@ const ResponseSchema = z
     examples: [{ type: "object", properties: { city: { type: "string" } }, required: ["city"] }],
   })
   .transform((schema, context): JsonObject => {
-    const complaint = isJsonObject(schema) ? responseSchemaProblem(schema) : "must be a JSON object";
-    if (complaint !== null) context.addIssue({ code: "custom", message: complaint });
+    const problem = isJsonObject(schema) ? responseSchemaProblem(schema) : "must be a JSON object";
+    if (problem !== null) context.addIssue({ code: "custom", message: problem });
     return schema as JsonObject;
   });
 

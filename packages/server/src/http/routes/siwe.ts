@@ -106,7 +106,7 @@ function wireToken({ token, expiresAt, wallets }: Awaited<ReturnType<WalletSignI
 /** Returns the domains that a message may be for, in lower case. @throws Unavailable 503 if none is known */
 function domainsFor(request: FastifyRequest, config: RouteParts["config"]): readonly string[] {
   if (config.signInDomains.length > 0) return config.signInDomains;
-  // The edge has refused foreign hosts.
+  // The edge has rejected unknown hosts.
   if (!isPublic(config)) return [request.host.toLowerCase()];
   const detail =
     "Wallets cannot sign in: the domain is not known. Ask the operator of the service to set COLLOQUY_PUBLIC_URL or siwe.domains.";
