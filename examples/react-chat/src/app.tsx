@@ -37,7 +37,7 @@ function Assistant({ children }: { readonly children: ReactNode }): ReactNode {
   );
 }
 
-/** A tool that runs in this page: the assistant makes it light or dark. The App declares it (README.md). */
+/** A client tool of this page: switches between light and dark. The App declares it (README.md). */
 function setColorScheme({ scheme }: { readonly scheme: "light" | "dark" }): object {
   document.documentElement.style.colorScheme = scheme;
   return { scheme };

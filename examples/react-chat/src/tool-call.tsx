@@ -93,7 +93,7 @@ function Answer({ give }: { readonly give: (text: string) => void }): ReactNode 
   );
 }
 
-/** A call of a tool that runs in a page, until one has claimed it. */
+/** A call of a client tool that no page has claimed yet. */
 function Unclaimed({ artifact, resume }: Props): ReactNode {
   const { action } = artifact as ToolArtifact;
   if (action?.kind !== "client_tool" || action.claim_expires_at !== null) return null;

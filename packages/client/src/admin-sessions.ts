@@ -85,7 +85,7 @@ function changes(transport: Transport) {
       return transport.body({ method: "POST", path: `${path(id)}/interrupt`, signal });
     },
 
-    /** Decides a pending action in the place of the person. */
+    /** Decides a pending action on behalf of the user. */
     decideAction(
       id: string,
       action: string,

@@ -18,7 +18,7 @@ export type { AdminKeys } from "./admin-keys.ts";
 export type { AdminSessions } from "./admin-sessions.ts";
 export type * from "./admin-wire.ts";
 
-/** Whose data: a user by the claims of their tokens, a user by the pseudonym that an erasure logged (`owner`), or a wallet. */
+/** A person: a user by the claims of their tokens, a user by the pseudonym that an erasure logged (`owner`), or a wallet. */
 export type Person = {
   /** Only in this App; in all when absent. */
   readonly app?: string;

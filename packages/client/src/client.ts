@@ -13,7 +13,7 @@ export interface ClientOptions extends ConnectionOptions {
   readonly key?: string;
   /**
    * Returns the sign-in token of the user, for Apps with `users`. It is called before each request: return the current token, or a new
-   * one when that is about to expire. A request that is answered 401 is repeated once if the function then returns another token.
+   * one when that is about to expire. After a 401, the client repeats the request once if the function then returns another token.
    */
   readonly token?: TokenSource;
 }

@@ -144,8 +144,8 @@ function actionOperations(transport: Transport) {
     },
 
     /**
-     * Claims a call of a client tool, to run it. With `claim`, renews that claim. Fails with 409 if another client has the
-     * call, or had it.
+     * Claims a call of a client tool, to run it. With `claim`, renews that claim. Fails with 409 if another client has
+     * claimed it.
      */
     claimAction(
       id: string,

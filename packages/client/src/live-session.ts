@@ -106,7 +106,7 @@ export class LiveSession {
   }
 
   /**
-   * Fetches what the model has reasoned for an answer, oldest step first. Empty for messages without `has_reasoning`.
+   * Fetches the model's reasoning for an answer, oldest step first. Empty for messages without `has_reasoning`.
    */
   async reasoning(messageId: string, options: Abortable = {}): Promise<Reasoning[]> {
     const { messages } = this.getSnapshot() ?? (await this.refresh(options));
@@ -147,20 +147,20 @@ export class LiveSession {
   }
 
   /**
-   * Runs the session's calls of these tools here, unless another client is faster. Follows the session. Returns a function that
-   * ends it; `stop` does too.
+   * Follows the session, and runs its calls of these tools unless another client claims them first. Returns a function that removes
+   * the tools; `stop` does too.
    */
   runTools(handlers: ToolHandlers): () => void {
     const { signal } = this.#requests;
     const runner = new ToolRunner(this.id, handlers, this.#operations, this.#timing, signal);
-    const look = (): void => {
+    const update = (): void => {
       const isDeleted = this.getConnection().state === "deleted";
-      runner.look(isDeleted ? [] : (this.getSnapshot()?.pending_actions ?? []));
+      runner.update(isDeleted ? [] : (this.getSnapshot()?.pending_actions ?? []));
     };
     // Later, so that a component that mounts twice (React's strict mode) claims nothing in between.
-    const lookSoon = (): void => queueMicrotask(look);
-    const leave = this.subscribe(lookSoon);
-    lookSoon();
+    const updateSoon = (): void => queueMicrotask(update);
+    const leave = this.subscribe(updateSoon);
+    updateSoon();
     return () => {
       leave();
       runner.stop();

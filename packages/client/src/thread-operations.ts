@@ -73,7 +73,7 @@ function reading(transport: Transport) {
 
     /**
      * Lists stored messages, oldest first: at most `limit` (1,000) or 1 MiB after the message with the id
-     * `after`. An empty page is the end. `include` adds what the model has reasoned.
+     * `after`. An empty page is the end. `include` adds the model's reasoning.
      */
     listMessages(
       id: string,

@@ -1,5 +1,5 @@
 // Runs a session's calls of client tools in this client: claims a call, renews the claim while the handler runs, and
-// reports what the handler returns or throws. The service decides all that matters: who has the claim, and until when.
+// reports what the handler returns or throws. The service alone decides who holds the claim, and until when.
 
 import { ColloquyError, isTransient } from "./colloquy-error.ts";
 import type { Decision } from "./conversation-operations.ts";
@@ -14,14 +14,14 @@ export interface ToolRun {
   readonly sessionId: string;
   readonly action: ClientToolAction;
   /**
-   * Aborts when the call is over (decided, cancelled, out of time), when this client has lost its claim, and when the handler is
+   * Aborts when the call is over (decided, cancelled, expired), when this client has lost its claim, and when the handler is
    * removed. In the last case, the result still counts.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * Returns the tool's output as JSON; what it throws becomes the error that the model sees. Written as a method, so that a handler
+ * Returns the tool's output as JSON. The model sees the message of a thrown error. Written as a method, so that a handler
  * may declare the type of its input.
  */
 export type ToolHandler = { run(input: unknown, run: ToolRun): unknown }["run"];
@@ -73,7 +73,7 @@ export class ToolRunner {
   }
 
   /** Starts the calls that nobody has claimed, and ends those that are no longer pending. */
-  look(pending: readonly PendingAction[]): void {
+  update(pending: readonly PendingAction[]): void {
     if (this.#isStopped) return;
     const calls = pending.filter(
       (action): action is ClientToolAction =>
@@ -110,7 +110,7 @@ export class ToolRunner {
       const result = await beforeAbort(over.signal, () => this.#resultOf(action, handler.signal));
       await this.#report(action, claim, result, over.signal);
     } catch {
-      // Refused, or over. The service says what becomes of the call.
+      // The service refused the claim, or the call is over.
     }
     run.isOver = true;
     // A handler that has returned is not aborted.
@@ -123,7 +123,7 @@ export class ToolRunner {
     return this.#operations.claimAction(this.#sessionId, action.id, { signal, claim });
   }
 
-  /** Renews the claim until the handler is aborted. Ends the run if the service refuses, or does not answer for a whole lease. */
+  /** Renews the claim until the handler is aborted. Ends the call if the service refuses, or does not answer for a whole lease. */
   async #renew(action: ClientToolAction, claim: string, { over, handler }: Run): Promise<void> {
     const { signal, release } = linkedAbort(over.signal, handler.signal);
     const lease = (): Timer => this.#timing.after(LEASE_MS, () => over.abort(stopped("The claim lapsed.")));

@@ -158,7 +158,7 @@ export class Transport {
     }
   }
 
-  /** Sends the request; once more if its token was refused and there is another one by then. */
+  /** Sends the request. Repeats it once if the service refuses its token and `token` then returns another one. */
   async #send(request: Request, signal: AbortSignal | undefined): Promise<Response> {
     const token = await this.#token(signal);
     const response = await this.#fetch(request, token, signal);

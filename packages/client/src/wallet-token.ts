@@ -23,7 +23,7 @@ export function walletToken(
       current = await createClient({ ...options, token: () => token }).refreshSignIn();
       onRefresh?.(current);
     } catch (error) {
-      // The present token may do until the service can be reached again.
+      // Keep the current token while the service cannot be reached.
       if (left() <= 0) throw error;
     } finally {
       refreshing = null;

@@ -49,7 +49,7 @@ async function begun(tool?: string): Promise<() => void> {
   return stop;
 }
 
-/** Returns what the model is told, and ends its answer. */
+/** Returns the tool result that the model gets, and ends its answer. */
 async function told(): Promise<string> {
   const next = await served.model.next();
   next.say("Thank you.").finish();
@@ -69,7 +69,7 @@ async function claimElsewhere(): Promise<void> {
 }
 
 describe("a call of a client tool", () => {
-  it("runs with its input, and the model is told the output", async () => {
+  it("runs with its input, and the model gets the output", async () => {
     await begun();
     expect(started[0]).toMatchObject({
       input: { part: "title" },
@@ -81,7 +81,7 @@ describe("a call of a client tool", () => {
     expect([claims(), decisions()]).toEqual([1, 1]);
   });
 
-  it("is run when it was there before the client", async () => {
+  it("runs if it was pending before the client started", async () => {
     await call();
     session.runTools(tools);
     await served.until(() => started.length === 1);
@@ -93,7 +93,7 @@ describe("a call of a client tool", () => {
     ["an error", new Error("There is no page."), "There is no page."],
     ["an error without a message", new TypeError(), "TypeError"],
     ["something else", "no page", "no page"],
-  ])("that throws %s tells it to the model", async (_name, error, text) => {
+  ])("gives the model the error of a handler that throws %s", async (_name, error, text) => {
     await begun();
     started[0]!.fail(error);
     expect(await told()).toContain(text);
@@ -102,13 +102,13 @@ describe("a call of a client tool", () => {
   it.each([
     ["is not JSON", 5n, /BigInt/],
     ["is too large", "x".repeat(90_000), /The output was refused: .*80 KiB/],
-  ])("whose output %s has an error as its result", async (_name, output, text) => {
+  ])("has an error as its result if the output %s", async (_name, output, text) => {
     await begun();
     started[0]!.finish(output);
     expect(await told()).toMatch(text);
   });
 
-  it("of a tool without a handler is left alone", async () => {
+  it("is not claimed without a handler for its tool", async () => {
     session.runTools({ read_again: handler });
     await call("valueOf");
     await isPending();
@@ -117,7 +117,7 @@ describe("a call of a client tool", () => {
     expect([claims(), started]).toEqual([0, []]);
   });
 
-  it("is claimed once by a client that stops and starts at once", async () => {
+  it("is claimed once by a client that stops and immediately restarts its tools", async () => {
     session.subscribe(() => undefined);
     await call();
     await isPending();
@@ -127,7 +127,7 @@ describe("a call of a client tool", () => {
     expect(claims()).toBe(1);
   });
 
-  it("is run by one of several clients", async () => {
+  it("runs in one of several clients", async () => {
     const other = served.client().session(session.id);
     other.runTools(tools);
     await begun();
@@ -138,7 +138,7 @@ describe("a call of a client tool", () => {
     other.stop();
   });
 
-  it("is left to the client that has claimed it", async () => {
+  it("does not run if another client has claimed it", async () => {
     await call();
     await claimElsewhere();
     session.runTools(tools);
@@ -146,7 +146,7 @@ describe("a call of a client tool", () => {
     expect([claims(), started]).toEqual([0, []]);
   });
 
-  it("is not run if the answer to its claim is lost", async () => {
+  it("does not run if the response to its claim is lost", async () => {
     let isLost = true;
     served.proxy.plan = ({ path }) => {
       const fault = path.endsWith("/claim") && isLost ? "lose" : null;
@@ -184,7 +184,7 @@ describe("a claim", () => {
     expect(claims()).toBe(4);
   });
 
-  it("that the service refuses to renew aborts the handler, and nothing is reported", async () => {
+  it("aborts the handler and reports nothing if its renewal is refused", async () => {
     await begun();
     served.proxy.plan = ({ path }) => (path.endsWith("/claim") ? { status: 409, body: "{}" } : null);
     await served.clock.advance(10_000);
@@ -194,7 +194,7 @@ describe("a claim", () => {
     expect([claims(), decisions()]).toEqual([2, 0]);
   });
 
-  it("that cannot be renewed for thirty seconds aborts the handler", async () => {
+  it("aborts the handler after thirty seconds without a renewal", async () => {
     await begun();
     served.proxy.plan = () => "refuse";
     served.proxy.cut();
@@ -204,7 +204,7 @@ describe("a claim", () => {
     expect(started[0]!.run.signal.reason).toMatchObject({ message: "The claim lapsed." });
   });
 
-  it("ends with its call: by an interrupt, or the deletion of the session", async () => {
+  it("ends when the session is interrupted or deleted", async () => {
     await begun();
     await served.direct.interrupt(session.id);
     await served.until(() => started[0]!.run.signal.aborted);
@@ -241,7 +241,7 @@ describe("a client that stops its tools", () => {
     expect(await told()).toContain("Tea");
   });
 
-  it("says so if it has claimed a call and not run it yet", async () => {
+  it("reports an error for a call that it has claimed and not run yet", async () => {
     const gate = Promise.withResolvers<void>();
     const claiming: typeof fetch = async (input, init) => {
       const answer = await fetch(input, init);
@@ -288,7 +288,7 @@ describe("a claim that lapses on the service", () => {
     expect(started).toEqual([]);
   });
 
-  it("lets a client run a repeatable call that it did not get before", async () => {
+  it("lets another client run a repeatable call", async () => {
     served.proxy.plan = ({ path }) => (path.endsWith("/claim") ? { status: 409, body: "{}" } : null);
     session.runTools(tools);
     await call("read_again");

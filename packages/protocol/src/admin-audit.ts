@@ -21,15 +21,15 @@ export const AuditAction = z
     "user_erased",
     "user_exported",
   ])
-  .meta({ description: "What was done" });
+  .meta({ description: "The recorded action" });
 export type AuditAction = z.infer<typeof AuditAction>;
 
 export const ActorKind = z
   .enum(["admin_key", "key", "operator", "user", "client", "command_line", "service"])
   .meta({
     description:
-      "`admin_key`: the key that the service was started with; `key`: another key; `operator` and `user`: somebody with a token; " +
-      "`client`: whoever knows a session's id; `command_line`: somebody on the machine; `service`: the service itself",
+      "`admin_key`: the key that the service was started with; `key`: another key; `operator` and `user`: the holder of a token; " +
+      "`client`: anyone who knows a session's id; `command_line`: a command on the machine; `service`: the service itself",
   });
 export type ActorKind = z.infer<typeof ActorKind>;
 
@@ -53,7 +53,7 @@ export const AuditEntry = z.object({
   target: z.string().nullable().meta({ description: "Id of the session or key" }),
   details: z
     .record(z.string(), Json)
-    .meta({ description: "More about the action; never what a conversation says" }),
+    .meta({ description: "Details of the action; never text of a conversation" }),
   request_id: z.string().nullable().meta({ description: "`X-Request-Id` of the request" }),
 });
 export type AuditEntry = z.infer<typeof AuditEntry>;

@@ -94,7 +94,7 @@ export const AdminSessionDetail = z.object({
   next_before: z.int().nullable().meta({
     description: "Send it as `before` to get earlier turns; `null` if there are none",
   }),
-  pending_actions: z.array(PendingAction).meta({ description: "What a person is asked" }),
+  pending_actions: z.array(PendingAction).meta({ description: "Actions that wait for a decision" }),
 });
 export type AdminSessionDetail = z.infer<typeof AdminSessionDetail>;
 

@@ -47,7 +47,7 @@ export const Source = z.object({
 });
 export type Source = z.infer<typeof Source>;
 
-/** What an answer may have beside its text and calls. */
+/** Fields of an answer besides its text and calls. */
 export const ANSWER_EXTRAS = {
   data: z
     .record(z.string(), Json)

@@ -3,9 +3,9 @@ import { useCallback, useState } from "react";
 import { useColloquyContext } from "./colloquy-provider.tsx";
 
 export interface ReasoningView {
-  /** What the model has reasoned, oldest step first; `null` before it was loaded. */
+  /** The model's reasoning, oldest step first; `null` before it was loaded. */
   readonly reasoning: readonly Reasoning[] | null;
-  /** Why it could not be loaded. */
+  /** The error of the last load. */
   readonly error: unknown;
   /** Loads it, again at each call: an answer that streams may gain some. */
   readonly load: () => Promise<void>;
@@ -13,7 +13,7 @@ export interface ReasoningView {
 
 const NOT_LOADED = { reasoning: null, error: null };
 
-/** Returns what the model has reasoned for a message with `has_reasoning`. Loads nothing before `load` is called. */
+/** Returns the model's reasoning for a message with `has_reasoning`. Loads nothing before `load` is called. */
 export function useReasoning(sessionId: string, messageId: string): ReasoningView {
   const { pool } = useColloquyContext();
   const [view, setView] = useState<Omit<ReasoningView, "load">>(NOT_LOADED);

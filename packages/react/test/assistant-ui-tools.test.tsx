@@ -127,7 +127,7 @@ describe("a pending action", () => {
     expect(group("read_page").dataset["error"]).toBe("true");
   });
 
-  it("reports a decision by somebody else", async () => {
+  it("reports a decision by another client", async () => {
     await askFor("calculator", { expression: "6 * 7" });
     const [action] = (await page.direct.getState(ID)).pending_actions;
     page.proxy.plan = ({ path }) => (path.startsWith("/api/actions/") ? { status: 409, body: "{}" } : null);

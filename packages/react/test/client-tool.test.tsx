@@ -44,7 +44,7 @@ async function call(id: string, tool: string, input: object = {}): Promise<void>
   (await page.model.next()).callTool(tool, input).finish("tool-calls");
 }
 
-/** Returns what the model is told, and ends its answer. */
+/** Returns the tool result that the model gets, and ends its answer. */
 async function told(): Promise<string> {
   const next = await page.model.next();
   next.say("Thank you.").finish();

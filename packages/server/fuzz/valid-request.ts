@@ -41,7 +41,7 @@ const SIGN_IN = [
 /** Parameters whose valid values come from earlier answers. */
 const FROM_ANSWERS = new Set(["cursor", "after"]);
 
-/** Parameters that only requests with a token may leave out, by path. */
+/** Parameters that are optional only for requests with a token, by path. */
 const NEEDED_WITHOUT_TOKEN: Readonly<Record<string, string>> = {
   "/api/sessions": "public_key",
   "/api/secrets": "client_id",

@@ -1,20 +1,20 @@
-// Tokens of every kind that no App accepts, with the code of their 401.
+// Invalid tokens of every kind, with the code of their 401.
 
 import { createHmac } from "node:crypto";
 import { exportSPKI, generateKeyPair, importJWK, SignJWT, type CryptoKey, type JWTPayload } from "jose";
 import type { Issuer } from "./issuer.ts";
 
-/** What a good token would be for. */
-export interface Aim {
+/** Issuer and audience of a valid token. */
+export interface TokenTarget {
   readonly issuer: Issuer;
   readonly audience: string;
 }
 
 const now = () => Math.floor(Date.now() / 1000);
 
-/** Returns the claims of a good token, with changes. */
+/** Returns the claims of a valid token, with changes. */
 export function claimsFor(
-  { issuer, audience }: Aim,
+  { issuer, audience }: TokenTarget,
   changes: Readonly<Record<string, unknown>> = {},
 ): JWTPayload {
   return { iss: issuer.url, aud: audience, sub: "alice", exp: now() + 3600, ...changes };
@@ -22,13 +22,13 @@ export function claimsFor(
 
 const signed =
   (changes: () => Readonly<Record<string, unknown>>, header = {}) =>
-  (aim: Aim) =>
-    aim.issuer.sign(claimsFor(aim, changes()), header);
+  (target: TokenTarget) =>
+    target.issuer.sign(claimsFor(target, changes()), header);
 
 export const BAD_TOKENS: readonly (readonly [
   what: string,
   code: string,
-  token: (aim: Aim) => Promise<string> | string,
+  token: (target: TokenTarget) => Promise<string> | string,
 ])[] = [
   ["no JWT", "token_malformed", () => "nonsense"],
   ["a JWT without claims", "token_malformed", () => "a.b.c"],
@@ -51,24 +51,24 @@ export const BAD_TOKENS: readonly (readonly [
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-async function forged(aim: Aim): Promise<string> {
+async function forged(target: TokenTarget): Promise<string> {
   const { privateKey } = await generateKeyPair("ES256");
-  const kid = aim.issuer.publicKey.kid ?? "";
-  return await new SignJWT(claimsFor(aim)).setProtectedHeader({ alg: "ES256", kid }).sign(privateKey);
+  const kid = target.issuer.publicKey.kid ?? "";
+  return await new SignJWT(claimsFor(target)).setProtectedHeader({ alg: "ES256", kid }).sign(privateKey);
 }
 
-async function changed(aim: Aim): Promise<string> {
-  const [header, , signature] = (await aim.issuer.sign(claimsFor(aim))).split(".");
-  return [header, part(claimsFor(aim, { sub: "bob" })), signature].join(".");
+async function changed(target: TokenTarget): Promise<string> {
+  const [header, , signature] = (await target.issuer.sign(claimsFor(target))).split(".");
+  return [header, part(claimsFor(target, { sub: "bob" })), signature].join(".");
 }
 
-function unsigned(aim: Aim): string {
-  return `${part({ alg: "none", typ: "JWT" })}.${part(claimsFor(aim))}.`;
+function unsigned(target: TokenTarget): string {
+  return `${part({ alg: "none", typ: "JWT" })}.${part(claimsFor(target))}.`;
 }
 
-async function confused(aim: Aim): Promise<string> {
-  const { publicKey } = aim.issuer;
-  const text = `${part({ alg: "HS256", kid: publicKey.kid })}.${part(claimsFor(aim))}`;
+async function confused(target: TokenTarget): Promise<string> {
+  const { publicKey } = target.issuer;
+  const text = `${part({ alg: "HS256", kid: publicKey.kid })}.${part(claimsFor(target))}`;
   const secret = await exportSPKI((await importJWK({ ...publicKey, alg: "ES256" })) as CryptoKey);
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
 }

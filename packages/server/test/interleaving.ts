@@ -6,11 +6,11 @@ import { MAX_ATTEMPTS } from "../src/core/turn.ts";
 import { fullDisk } from "../src/sessions/testing/journaled-turn.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ManualClock } from "./manual-clock.ts";
-import { answer, paidTwice, paying, questionOf, speak, type Speech } from "./scripted-answers.ts";
+import { answer, repeatedEffects, paying, questionOf, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, startService, until, type TestService } from "./service.ts";
 import { changedIn, editOne, forkInto, removedIn, unknownInPrompt } from "./shaped-sessions.ts";
-import type { Promised } from "./shaped-sessions.ts";
+import type { AcknowledgedSession } from "./shaped-sessions.ts";
 import { ANONYMOUS } from "../src/core/session-access.ts";
 
 export const COMMANDS = [
@@ -46,7 +46,7 @@ export interface Command {
   readonly choice: number;
 }
 
-interface Followed extends Promised {
+interface Followed extends AcknowledgedSession {
   reader: FoldingReader;
 }
 
@@ -64,7 +64,7 @@ export class Interleaving {
   #service!: TestService;
   /** Model calls waiting for the script. */
   #calls: ScriptedCall[] = [];
-  /** Calls whose effect was had, in order. */
+  /** Calls whose effect happened, in order. */
   readonly #paid: string[] = [];
   #count = 0;
   #crashes = 0;
@@ -127,7 +127,7 @@ export class Interleaving {
 
   async violations(): Promise<string[]> {
     for (const session of this.#sessions) await this.#check(session);
-    return [...this.#found, ...paidTwice(this.#paid)];
+    return [...this.#found, ...repeatedEffects(this.#paid)];
   }
 
   async close(): Promise<void> {

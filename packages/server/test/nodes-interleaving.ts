@@ -10,11 +10,18 @@ import { FoldingReader } from "./folding-reader.ts";
 import { ACTION_MS } from "./interleaving.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import type { PostgresDatabases } from "./postgres-server.ts";
-import { answer, paidTwice, paying, speak, type Speech } from "./scripted-answers.ts";
+import { answer, repeatedEffects, paying, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, until, type TestService } from "./service.ts";
-import { editOne, forkInto, unknownIn, unknownInPrompt, withoutText, wrongIn } from "./shaped-sessions.ts";
-import type { Promised } from "./shaped-sessions.ts";
+import {
+  editOne,
+  forkInto,
+  unknownIn,
+  unknownInPrompt,
+  withoutText,
+  violationsIn,
+} from "./shaped-sessions.ts";
+import type { AcknowledgedSession } from "./shaped-sessions.ts";
 import { ANONYMOUS } from "../src/core/session-access.ts";
 
 export const NODE_COMMANDS = [
@@ -54,7 +61,7 @@ export interface NodesRun {
   readonly maxRunning: number;
 }
 
-interface Followed extends Promised {
+interface Followed extends AcknowledgedSession {
   reader: FoldingReader;
 }
 
@@ -73,7 +80,7 @@ export class NodesInterleaving {
   /** Gates for writes of a node's running turns. */
   readonly #held: Map<number, Held>;
   readonly #watch: EpochWatch;
-  /** Calls whose effect was had, on any node. */
+  /** Calls whose effect happened, on any node. */
   readonly #paid: readonly string[];
   readonly #dead = new Set<number>();
   readonly #sessions: Followed[] = [];
@@ -161,7 +168,7 @@ export class NodesInterleaving {
 
   async violations(): Promise<readonly string[]> {
     for (const session of this.#sessions) await this.#check(session);
-    return [...this.#found, ...this.#watch.found, ...paidTwice(this.#paid)];
+    return [...this.#found, ...this.#watch.found, ...repeatedEffects(this.#paid)];
   }
 
   async close(): Promise<void> {
@@ -327,7 +334,7 @@ export class NodesInterleaving {
     await this.#round();
     await this.#agree(session);
     const snapshot = await this.#node(0).snapshot(session.id);
-    this.#found.push(...(await wrongIn(this.#node(1), session, this.#crashes)));
+    this.#found.push(...(await violationsIn(this.#node(1), session, this.#crashes)));
     const { reader } = session;
     for (let n = 0; n < 5 && reader.snapshot?.last_event_id !== snapshot.last_event_id; n += 1) {
       if (session.isShaped && reader.snapshot === null) await reader.connect();

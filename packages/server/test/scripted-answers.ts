@@ -55,7 +55,7 @@ export function paying(app: AppSettings, paid: string[]): AppSettings {
   return { ...app, tools: { ...app.tools, own: { pay }, approvals: { pay: needsPerson } } };
 }
 
-/** Returns the calls whose effect was had twice. */
-export function paidTwice(paid: readonly string[]): readonly string[] {
+/** Returns the calls whose effect happened twice. */
+export function repeatedEffects(paid: readonly string[]): readonly string[] {
   return paid.filter((id, index) => paid.indexOf(id) !== index).map((id) => `the call ${id} ran twice`);
 }

@@ -9,7 +9,7 @@ import type { ScriptedCall } from "./scripted-model.ts";
 import { recordsOf, type TestService } from "./service.ts";
 
 /** A session and what was acknowledged about its present incarnation. */
-export interface Promised {
+export interface AcknowledgedSession {
   readonly id: string;
   /** Messages in order. Each text is "message" and a number that no other has. */
   texts: string[];
@@ -23,7 +23,7 @@ export interface Promised {
 /** Replaces one of the last four messages of the session, whose turn may run or wait. Returns what is wrong. */
 export async function editOne(
   service: TestService,
-  session: Promised,
+  session: AcknowledgedSession,
   text: string,
   choice: number,
 ): Promise<readonly string[]> {
@@ -55,8 +55,8 @@ export async function editOne(
 /** Copies a session into an empty one, all of it or through a message. Returns what is wrong. */
 export async function forkInto(
   service: TestService,
-  origin: Promised,
-  copy: Promised,
+  origin: AcknowledgedSession,
+  copy: AcknowledgedSession,
   choice: number,
 ): Promise<readonly string[]> {
   const before = await service.snapshot(origin.id);
@@ -83,7 +83,10 @@ export async function forkInto(
 }
 
 /** Returns texts in the snapshot and records of a session that are not among its messages, but removed or refused. */
-export async function removedIn(service: TestService, session: Promised): Promise<readonly string[]> {
+export async function removedIn(
+  service: TestService,
+  session: AcknowledgedSession,
+): Promise<readonly string[]> {
   // A generated title stays when the message that it was taken from goes.
   const snapshot = { ...(await service.snapshot(session.id)), title: null };
   const records = await recordsOf(service, session.id, null, 1_000, null);
@@ -91,7 +94,11 @@ export async function removedIn(service: TestService, session: Promised): Promis
 }
 
 /** Returns texts that are not among the session's messages. */
-export function unknownIn(what: string, value: unknown, { texts }: Pick<Promised, "texts">): string[] {
+export function unknownIn(
+  what: string,
+  value: unknown,
+  { texts }: Pick<AcknowledgedSession, "texts">,
+): string[] {
   const known = new Set(texts);
   const quoted = new Set(JSON.stringify(value).match(/\bmessage \d+/g));
   return [...quoted]
@@ -100,13 +107,13 @@ export function unknownIn(what: string, value: unknown, { texts }: Pick<Promised
 }
 
 /** Returns texts in the prompt of a call that are not among the messages of its session. */
-export function unknownInPrompt(call: ScriptedCall, sessions: readonly Promised[]): string[] {
+export function unknownInPrompt(call: ScriptedCall, sessions: readonly AcknowledgedSession[]): string[] {
   const asked = sessions.find(({ texts }) => texts.includes(questionOf(call)));
   return unknownIn("a prompt", call.prompt, asked ?? { texts: [] });
 }
 
 /** Returns sealed messages that have changed. */
-export function changedIn({ sealed }: Promised, { messages }: Snapshot): string[] {
+export function changedIn({ sealed }: AcknowledgedSession, { messages }: Snapshot): string[] {
   return sealed.flatMap((message) => {
     const [now, then] = [messages.find(({ id }) => id === message.id), message].map((one) =>
       JSON.stringify(one),
@@ -116,14 +123,18 @@ export function changedIn({ sealed }: Promised, { messages }: Snapshot): string[
 }
 
 /** Returns what is wrong in an idle session. */
-export async function wrongIn(service: TestService, session: Promised, crashes: number): Promise<string[]> {
+export async function violationsIn(
+  service: TestService,
+  session: AcknowledgedSession,
+  crashes: number,
+): Promise<string[]> {
   const snapshot = await service.snapshot(session.id);
   const removed = await removedIn(service, session);
   return [...removed, ...changedIn(session, snapshot), ...unansweredIn(session, snapshot, crashes)];
 }
 
 /** Every message has one answer, except sealed ones and those whose turn crashed three times. */
-function unansweredIn({ sealed }: Promised, { messages }: Snapshot, crashes: number): string[] {
+function unansweredIn({ sealed }: AcknowledgedSession, { messages }: Snapshot, crashes: number): string[] {
   const answered = messages.filter(({ status }) => status === "complete").map(({ content }) => content);
   const failed = messages.filter(({ status }) => status === "failed").length;
   const found = failed > crashes / MAX_ATTEMPTS ? [`${failed} turns failed`] : [];

@@ -1,7 +1,7 @@
 import { shareOf, type MessageCounts } from "./message-counts.ts";
 import { VIOLATION_KINDS, type Violation } from "./violations.ts";
 
-/** What people did besides chatting, as often as it was acknowledged. */
+/** Numbers of acknowledged operations besides chats. */
 export interface Done {
   interrupts: number;
   edits: number;

@@ -86,7 +86,7 @@ export class SessionClient {
     else await this.#chatUntilAnswered(text);
   }
 
-  /** Sends a message in the place of one of the last three, which goes with everything after it. */
+  /** Replaces one of the last three messages, and everything after it. */
   async edit(text: string): Promise<void> {
     const { messages } = await this.state();
     const users = messages.filter(({ sender }) => sender === "user").slice(-3);

@@ -4,7 +4,7 @@ import { Button } from "../design/button.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import styles from "./action-card.module.css";
 
-/** A call that a page of the App runs. The console runs none; a person can deny it until a page has taken it. */
+/** A call of a client tool, which a page of the App runs. A person can deny it here until a page has claimed it. */
 export function ClientToolCall({
   action,
   decision,

@@ -7,7 +7,7 @@ import { JsonText } from "../design/json-text.tsx";
 import { useSessionId } from "./session-id.tsx";
 import styles from "./answer-details.module.css";
 
-/** What the surrounding answer has beside its text, each closed until a person opens it. */
+/** Data, reasoning and sources of the surrounding answer, each closed until a person opens it. */
 export function AnswerDetails(): ReactNode {
   const data = useAuiState(({ message }) => message.metadata.custom["data"]);
   const sources = useAuiState(

@@ -7,7 +7,7 @@ import { loadDraft, saveDraft } from "./drafts.ts";
 import styles from "./composer.module.css";
 
 /** Maximum length of a message that the service accepts (docs/api.md, "Send a message"). */
-export const LONGEST = 32_768;
+export const MAX_MESSAGE_LENGTH = 32_768;
 
 /** Input for messages. Enter sends, Shift+Enter starts a new line. */
 export function Composer({
@@ -20,7 +20,7 @@ export function Composer({
   useDraft(draftOf);
   // On touch devices focusing would open the keyboard.
   const hasKeyboard = useMediaQuery("(pointer: fine)");
-  const left = useAuiState(({ composer }) => LONGEST - composer.text.length);
+  const left = useAuiState(({ composer }) => MAX_MESSAGE_LENGTH - composer.text.length);
   return (
     <ComposerPrimitive.Root
       className={styles["composer"]}

@@ -1,12 +1,12 @@
 import { ComposerPrimitive, useAuiState } from "@assistant-ui/react";
 import type { ReactNode } from "react";
 import { Button } from "../design/button.tsx";
-import { LONGEST } from "./composer.tsx";
+import { MAX_MESSAGE_LENGTH } from "./composer.tsx";
 import styles from "./composer.module.css";
 
 /** Edits the surrounding message. Enter sends, Escape cancels. */
 export function EditForm(): ReactNode {
-  const left = useAuiState(({ composer }) => LONGEST - composer.text.length);
+  const left = useAuiState(({ composer }) => MAX_MESSAGE_LENGTH - composer.text.length);
   return (
     <ComposerPrimitive.Root
       className={styles["composer"]}

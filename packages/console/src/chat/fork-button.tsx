@@ -21,7 +21,7 @@ export function ForkButton(): ReactNode {
     setForking(true);
     try {
       const { session_id } = await fork(sessionId, { through });
-      // The person may have gone elsewhere meanwhile; the list has the copy.
+      // The person may have opened another conversation in the meantime; the list shows the copy.
       if (window.location.hash === hashOf({ page: "chat", sessionId }))
         goTo({ page: "chat", sessionId: session_id });
     } catch (error) {

@@ -6,22 +6,23 @@ import { ActionCard } from "../actions/action-card.tsx";
 import { classes } from "../design/classes.ts";
 import { durationText } from "../design/duration-text.ts";
 import { JsonText } from "../design/json-text.tsx";
-import { lookOf, progressText, type CallLook } from "./tool-text.ts";
+import { appearanceOf, progressText, type CallAppearance } from "./tool-text.ts";
 import styles from "./tool-call.module.css";
 
-const LOOKS: Readonly<Record<CallLook, { readonly Icon: typeof Check; readonly words: string }>> = {
-  running: { Icon: LoaderCircle, words: "running" },
-  asking: { Icon: CircleHelp, words: "waiting for you" },
-  away: { Icon: LoaderCircle, words: "waiting for a page" },
-  complete: { Icon: Check, words: "done" },
-  failed: { Icon: TriangleAlert, words: "failed" },
-  interrupted: { Icon: Ban, words: "stopped" },
-  denied: { Icon: Ban, words: "denied" },
-  unanswered: { Icon: Ban, words: "denied: not answered in time" },
-};
+const APPEARANCES: Readonly<Record<CallAppearance, { readonly Icon: typeof Check; readonly words: string }>> =
+  {
+    running: { Icon: LoaderCircle, words: "running" },
+    asking: { Icon: CircleHelp, words: "waiting for you" },
+    away: { Icon: LoaderCircle, words: "waiting for a page" },
+    complete: { Icon: Check, words: "done" },
+    failed: { Icon: TriangleAlert, words: "failed" },
+    interrupted: { Icon: Ban, words: "stopped" },
+    denied: { Icon: Ban, words: "denied" },
+    unanswered: { Icon: Ban, words: "denied: not answered in time" },
+  };
 
 /** Only calls that ran have a duration. */
-const TIMED: ReadonlySet<CallLook> = new Set(["complete", "failed"]);
+const TIMED: ReadonlySet<CallAppearance> = new Set(["complete", "failed"]);
 
 /** A tool call: name and state; opens to input and output. */
 export function ToolCall({
@@ -38,13 +39,13 @@ export function ToolCall({
     progress = null,
     duration_ms = null,
   } = (artifact as Partial<ToolArtifact> | undefined) ?? {};
-  const look = lookOf(status, action, result);
-  const { Icon, words } = LOOKS[look];
+  const appearance = appearanceOf(status, action, result);
+  const { Icon, words } = APPEARANCES[appearance];
   return (
     <div className={styles["call"]}>
       <details className={styles["details"]}>
         <summary ref={summary} className={styles["summary"]}>
-          <span className={classes(styles["icon"], styles[look])}>
+          <span className={classes(styles["icon"], styles[appearance])}>
             <Icon size={16} />
           </span>
           <span className={styles["name"]} dir="auto">
@@ -52,7 +53,7 @@ export function ToolCall({
           </span>
           <span className={styles["words"]}>
             {words}
-            {duration_ms !== null && TIMED.has(look) && ` in ${durationText(duration_ms)}`}
+            {duration_ms !== null && TIMED.has(appearance) && ` in ${durationText(duration_ms)}`}
           </span>
           <ChevronRight className={styles["arrow"]} size={16} />
         </summary>
@@ -63,7 +64,7 @@ export function ToolCall({
           )}
         </div>
       </details>
-      {look === "running" && progress !== null && (
+      {appearance === "running" && progress !== null && (
         <p className={styles["progress"]} dir="auto">
           {progressText(progress)}
         </p>

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { DENIED, EXPIRED } from "../../../server/src/core/commands/asking.ts";
-import { lookOf, progressText } from "./tool-text.ts";
+import { appearanceOf, progressText } from "./tool-text.ts";
 
 it.each<[unknown, string]>([
   ["reading page 3", "reading page 3"],
@@ -21,11 +21,11 @@ it.each([
   ["failed", `${DENIED} And more`, "failed"],
   ["complete", DENIED, "complete"],
 ] as const)("a call that is %s with %j looks %s", (status, result, look) => {
-  expect(lookOf(status, null, result)).toBe(look);
+  expect(appearanceOf(status, null, result)).toBe(look);
   const asked = { id: "a", tool: "t", call_id: "c", created_at: "", expires_at: "" };
   const request = { tool: "t", input: {} };
-  expect(lookOf(status, { ...asked, kind: "approval", request }, result)).toBe("asking");
+  expect(appearanceOf(status, { ...asked, kind: "approval", request }, result)).toBe("asking");
   const call = { ...asked, kind: "client_tool", request } as const;
-  expect(lookOf(status, { ...call, claim_expires_at: null }, result)).toBe("away");
-  expect(lookOf(status, { ...call, claim_expires_at: "" }, result)).toBe("running");
+  expect(appearanceOf(status, { ...call, claim_expires_at: null }, result)).toBe("away");
+  expect(appearanceOf(status, { ...call, claim_expires_at: "" }, result)).toBe("running");
 });

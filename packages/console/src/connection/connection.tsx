@@ -105,7 +105,7 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   );
 }
 
-/** Returns the tab's settings, and what changes and stores them. */
+/** Returns the tab's settings, and functions that change and store them. */
 function useSettings(storage: KeyValueStore): [Settings, Connection["change"]] {
   const [settings, setSettings] = useState(() => loadSettings(storage));
   const change = useCallback(
@@ -121,7 +121,7 @@ function useSettings(storage: KeyValueStore): [Settings, Connection["change"]] {
   return [settings, change];
 }
 
-/** Creates the clients, of which one sends the token of the wallet that has signed in. */
+/** Creates the clients. One of them sends the token of the wallet that has signed in. */
 function useClients(
   storage: KeyValueStore,
   { app, key, fetch }: { app: string; key: string | null; fetch: typeof globalThis.fetch },
@@ -140,7 +140,7 @@ function useClients(
   const { client } = clients;
   const signIn = useCallback(
     (next: WalletToken | null) => {
-      // If the service cannot be reached, the token ends by itself.
+      // If the service cannot be reached, the token expires by itself.
       if (signedIn !== null) void client.revokeToken().catch(() => undefined);
       saveSignIn(storage, next);
       setSignedIn(next);

@@ -7,7 +7,7 @@ import { Pages } from "./page-buttons.tsx";
 import { Choice, DataTable, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
-/** What was done, as the table says it. */
+/** Labels of the actions in the table. */
 const ACTIONS: Readonly<Record<AuditAction, string>> = {
   action_decided: "decided an action",
   config_reloaded: "reloaded the configuration",
@@ -20,7 +20,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   session_claimed: "claimed a conversation",
   session_deleted: "deleted a conversation",
   session_read: "read a conversation",
-  session_transferred: "gave a conversation to another user",
+  session_transferred: "transferred a conversation",
   user_erased: "erased a user or wallet",
   user_exported: "exported a user or wallet",
 };
@@ -53,7 +53,7 @@ export function AuditView(): ReactNode {
       <ViewHeading title="Audit" query={query} />
       <form className={styles["filter"]} onSubmit={(event) => event.preventDefault()}>
         <Choice
-          label="What was done"
+          label="Action"
           value={action}
           options={CHOICES}
           onChange={(value) => {
@@ -82,7 +82,7 @@ const KINDS: Readonly<Record<AuditEntry["actor"]["kind"], string>> = {
   key: "a key",
   operator: "an operator",
   user: "a user",
-  client: "somebody without a key",
+  client: "a client without a key",
   command_line: "the command line",
   service: "the service",
 };
@@ -104,7 +104,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { label: "Details", cell: ({ details }) => <Details details={details} /> },
 ];
 
-/** Characters of a long id that are shown; the whole one is in its title. */
+/** Shown characters of a long id. Its title has all of them. */
 const ID_SHOWN = 8;
 const LONG_ID = /^[\w-]{30,}$/;
 

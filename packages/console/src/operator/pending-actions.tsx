@@ -9,7 +9,7 @@ import { Button } from "../design/button.tsx";
 import { useAdministration } from "./administration.tsx";
 import styles from "../actions/action-card.module.css";
 
-/** An action that an operator may decide in the place of the person. The audit trail names the operator. */
+/** An action that an operator may decide on behalf of the user. The audit trail names the operator. */
 export function OperatorAction({
   sessionId,
   action,

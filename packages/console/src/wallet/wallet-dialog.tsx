@@ -9,7 +9,7 @@ import { asksForProof, signInWith } from "./wallet-sign-in.ts";
 /** Pattern of wallet addresses that the service accepts. */
 const ADDRESS = "[!-~]{1,128}";
 
-/** Returns how a person selects a wallet, and what went wrong. */
+/** Returns functions that select a wallet, and their last error. */
 function useChoice(onClose: () => void) {
   const { wallet: connected, anonymous, selectWallet } = useConnection();
   const [failure, setFailure] = useState<string | null>(null);
@@ -17,7 +17,7 @@ function useChoice(onClose: () => void) {
     selectWallet(address, signedIn);
     onClose();
   };
-  /** Connects the browser's wallet, or the account that is connected already; it signs in if it must. */
+  /** Connects the browser's wallet, unless it is connected already, and signs in if the App requires it. */
   const ask = async (wallet: BrowserWallet, isSignIn: boolean): Promise<void> => {
     setFailure(null);
     try {

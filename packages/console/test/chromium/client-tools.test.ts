@@ -1,4 +1,4 @@
-// Calls of tools that run in an App's own page, as the console shows them.
+// Calls of client tools, as the console shows them.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// What an operator does in the place of a person, and the name under which the audit trail shows it.
+// Decisions that an operator makes on behalf of a user, and their entries in the audit trail.
 
 import { createClient, type Client } from "@colloquy/client";
 import type { KeyScope } from "@colloquy/client/admin";
@@ -68,7 +68,7 @@ describe.skipIf(isLeftOut)("an operator with a key of their own", { timeout: 60_
     });
   });
 
-  it("who may only read learns that deciding needs another scope", async () => {
+  it("without the scope admin:write cannot decide, and learns which scope is missing", async () => {
     const [client, id] = [await visitor(), randomUUID()];
     await client.sendMessage(id, "what is 12 * 7?", { wait: true });
     const { page, expectTrouble } = await openAs("admin:read", `sessions/${id}`);

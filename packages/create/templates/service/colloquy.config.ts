@@ -10,7 +10,7 @@ export default defineConfig({
       tools: { roll_dice: rollDice },
       // After a crash, a call that only reads may run again.
       effects: { roll_dice: "read" },
-      // Only whoever signs in with a wallet may bind conversations to it.
+      // Only users who sign in with a wallet may bind conversations to it.
       wallets: "proved",
       // Lets a person decide about each call:
       // approvals: { roll_dice: "always" },

@@ -1,4 +1,4 @@
-// Tools that run in pages: which tab runs a call, and what becomes of it when something goes wrong.
+// Client tools in pages: which tab runs a call, and its result after failures.
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -74,7 +74,7 @@ async function pageScript(): Promise<string> {
   return outputFiles[0]!.text;
 }
 
-/** Calls the tools that the message names, and then says their results. */
+/** Calls the tools that the message names, then answers with their results. */
 const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   const messages = body["messages"] as ReadonlyArray<{ readonly role: string; readonly content: string }>;
   const asked = messages.findLastIndex(({ role }) => role === "user");

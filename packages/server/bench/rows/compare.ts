@@ -8,7 +8,7 @@ import { formatCount, formatRounds, type Row } from "../table.ts";
 import { checkStatuses, CONNECTIONS, inTurn, startColloquyRole, stopAll, type RowContext } from "./row.ts";
 
 interface Comparison {
-  /** What is requested, and with which feature. */
+  /** A feature, and the requests that measure its cost. */
   readonly name: string;
   readonly feature: Omit<ColloquyInput, "directory">;
   /** Minimum ratio of the throughput. */

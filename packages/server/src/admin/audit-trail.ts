@@ -26,7 +26,7 @@ export function createAuditTrail({ store, logger }: AuditTrailOptions): AuditTra
       try {
         await store.add(entry);
       } catch (err) {
-        logger.error({ err, action: entry.action }, "an entry of the audit trail is in the log alone");
+        logger.error({ err, action: entry.action }, "could not store an audit entry; only the log has it");
       }
     },
     async list({ cursor, ...query }): Promise<AuditPage> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RecordingSink, startService, newId, withApps, until } from "../../test/service.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
-import type { Belonging, StreamAccess, StreamEnd } from "../core/ports/driving/services.ts";
+import type { SessionOwnership, StreamAccess, StreamEnd } from "../core/ports/driving/services.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 import { bareFeed } from "./testing/bare-feed.ts";
 
@@ -22,7 +22,7 @@ class GivenAccess implements StreamAccess {
 
   readonly session = ANONYMOUS;
 
-  endFor({ app }: Belonging): StreamEnd | null {
+  endFor({ app }: SessionOwnership): StreamEnd | null {
     return this.#known.includes(app) ? null : "app_key_invalid";
   }
 

@@ -6,7 +6,12 @@ import type { IncludeGroup } from "@colloquy/protocol";
 import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { EventStore } from "../core/ports/driven/event-store.ts";
-import type { Belonging, StreamAccess, StreamEnd, StreamSink } from "../core/ports/driving/services.ts";
+import type {
+  SessionOwnership,
+  StreamAccess,
+  StreamEnd,
+  StreamSink,
+} from "../core/ports/driving/services.ts";
 import { appAfter, ownerAfter, type NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import {
@@ -27,13 +32,13 @@ const PAGE = 200;
 
 const END_MESSAGES: Readonly<Record<StreamEnd, string>> = {
   app_key_invalid:
-    "This stream has ended, because its key does not open the App of this conversation, or does not any more.",
+    "This stream has ended, because its key does not open the App of this conversation, or no longer does.",
   user_token_expired: "This stream has ended, because the sign-in has expired or was revoked. Sign in again.",
   session_not_found: "This stream has ended, because the conversation belongs to a signed-in user.",
 };
 
 /** A session with open streams, as a subscriber reads it. */
-export interface SubscriberChannel extends Belonging {
+export interface SubscriberChannel extends SessionOwnership {
   /** Sequence number of the last announced event in the current incarnation, to which every open stream belongs. */
   head: number;
   /** Returns the whole text of the agent message that streams in this incarnation; read when a stream goes live. */
@@ -162,7 +167,7 @@ export class Subscriber {
   }
 
   /** Returns true if the stream may use the session; otherwise ends the stream with a notice. */
-  verifyAccess(session: Belonging): boolean {
+  verifyAccess(session: SessionOwnership): boolean {
     const code = this.access.endFor(session);
     if (code === null) return true;
     this.#finish(streamNoticeText(this.source, { message: END_MESSAGES[code], level: "error", code }));

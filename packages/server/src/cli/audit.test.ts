@@ -39,7 +39,7 @@ it("lists what commands did, under the account of the machine", async () => {
   expect(table).not.toContain("key_revoked");
 });
 
-it("says that nothing matches, and what is wrong with an option", async () => {
+it("reports an empty result, and rejects an invalid option with a message", async () => {
   await run("keys", "create", "--app", "defi");
   expect((await run("audit", "--app", "nobody")).output).toBe("No entries match.\n");
   const wrong = await run("audit", "--limit", "0");

@@ -18,7 +18,9 @@ interface AuditOptions {
 export function addAuditCommand(program: Command, parts: CommandParts): void {
   program
     .command("audit")
-    .description("list who changed keys, owners, secrets and decisions, and what operators read")
+    .description(
+      "list the audit trail: changes of keys, owners and secrets, decisions, and reads by operators",
+    )
     .addOption(new Option("--action <action>", "only this action").choices(AuditAction.options))
     .option("--actor <id>", "only what this key, operator or account did, by id or name")
     .option("--app <name>", "only in this App")

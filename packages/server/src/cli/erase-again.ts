@@ -52,7 +52,7 @@ function timeOf(text: string): number {
   return time;
 }
 
-/** Returns whom the log reports as erased since then, each once. */
+/** Returns the users and wallets that the log reports as erased since then, without duplicates. */
 async function erasedSince(log: string, since: number): Promise<readonly Person[]> {
   const people = new Map<string, Person>();
   try {

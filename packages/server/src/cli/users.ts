@@ -14,13 +14,13 @@ interface PersonOptions {
 }
 
 const EXAMPLE = "--issuer https://login.example.com --subject alice";
-/** Characters that the last line of an export has at most. */
+/** Maximum length of the last line of an export. */
 const LAST_LINE = 200;
 
 export function addUsersCommand(program: Command, parts: CommandParts): void {
   const users = program
     .command("users")
-    .description("export or erase what is stored of a user or a wallet")
+    .description("export or erase the data of a user or a wallet")
     .addHelpText(
       "after",
       `
@@ -88,7 +88,7 @@ function personOf({ issuer, subject, wallet, app }: PersonOptions): Person {
   if (wallet === undefined && issuer !== undefined && subject !== undefined)
     return { ...where, issuer, subject };
   throw new CommandFailure(
-    "Colloquy: Choose whose: either --issuer URL with --subject ID, or --wallet ADDRESS.",
+    "Colloquy: Name the user or wallet: --issuer URL with --subject ID, or --wallet ADDRESS.",
     2,
   );
 }

@@ -128,8 +128,8 @@ const USER_URL_RULE = "must be an https URL, or an http URL of this machine";
 const userURL = z.string().refine(isUserURL, USER_URL_RULE).meta({ pattern: "^https?://" });
 
 const TOKEN_ISSUER = {
-  issuer: userURL.describe("Issuer of the tokens: their `iss`, to the letter."),
-  audience: text.describe("Audience of the tokens: a value in their `aud`."),
+  issuer: userURL.describe("Issuer of the tokens; must equal their `iss` exactly."),
+  audience: text.describe("Audience of the tokens; must be in their `aud`."),
   jwksUri: userURL
     .optional()
     .describe("URL of the issuer's keys. Defaults to the one in the issuer's discovery document."),
@@ -157,12 +157,12 @@ export const OperatorsSection = z
   .strictObject({
     ...TOKEN_ISSUER,
     claim: text.describe(
-      "Claim of the token that makes its user an operator, such as `groups`; a dot leads into an object, as in `realm_access.roles`.",
+      "Token claim that makes a user an operator, such as `groups`. Use dots for nested claims, as in `realm_access.roles`.",
     ),
     values: z
       .array(text)
       .min(1)
-      .describe("The claim must be one of these values, or a list that has one of them."),
+      .describe("The claim must equal one of these values, or be a list that contains one."),
   })
   .refine(hasOneKeySource, KEY_SOURCE_RULE);
 
@@ -176,7 +176,7 @@ const UsersSection = z
     claimSessions: z
       .boolean()
       .default(false)
-      .describe("Whether a user may claim a conversation that was begun before they signed in."),
+      .describe("Whether users may claim conversations that they began before they signed in."),
   })
   .refine(hasOneKeySource, KEY_SOURCE_RULE);
 

@@ -228,7 +228,7 @@ export const ConfigFile = z.strictObject({
     )
     .optional()
     .describe(
-      "Blockchains by chain id, for wallet tools and the sign-in of contract wallets. List only chains that you trust: whoever controls a chain's server can sign in with every wallet.",
+      "Blockchains by chain id, for wallet tools and the sign-in of contract wallets. List only chains that you trust: anyone who controls a chain's server can sign in with every wallet.",
     ),
   operators: OperatorsSection.optional().describe(
     "Sign-in of operators with tokens (JWT) of an OpenID Connect issuer. They may use the whole admin API, like `COLLOQUY_ADMIN_KEY`.",

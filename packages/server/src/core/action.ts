@@ -103,7 +103,7 @@ export function liveClaim({ claim }: Pick<ActionRecord, "claim">, at: number): A
   return claim !== null && at < claim.expiresAt ? claim : null;
 }
 
-/** Returns true if nobody may decide the pending action any more, because its time is over or a client that ran its call is gone. */
+/** Returns true if nobody may decide the pending action any more, because it has expired or the client that claimed it is lost. */
 export function isOver(action: Pick<ActionRecord, "asked" | "claim" | "expiresAt">, at: number): boolean {
   return at >= action.expiresAt || (hasLapsedClaim(action, at) && !isRepeatable(action));
 }

@@ -1,5 +1,5 @@
 // The audit trail: who changed keys, owners, secrets, decisions and the configuration, and which conversations operators read. Entries
-// never contain what a conversation says.
+// never contain text of a conversation.
 
 import type { ActorKind, AuditAction } from "@colloquy/protocol";
 import type { JsonObject } from "./json.ts";
@@ -34,11 +34,11 @@ export interface AuditRecord extends AuditEntry {
   readonly at: number;
 }
 
-/** Actions of which a repetition by the same actor, address and target within a minute is not stored again. */
+/** Actions that are stored once a minute for each actor, address and target. */
 const ONCE_A_MINUTE: ReadonlySet<AuditAction> = new Set(["login_failed", "session_read"]);
 const MINUTE_MS = 60_000;
 
-/** Returns a text that is the same for entries of which one is stored; `null` if all are. */
+/** Returns the deduplication key of an entry: the store keeps one entry per key. `null` for entries that are always stored. */
 export function repetitionKey({ action, actor, target }: AuditEntry, at: number): string | null {
   if (!ONCE_A_MINUTE.has(action)) return null;
   return JSON.stringify([action, actor.kind, actor.id, actor.address, target, Math.floor(at / MINUTE_MS)]);
@@ -52,7 +52,7 @@ export const SERVICE_ACTOR: Actor = {
   requestId: null,
 };
 
-/** What the log says of these already, in other words. */
+/** Actions with a log line of their own. */
 const LOGGED_OTHERWISE: ReadonlySet<AuditAction> = new Set(["config_reloaded", "login_failed"]);
 
 /** Logs entries, without their details. */

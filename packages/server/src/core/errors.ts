@@ -70,7 +70,7 @@ export function throwAfterCommit(error: unknown): never {
   throw new OutcomeUnknown(503, "stored_not_shown", DONE_BUT_NOT_SHOWN, 1, error);
 }
 
-/** 403: only the holder of a wallet may do this. */
+/** 403: the operation requires proof of the wallet. */
 export function walletNotProved(): ServiceError {
   const detail = "This needs proof that you hold the wallet. Sign in with it, and send the token.";
   return new ServiceError(403, "wallet_not_proved", detail);

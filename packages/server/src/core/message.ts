@@ -42,7 +42,7 @@ export interface ToolResultRecord extends ToolResult {
   readonly told?: JsonValue;
 }
 
-/** What an answer may have beside its text and calls, in the form of the wire. */
+/** Fields of an answer besides its text and calls, as on the wire. */
 export interface AnswerExtras {
   readonly data?: JsonObject;
   readonly sources?: Source[];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "./json.ts";
-import { complaintOfResponseSchema } from "./response-schema.ts";
+import { responseSchemaProblem } from "./response-schema.ts";
 
 function object(property: JsonObject, more: JsonObject = {}): JsonObject {
   return { type: "object", properties: { name: property }, ...more };
@@ -28,7 +28,7 @@ describe("schema of an answer", () => {
     ["data that looks like keywords", object({ enum: [{ pattern: "^a$" }], default: { format: "email" } })],
     ["32 levels", nested(32)],
   ])("accepts %s", (_, schema) => {
-    expect(complaintOfResponseSchema(schema)).toBeNull();
+    expect(responseSchemaProblem(schema)).toBeNull();
   });
 
   it.each<[JsonObject, string]>([
@@ -50,7 +50,7 @@ describe("schema of an answer", () => {
     [{ type: "object", $schema: "https://example.com/mine" }, "draft 2020-12 or draft-07"],
     [{ type: "object", description: "ü".repeat(8192) }, "at most 16384 bytes"],
     [nested(33), "at most 32 levels"],
-  ])("rejects %j", (schema, complaint) => {
-    expect(complaintOfResponseSchema(schema)).toContain(complaint);
+  ])("rejects %j", (schema, problem) => {
+    expect(responseSchemaProblem(schema)).toContain(problem);
   });
 });

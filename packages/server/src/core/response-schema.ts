@@ -1,5 +1,5 @@
-// The part of JSON Schema that answers may be asked for in: no regular expressions, whose time has no bound, no references out of the
-// schema, and no `$async`, with which ajv answers at once and checks nothing.
+// The subset of JSON Schema that a response schema may use: no regular expressions, whose time has no bound, no references out of the
+// schema, and no `$async`, with which ajv checks nothing before it returns.
 
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
@@ -32,11 +32,11 @@ const MAPS: ReadonlySet<string> = new Set([
   "dependencies",
 ]);
 const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples"]);
-/** References that lead to a place which was walked as a schema. */
+/** References whose target was walked as a schema. */
 const LOCAL_REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
 
-/** Returns what a schema must be that this one is not; `null` if answers may be asked for in it. */
-export function complaintOfResponseSchema(schema: JsonObject): string | null {
+/** Returns the rule that the schema breaks; `null` if it can be used as a response schema. */
+export function responseSchemaProblem(schema: JsonObject): string | null {
   if (isDeeperThan(MAX_DEPTH, schema)) return `must have at most ${MAX_DEPTH} levels`;
   const bytes = Buffer.byteLength(JSON.stringify(schema));
   if (bytes > MAX_BYTES) return `must be at most ${MAX_BYTES} bytes of JSON, and has ${bytes}`;
@@ -44,10 +44,10 @@ export function complaintOfResponseSchema(schema: JsonObject): string | null {
   const { $schema: dialect } = schema;
   if (dialect !== undefined && !DIALECTS.includes(dialect))
     return "must be in JSON Schema draft 2020-12 or draft-07, as its `$schema` says";
-  return complaintAt("", schema);
+  return problemAt("", schema);
 }
 
-function complaintAt(place: string, value: JsonValue): string | null {
+function problemAt(place: string, value: JsonValue): string | null {
   if (Array.isArray(value)) return firstOf(value.map((one, index) => [`${place}/${index}`, one]));
   if (!isJsonObject(value)) return null;
   for (const [keyword, inner] of Object.entries(value)) {
@@ -59,7 +59,7 @@ function complaintAt(place: string, value: JsonValue): string | null {
     const isMap = MAPS.has(keyword) && isJsonObject(inner);
     const found = isMap
       ? firstOf(Object.entries(inner).map(([name, one]) => [`${at}/${name}`, one]))
-      : complaintAt(at, inner);
+      : problemAt(at, inner);
     if (found !== null) return found;
   }
   return null;
@@ -67,7 +67,7 @@ function complaintAt(place: string, value: JsonValue): string | null {
 
 function firstOf(places: readonly (readonly [place: string, value: JsonValue])[]): string | null {
   for (const [place, value] of places) {
-    const found = complaintAt(place, value);
+    const found = problemAt(place, value);
     if (found !== null) return found;
   }
   return null;

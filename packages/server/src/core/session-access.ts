@@ -1,4 +1,4 @@
-// Who may use a session: whoever opens its App and, once the session has an owner, only that user.
+// Access to sessions: callers with access to the App may use a session. Once it has an owner, only that user may.
 
 import { isEmptySession, appOf, type SessionRecord } from "./session.ts";
 
@@ -33,10 +33,10 @@ export type Hidden = "other_app" | "other_owner";
 /** Reason why a command is refused: the session is hidden, or would be bound to a wallet that the user has not proved to hold. */
 export type Refused = Hidden | "wallet_not_proved";
 
-type Belonging = Pick<SessionRecord, "app" | "owner">;
+type SessionOwnership = Pick<SessionRecord, "app" | "owner">;
 
 /** Returns why the session is hidden; `null` if it may be used. `access` is `null` for operators and the service itself. */
-export function hiddenFrom(session: Belonging, access: SessionAccess | null): Hidden | null {
+export function hiddenFrom(session: SessionOwnership, access: SessionAccess | null): Hidden | null {
   if (access === null) return null;
   if (access.apps !== null && !access.apps.includes(appOf(session))) return "other_app";
   if (session.owner === null) return null;
@@ -81,6 +81,6 @@ export function losesOwner(before: SessionRecord, after: SessionRecord, { user }
 }
 
 /** A session without an App has an owner, but nothing yet that another App's token could reveal. */
-function isOwner({ app, owner }: Belonging, user: SessionUser | null): boolean {
+function isOwner({ app, owner }: SessionOwnership, user: SessionUser | null): boolean {
   return user?.owner === owner && (app === null || user.apps.includes(app));
 }

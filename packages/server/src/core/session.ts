@@ -37,9 +37,9 @@ export interface SessionRecord {
   /** The utility model chosen for this session, `null` for the App's. */
   readonly utilityModel: string | null;
   readonly publicKey: string | null;
-  /** True if somebody who sent a message has proved to hold the wallet, in an App that asks for proof. */
+  /** True if the sender of a message has proved to hold the wallet, in an App that requires proof. */
   readonly walletProved: boolean;
-  /** Pseudonym of the user whom the session belongs to; `null` if whoever knows its id may use it. */
+  /** Pseudonym of the session's owner; `null` if anyone who knows the session's id may use it. */
   readonly owner: string | null;
   readonly userState: JsonObject | null;
   readonly pinned: boolean;

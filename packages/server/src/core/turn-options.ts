@@ -1,6 +1,6 @@
 import type { JsonObject } from "./json.ts";
 
-/** What a chat may ask for beside its text. Absent fields were not asked for. */
+/** Options of a chat besides its text. Absent fields were not requested. */
 export interface TurnOptions {
   /** Tools that the client offers for this turn and runs itself, by name. */
   readonly clientTools?: Readonly<Record<string, ClientTool>>;

@@ -57,7 +57,7 @@ export interface TurnRecord {
   readonly behindWaiting: boolean;
   /** The `client_id` of the chat; decides whose secrets its tools may use. */
   readonly clientId: string | null;
-  /** What the chat asked for beside its text; empty once the turn has ended. */
+  /** Options of the chat besides its text; empty once the turn has ended. */
   readonly options: TurnOptions;
   readonly usage: TokenUsage;
   /** Code of its failure, `null` otherwise. */

@@ -20,14 +20,14 @@ import { scopeMissing } from "./key-refusals.ts";
 
 /** Reason of a refusal: a wrong key, or too many wrong ones before it. */
 type Refused = "wrong" | "limited";
-type NoteRefused = (request: FastifyRequest, refused: Refused) => void;
+type RecordRefused = (request: FastifyRequest, refused: Refused) => void;
 
-/** Makes guesses visible: counts each wrong key, and logs and records those below the limit. */
-export function guessesNoted(
+/** Returns a function that counts each refused key, and logs and audits wrong ones below the limit. */
+export function recordRefusedKeys(
   register: Registry,
   logger: Logger,
   audit: Pick<AuditTrail, "note">,
-): NoteRefused {
+): RecordRefused {
   const counter = new Counter({
     name: "colloquy_admin_keys_refused_total",
     help: "Requests to the admin API that were refused for a wrong key, or with any key after too many of those",
@@ -58,7 +58,7 @@ interface AdminAccessParts {
   readonly operators: OperatorTokens | null;
   readonly budgets: Budgets;
   /** Called for each refused request. */
-  readonly note: NoteRefused;
+  readonly note: RecordRefused;
 }
 
 /** The sender of a request to the admin API, and their scopes. */

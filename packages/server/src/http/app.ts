@@ -18,7 +18,7 @@ import type { OperatorTokens } from "../core/ports/driving/user-service.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { Services } from "../core/ports/driving/services.ts";
-import { guessesNoted, requireAdminKey } from "./admin-access.ts";
+import { recordRefusedKeys, requireAdminKey } from "./admin-access.ts";
 import { createAdmission, type Admission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { Budgets } from "./budgets.ts";
@@ -149,7 +149,7 @@ function adminParts(
   budgets: Budgets,
 ): RouteParts["admin"] {
   // Registered without an admin key too, so that `/metrics` does not reveal whether there is one.
-  const note = guessesNoted(register, logger, audit);
+  const note = recordRefusedKeys(register, logger, audit);
   if (admin === null) return null;
   const { service, key, operators = null } = admin;
   return { service, requireKey: requireAdminKey({ key, operators, keys, budgets, note }) };

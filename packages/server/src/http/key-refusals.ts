@@ -36,7 +36,7 @@ export function otherClient(): ServiceError {
   return new ServiceError(
     403,
     "client_id_forbidden",
-    "The client of a signed-in user is the user. Leave out client_id.",
+    "The client of a signed-in user is the user. Omit client_id.",
   );
 }
 

@@ -33,12 +33,12 @@ const ADMIN_KEY = {
 
 const TAGS = [
   { name: "Sessions", description: "Conversations, by the id in the path" },
-  { name: "Conversation", description: "Talking, in the session of `X-Session-Id`" },
-  { name: "Actions", description: "What waits for a person" },
+  { name: "Conversation", description: "Chats in the session of `X-Session-Id`" },
+  { name: "Actions", description: "Questions and tool calls that wait for a person or client" },
   { name: "Users", description: "Signed-in users of an App" },
   { name: "Secrets", description: "Values that tools need and no model sees" },
   { name: "Control", description: "Models and Apps" },
-  { name: "Operations", description: "For those who run the service" },
+  { name: "Operations", description: "Health and metrics" },
 ];
 
 /**

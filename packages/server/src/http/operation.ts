@@ -96,7 +96,7 @@ function invalid(context: z.core.$RefinementCtx, message: string): never {
 
 const REFUSALS = {
   400: "A parameter, header or body is missing or wrong",
-  401: "The key or the user's token is missing or not a good one",
+  401: "The key or the user's token is missing or invalid",
   403: "Not allowed here: the key does not open the App, the host or origin is not allowed, or the list is closed",
   404: "The session, message, action or key does not exist, or the session was deleted meanwhile (`session_deleted`)",
   405: "The path does not know the method; `Allow` names those it knows",

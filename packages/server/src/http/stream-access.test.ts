@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KeyGrant } from "../core/ports/driving/key-service.ts";
-import type { Belonging, StreamEnd } from "../core/ports/driving/services.ts";
+import type { SessionOwnership, StreamEnd } from "../core/ports/driving/services.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
 import { CheckedStream } from "./stream-access.ts";
 import { type RequestUser, UserAccess } from "./user-access.ts";
@@ -27,7 +27,7 @@ it("knows when the key that acts for the user was checked, in the default App to
 });
 
 /** Returns why a stream with this user ends in a session of an App that needs no key for streams. */
-function endOf(user: RequestUser | null, session: Belonging, required: boolean) {
+function endOf(user: RequestUser | null, session: SessionOwnership, required: boolean) {
   const get = () => ({ requireKey: "chat", users: { required } }) as never;
   const stream = new CheckedStream({
     session: ANONYMOUS,
@@ -47,7 +47,7 @@ const alice = (...apps: readonly string[]): RequestUser => ({
   askedAt: 0,
 });
 
-it.each<[string, RequestUser | null, Belonging, boolean, StreamEnd | null]>([
+it.each<[string, RequestUser | null, SessionOwnership, boolean, StreamEnd | null]>([
   ["stays open for anybody without an owner", null, { app: "shop", owner: null }, false, null],
   ["ends for others", null, { app: "shop", owner: "alice" }, false, "session_not_found"],
   [

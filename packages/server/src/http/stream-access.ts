@@ -2,7 +2,7 @@ import { ServiceError } from "../core/errors.ts";
 import type { AppScope } from "../core/key-scopes.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { KeyGrant } from "../core/ports/driving/key-service.ts";
-import type { Belonging, StreamAccess, StreamEnd } from "../core/ports/driving/services.ts";
+import type { SessionOwnership, StreamAccess, StreamEnd } from "../core/ports/driving/services.ts";
 import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { accepts, opens, type RequestUser } from "./user-access.ts";
@@ -43,9 +43,9 @@ export class CheckedStream implements StreamAccess {
     this.refresh = check === null ? null : async () => void (this.#credentials = await check());
   }
 
-  endFor({ app, owner }: Belonging): StreamEnd | null {
+  endFor({ app, owner }: SessionOwnership): StreamEnd | null {
     const { user } = this.#credentials;
-    // A token that was no good from the beginning is ignored where an App has no users.
+    // A token that was never valid is ignored in an App without users.
     if (user instanceof ServiceError && this.session.user !== null) return "user_token_expired";
     const isUser = accepts(user, app);
     if (!opens(user, app) && !this.#opens(app)) return "app_key_invalid";
@@ -56,7 +56,7 @@ export class CheckedStream implements StreamAccess {
     return isOwner && (isUser || app === DEFAULT_APP) ? null : "session_not_found";
   }
 
-  askedAt({ app }: Belonging): number | null {
+  askedAt({ app }: SessionOwnership): number | null {
     const { grant, user } = this.#credentials;
     const times = [app === DEFAULT_APP ? null : (grant?.askedAt ?? null), tokenAskedAt(user)];
     const asked = times.filter((time) => time !== null);

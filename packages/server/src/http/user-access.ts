@@ -1,4 +1,4 @@
-// The user of a request: the bearer of a token (RFC 6750), or whom a key with the scope `act_as` names (contract section 4).
+// The user of a request: the bearer of a token (RFC 6750), or the user that a request with an `act_as` key names (contract section 4).
 
 import type { FastifyRequest } from "fastify";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// The result of a commit, and what callers are told of sessions that they may not use.
+// The result of a commit, and the errors for sessions that the caller may not use.
 
 import { OtherApp, unknownSession, walletNotProved } from "../core/errors.ts";
 import { hiddenFrom, type Hidden, type Refused, type SessionAccess } from "../core/session-access.ts";

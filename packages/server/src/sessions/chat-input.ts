@@ -1,4 +1,4 @@
-// The input of the chat command, as its request, App and limits determine it.
+// Builds the input of the chat command from its request, App and limits.
 
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatInput } from "../core/commands/chat.ts";

@@ -26,7 +26,7 @@ const REJECTIONS: Readonly<Record<ChatRejection, readonly [status: number, detai
   ],
   not_a_user_message: [
     400,
-    "`replaces` must be the id of a user's message. To have an answer written again, name the message before it.",
+    "`replaces` must be the id of a user's message. To regenerate an answer, send the id of the user's message before it.",
   ],
   user_state_too_large: [400, "The merged user_state must be at most 8 KiB of JSON, nested at most 16 deep."],
   idempotency_key_reused: [

@@ -7,7 +7,7 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import { USE_NOTED_MS } from "./session-use.ts";
+import { USE_RECORDED_MS } from "./session-use.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 const EVERY_MS = 5 * 60_000;
@@ -104,8 +104,8 @@ export class Cleanup {
 
   async #expireSome(at: number): Promise<number> {
     const { store, registry, dispatcher, apps } = this.#options;
-    // Use is recorded up to USE_NOTED_MS late, so a session in use never counts as expired.
-    const now = at - USE_NOTED_MS;
+    // Use is recorded up to USE_RECORDED_MS late, so a session in use never counts as expired.
+    const now = at - USE_RECORDED_MS;
     const times = apps.names().flatMap((name) => {
       const expiry = apps.get(name)?.expiry;
       if (expiry === undefined) return [];

@@ -24,8 +24,8 @@ import type { RunningTurns } from "../turns/running-turns.ts";
 import { type Applied, assertShown } from "./applied.ts";
 import { chatInputOf, type ChatLimits } from "./chat-input.ts";
 import { chatRejection } from "./chat-rejections.ts";
-import { mustOffer } from "./model-choice.ts";
-import { mustAllowTools } from "./offered-tools.ts";
+import { assertOffered } from "./model-choice.ts";
+import { assertToolsAllowed } from "./offered-tools.ts";
 import type { VersionReads } from "./replica-sync.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
@@ -42,7 +42,7 @@ export interface ConversationsOptions {
   readonly hub: Pick<EventHub, "follow">;
   /** `null` if no other process changes the store. */
   readonly versions: Pick<VersionReads, "of"> | null;
-  readonly schemas: Pick<SchemaCheck, "complaint">;
+  readonly schemas: Pick<SchemaCheck, "problem">;
   /** Limits that are checked for every chat. */
   readonly limits: ChatLimits;
 }
@@ -82,8 +82,8 @@ export class Conversations implements ConversationService {
       throw new Unavailable(503, "too_many_waiting", detail, 5);
     }
     const app = this.#app(request.app);
-    if (typeof request.rig === "string") mustOffer(app, "rig", request.rig);
-    mustAllowTools(app, request.options ?? {});
+    if (typeof request.rig === "string") assertOffered(app, "rig", request.rig);
+    assertToolsAllowed(app, request.options ?? {});
     await this.#checkSchema(request.options?.responseSchema);
     return await this.#accept(request, app, dispatcher.reserve(), creation);
   }
@@ -171,11 +171,11 @@ export class Conversations implements ConversationService {
   }
 
   async #checkSchema(schema: JsonObject | undefined): Promise<void> {
-    const complaint = schema === undefined ? null : await this.#options.schemas.complaint(schema);
-    if (complaint === null) return;
+    const problem = schema === undefined ? null : await this.#options.schemas.problem(schema);
+    if (problem === null) return;
     throw new InvalidRequest(
       "invalid_response_schema",
-      `\`response_schema\` cannot be used: ${complaint}. Correct the JSON Schema.`,
+      `\`response_schema\` cannot be used: ${problem}. Correct the JSON Schema.`,
     );
   }
 

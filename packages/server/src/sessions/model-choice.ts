@@ -28,8 +28,8 @@ export class ModelChoices implements ModelService {
     const { sessionId, access, rig, utilityModel } = request;
     const name = request.app ?? (await this.#appOfSession(sessionId)) ?? request.keyApp ?? DEFAULT_APP;
     const app = this.#allowed(name, request);
-    mustOffer(app, "rig", rig);
-    if (utilityModel !== null && utilityModel !== app.utilityModel) mustOffer(app, "baml", utilityModel);
+    assertOffered(app, "rig", rig);
+    if (utilityModel !== null && utilityModel !== app.utilityModel) assertOffered(app, "baml", utilityModel);
     const { outcome, record, created } = await this.#registry.commit(sessionId, access, creation, (target) =>
       this.#store.execute({ kind: "setModel", target, input: { app: app.name, rig, utilityModel } }),
     );
@@ -72,7 +72,7 @@ function appMismatch(): Conflict {
 }
 
 /** @throws InvalidRequest if the App does not offer the model */
-export function mustOffer(app: AppDefinition, parameter: string, rig: string): void {
+export function assertOffered(app: AppDefinition, parameter: string, rig: string): void {
   if (app.models.includes(rig)) return;
   const detail = `\`${parameter}\` must be one of this App's models: ${app.models.join(", ")}.`;
   throw new InvalidRequest("unknown_model", detail);

@@ -6,19 +6,19 @@ import type { AppDefinition } from "../core/ports/driven/apps.ts";
 import type { TurnOptions } from "../core/turn-options.ts";
 
 /** Throws `InvalidRequest` if the App takes no tools from chats, or has a tool with one of the names itself. */
-export function mustAllowTools(app: Pick<AppDefinition, "tools">, { clientTools }: TurnOptions): void {
+export function assertToolsAllowed(app: Pick<AppDefinition, "tools">, { clientTools }: TurnOptions): void {
   if (clientTools === undefined) return;
   if (app.tools.allowsClientTools !== true) {
     throw new InvalidRequest(
       "client_tools_not_allowed",
-      "This App takes no tools from chats. Leave out `client_tools`, or set `allowClientTools` in the App's configuration.",
+      "This App accepts no tools from chats. Omit `client_tools`, or set `allowClientTools` in the App's configuration.",
     );
   }
   const taken = Object.keys(clientTools).find((name) => isTaken(name, app.tools));
   if (taken === undefined) return;
   throw new InvalidRequest(
     "client_tool_name_taken",
-    `The App has a tool "${taken}" itself, or a server whose tools are called so. Give the tool in \`client_tools\` another name.`,
+    `The App already has a tool "${taken}", or a server whose tools may have this name. Rename the tool in \`client_tools\`.`,
   );
 }
 

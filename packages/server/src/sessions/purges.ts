@@ -42,7 +42,7 @@ export class Purges {
     await earlier;
     const rest = this.#notBefore - clock.monotonic();
     if (rest > 0) await clock.sleep(rest);
-    // Whoever deletes from now on needs another purge.
+    // Deletions from now on need another purge.
     this.#planned = null;
     const began = clock.monotonic();
     try {

@@ -29,7 +29,7 @@ import {
   SessionLoads,
   type SessionCache,
 } from "./session-cache.ts";
-import { momentOf, type Moment, USE_NOTED_MS } from "./session-use.ts";
+import { momentOf, type Moment, USE_RECORDED_MS } from "./session-use.ts";
 import { Session } from "./session.ts";
 
 const IDLE_CHECK_MS = 60_000;
@@ -128,7 +128,7 @@ export class SessionRegistry {
 
   /** Records the use of a session that was read from the store, unless it was recorded recently. */
   async noteUse({ id, life, unusedMs }: SessionUse): Promise<void> {
-    if (unusedMs >= USE_NOTED_MS) await this.#touch({ id, life });
+    if (unusedMs >= USE_RECORDED_MS) await this.#touch({ id, life });
   }
 
   /** Returns the session of an existing id; `null` if it does not exist. */

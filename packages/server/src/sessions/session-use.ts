@@ -4,7 +4,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
  * Maximum age of the recorded use: older use is recorded again before the response. Cleanup adds this time to
  * every expiry, so it never removes a session that was used in the meantime.
  */
-export const USE_NOTED_MS = 5 * 60_000;
+export const USE_RECORDED_MS = 5 * 60_000;
 
 /**
  * A time on both clocks of this process: the wall clock may be set back, and the monotonic clock stands still

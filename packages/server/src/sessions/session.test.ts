@@ -3,7 +3,7 @@ import { parse } from "../../test/service.ts";
 import type { StoredSession } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { newSession } from "../core/session.ts";
-import { momentOf, USE_NOTED_MS } from "./session-use.ts";
+import { momentOf, USE_RECORDED_MS } from "./session-use.ts";
 import { Session } from "./session.ts";
 
 const RECORD = newSession(1, "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", { life: "abc", model: "a/b" }, 0);
@@ -164,18 +164,18 @@ describe("Session", () => {
     it("counts as recorded for five minutes on both clocks", () => {
       const session = new Session(stored());
       session.noteUse(momentOf(at(WALL, 500)));
-      expect(session.isUseNoted(at(WALL + USE_NOTED_MS - 1, 500 + USE_NOTED_MS - 1))).toBe(true);
+      expect(session.isUseNoted(at(WALL + USE_RECORDED_MS - 1, 500 + USE_RECORDED_MS - 1))).toBe(true);
       // The wall clock was set back.
-      expect(session.isUseNoted(at(0, 500 + USE_NOTED_MS))).toBe(false);
+      expect(session.isUseNoted(at(0, 500 + USE_RECORDED_MS))).toBe(false);
       // The machine was suspended.
-      expect(session.isUseNoted(at(WALL + USE_NOTED_MS, 501))).toBe(false);
+      expect(session.isUseNoted(at(WALL + USE_RECORDED_MS, 501))).toBe(false);
     });
 
     it("keeps the latest of several recorded times", () => {
       const session = new Session(stored());
-      session.noteUse(momentOf(at(WALL, USE_NOTED_MS)));
+      session.noteUse(momentOf(at(WALL, USE_RECORDED_MS)));
       session.noteUse(momentOf(at(WALL, 0)));
-      expect(session.isUseNoted(at(WALL, USE_NOTED_MS + 1))).toBe(true);
+      expect(session.isUseNoted(at(WALL, USE_RECORDED_MS + 1))).toBe(true);
     });
   });
 });

@@ -12,7 +12,7 @@ import type { NumberedEvent } from "../core/session-event.ts";
 import { appOf, DEFAULT_APP } from "../core/session.ts";
 import { hiddenFrom, type SessionAccess } from "../core/session-access.ts";
 import { mergeUserState } from "../core/user-state.ts";
-import { type Moment, USE_NOTED_MS } from "./session-use.ts";
+import { type Moment, USE_RECORDED_MS } from "./session-use.ts";
 import { Snapshot } from "./snapshot.ts";
 
 const MAX_EARLY = 1000;
@@ -97,7 +97,7 @@ export class Session {
     return this.isEmpty && this.app === DEFAULT_APP ? null : this.app;
   }
 
-  /** Pseudonym of the user whom the session belongs to, or `null`. */
+  /** Pseudonym of the session's owner, or `null`. */
   get owner(): string | null {
     return this.#owner;
   }
@@ -125,11 +125,11 @@ export class Session {
     return this.#replaced;
   }
 
-  /** Returns true if the store certainly recorded the session's use within the last `USE_NOTED_MS`. */
+  /** Returns true if the store certainly recorded the session's use within the last `USE_RECORDED_MS`. */
   isUseNoted(clock: Pick<Clock, "now" | "monotonic">): boolean {
     const noted = this.#useNotedAt;
-    if (noted === null || clock.monotonic() - noted.monotonic >= USE_NOTED_MS) return false;
-    return clock.now() - noted.wall < USE_NOTED_MS;
+    if (noted === null || clock.monotonic() - noted.monotonic >= USE_RECORDED_MS) return false;
+    return clock.now() - noted.wall < USE_RECORDED_MS;
   }
 
   /** Records the use. `askedAt` is a time before the request to the store. */

@@ -27,13 +27,13 @@ export interface SnapshotFields {
   readonly head: number;
 }
 
-/** The parts of a message that may be large, besides its text. */
+/** The possibly large parts of a message besides its text. */
 const ANSWER_PARTS = ["tool_calls", "tool_results", "data", "sources"] as const;
 
 interface LooseMessage {
   message: Message;
   json: string | null;
-  /** Characters of all but its text as JSON; computed on demand. */
+  /** Length of the message as JSON without its text; computed on demand. */
   otherCharacters: number | null;
 }
 

@@ -1,4 +1,4 @@
-// What the service holds of one person: exported, or erased.
+// Export and erasure of one person's data.
 
 import { logAudit, type Actor, type AuditEntry } from "../core/audit.ts";
 import { toWireAction } from "../core/action.ts";
@@ -76,7 +76,7 @@ export class UserData implements UserDataService {
     return erased;
   }
 
-  /** Names the user for a restore of an older backup (`colloquy users erase-again`), because the database forgets them. */
+  /** Logs the user for a restore of an older backup (`colloquy users erase-again`): the database has no trace of them. */
   #log({ owner, publicKey, app }: SessionsOf): void {
     const { logger, clock } = this.#options;
     const at = new Date(clock.now()).toISOString();
@@ -131,7 +131,7 @@ export class UserData implements UserDataService {
     return slots.filter((slot) => app === null || slot.app === app);
   }
 
-  /** The user has a pseudonym here too, which ends with the erasure; a wallet is not named. */
+  /** The entry names a user by their pseudonym, whose salt the erasure removes; it does not name a wallet. */
   async #entry(
     action: "user_erased" | "user_exported",
     { owner, app }: SessionsOf,

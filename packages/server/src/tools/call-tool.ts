@@ -11,7 +11,7 @@ import {
   type ToolOutcome,
 } from "../core/ports/driven/tool.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
-import { complaintOfDepth, type InputCheck } from "./input-check.ts";
+import { depthProblem, type InputCheck } from "./input-check.ts";
 import { fitJson, jsonBytes, toJson } from "./json-output.ts";
 import { Beginning, scrubbedBeginning, scrubbedToFit } from "./scrubbed-beginning.ts";
 import type { SourceTool, ToolScope } from "./tool-source.ts";
@@ -102,7 +102,7 @@ export function checkSafely(
   const read = (checked: string | null | { readonly value: unknown }): ReadInput =>
     checked ?? { value: input };
   try {
-    const tooDeep = complaintOfDepth(tool.name, input);
+    const tooDeep = depthProblem(tool.name, input);
     if (tooDeep !== null) return tooDeep;
     const checked = checkInput(input);
     return checked instanceof Promise ? checked.then(read, describe) : read(checked);

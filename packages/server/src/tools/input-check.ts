@@ -39,7 +39,7 @@ export function createInputCheck(
 }
 
 /** Returns an error message if the input is nested too deep to be shown to a person; `null` otherwise. */
-export function complaintOfDepth(tool: string, input: unknown): string | null {
+export function depthProblem(tool: string, input: unknown): string | null {
   if (!isDeeperThan(maximumDepth, input)) return null;
   return describeMisfit(tool, [`it is nested deeper than ${maximumDepth} levels`]);
 }

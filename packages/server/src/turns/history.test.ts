@@ -109,7 +109,7 @@ describe("HistoryWindow", () => {
     });
   });
 
-  it("tells null as a result", () => {
+  it("shows the model a null output", () => {
     const [turn] = pasts({ user: "one", steps: [["", ["a"]]], results: { a: null } });
     expect(new HistoryWindow([turn!], PLENTY).messages()[2]).toMatchObject({
       content: [{ output: { type: "json", value: null } }],

@@ -30,7 +30,7 @@ describe("schema checker", () => {
   afterEach(() => checker.close());
 
   it("accepts JSON in the schema", async () => {
-    expect(await checker.complaint(PERSON)).toBeNull();
+    expect(await checker.problem(PERSON)).toBeNull();
     expect(await checker.mismatch(PERSON, { name: "Ada", size: "S" })).toBeNull();
   });
 
@@ -51,17 +51,17 @@ describe("schema checker", () => {
   });
 
   it("describes an invalid schema", async () => {
-    expect(await checker.complaint({ type: "object", properties: { a: { type: "int" } } })).toContain(
+    expect(await checker.problem({ type: "object", properties: { a: { type: "int" } } })).toContain(
       "schema is invalid",
     );
-    expect(await checker.complaint({ type: "object", $ref: "#/$defs/gone" })).toContain("#/$defs/gone");
+    expect(await checker.problem({ type: "object", $ref: "#/$defs/gone" })).toContain("#/$defs/gone");
   });
 
   it("reads a schema in its own dialect", async () => {
     const tuple = { type: "object", properties: { a: { items: [{ type: "string" }] } } };
-    expect(await checker.complaint(tuple)).toContain("schema is invalid");
+    expect(await checker.problem(tuple)).toContain("schema is invalid");
     const draft7 = { $schema: "http://json-schema.org/draft-07/schema#", ...tuple };
-    expect(await checker.complaint(draft7)).toBeNull();
+    expect(await checker.problem(draft7)).toBeNull();
     expect(await checker.mismatch(draft7, { a: [1] })).toBe("/a/0 must be string");
   });
 
@@ -82,7 +82,7 @@ describe("schema checker", () => {
     }
   });
 
-  it("checks schemas that refer to themselves, also one after the other", async () => {
+  it("checks recursive schemas, also one after the other", async () => {
     const list = (type: string) => ({ type: "object", properties: { value: { type }, next: { $ref: "#" } } });
     for (const _ of [1, 2]) {
       for (const [type, value] of [

@@ -15,7 +15,7 @@ export interface SchemaQuestion {
 
 export interface SchemaAnswer {
   readonly id: number;
-  readonly complaint: string | null;
+  readonly problem: string | null;
 }
 
 const MEMORY_MB = 64;
@@ -23,7 +23,7 @@ const DIED = "it takes too much memory to check";
 
 interface Waiting {
   readonly question: SchemaQuestion;
-  readonly answer: (complaint: string | null) => void;
+  readonly answer: (problem: string | null) => void;
 }
 
 export class SchemaChecker implements SchemaCheck {
@@ -33,7 +33,7 @@ export class SchemaChecker implements SchemaCheck {
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
 
-  complaint(schema: JsonObject): Promise<string | null> {
+  problem(schema: JsonObject): Promise<string | null> {
     return this.#ask({ schema: JSON.stringify(schema) });
   }
 
@@ -67,8 +67,8 @@ export class SchemaChecker implements SchemaCheck {
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
     });
     worker.unref();
-    worker.on("message", ({ id, complaint }: SchemaAnswer) => {
-      this.#waiting.get(id)?.answer(complaint);
+    worker.on("message", ({ id, problem }: SchemaAnswer) => {
+      this.#waiting.get(id)?.answer(problem);
       this.#waiting.delete(id);
     });
     // Out of memory. The first question that waits is the one that it was answering; the others are of other clients.

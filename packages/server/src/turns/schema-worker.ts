@@ -1,4 +1,4 @@
-// The thread that compiles schemas of clients and checks answers with them. What takes longer than the limit is stopped where it is.
+// The thread that compiles schemas of clients and checks answers with them. Work that exceeds the time limit is aborted.
 // `process` is for the processor time of this thread.
 
 import { threadCpuUsage } from "node:process";
@@ -27,7 +27,7 @@ function start(port: MessagePort): void {
   const compiled = new Map<string, ValidateFunction>();
   let compile = compiler();
 
-  const complaintOf = (schema: string, value: unknown, limitMs: number): string | null => {
+  const problemOf = (schema: string, value: unknown, limitMs: number): string | null => {
     const validate = compiled.get(schema) ?? limited(limitMs, () => compile(schema));
     // The map's order is that of the last use.
     compiled.delete(schema);
@@ -42,7 +42,7 @@ function start(port: MessagePort): void {
   port.on("message", ({ id, schema, value }: SchemaQuestion) => {
     const answer = (attempt: number): string | null => {
       try {
-        return complaintOf(schema, value, LIMIT_MS * 2 ** (attempt - 1));
+        return problemOf(schema, value, LIMIT_MS * 2 ** (attempt - 1));
       } catch (error) {
         // A stopped compiler is in an unknown state.
         compile = compiler();
@@ -51,12 +51,12 @@ function start(port: MessagePort): void {
         return isOver ? `it takes longer than ${LIMIT_MS} ms to check` : answer(attempt + 1);
       }
     };
-    port.postMessage({ id, complaint: answer(1) } satisfies SchemaAnswer);
+    port.postMessage({ id, problem: answer(1) } satisfies SchemaAnswer);
   });
 }
 
 class Stopped extends Error {
-  /** True if this thread had the processor for less than half of the time: others of the machine used it. */
+  /** True if this thread had the processor for less than half of the time, because the machine was busy. */
   readonly isStarved: boolean;
 
   constructor(isStarved: boolean) {

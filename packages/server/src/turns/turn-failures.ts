@@ -18,7 +18,7 @@ export const APP_GONE: TurnFailure = {
 export const SCHEMA_MISMATCH: TurnFailure = {
   code: "schema_mismatch",
   message:
-    "The assistant's answer did not have the form that was asked for. Send your message again, or ask for a simpler form.",
+    "The assistant's answer did not have the requested form. Send your message again, or request a simpler form.",
 };
 
 export const STEP_LIMIT: TurnFailure = {

@@ -44,7 +44,7 @@ export interface Administration {
   readonly audit: AuditTrail;
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Whoever runs the command, for the audit trail. */
+  /** The operator who runs the command, for the audit trail. */
   readonly actor: Actor;
   /** Sessions as the admin API shows them. */
   sessions(limits: HealthLimits): {

@@ -38,7 +38,7 @@ describe("a fork", () => {
   const fork = (origin: string, copy: string, headers = {}) =>
     send(program.url, "POST", `/api/sessions/${origin}/fork`, { json: { session_id: copy }, headers });
 
-  it("needs the key of the conversation's App, and tells nothing of a target in another one", async () => {
+  it("needs the key of the conversation's App, and reveals nothing about a target in another one", async () => {
     const { key = "" } = await keys("create", "--app", "defi");
     const [origin, plain, copy] = [newSession(), newSession(), newSession()];
     await chat(key, origin);

@@ -79,7 +79,7 @@ it("names the operator who read or deleted a conversation, without its text", as
   expect(await trail("actor=ada@example.com")).toEqual(entries);
 });
 
-it("names the operator who decided an action in the place of the person", async () => {
+it("names the operator who decided an action on behalf of a user", async () => {
   const session = newSession();
   await chat(session, "what is 12 * 7?");
   const ada = await operator("ada@example.com");
@@ -173,13 +173,13 @@ it("records one entry per minute for failed logins from an address", async () =>
       401,
       "admin_key_invalid",
     );
-  // A minute may have begun in between.
+  // The minute may have changed in between.
   const found = async () => (await trail("action=login_failed")).length;
   await expect.poll(found, { timeout: 5_000 }).toBeGreaterThan(0);
   expect(await found()).toBeLessThanOrEqual(2);
 });
 
-it("is read in pages, and rejects invalid filters with a sentence", async () => {
+it("is read in pages, and rejects invalid filters with the reason", async () => {
   for (let made = 0; made < 3; made += 1) await admin("POST", "keys", { json: { apps: ["shop"] } });
   const first = (await admin("GET", "audit?limit=2")).as(AuditPage);
   const second = (await admin("GET", `audit?limit=2&cursor=${first.next_cursor}`)).as(AuditPage);

@@ -148,7 +148,7 @@ describe("a tool that runs in the client", () => {
     expect(listed.text).not.toContain(secret);
   });
 
-  it("has the time of its own, and checks its input", async () => {
+  it("has its own time limit, and validates its input", async () => {
     const { asked } = await waiting(url(), "peek");
     expect(Date.parse(asked.expires_at) - Date.parse(asked.created_at)).toBe(120_000);
     const session = newSession();

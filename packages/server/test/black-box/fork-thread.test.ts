@@ -78,7 +78,7 @@ describe("POST /api/sessions/{id}/fork", () => {
     expect((await state(url(), refused)).messages.at(-1)).toMatchObject({ status: "interrupted" });
   });
 
-  it("sends open streams of an empty target to the snapshot, and clients that ask for all its events", async () => {
+  it("sends resync to open streams of an empty target, and to clients that request all its events", async () => {
     const origin = newSession();
     await answered(origin, "what is 1 + 1?");
     const copy = newSession();

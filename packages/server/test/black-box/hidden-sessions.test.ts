@@ -37,7 +37,7 @@ beforeAll(async () => {
   others = {
     "another user": await bearer("bob", "here"),
     "the user in another App": await bearer("alice", "shop"),
-    "nobody in particular": {},
+    anonymous: {},
   };
   session = newSession();
   const headers = { ...mine, Prefer: "wait=20" };
@@ -86,8 +86,7 @@ describe.each(Object.keys(ON_SESSIONS))("%s on the session of a user", (name) =>
     const before = await state();
     for (const [caller, headers] of Object.entries(others)) {
       // Only a user may claim.
-      const expected =
-        name === "POST /api/sessions/{id}/claim" && caller === "nobody in particular" ? 401 : 404;
+      const expected = name === "POST /api/sessions/{id}/claim" && caller === "anonymous" ? 401 : 404;
       for (let nodes = 0; nodes < (NODES?.count ?? 1); nodes += 1) {
         const { status, text } = await sendOperation(program.url, name, ON_SESSIONS[name]!, target, headers);
         expect([caller, status]).toEqual([caller, expected]);

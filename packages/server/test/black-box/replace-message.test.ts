@@ -22,7 +22,7 @@ async function answered(session: string, ...texts: string[]) {
 }
 
 describe("POST /api/chat with replaces", () => {
-  it("replaces a message and everything after it, and answers as if they had never been", async () => {
+  it("replaces a message and everything after it, and answers as if they had never existed", async () => {
     const session = newSession();
     const { messages } = await answered(session, "hello", "what is 1 + 1?", "what is 2 + 2?");
     const id = messages[2]?.id ?? "";
@@ -51,7 +51,7 @@ describe("POST /api/chat with replaces", () => {
     expect(done.status).toBe("idle");
   });
 
-  it("tells subscribers with messages what is removed, and others to read the state again", async () => {
+  it("sends messages_removed to subscribers with messages, and resync to others", async () => {
     const session = newSession();
     const { messages } = await answered(session, "hello", "what is 1 + 1?");
     const before = await state(url(), session);

@@ -10,7 +10,7 @@ import { Program } from "./server.ts";
 
 const ADMIN_KEY = "admin-key-of-the-user-data-test";
 const ADMIN = { headers: { Authorization: `Bearer ${ADMIN_KEY}` } };
-/** In everything that a user says, sets or decides. */
+/** Part of every text, value and decision of the user. */
 const CANARY = "CANARY-7f3a91";
 
 let issuer: Issuer;
@@ -138,7 +138,7 @@ describe("an erasure", () => {
       await chat("of another App", await as("dora", "here"), { app: "default" }),
     ];
     await chat("count to 200", { headers: { ...dora.headers, Prefer: "wait=0" } });
-    // What is left of the other tests.
+    // Remove the sessions of the other tests.
     for (const subject of ["alice", "dora"]) {
       const answer = await ask("DELETE", "/api/users/me?app=shop", await as(subject));
       expect(answer.status).toBe(200);

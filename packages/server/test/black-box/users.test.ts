@@ -60,7 +60,7 @@ async function untilEverywhere(
 
 describe("the conversation of a signed-in user", () => {
   // The isolation matrix tries every operation (test/isolation/users.test.ts); these read the session on other nodes.
-  it("is 404 for everybody else", async () => {
+  it("is 404 for all other callers", async () => {
     const session = newSession();
     expect((await chat(session, await as("alice"))).status).toBe(200);
     for (const call of [{}, await as("bob"), await as("alice", "shop")]) {
@@ -89,7 +89,7 @@ describe("the conversation of a signed-in user", () => {
       expect((await request("GET", "/api/state", session, call)).json()).toMatchObject({ app: "plain" });
   });
 
-  it("stays open to whoever knows its id if it began without a token", async () => {
+  it("stays open to anyone who knows its id if it began without a token", async () => {
     const session = newSession();
     await chat(session);
     expect((await chat(session, await as("alice"))).status).toBe(200);

@@ -67,7 +67,7 @@ it("exports to standard output and to a private file, and erases for good", asyn
   expect((await service.client.listThreads(wallet)).threads).toEqual([]);
 });
 
-it("erases again, after a restore, whoever the log reports as erased since the backup", async () => {
+it("erases again, after a restore, the users that the log reports as erased since the backup", async () => {
   const [before, after, other] = [
     await walletWithSession(),
     await walletWithSession(),
@@ -98,12 +98,12 @@ it("erases again, after a restore, whoever the log reports as erased since the b
   expect([when.code, when.errors]).toEqual([2, expect.stringContaining("is not a time such as")]);
 });
 
-it("says what is missing or wrong", async () => {
+it("rejects missing and invalid options with a message", async () => {
   for (const parameters of [[], ["--issuer", "https://x"], ["--wallet", "0xa", "--subject", "y"]]) {
     const { code, errors } = await run("erase", ...parameters);
     expect([code, errors]).toEqual([
       2,
-      "Colloquy: Choose whose: either --issuer URL with --subject ID, or --wallet ADDRESS.\n",
+      "Colloquy: Name the user or wallet: --issuer URL with --subject ID, or --wallet ADDRESS.\n",
     ]);
   }
   const keyless = await service.command(["users", "erase", "--wallet", "0xa"], { COLLOQUY_ADMIN_KEY: "" });

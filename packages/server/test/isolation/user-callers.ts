@@ -1,4 +1,4 @@
-// A service whose Apps have signed-in users, and everybody who tries to reach what belongs to one of them.
+// A service whose Apps have signed-in users, and the callers that try to reach the data of one of them.
 
 import { createHash } from "node:crypto";
 import { KeyAdministration } from "../../src/apps/keys/key-administration.ts";
@@ -66,7 +66,7 @@ export function scopesOf(caller: UserCaller, app: UserApp): readonly KeyScope[] 
   return app === "club" && caller !== "anonymous" ? APP_SCOPES : null;
 }
 
-/** Who has a conversation: a user with a wallet. In `club`, the wallet is the user. */
+/** Owners of conversations: users with a wallet. In `club`, the wallet is the user. */
 export interface Person {
   readonly subject: string;
   readonly account: PrivateKeyAccount;
@@ -129,7 +129,7 @@ export async function startUserService() {
   const revoked = await tokens.revoked(owner);
   const bob: Person = { subject: "bob", account: newAccount() };
 
-  /** Returns the headers of a caller that tries to reach what belongs to the person. */
+  /** Returns the headers of a caller that tries to reach the person's data. */
   const credentials = async (
     caller: UserCaller,
     app: UserApp,
@@ -151,7 +151,7 @@ export async function startUserService() {
         return { ...key, ...bearer(revoked[app]) };
       case "own token of another App":
         return { ...key, ...bearer(await tokens.ofMembers(person)) };
-      // Bob's, with the wallet; where the wallet is the user, it has just signed in once more.
+      // Bob's, with the wallet; where the wallet is the user, it has just signed in again.
       case "wallet proved":
         return { ...key, ...bearer(await tokens.withWallet(app, person)) };
       default:

@@ -42,11 +42,11 @@ const canariesOf = (app: UserApp): readonly string[] => {
 };
 const found = (texts: readonly string[], text: string) => texts.filter((one) => text.includes(one));
 
-/** Operations that change or end what the callers after it try to reach. */
+/** Operations that change or delete data that later callers try to reach. */
 const destroys = (name: string, { removes }: ClassifiedOperation) =>
   removes === true || name.startsWith("DELETE ") || name.endsWith("/owner");
 
-/** Returns the conversation with canaries, or a new one of another person for whoever may destroy it. */
+/** Returns the conversation with canaries, or a new one of another person for callers that may destroy it. */
 async function targetFor(
   name: string,
   operation: ClassifiedOperation,

@@ -13,11 +13,11 @@ export function readMessage(text: string, now: number, domains: readonly string[
   const { address, domain, nonce, uri, version, chainId, issuedAt, expirationTime, notBefore } = message;
   const times = [issuedAt, expirationTime, notBefore].map((time) => time?.getTime() ?? now);
   if (address === undefined || domain === undefined || nonce === undefined || chainId === undefined) {
-    return malformed("it lacks a part");
+    return malformed("a required line is missing");
   }
   if (uri === undefined || version !== "1" || issuedAt === undefined)
-    return malformed("it lacks a part, or its version is not 1");
-  if (times.some(Number.isNaN)) return malformed("a time in it is not one of RFC 3339");
+    return malformed("a required line is missing, or its version is not 1");
+  if (times.some(Number.isNaN)) return malformed("it has a time that is not in RFC 3339 format");
   if (!isAddress(address)) return malformed("its address has a wrong checksum (ERC-55)");
   if (!domains.includes(domain.toLowerCase())) return refusedProof("siwe_domain_refused");
   const end = expirationTime?.getTime() ?? Number.POSITIVE_INFINITY;
@@ -36,6 +36,6 @@ export async function isSignedByAccount({ text, address }: SignInMessage, signat
 }
 
 function malformed(reason: string): ServiceError {
-  const detail = `The message is not one of Sign-In with Ethereum (EIP-4361): ${reason}. Create it with a library, such as createSiweMessage of viem.`;
+  const detail = `The message is not a valid Sign-In with Ethereum message (EIP-4361): ${reason}. Create it with a library, such as createSiweMessage of viem.`;
   return new InvalidRequest("siwe_message_invalid", detail);
 }

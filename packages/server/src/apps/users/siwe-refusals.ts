@@ -4,12 +4,13 @@ const DETAILS = {
   siwe_domain_refused:
     "The message is for another domain. Create it with the host of the page that signs in; the operator lists the accepted ones in `siwe.domains`.",
   siwe_message_expired: "The message has expired, or is not valid yet. Sign a new one.",
-  siwe_nonce_invalid: "The nonce is not one of this service, has expired, or was used. Ask for a new one.",
+  siwe_nonce_invalid:
+    "The nonce was not issued by this service, has expired, or was used. Request a new one.",
   siwe_signature_wrong:
-    "The signature is not one of the message by its address. Sign the message as it is. A wallet that is a contract must sign for a chain in the operator's `chains`.",
+    "The message was not signed by its address. Sign it unchanged. A contract wallet must sign for a chain in the operator's `chains`.",
 } as const;
 
-/** 401 for a message or signature that proves nothing. */
+/** 401 for an invalid message or signature. */
 export function refusedProof(code: keyof typeof DETAILS): ServiceError {
   return new ServiceError(401, code, DETAILS[code], {
     headers: { "www-authenticate": 'Bearer realm="colloquy"' },
@@ -17,6 +18,6 @@ export function refusedProof(code: keyof typeof DETAILS): ServiceError {
 }
 
 export function siweUnavailable(missing: string, cause?: unknown): Unavailable {
-  const detail = `Wallets cannot sign in here: ${missing}. The operator of this service can change that.`;
+  const detail = `Wallets cannot sign in: ${missing}. Ask the operator of the service.`;
   return new Unavailable(503, "siwe_unavailable", detail, 60, cause);
 }

@@ -63,7 +63,7 @@ function remoteKeys(url: URL, { clock, logger }: TokenKeysOptions): TokenKeys {
       keySet.reload().catch((err: unknown) => {
         logger.warn(
           { err, url: url.href },
-          "the keys of sign-in tokens could not be read; using the ones known",
+          "could not read the keys of sign-in tokens; using the cached ones",
         );
       });
     }

@@ -5,7 +5,7 @@ import { ServiceError } from "../../core/errors.ts";
 
 const DETAILS = {
   token_too_long: "The token is longer than 16 KiB. Ask the issuer for a smaller one.",
-  token_malformed: "The token is not a signed JWT. Send the token of the issuer as it is.",
+  token_malformed: "The token is not a signed JWT. Send the issuer's token unchanged.",
   token_algorithm_refused:
     "The token is signed with an algorithm that is not accepted. Use RS256, PS256, ES256 or EdDSA.",
   token_issuer_unknown: "No App accepts tokens of this issuer. Sign in with the issuer of the App.",
@@ -13,8 +13,8 @@ const DETAILS = {
   token_claim_missing: "The token lacks `exp` or `sub`, or one of its claims has the wrong type.",
   token_expired: "The token has expired. Get a new one and send the request again.",
   token_not_yet_valid: "The token is not valid yet. Check the clock of its issuer.",
-  token_key_unknown: "The token names no key of its issuer.",
-  token_signature_wrong: "The signature of the token is wrong.",
+  token_key_unknown: "The issuer has no key with the token's `kid`. Sign in again.",
+  token_signature_wrong: "The token's signature is invalid. Send the issuer's token unchanged.",
   token_revoked: "The token was revoked. Sign in again.",
 } as const;
 export type TokenProblem = keyof typeof DETAILS;

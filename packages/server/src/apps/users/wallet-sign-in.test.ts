@@ -92,7 +92,7 @@ describe("the sign-in with a wallet", () => {
     expect(await code(signIn.refresh(last.token))).toBe("token_expired");
   });
 
-  it("answers a token for the Apps that accept the user's token, not for one with other keys", async () => {
+  it("returns a token for the Apps that accept the user's token, not for one with other keys", async () => {
     const pairs = [await generateKeyPair("ES256"), await generateKeyPair("ES256")] as const;
     const settings = { issuer: "https://login.test", audience: "chat", jwksUri: null };
     const usersOf = async (key: CryptoKey) => ({

@@ -43,13 +43,13 @@ export class WalletSignIn implements WalletSignInService {
     const { readMessage, isSignedByAccount } = await loadMessages();
     const proof = readMessage(message, clock.now(), domains);
     if (proof instanceof ServiceError) throw proof;
-    // Before the signature, so that only messages with a nonce of this service reach a chain.
+    // Check the nonce before the signature, so that only messages with a nonce of this service reach a chain.
     const nonceEnd = await this.#endOfNonce(proof.nonce);
     const isSigned =
       (await isSignedByAccount(proof, signature)) ||
       (await this.#isSignedByContract({ ...proof, signature }));
     if (!isSigned) throw refusedProof("siwe_signature_wrong");
-    // Used last, so that a refused request uses nothing.
+    // Use the nonce last, so that a rejected request does not use it up.
     await this.#useNonce(proof.nonce, nonceEnd);
     const wallet = proof.address.toLowerCase();
     const until = Math.min(holder?.until ?? Number.POSITIVE_INFINITY, clock.now() + SIGN_IN_MS, proof.end);
@@ -79,7 +79,7 @@ export class WalletSignIn implements WalletSignInService {
       const contracts = await this.#options.contracts();
       return await contracts.isSigned(message);
     } catch (error) {
-      throw siweUnavailable(`the server of chain ${message.chainId} does not answer as it should`, error);
+      throw siweUnavailable(`the server of chain ${message.chainId} does not respond correctly`, error);
     }
   }
 
@@ -99,7 +99,7 @@ export class WalletSignIn implements WalletSignInService {
   #keys(): SigningKeys {
     const { keys } = this.#options;
     if (keys?.isOpen === true) return keys;
-    throw siweUnavailable("it has no master key to sign with");
+    throw siweUnavailable("the service has no master key");
   }
 }
 
@@ -107,6 +107,6 @@ async function loadMessages(): Promise<typeof SiweMessages> {
   try {
     return await import("./siwe-message.ts");
   } catch (error) {
-    throw siweUnavailable("it lacks the package viem", error);
+    throw siweUnavailable("the package viem is not installed", error);
   }
 }

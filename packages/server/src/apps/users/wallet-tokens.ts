@@ -12,7 +12,7 @@ export const WALLET_ISSUER = "urn:colloquy:siwe";
 const PURPOSE = "colloquy wallet tokens hs256";
 const LIFETIME_MS = 15 * 60_000;
 
-/** Who has proved to hold wallets. */
+/** A user who has proved to hold wallets. */
 export interface WalletHolder {
   /** Id of the sign-in. Its refreshed tokens share it, so that revoking one of them ends all. */
   readonly id: string;

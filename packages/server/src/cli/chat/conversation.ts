@@ -145,7 +145,7 @@ export class Conversation {
     await this.send(entry.text);
   }
 
-  /** Sends a message; with `replaces`, in the place of the message with that id and everything after it. */
+  /** Sends a message. With `replaces`, it replaces the message with that id and everything after it. */
   async send(text: string, replaces?: string): Promise<void> {
     const { publicKey } = this.context;
     const options = { ...(publicKey !== null && { publicKey }), ...(replaces !== undefined && { replaces }) };

@@ -21,7 +21,7 @@ export interface SlashCommandTarget {
   try<Result>(request: (signal: AbortSignal) => Promise<Result>): Promise<Result | null>;
   until(condition: () => boolean): Promise<void>;
   open(session: LiveSession): Promise<void>;
-  /** Sends a message; with `replaces`, in the place of the message with that id and everything after it. */
+  /** Sends a message. With `replaces`, it replaces the message with that id and everything after it. */
   send(text: string, replaces?: string): Promise<void>;
   leave(): void;
 }

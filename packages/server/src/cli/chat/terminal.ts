@@ -36,7 +36,7 @@ export class Terminal {
     this.#enterRawMode();
     emitKeypressEvents(stdin);
     stdin.on("keypress", this.editor.take);
-    // An earlier question has paused it.
+    // An earlier question has paused the input.
     stdin.resume();
     stdin.on("end", this.#onGone);
     stdin.on("error", this.#onGone);

@@ -55,7 +55,7 @@ export function askPerson(
   }
 }
 
-/** Returns true if the action is over, or its claim is. */
+/** Returns true if the action or its claim has lapsed. */
 export function isDue(action: ActionRecord, at: number): boolean {
   return isOver(action, at) || hasLapsedClaim(action, at);
 }

@@ -6,7 +6,7 @@ import { useAvailableModel, enqueueTurn, startTurn, type TurnClaim } from "./tur
 import { define, type PartialText, dispositionOf } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptOpenTurns } from "./interrupt.ts";
-import { removeTail, whyNotReplaced, type ReplaceRejection } from "./replace.ts";
+import { removeTail, replaceRejection, type ReplaceRejection } from "./replace.ts";
 
 /** Effect of a chat on a processing session (contract section 3). */
 export type OnBusy = "enqueue" | "reject" | "interrupt";
@@ -111,7 +111,7 @@ export const chat = define({
       return isSame ? { kind: "replayed", turn: known.turn } : rejected("message_exists");
     }
     if (replaces === null && isFull(draft.session, input)) return rejected("session_full");
-    const reason = replaces === null ? null : whyNotReplaced(facts.tail(), replaces);
+    const reason = replaces === null ? null : replaceRejection(facts.tail(), replaces);
     if (reason !== null) return rejected(reason);
     const { openTurns, waits } = facts.turnCount();
     if (openTurns > 0 && input.onBusy === "reject") return rejected("session_busy");

@@ -1,4 +1,4 @@
-// Tools that run in the client: claims, results, and what a lost client leaves behind.
+// Tools that run in the client: claims, results, and lost clients.
 
 import { describe, expect, it } from "vitest";
 import type { ActionRecord, AskedAction } from "../action.ts";

@@ -29,12 +29,12 @@ export type LeaseChange =
 
 /** The end of a conversation that another message replaces. */
 export interface Removal {
-  /** Position of the first message that goes. */
+  /** Position of the first removed message. */
   readonly position: number;
-  /** Numbers of the turns that go, and of those that lose their answer with its steps and actions. */
+  /** Numbers of the removed turns, and of those that lose their answer with its steps and actions. */
   readonly turns: readonly number[];
   readonly unanswered: readonly number[];
-  /** System events from this time on go. ISO 8601. */
+  /** System events from this time on are removed. ISO 8601. */
   readonly since: string;
 }
 
@@ -76,9 +76,9 @@ export class SessionDraft {
   readonly obsoleteCheckpoints = new Set<number>();
   /** True if the session needs a title. */
   wantsTitle = false;
-  /** Messages and turns that go before everything else is written. */
+  /** Messages and turns that are removed before everything else is written. */
   removal: Removal | null = null;
-  /** Number of the last event that is not kept; earlier ones are not either. `null` keeps all. */
+  /** Events up to this number are removed; `null` keeps all. */
   floor: number | null = null;
   /** True if the draft removes the session and writes nothing else. */
   isRemoved = false;

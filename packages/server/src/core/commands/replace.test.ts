@@ -28,7 +28,7 @@ describe("a chat that replaces a message", () => {
     expect(one.floor).toBe(one.session.head - 4);
   });
 
-  it("interrupts what runs and waits, whatever `onBusy` says but reject, so that none of it writes again", () => {
+  it("interrupts running and waiting turns unless `onBusy` is reject, so that none of them writes again", () => {
     const one = answered("one");
     const running = one.start("two");
     one.chat("three");
@@ -94,7 +94,7 @@ describe("a chat that replaces a message", () => {
     expect(one.session).toBe(before);
   });
 
-  it("is answered like the first time when it is repeated, although its target is gone", () => {
+  it("is replayed by its idempotency key, although its target is removed", () => {
     const one = answered("one");
     const replaces = idOf(one, "one");
     const idempotency = { key: "k", digest: "d" };
@@ -103,7 +103,7 @@ describe("a chat that replaces a message", () => {
     expect(one.chat("again", { replaces, idempotency }, { previous })).toEqual({ kind: "replayed", turn: 2 });
   });
 
-  it("fits into a full session if what it removes makes room, and is otherwise rejected", () => {
+  it("is accepted in a full session if the removal makes enough room, and is otherwise rejected", () => {
     const one = answered("a long message", "two");
     const [replaces, maxMessageBytes] = [idOf(one, "a long message"), one.session.messageBytes ?? 0];
     expect(one.chat("two", { maxMessageBytes })).toMatchObject({ reason: "session_full" });
@@ -113,7 +113,7 @@ describe("a chat that replaces a message", () => {
     expect(one.chat("two", { replaces, maxMessageBytes })).toMatchObject({ kind: "accepted" });
   });
 
-  it("wants a title for the new first message of an untitled session, and no title of the old one", () => {
+  it("requests a title for the new first message of an untitled session, and ignores that of the old one", () => {
     const one = answered("one");
     const before = one.messages[0]?.turn;
     expect(one.chat("again", { replaces: idOf(one, "one") })).toMatchObject({ wantsTitle: true });

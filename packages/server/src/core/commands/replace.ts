@@ -6,7 +6,7 @@ import type { SessionDraft } from "./draft.ts";
 export type ReplaceRejection = "message_not_found" | "not_a_user_message";
 
 /** Returns why a chat may not replace the message with this id; `null` if it may. */
-export function whyNotReplaced({ messages }: Tail, id: string): ReplaceRejection | null {
+export function replaceRejection({ messages }: Tail, id: string): ReplaceRejection | null {
   const replaced = messages.find((message) => message.id === id);
   if (replaced === undefined) return "message_not_found";
   return replaced.role === "user" ? null : "not_a_user_message";

@@ -48,7 +48,7 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
     {
       schema: {
         operationId: "listActions",
-        summary: "List what a person is asked",
+        summary: "List the actions of a session",
         description:
           "The actions of the session that are pending, and the last 100 that were decided, oldest first.",
         tags: TAGS,

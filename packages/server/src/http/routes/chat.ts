@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
-import { complaintOfResponseSchema } from "../../core/response-schema.ts";
+import { responseSchemaProblem } from "../../core/response-schema.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { Snapshot } from "../documented.ts";
 import { idempotencyKey, preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
@@ -52,8 +52,8 @@ const ResponseSchema = z
     examples: [{ type: "object", properties: { city: { type: "string" } }, required: ["city"] }],
   })
   .transform((schema, context): JsonObject => {
-    const complaint = isJsonObject(schema) ? complaintOfResponseSchema(schema) : "must be a JSON object";
-    if (complaint !== null) context.addIssue({ code: "custom", message: complaint });
+    const problem = isJsonObject(schema) ? responseSchemaProblem(schema) : "must be a JSON object";
+    if (problem !== null) context.addIssue({ code: "custom", message: problem });
     return schema as JsonObject;
   });
 

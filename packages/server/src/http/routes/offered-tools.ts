@@ -23,7 +23,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 
 const OfferedTool = ClientTool.superRefine(({ inputSchema }, context) => {
-  const message = complaintOf(inputSchema as JsonObject);
+  const message = problemOf(inputSchema as JsonObject);
   if (message !== null) context.addIssue({ code: "custom", path: ["inputSchema"], message });
 });
 
@@ -37,7 +37,7 @@ export const OfferedTools = z
   });
 
 /** Returns what is wrong with a schema, `null` if nothing is. */
-function complaintOf(schema: JsonObject): string | null {
+function problemOf(schema: JsonObject): string | null {
   if (isDeeperThan(MAX_SCHEMA_DEPTH, schema)) return `must have at most ${MAX_SCHEMA_DEPTH} levels`;
   if (Buffer.byteLength(JSON.stringify(schema)) > MAX_SCHEMA_BYTES)
     return `must have at most ${MAX_SCHEMA_BYTES / 1_024} KiB as JSON`;

@@ -11,7 +11,7 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Users"];
 
-const Nonce = z.object({ nonce: z.string().meta({ description: "For one message, within five minutes" }) });
+const Nonce = z.object({ nonce: z.string().meta({ description: "Valid once, for five minutes" }) });
 
 const Proof = z
   .object({
@@ -49,8 +49,7 @@ function nonceAndRefresh(app: HttpApp, { services: { wallets }, access }: RouteP
       schema: {
         operationId: "createSignInNonce",
         summary: "Begin a sign-in with a wallet",
-        description:
-          "Answers a nonce for a message of Sign-In with Ethereum. It works once, for five minutes.",
+        description: "Returns a nonce for one Sign-In with Ethereum message. It expires after five minutes.",
         tags: TAGS,
         response: { 200: Nonce, ...refusals(413, 429, 503) },
       },
@@ -63,7 +62,8 @@ function nonceAndRefresh(app: HttpApp, { services: { wallets }, access }: RouteP
       schema: {
         operationId: "refreshSignIn",
         summary: "Refresh a token that holds wallets",
-        description: "Answers the next token of the same sign-in, until 24 hours after the wallet signed.",
+        description:
+          "Returns the next token of the same sign-in, for up to 24 hours after the wallet signed.",
         tags: TAGS,
         security: [{ userToken: [] }],
         response: { 200: WalletToken, ...refusals(401, 413, 429, 503) },
@@ -82,7 +82,7 @@ function verify(app: HttpApp, { services: { wallets }, access, config }: RoutePa
         operationId: "verifySignIn",
         summary: "Sign in with a wallet",
         description:
-          "Answers a token that holds the wallet. With a user's token in the header, it is a token of that user, which ends with the one " +
+          "Returns a token that holds the wallet. With a user's token in the header, it is a token of that user, which ends with the one " +
           "sent; a token that holds wallets already gets this one too.",
         tags: TAGS,
         security: [{}, { userToken: [] }],
@@ -106,9 +106,9 @@ function wireToken({ token, expiresAt, wallets }: Awaited<ReturnType<WalletSignI
 /** Returns the domains that a message may be for, in lower case. @throws Unavailable 503 if none is known */
 function domainsFor(request: FastifyRequest, config: RouteParts["config"]): readonly string[] {
   if (config.signInDomains.length > 0) return config.signInDomains;
-  // The edge has refused foreign hosts.
+  // The edge has rejected unknown hosts.
   if (!isPublic(config)) return [request.host.toLowerCase()];
   const detail =
-    "Wallets cannot sign in here: the domain is not known. The operator of this service can set COLLOQUY_PUBLIC_URL or siwe.domains.";
+    "Wallets cannot sign in: the domain is not known. Ask the operator of the service to set COLLOQUY_PUBLIC_URL or siwe.domains.";
   throw new Unavailable(503, "siwe_unavailable", detail, 60);
 }

@@ -1,4 +1,4 @@
-// What the service holds of a signed-in user: export and erasure (contract section 4).
+// Export and erasure of a signed-in user's data (contract section 4).
 
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
@@ -16,7 +16,7 @@ export const ErasedAnswer = z
   .object({ sessions: z.int(), messages: z.int(), secrets: z.int() })
   .meta({ description: "How much was deleted", examples: [{ sessions: 2, messages: 17, secrets: 1 }] });
 
-export const EXPORTED = {
+export const EXPORT_RESPONSE = {
   description: "The lines",
   content: { "application/x-ndjson": { schema: z.string() } },
 };
@@ -36,7 +36,7 @@ export function userDataRoutes(app: HttpApp, { services, access }: RouteParts): 
         ...USERS,
         querystring: Query,
         response: {
-          200: EXPORTED,
+          200: EXPORT_RESPONSE,
           ...refusals(401, 429, 503, 507),
         },
       },

@@ -109,7 +109,7 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
     });
 
-    it("removes sessions with a wallet or an owner only in Apps that say when, also without an App", async () => {
+    it("removes sessions with a wallet or an owner only in Apps with a retention, also without an App", async () => {
       const ids: Record<string, string> = {};
       for (const app of ["default", "brief", "long", "none"]) {
         const id = (ids[app] = randomUUID());

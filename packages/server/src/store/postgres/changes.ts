@@ -59,7 +59,7 @@ export class Changes {
   readonly removed = new Set<number>();
   /** Removed ends of conversations, by session. No other command of such a session is in the transaction. */
   readonly removals = new Map<number, Removal>();
-  /** Numbers of the last events that are not kept, by session, with the same rule. */
+  /** Numbers of the last removed events, by session, with the same rule. */
   readonly floors = new Map<number, number>();
   readonly audited: Row[] = [];
 

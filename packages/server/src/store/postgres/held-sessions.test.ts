@@ -68,7 +68,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     expect((await waiting)?.session.title).toBe("waits");
   });
 
-  it("are copied when unlocked, and copied to", async () => {
+  it("are copied, and copied into, once they are unlocked", async () => {
     const store = await open({ lanes: 1 });
     const [origin = "", copy = ""] = await sessions(store, 2);
     for (const held of [origin, copy]) {

@@ -28,7 +28,7 @@ async function accepts(
     try {
       return await chain.request(method, params ?? []);
     } catch (error) {
-      // viem takes every failed call for a wrong signature, but only a reverted one is.
+      // viem reports every failed call as an invalid signature, but only a reverted call means that.
       if (!(error instanceof RpcRefusal && error.isReverted)) failures.push(error);
       throw error;
     }

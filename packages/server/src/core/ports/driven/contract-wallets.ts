@@ -1,4 +1,4 @@
-/** A message that an address is said to have signed. */
+/** A message with its claimed signer. */
 export interface SignedMessage {
   readonly text: string;
   readonly address: `0x${string}`;

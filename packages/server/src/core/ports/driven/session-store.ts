@@ -63,7 +63,7 @@ export interface ListAccess extends SessionAccess {
 export interface ThreadQuery {
   /** Wallet whose threads are listed; `null` for the threads of the user. */
   readonly publicKey: string | null;
-  /** Leaves out the threads that it hides. */
+  /** Omits the threads that it hides. */
   readonly access: ListAccess;
   readonly limit: number;
   /** End of the previous page. */

@@ -23,7 +23,7 @@ export interface ToolTurn {
   readonly walletProved: boolean;
   /** Claimed by the client, not verified. */
   readonly userState: JsonObject | null;
-  /** What the chat asked for beside its text. */
+  /** Options of the chat besides its text. */
   readonly options?: TurnOptions;
 }
 

@@ -80,7 +80,7 @@ export interface AdminService {
   revokeKey(id: string, by: Actor): Promise<AdminKey>;
   rotateKey(id: string, overlapMs: number, by: Actor): Promise<IssuedAdminKey>;
   audit: AuditTrail["list"];
-  /** Exports what is stored of a user or a wallet. */
+  /** Exports the data of a user or a wallet. */
   exportUser(person: Person, by: Actor): Promise<AsyncIterable<ExportLine>>;
   eraseUser(person: Person, by: Actor): Promise<Erased>;
 }

@@ -10,7 +10,7 @@ export interface ChatRequest {
   readonly message: string;
   /** Id of the user message that this one replaces, with all after it; absent or `null` for none. */
   readonly replaces?: string | null;
-  /** Rig to answer with from now on; absent or `null` for the session's. */
+  /** Rig for this and later answers; absent or `null` for the session's. */
   readonly rig?: string | null;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;

@@ -250,7 +250,7 @@ export interface StreamSink {
 }
 
 /** The App and owner of a session. */
-export interface Belonging {
+export interface SessionOwnership {
   readonly app: string;
   readonly owner: string | null;
 }
@@ -263,14 +263,14 @@ export interface StreamAccess {
   /** What the stream may use when it is opened. */
   readonly session: SessionAccess;
   /** Returns why the stream must end, by the last check of its key and token; `null` if it may go on. */
-  endFor(session: Belonging): StreamEnd | null;
+  endFor(session: SessionOwnership): StreamEnd | null;
   /** Checks the key and the token again; `null` for a stream without them. Rejects if the store fails. */
   readonly refresh: (() => Promise<void>) | null;
   /**
    * Returns the time of the last check, in milliseconds on the monotonic clock; `null` if this session needs
    * neither key nor token.
    */
-  askedAt(session: Belonging): number | null;
+  askedAt(session: SessionOwnership): number | null;
 }
 
 export interface StreamRequest {

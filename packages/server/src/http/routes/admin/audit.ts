@@ -17,14 +17,14 @@ const AuditQuery = z.object({
   action: z
     .enum(AuditAction.options, `must be one of ${AuditAction.options.join(", ")}`)
     .optional()
-    .meta({ description: "What was done" }),
-  actor: text("Id or name of the one who did it"),
-  app: AppName.optional().meta({ description: "Entries of this App alone" }),
+    .meta({ description: "Only entries of this action" }),
+  actor: text("Id or name of the actor"),
+  app: AppName.optional().meta({ description: "Only entries of this App" }),
   target: text("Id of a session or key"),
   from: time("First time"),
-  to: time("End, which does not count"),
+  to: time("End, exclusive"),
   limit: limitUpTo(PAGE_MAX, `Entries in a page; ${PAGE} when absent`).optional(),
-  cursor: z.string().optional().meta({ description: "`next_cursor` of the page before" }),
+  cursor: z.string().optional().meta({ description: "`next_cursor` of the previous page" }),
 });
 
 export function adminAuditRoute(app: HttpApp, { service }: AdminParts): void {

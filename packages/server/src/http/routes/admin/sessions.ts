@@ -32,7 +32,7 @@ const SessionsQuery = z.object({
     .optional()
     .meta({ description: "Text in the title, in any case; or a whole session id or wallet address" }),
   limit: limitUpTo(PAGE_MAX, `Sessions in a page; ${PAGE} when absent`).optional(),
-  cursor: z.string().optional().meta({ description: "`next_cursor` of the page before" }),
+  cursor: z.string().optional().meta({ description: "`next_cursor` of the previous page" }),
 });
 
 const TurnsQuery = z.object({
@@ -192,7 +192,7 @@ function decide(app: HttpApp, { service }: AdminParts): void {
     {
       schema: {
         operationId: "adminDecideAction",
-        summary: "Approve or deny in the place of the person",
+        summary: "Decide an action on behalf of the user",
         description: "As `POST /api/actions/{id}`. The audit trail names the operator.",
         ...ADMIN,
         params: IdPath.extend({ action: ActionId }),

@@ -3,7 +3,7 @@ import type { Person } from "../../../core/ports/driving/admin-service.ts";
 import { operatorOf } from "../../actors.ts";
 import { AppName, optional, PublicKey, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
-import { ErasedAnswer, EXPORT_DESCRIPTION, EXPORTED, sendLines } from "../users.ts";
+import { ErasedAnswer, EXPORT_DESCRIPTION, EXPORT_RESPONSE, sendLines } from "../users.ts";
 
 const TEXT_MAX = 1024;
 
@@ -45,7 +45,7 @@ export function adminUserRoutes(app: HttpApp, { service }: AdminParts): void {
         ...ADMIN,
         querystring: PersonQuery,
         response: {
-          200: EXPORTED,
+          200: EXPORT_RESPONSE,
           ...refusals(401, 403, 429, 503, 507),
         },
       },

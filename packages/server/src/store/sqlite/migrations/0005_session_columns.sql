@@ -14,15 +14,15 @@ ALTER TABLE sessions ADD COLUMN spelling TEXT;
 ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
 -- JSON array of what a key may be used for. NULL for keys of the previous version: everything that it knew.
 ALTER TABLE app_keys ADD COLUMN scopes TEXT;
--- The user whom a session belongs to: a hash of the issuer and subject of their sign-in token. NULL where whoever knows the id may use the
+-- The user whom a session belongs to: a hash of the issuer and subject of their sign-in token. NULL where anyone who knows the id may use the
 -- session. A node of the previous version leaves the column as it is and does not check it: replace all nodes before an App gets `users`.
 ALTER TABLE sessions ADD COLUMN owned_by TEXT;
 -- 1 if the user has proved to hold the session's wallet. A node of the previous version leaves the column as it is.
 ALTER TABLE sessions ADD COLUMN wallet_proved INTEGER NOT NULL DEFAULT 0;
--- JSON object of what a chat asked for beside its text: tools that the client runs, the schema of the answer. NULL for neither, and where a
+-- JSON object of a chat's options: tools that the client runs, the schema of the answer. NULL for neither, and where a
 -- node of the previous version stored the turn.
 ALTER TABLE turns ADD COLUMN options TEXT;
--- JSON object of what an answer has beside its text and calls: data, sources. NULL for none. A node of the previous version leaves the
+-- JSON object of an answer's data and sources. NULL for none. A node of the previous version leaves the
 -- column as it is.
 ALTER TABLE messages ADD COLUMN extras TEXT;
 -- The claim of the client that runs a call, and its end in milliseconds since the Unix epoch. NULL for none.
@@ -36,7 +36,7 @@ CREATE TABLE revoked_tokens (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX revoked_tokens_by_expiry ON revoked_tokens (expires_at);
 
--- The audit trail. `once`: equal for entries of which one is stored; NULL if all are.
+-- The audit trail. `once`: deduplication key, of which one entry is stored; NULL for entries that are always stored.
 CREATE TABLE audit (
   id TEXT NOT NULL PRIMARY KEY,
   at INTEGER NOT NULL,
