@@ -77,17 +77,16 @@ describe("clientTools", () => {
   it("reports each invalid field with its location", async () => {
     const look = { description: "", inputSchema: [], timeoutMs: 999, repeatable: "no", execute: "rm" };
     const found = await problems({ clientTools: { look, "a b": LOOK }, allowClientTools: "yes" });
-    expect(found.map((problem) => problem.split(":")[0]).toSorted()).toEqual(
-      [
-        "allowClientTools",
-        'clientTools["a b"]',
-        "clientTools.look.description",
-        "clientTools.look.execute",
-        "clientTools.look.inputSchema",
-        "clientTools.look.repeatable",
-        "clientTools.look.timeoutMs",
-      ].toSorted(),
-    );
+    const locations = [
+      "allowClientTools",
+      'clientTools["a b"]',
+      "clientTools.look.description",
+      "clientTools.look.execute",
+      "clientTools.look.inputSchema",
+      "clientTools.look.repeatable",
+      "clientTools.look.timeoutMs",
+    ];
+    expect(new Set(found.map((problem) => problem.split(":")[0]))).toEqual(new Set(locations));
   });
 
   it("have no rules for approvals and effects", async () => {
