@@ -3,7 +3,7 @@
 // Sends malformed requests to a real server over raw sockets, generated from its own OpenAPI document, with
 // valid ones mixed in. Exits with 1 if any answer violates the contract.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArguments } from "../torture/harness/arguments.ts";
@@ -34,6 +34,8 @@ function describe(result: FuzzResult, seconds: number): string {
 
 const begun = performance.now();
 const directory = mkdtempSync(join(tmpdir(), "colloquy-fuzz-"));
+const tools = { models: ["demo/assistant"], allowClientTools: true };
+writeFileSync(join(directory, "colloquy.config.json"), JSON.stringify({ apps: { default: tools } }));
 const port = await findFreePort();
 const main = join(import.meta.dirname, "..", "src", "main.ts");
 const server = new ServerProcess({ main, directory, port });

@@ -16,6 +16,7 @@ const MESSAGES = [
   "what is 12 * 7?",
   "what time is it",
   "count to 3",
+  'call draw {"what":1}',
   "Grüße aus Köln 👋🏽",
   "e\u0301 is not \u00e9",
   "\u202eright to left",
@@ -106,6 +107,16 @@ const RESPONSE_SCHEMAS = [
   { type: "object", not: {} },
 ] as const;
 
+const DRAW = {
+  description: "Draws",
+  inputSchema: { type: "object", properties: { what: { enum: ["a", 1] } } },
+};
+const CLIENT_TOOLS = [
+  {},
+  { draw: DRAW },
+  { draw: { ...DRAW, timeoutMs: 1_000 }, constructor: { ...DRAW, repeatable: true } },
+] as const;
+
 function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
   const { properties = {}, required = [] } = operation.body ?? {};
   const names = Object.keys(properties).filter((name) => required.includes(name) || random.chance(0.4));
@@ -123,6 +134,7 @@ function bodyValue(name: string, schema: JsonSchema | undefined, random: Random)
   if (name === "user_state") return userState(random);
   if (name === "response_schema") return random.pick(RESPONSE_SCHEMAS);
   if (name === "messages") return [uiMessage(random)];
+  if (name === "client_tools") return random.pick(CLIENT_TOOLS);
   if (name === "message" || name === "title") return random.pick(MESSAGES);
   return namedValue(name, random) ?? schemaValue(schema ?? {}, random);
 }

@@ -80,8 +80,11 @@ export class FoldingReader {
     else if (event.type === "title_changed") snapshot.title = event.new_title;
     else if (event.type === "system_event") this.#note(snapshot, event.item);
     else if (event.type === "action_claimed") {
-      const claimed = snapshot.pending_actions.find((action) => action.id === event.id);
-      if (claimed?.kind === "client_tool") claimed.claim_expires_at = event.claim_expires_at;
+      const { id: claimed, claim_expires_at } = event;
+      // A new object: the system event that announced the action has the old one.
+      snapshot.pending_actions = snapshot.pending_actions.map((action) =>
+        action.kind === "client_tool" && action.id === claimed ? { ...action, claim_expires_at } : action,
+      );
     } else if (event.type === "state_changed") {
       const { status, model, app, user_state } = event;
       Object.assign(snapshot, { status, model, app, user_state, is_processing: status === "processing" });

@@ -24,19 +24,15 @@ beforeEach(async () => {
   service = await startService({
     adjust: (config) => {
       const app = config.apps["default"]!;
-      return {
-        ...config,
-        apps: { default: { ...app, tools: { ...app.tools, approvals: { current_time: "always" }, client } } },
-      };
+      const client = { look: { description: "Looks", inputSchema: { type: "object" } } };
+      const tools = { ...app.tools, client, approvals: { current_time: "always" as const } };
+      return { ...config, apps: { default: { ...app, tools } } };
     },
   });
 });
 afterEach(() => service.close());
 
-/** A tool that runs in the client. */
-const client = { read_page: { description: "Reads the page", inputSchema: { type: "object" } } };
-
-/** The snapshot with a pending action. */
+/** The snapshot with a pending action of a person, and one that a client has claimed. */
 let asking: Snapshot;
 
 /** Returns a stream, from its start, of a session with every visible kind of event. */
@@ -53,14 +49,13 @@ async function fullSession(): Promise<RecordingSink> {
   (await service.model.next()).say("No.").finish();
   await until(async () => !(await service.snapshot(ID)).is_processing);
   await service.say(ID, "what time is it?");
-  (await service.model.next()).callTool("current_time", {}).callTool("read_page", {}).finish("tool-calls");
+  (await service.model.next()).callTool("current_time", {}).callTool("look", {}).finish("tool-calls");
   await until(async () => (await service.snapshot(ID)).pending_actions.length > 1);
+  const [approval, run] = (await service.snapshot(ID)).pending_actions;
+  const { claim } = await service.actions.claim(ID, run!.id, null, null);
   asking = await service.snapshot(ID);
-  for (const { id, kind } of asking.pending_actions) {
-    const isClaimed = kind === "client_tool";
-    const claim = isClaimed ? { claim: (await service.actions.claim(ID, id, null, null)).claim } : {};
-    await service.actions.decide(ID, id, { decision: "deny", result: null, ...claim }, null);
-  }
+  await service.actions.decide(ID, approval!.id, { decision: "deny", result: null }, null);
+  await service.actions.decide(ID, run!.id, { decision: "approve", claim, result: { output: 1 } }, null);
   (await service.model.next()).say("I may not look.").finish();
   await until(async () => !(await service.snapshot(ID)).is_processing);
   await service.say(ID, "two");
@@ -91,7 +86,7 @@ describe("the published schemas", () => {
       new Set(["notice", "interrupted", "error", "action_requested", "action_resolved"]),
     );
     expect(Snapshot.strict().parse(asking)).toEqual(asking);
-    expect(asking.pending_actions).toHaveLength(2);
+    expect(asking.pending_actions.map(({ kind }) => kind)).toEqual(["approval", "client_tool"]);
     const actions = await service.actions.list(ID, ANONYMOUS, null);
     expect(actions.map((action) => Action.parse(action))).toEqual(actions);
     for (const { type, payload } of snapshot.system_events) {

@@ -3,13 +3,14 @@
 import { resolve } from "node:path";
 import { ClientTool } from "@colloquy/protocol";
 import { z } from "zod";
-import type {
-  ChainSettings,
-  McpServerSettings,
-  OpenApiSettings,
-  OwnTool,
-  ToolSettings,
-  WalletSettings,
+import {
+  COUNTING_TOOL,
+  type ChainSettings,
+  type McpServerSettings,
+  type OpenApiSettings,
+  type OwnTool,
+  type ToolSettings,
+  type WalletSettings,
 } from "../core/app-settings.ts";
 import { Hidden } from "../core/hidden.ts";
 import { ApprovalValue, BUILT_IN_TOOLS, DEFAULT_TOOLS, ToolValue, WalletSection } from "./app-schema.ts";
@@ -83,7 +84,7 @@ function checkClientTools(
 ): void {
   const { mcp, openapi } = section;
   const prefixes = [...namesIn(mcp), ...namesIn(openapi)].map((server) => `${server}_`);
-  const names = new Set([...builtIn, ...namesIn(section["tools"]), ...WALLET_TOOLS]);
+  const names = new Set([...builtIn, ...namesIn(section["tools"]), ...WALLET_TOOLS, COUNTING_TOOL]);
   for (const [name, { inputSchema }] of Object.entries(client)) {
     const place = [...path, "clientTools", name];
     if (names.has(name) || prefixes.some((prefix) => name.startsWith(prefix)))

@@ -8,7 +8,7 @@ import type { FileStamps } from "./file-stamps.ts";
 type Settings = Readonly<Record<string, unknown>>;
 
 /** Sources of tools whose entries are listed by name. */
-const BY_NAME = ["mcp", "openapi", "effects", "approvals"];
+const BY_NAME = ["mcp", "openapi", "clientTools", "effects", "approvals"];
 
 interface Loaded {
   readonly config: Config;
@@ -45,12 +45,12 @@ function documentsOf({ tools: { openapi } }: AppSettings, files: FileStamps): Se
  * Returns the settings of an App under their names in the file, such as `models`, `tools.forecast` and
  * `mcp.maps`.
  */
-function flatSettings({ tools: { builtIn, own, ...sources }, ...app }: AppSettings): Settings {
-  const flat: Record<string, unknown> = { ...app, tools: builtIn };
+function flatSettings({ tools, ...app }: AppSettings): Settings {
+  // `isUnconfigured` is derived, not a setting of the file.
+  const { builtIn, own, client, allowsClientTools = false, isUnconfigured: _, ...others } = tools;
+  const flat: Record<string, unknown> = { ...app, tools: builtIn, allowClientTools: allowsClientTools };
   for (const [name, tool] of Object.entries(own)) flat[`tools.${name}`] = tool;
-  for (const [source, settings] of Object.entries(sources)) {
-    // Derived values, not settings of the file.
-    if (source === "isUnconfigured") continue;
+  for (const [source, settings] of Object.entries({ ...others, clientTools: client })) {
     if (!BY_NAME.includes(source)) flat[source] = settings;
     else for (const [name, entry] of Object.entries(settings ?? {})) flat[`${source}.${name}`] = entry;
   }

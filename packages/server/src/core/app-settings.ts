@@ -65,6 +65,9 @@ export interface UserSettings extends TokenIssuer {
   readonly claimSessions: boolean;
 }
 
+/** Tool that the demo model has in every App, before all others. No client tool can have its name. */
+export const COUNTING_TOOL = "continue_counting";
+
 /** Sources of an App's tools, and rules by tool name. */
 export interface ToolSettings {
   readonly builtIn: readonly string[];

@@ -1,6 +1,6 @@
 // Tools that a chat offers and its client runs.
 
-import type { ToolSettings } from "../core/app-settings.ts";
+import { COUNTING_TOOL, type ToolSettings } from "../core/app-settings.ts";
 import { InvalidRequest } from "../core/errors.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
 import type { TurnOptions } from "../core/turn-options.ts";
@@ -23,7 +23,8 @@ export function assertToolsAllowed(app: Pick<AppDefinition, "tools">, { clientTo
 }
 
 function isTaken(name: string, { builtIn, own, client = {}, wallet, mcp, openapi }: ToolSettings): boolean {
-  if (builtIn.includes(name) || Object.hasOwn(own, name) || Object.hasOwn(client, name)) return true;
+  if ([...builtIn, COUNTING_TOOL].includes(name)) return true;
+  if (Object.hasOwn(own, name) || Object.hasOwn(client, name)) return true;
   if (wallet !== null && name.startsWith("wallet_")) return true;
   return [mcp, openapi].some((servers) =>
     Object.keys(servers).some((server) => name.startsWith(`${server}_`)),

@@ -3,10 +3,11 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
+import { toolTurn } from "../tools/testing/tool-turn.ts";
 import { OutputBudget } from "../core/output-budget.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
-import { assignSlots, runToolCalls, callKey } from "./tool-calls.ts";
+import { assignSlots, decideCalls, runToolCalls, callKey } from "./tool-calls.ts";
 
 const TIMEOUT_MS = 60_000;
 /** Concurrent calls of one step. */
@@ -226,5 +227,36 @@ describe("callKey", () => {
 
   it("is a valid header value for any model's call id", () => {
     expect(callKey(startedTurn(), `\u2603 \n${"x".repeat(10_000)}`)).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe("decideCalls", () => {
+  it("gives an action the time of its client tool, or else the general one", async () => {
+    const asking = (name: string, timeoutMs?: number): Tool => ({
+      name,
+      description: "",
+      inputSchema: { type: "object" },
+      effect: "unsafe",
+      ask: () => ({
+        kind: "client_tool",
+        request: { tool: name, input: {} },
+        repeatable: false,
+        ...(timeoutMs !== undefined && { timeoutMs }),
+      }),
+      execute: () => Promise.reject(new Error("It runs in the client.")),
+    });
+    const { signal } = new AbortController();
+    const tools = await fixedTools({ default: [asking("short", 5_000), asking("usual")] }).open(
+      toolTurn(),
+      signal,
+    );
+    const calls = ["short", "usual"].map((name): ToolCallRecord => {
+      return { id: name, name, arguments: {}, effect: "unsafe", status: "running", step: 1 };
+    });
+    const decided = await decideCalls(calls, { tools, signal, onProgress: () => undefined }, 600_000);
+    expect(decided?.asked.map(({ callId, validMs }) => [callId, validMs])).toEqual([
+      ["short", 5_000],
+      ["usual", 600_000],
+    ]);
   });
 });

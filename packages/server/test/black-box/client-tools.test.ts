@@ -136,16 +136,29 @@ describe("a tool that runs in the client", () => {
     expect(JSON.stringify(output).length).toBeLessThanOrEqual(64 * 1_024);
   });
 
-  it("does not store the client's secrets", async () => {
+  it.each([
+    ["an output", (secret: string) => ({ output: { said: `the token is ${secret}`, [secret]: [secret] } })],
+    ["an error", (secret: string) => ({ error: `the token is ${secret}` })],
+  ])("shows the client's secrets in %s to nobody", async (_what, resultWith) => {
     const secret = "s3cr3t-of-the-client-0123456789";
     const set = await send(url(), "PUT", "/api/secrets?client_id=me", { json: { TOKEN: secret } });
     expect(set.status).toBe(200);
     const target = await waiting(url(), "look", { client_id: "me" });
-    const result = { output: { said: `the token is ${secret}` } };
-    await decide(url(), target, { decision: "approve", claim: await claimed(url(), target), result });
-    expect(JSON.stringify(await resultOf(url(), target.session))).not.toContain(secret);
-    const listed = await send(url(), "GET", "/api/actions", { session: target.session });
-    expect(listed.text).not.toContain(secret);
+    const { session } = target;
+    const reader = await EventReader.connect(url(), session, { include: "tools,messages,state" });
+    const body = { decision: "approve", claim: await claimed(url(), target), result: resultWith(secret) };
+    const decided = await decide(url(), target, body);
+    expect((await decide(url(), target, body)).json()).toEqual(decided.json());
+    expect(JSON.stringify(await resultOf(url(), session))).toContain("the token is [secret]");
+    // The demo model repeats what it is given.
+    const after = await state(url(), session);
+    expect(after.messages[1]?.content).toContain("the token is [secret]");
+    await reader.until(() => reader.lastEventId === after.last_event_id);
+    const shown = [decided.text, JSON.stringify([after, reader.events])];
+    for (const path of ["/api/actions", `/api/sessions/${session}/messages`])
+      shown.push((await send(url(), "GET", path, { session })).text);
+    for (const text of shown) expect(text).not.toContain(secret);
+    reader.leave();
   });
 
   it("has its own time limit, and validates its input", async () => {
@@ -174,6 +187,7 @@ describe("a tool that runs in the client", () => {
   it.each([
     ["a name of the settings", { look: WHERE }, "client_tool_name_taken"],
     ["a name of a built-in tool", { calculator: WHERE }, "client_tool_name_taken"],
+    ["the name of the demo model's tool", { continue_counting: WHERE }, "client_tool_name_taken"],
     ["a bad name", { "no spaces": WHERE }, "parameter_invalid"],
     ["more than 16 tools", many(17), "parameter_invalid"],
     ["no object", [WHERE], "parameter_invalid"],
@@ -208,6 +222,22 @@ describe("a tool that runs in the client", () => {
     const json = { message: "hello", client_tools: { ...many(15), odd: { ...WHERE, inputSchema } } };
     const answer = await send(url(), "POST", "/api/chat", { session: newSession(), json });
     expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
+  });
+
+  it.each(["order_tea", "constructor", "toString"])("may be called %s", async (tool) => {
+    const { asked } = await waiting(url(), tool, { client_tools: { [tool]: WHERE } });
+    expect(asked).toMatchObject({ kind: "client_tool", tool });
+  });
+
+  it("is never left out because of its name", async () => {
+    const session = newSession();
+    const body = `{"message":"call __proto__ {}","client_tools":{"__proto__":${JSON.stringify(WHERE)}}}`;
+    const headers = { "Content-Type": "application/json" };
+    expectProblem(
+      await send(url(), "POST", "/api/chat", { session, headers, body }),
+      400,
+      "parameter_invalid",
+    );
   });
 
   it("belongs to the idempotency key of its chat", async () => {

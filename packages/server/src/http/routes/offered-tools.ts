@@ -27,10 +27,17 @@ const OfferedTool = ClientTool.superRefine(({ inputSchema }, context) => {
   if (message !== null) context.addIssue({ code: "custom", path: ["inputSchema"], message });
 });
 
-/** `client_tools` of a chat. */
-export const OfferedTools = z
+const Tools = z
   .record(ClientToolName, OfferedTool, "must be an object of tools by name")
-  .refine((tools) => Object.keys(tools).length <= MOST_TOOLS, `must have at most ${MOST_TOOLS} tools`)
+  .refine((tools) => Object.keys(tools).length <= MOST_TOOLS, `must have at most ${MOST_TOOLS} tools`);
+
+/** `client_tools` of a chat. zod would leave out a tool `__proto__` without a word. */
+export const OfferedTools = z
+  .preprocess((tools, context) => {
+    if (isJsonObject(tools) && Object.hasOwn(tools, "__proto__"))
+      context.addIssue({ code: "custom", message: 'must have no tool "__proto__"' });
+    return tools;
+  }, Tools)
   .meta({
     description:
       "Tools that the client offers for this message and runs itself, by name, at most 16. The App must allow them, and have no tool of that name. A schema has at most 16 KiB and 16 levels, and no `pattern`, `patternProperties`, `format` and `$ref`.",

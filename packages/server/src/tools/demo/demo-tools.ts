@@ -1,11 +1,12 @@
 // Tools for the demo model only, which show recovery and approvals without a real model.
 
+import { COUNTING_TOOL } from "../../core/app-settings.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { SourcePlan, SourceTool } from "../tool-source.ts";
 
 /** Ends a step of "count to N". A finished step is not repeated after a crash. */
 const continueCounting: SourceTool = {
-  name: "continue_counting",
+  name: COUNTING_TOOL,
   description: "Ends a step of counting. Has no effects; the next step begins with the number given.",
   inputSchema: {
     type: "object",

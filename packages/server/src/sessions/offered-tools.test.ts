@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import type { ToolSettings } from "../core/app-settings.ts";
+import { Hidden } from "../core/hidden.ts";
+import { mustAllowTools } from "./offered-tools.ts";
+
+const TOOL = { description: "Draws", inputSchema: { type: "object" } };
+const OWN = { inputSchema: {}, execute: () => null };
+const HTTP = { transport: "http", url: "https://web.test/mcp", headers: new Hidden({}) } as const;
+const PETS = { document: "/pets.json", baseURL: null, operations: null, headers: new Hidden({}) };
+const SETTINGS: ToolSettings = {
+  builtIn: ["calculator"],
+  own: { weather: OWN },
+  client: { look: TOOL },
+  allowsClientTools: true,
+  wallet: null,
+  mcp: { web: HTTP },
+  openapi: { pets: PETS },
+  effects: {},
+  approvals: {},
+};
+
+const offer = (name: string, settings: Partial<ToolSettings> = {}) =>
+  mustAllowTools({ tools: { ...SETTINGS, ...settings } }, { clientTools: { draw: TOOL, [name]: TOOL } });
+
+describe("tools that a chat offers", () => {
+  it.each([
+    ["a built-in tool", "calculator"],
+    ["a tool of the file", "weather"],
+    ["a client tool of the App", "look"],
+    ["the demo model's tool", "continue_counting"],
+    ["an MCP server's tool", "web_search"],
+    ["a tool of an OpenAPI service", "pets_list"],
+  ])("are refused with the name of %s", (_whose, name) => {
+    expect(() => offer(name)).toThrow(
+      expect.objectContaining({ status: 400, code: "client_tool_name_taken" }),
+    );
+  });
+
+  it("are refused with the name of a wallet tool in an App with a wallet", () => {
+    expect(() => offer("wallet_any", { wallet: { chains: [] } })).toThrow(/"wallet_any"/);
+    expect(() => offer("wallet_any")).not.toThrow();
+  });
+
+  it.each(["website", "order_tea", "constructor", "ask_user"])("may be called %s", (name) => {
+    expect(() => offer(name)).not.toThrow();
+  });
+
+  it("are refused by an App that does not allow them, even if there are none", () => {
+    const { allowsClientTools: _, ...tools } = SETTINGS;
+    for (const clientTools of [{ draw: TOOL }, {}]) {
+      expect(() => mustAllowTools({ tools }, { clientTools })).toThrow(
+        expect.objectContaining({ status: 400, code: "client_tools_not_allowed" }),
+      );
+    }
+    expect(() => mustAllowTools({ tools }, {})).not.toThrow();
+  });
+});
