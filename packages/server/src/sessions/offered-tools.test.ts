@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ToolSettings } from "../core/app-settings.ts";
 import { Hidden } from "../core/hidden.ts";
-import { mustAllowTools } from "./offered-tools.ts";
+import { assertToolsAllowed } from "./offered-tools.ts";
 
 const TOOL = { description: "Draws", inputSchema: { type: "object" } };
 const OWN = { inputSchema: {}, execute: () => null };
@@ -20,7 +20,7 @@ const SETTINGS: ToolSettings = {
 };
 
 const offer = (name: string, settings: Partial<ToolSettings> = {}) =>
-  mustAllowTools({ tools: { ...SETTINGS, ...settings } }, { clientTools: { draw: TOOL, [name]: TOOL } });
+  assertToolsAllowed({ tools: { ...SETTINGS, ...settings } }, { clientTools: { draw: TOOL, [name]: TOOL } });
 
 describe("tools that a chat offers", () => {
   it.each([
@@ -48,10 +48,10 @@ describe("tools that a chat offers", () => {
   it("are refused by an App that does not allow them, even if there are none", () => {
     const { allowsClientTools: _, ...tools } = SETTINGS;
     for (const clientTools of [{ draw: TOOL }, {}]) {
-      expect(() => mustAllowTools({ tools }, { clientTools })).toThrow(
+      expect(() => assertToolsAllowed({ tools }, { clientTools })).toThrow(
         expect.objectContaining({ status: 400, code: "client_tools_not_allowed" }),
       );
     }
-    expect(() => mustAllowTools({ tools }, {})).not.toThrow();
+    expect(() => assertToolsAllowed({ tools }, {})).not.toThrow();
   });
 });
