@@ -27,7 +27,8 @@ it("succeeds with the documented examples of every operation that needs no key",
       signal: reading.signal,
     });
     const problem = answer.ok ? null : await answer.text();
-    expect([operationId, answer.status, problem]).toEqual([operationId, successes[0], null]);
+    expect([operationId, problem]).toEqual([operationId, null]);
+    expect(successes).toContain(answer.status);
     reading.abort();
   }
 });

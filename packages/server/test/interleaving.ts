@@ -9,7 +9,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { answer, repeatedEffects, paying, questionOf, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, startService, until, type TestService } from "./service.ts";
-import { changedIn, editOne, forkInto, removedIn, unknownInPrompt } from "./shaped-sessions.ts";
+import { changedIn, decideOne, editOne, forkInto, removedIn, unknownInPrompt } from "./shaped-sessions.ts";
 import type { AcknowledgedSession } from "./shaped-sessions.ts";
 import { ANONYMOUS } from "../src/core/session-access.ts";
 
@@ -101,7 +101,8 @@ export class Interleaving {
     else if (name === "crash") await this.#crash(choice % 2 === 0);
     else if (name === "drop a reader") session.reader.drop();
     else if (name === "reconnect") await session.reader.connect();
-    else if (name === "approve" || name === "deny") await this.#decide(session, name, choice);
+    else if (name === "approve" || name === "deny")
+      this.#found.push(...(await decideOne(this.#service, session.id, name, choice)));
     else if (name === "let time pass") await this.#pass(1 + choice * 700);
     else this.#speak(name, choice);
     await this.#round();
@@ -179,22 +180,6 @@ export class Interleaving {
     await this.#round();
     // No event shows the copied messages: the open stream was sent to the snapshot.
     if (copy.reader.snapshot === null) await copy.reader.connect();
-  }
-
-  async #decide({ id }: Followed, decision: "approve" | "deny", choice: number): Promise<void> {
-    const { pending_actions: pending } = await this.#service.snapshot(id);
-    const action = pending[choice % Math.max(1, pending.length)];
-    if (action === undefined) return;
-    const isDue = this.#clock.now() >= Date.parse(action.expires_at);
-    const status = await this.#service.actions.decide(id, action.id, { decision, result: null }, null).then(
-      (decided) => decided.status,
-      (error: unknown) => {
-        if (error instanceof ServiceError && error.code === "action_expired") return "expired";
-        throw error;
-      },
-    );
-    const expected = isDue ? "expired" : decision === "approve" ? "approved" : "denied";
-    if (status !== expected) this.#found.push(`an answer to "${decision}" was ${status}, not ${expected}`);
   }
 
   async #rename(session: Followed): Promise<void> {

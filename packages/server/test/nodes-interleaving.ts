@@ -14,6 +14,7 @@ import { answer, repeatedEffects, paying, speak, type Speech } from "./scripted-
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, until, type TestService } from "./service.ts";
 import {
+  decideOne,
   editOne,
   forkInto,
   unknownIn,
@@ -138,7 +139,7 @@ export class NodesInterleaving {
     else if (name === "fork") await this.#fork(session, this.#sessions[1 - index]!, node, choice);
     else if (name === "rename") await this.#rename(session, node);
     else if (name === "delete") await this.#delete(session, node);
-    else if (name === "approve") await this.#approve(session, node, choice);
+    else if (name === "approve") this.#found.push(...(await decideOne(node, session.id, name, choice)));
     else if (name === "crash or come back") await this.#crashOrComeBack(place);
     else if (name === "write late") await this.#writeLate(choice);
     else if (name === "drop a reader") session.reader.drop();
@@ -230,17 +231,6 @@ export class NodesInterleaving {
     session.reader.drop();
     session.reader = new FoldingReader(node, session.id);
     await session.reader.connect();
-  }
-
-  async #approve({ id }: Followed, node: TestService, choice: number): Promise<void> {
-    const { pending_actions: pending } = await node.snapshot(id);
-    const action = pending[choice % Math.max(1, pending.length)];
-    if (action === undefined) return;
-    await node.actions
-      .decide(id, action.id, { decision: "approve", result: null }, null)
-      .catch((error: unknown) => {
-        if (!(error instanceof ServiceError) || error.code !== "action_expired") throw error;
-      });
   }
 
   async #crashOrComeBack(place: number): Promise<void> {

@@ -35,14 +35,18 @@ export function questionOf(call: ScriptedCall): string {
   return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
 }
 
-/** Makes calls, some of which need approval. */
+/** Makes calls, some of which need approval or run in a client. */
 function ask(call: ScriptedCall, choice: number): void {
   for (let n = 0; n <= choice % 3; n += 1) call.callTool("pay", { amount: 2 });
+  if (choice > 2) call.callTool("look", {});
   if (choice % 2 === 0) call.callTool("calculator", { expression: "1 + 1" });
   call.finish("tool-calls");
 }
 
-/** Configures the App with a tool that has effects and needs approval for some; each of its runs adds the call's id to `paid`. */
+/**
+ * Configures the App with a tool that runs in a client, and one that has effects and needs approval for some; each of its runs adds the
+ * call's id to `paid`.
+ */
 export function paying(app: AppSettings, paid: string[]): AppSettings {
   const pay: OwnTool = {
     inputSchema: z.object({ amount: z.number() }),
@@ -52,7 +56,8 @@ export function paying(app: AppSettings, paid: string[]): AppSettings {
     },
   };
   const needsPerson = (input: { amount: number }): boolean => input.amount > 1;
-  return { ...app, tools: { ...app.tools, own: { pay }, approvals: { pay: needsPerson } } };
+  const client = { look: { description: "Looks where the user is", inputSchema: { type: "object" } } };
+  return { ...app, tools: { ...app.tools, own: { pay }, client, approvals: { pay: needsPerson } } };
 }
 
 /** Returns the calls whose effect happened twice. */

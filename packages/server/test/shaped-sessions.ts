@@ -1,6 +1,6 @@
 // Edits and copies of the interleavings tests, on one node and on several, and what must hold after them.
 
-import type { Message, Snapshot } from "@colloquy/protocol";
+import type { Message, PendingAction, Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "../src/core/errors.ts";
 import { MAX_ATTEMPTS } from "../src/core/turn.ts";
 import { ANONYMOUS } from "../src/core/session-access.ts";
@@ -50,6 +50,42 @@ export async function editOne(
     if (outcome === "approved") found.push(`an action from before ${text} could be approved`);
   }
   return [...found, ...(await removedIn(service, session))];
+}
+
+/** Decides an action of the session, if any, or runs its call in a client. Returns what is wrong. */
+export async function decideOne(
+  service: TestService,
+  id: string,
+  decision: "approve" | "deny",
+  choice: number,
+): Promise<readonly string[]> {
+  const { pending_actions: pending } = await service.snapshot(id);
+  const action = pending[choice % Math.max(1, pending.length)];
+  if (action === undefined) return [];
+  const isDue = service.clock.now() >= Date.parse(action.expires_at);
+  if (action.kind === "client_tool") return await claimAndReport(service, id, action, { isDue, choice });
+  const outcome = await service.actions
+    .decide(id, action.id, { decision, result: null }, null)
+    .then(({ status }) => status, codeOf);
+  const expected = isDue ? "action_expired" : decision === "approve" ? "approved" : "denied";
+  return outcome === expected ? [] : [`an answer to "${decision}" was ${outcome}, not ${expected}`];
+}
+
+/** Claims the call of a client tool. Gives its result, or leaves the claim to lapse. Returns what is wrong. */
+async function claimAndReport(
+  { actions }: TestService,
+  id: string,
+  { id: action, claim_expires_at: claimed }: Extract<PendingAction, { kind: "client_tool" }>,
+  { isDue, choice }: { readonly isDue: boolean; readonly choice: number },
+): Promise<readonly string[]> {
+  const expected = isDue ? "action_expired" : claimed === null ? null : "action_claimed";
+  const outcome = await actions.claim(id, action, null, null).catch(codeOf);
+  const code = typeof outcome === "string" ? outcome : null;
+  if (code !== expected) return [`a claim was answered ${code}, not ${expected}`];
+  if (typeof outcome === "string" || choice % 3 === 0) return [];
+  const answer = { decision: "approve", claim: outcome.claim, result: { output: choice } } as const;
+  const { status } = await actions.decide(id, action, answer, null);
+  return status === "approved" ? [] : [`a result under the live claim was ${status}`];
 }
 
 /** Copies a session into an empty one, all of it or through a message. Returns what is wrong. */

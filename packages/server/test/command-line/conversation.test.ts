@@ -99,7 +99,7 @@ it("replaces the last message, answers it again, and continues in a copy", async
     (await service.client.getState(id)).messages.map(({ content }) => content);
   expect(await texts(original)).toEqual(["count to 3", "1 2 3"]);
   user.enter("/fork");
-  await user.shows(/> \/fork\n\(count to 2\)\n> count to 3\n1 2 3\nThis is a copy\. [^\n]+\n>$/);
+  await user.shows(/> \/fork\n\(count to 3\)\n> count to 3\n1 2 3\nThis is a copy\. [^\n]+\n>$/);
   user.enter("count to 4");
   await user.shows(/\n1 2 3 4\n>$/);
   expect(await texts(await lastId())).toEqual(["count to 3", "1 2 3", "count to 4", "1 2 3 4"]);

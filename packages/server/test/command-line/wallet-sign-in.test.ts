@@ -37,7 +37,7 @@ it("says what is wrong with a signature", async () => {
   const user = chat();
   await user.shows(SIGNATURE);
   user.enter(await newAccount().signMessage({ message: "something else" }));
-  await user.shows("The signature is not one of the message by its address.");
+  await user.shows("The message was not signed by its address.");
   expect(await user.exits()).toBe(1);
 });
 
