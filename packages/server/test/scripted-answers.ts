@@ -37,8 +37,8 @@ export function questionOf(call: ScriptedCall): string {
 
 /** Makes calls, some of which need approval or run in a client. */
 function ask(call: ScriptedCall, choice: number): void {
-  for (let n = 0; n <= choice % 3; n += 1) call.callTool("pay", { amount: 2 });
   if (choice > 2) call.callTool("look", {});
+  else for (let n = 0; n <= choice; n += 1) call.callTool("pay", { amount: 2 });
   if (choice % 2 === 0) call.callTool("calculator", { expression: "1 + 1" });
   call.finish("tool-calls");
 }

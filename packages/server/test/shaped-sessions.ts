@@ -82,7 +82,10 @@ async function claimAndReport(
   const outcome = await actions.claim(id, action, null, null).catch(codeOf);
   const code = typeof outcome === "string" ? outcome : null;
   if (code !== expected) return [`a claim was answered ${code}, not ${expected}`];
-  if (typeof outcome === "string" || choice % 3 === 0) return [];
+  if (typeof outcome === "string") return [];
+  const second = await actions.claim(id, action, null, null).catch(codeOf);
+  if (second !== "action_claimed") return ["an action was claimed twice"];
+  if (choice % 3 === 0) return [];
   const answer = { decision: "approve", claim: outcome.claim, result: { output: choice } } as const;
   const { status } = await actions.decide(id, action, answer, null);
   return status === "approved" ? [] : [`a result under the live claim was ${status}`];
