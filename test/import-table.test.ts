@@ -19,7 +19,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   admin: ["core"],
   store: ["core"],
   bus: ["core"],
-  // One folder a foreign protocol, over the same kit as the native API.
+  // One folder per foreign protocol, on the same HTTP kit as the native API.
   protocols: ["core", "http"],
   config: ["core"],
   // Imports all kinds of databases, because it must know which exist.

@@ -19,7 +19,7 @@ export interface ClientTool {
   readonly inputSchema: object;
   /** Milliseconds in which a client must report a call's result; the App's limit for actions when absent. */
   readonly timeoutMs?: number;
-  /** True if another client may run a call whose client was lost. */
+  /** True if another client may run a call after the claim of the first one has lapsed. */
   readonly repeatable?: boolean;
 }
 

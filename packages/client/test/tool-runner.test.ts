@@ -160,7 +160,7 @@ describe("a call of a client tool", () => {
   });
 });
 
-/** Returns until when the session shows its only call as claimed. */
+/** Returns when the claim of the session's only call expires, as the snapshot shows it. */
 function claimOf({ getSnapshot }: LiveSession): string | null {
   const [action] = getSnapshot()?.pending_actions ?? [];
   return action?.kind === "client_tool" ? action.claim_expires_at : null;

@@ -7,7 +7,7 @@ export interface ReasoningView {
   readonly reasoning: readonly Reasoning[] | null;
   /** The error of the last load. */
   readonly error: unknown;
-  /** Loads it, again at each call: an answer that streams may gain some. */
+  /** Loads the reasoning. Call it again while the answer streams, which may add steps. */
   readonly load: () => Promise<void>;
 }
 

@@ -52,7 +52,7 @@ describe("an answer's stream", () => {
     expect(ends).toEqual(["finish"]);
   });
 
-  it("breaks off, without [DONE], when the service ends it before the turn", () => {
+  it("ends without [DONE] if the service closes the stream before the turn ends", () => {
     const { sink, written, ends, write, event } = stream();
     write(event(MESSAGE));
     sink.end();

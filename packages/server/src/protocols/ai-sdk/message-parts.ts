@@ -28,7 +28,7 @@ export function messageParts({
   return parts;
 }
 
-/** Returns the sources of a message as parts, which are chunks too. */
+/** Returns the sources of a message as parts. The same objects are valid chunks. */
 export function sourceParts({ sources = [] }: Pick<Message, "sources">) {
   return sources.map(({ id: sourceId, url, title }) => ({
     type: "source-url" as const,
