@@ -37,13 +37,7 @@ export async function startRegistry(
 /** Pins what assistant-ui depends on to the versions of this repository: its packages are not all published at once. */
 export async function pinAssistantUi(directory: string): Promise<void> {
   const lock = JSON.parse(await readFile(join(import.meta.dirname, "../package-lock.json"), "utf8")) as Lock;
-  const names = [
-    "@assistant-ui/core",
-    "@assistant-ui/store",
-    "@assistant-ui/tap",
-    "assistant-stream",
-    "assistant-cloud",
-  ];
+  const names = ["core", "store", "tap"].map((name) => `@assistant-ui/${name}`);
   const overrides = Object.fromEntries(
     names.map((name) => [name, lock.packages[`node_modules/${name}`]?.version]),
   );
