@@ -80,7 +80,14 @@ beforeAll(async () => {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(?:COLLOQUY|VITEST|HOST$|PORT$|npm_)/.test(name),
   );
-  environment = { ...(Object.fromEntries(inherited) as Record<string, string>), HOME: folder };
+  environment = {
+    ...(Object.fromEntries(inherited) as Record<string, string>),
+    HOME: folder,
+    // Colours would split the addresses that this test reads from the output.
+    NO_COLOR: "1",
+    // npm waits five minutes for a connection that hangs, as long as this hook may take.
+    npm_config_fetch_timeout: "60000",
+  };
   await mkdir(project);
   const registry = await startRegistry(folder, start);
   await copyWithModules(join(folder, "clone"));
