@@ -80,6 +80,12 @@ export function conversationOperations(
   return { ...chatOperations(transport, app), ...actionOperations(transport) };
 }
 
+interface ClaimOptions extends Abortable {
+  /** The claim to renew. */
+  readonly claim?: string | undefined;
+  readonly idempotencyKey?: string;
+}
+
 function chatOperations(transport: Transport, app: string | undefined) {
   const waitFor = waiter(transport);
   return {
@@ -145,17 +151,17 @@ function actionOperations(transport: Transport) {
 
     /**
      * Claims a call of a client tool, to run it. With `claim`, renews that claim. Fails with 409 if another client has
-     * claimed it.
+     * claimed it. The same `idempotencyKey` (any unique text; a new one when absent) gets the same claim again.
      */
     claimAction(
       id: string,
       actionId: string,
-      { claim, signal }: Abortable & { readonly claim?: string | undefined } = {},
+      { claim, idempotencyKey = randomId(), signal }: ClaimOptions = {},
     ): Promise<ActionClaim> {
       return transport.body({
         method: "POST",
         path: `/api/actions/${encodeURIComponent(actionId)}/claim`,
-        headers: session(id),
+        headers: { ...session(id), "Idempotency-Key": idempotencyKey },
         body: { claim },
         repeatable: true,
         signal,

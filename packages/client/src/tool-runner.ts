@@ -5,6 +5,7 @@ import { ColloquyError, isTransient } from "./colloquy-error.ts";
 import type { Decision } from "./conversation-operations.ts";
 import { beforeAbort, linkedAbort, type LinkedAbort } from "./linked-abort.ts";
 import type { Operations } from "./operations.ts";
+import { randomId } from "./random-id.ts";
 import { backoff, pause, type Timer, type Timing } from "./timing.ts";
 import type { PendingAction } from "./wire.ts";
 
@@ -103,9 +104,13 @@ export class ToolRunner {
     const over = linkedAbort(this.#sessionStop);
     const handler = linkedAbort(over.signal);
     const run: Run = { over, handler, isOver: false };
+    // One key for all attempts, so that a claim whose response was lost is answered again.
+    const idempotencyKey = randomId();
     this.#runs.set(action.id, run);
     try {
-      const { claim } = await this.#insist(handler.signal, () => this.#claim(action, over.signal));
+      const { claim } = await this.#insist(handler.signal, () =>
+        this.#operations.claimAction(this.#sessionId, action.id, { signal: over.signal, idempotencyKey }),
+      );
       void this.#renew(action, claim, run);
       const result = await beforeAbort(over.signal, () => this.#resultOf(action, handler.signal));
       await this.#report(action, claim, result, over.signal);
@@ -119,10 +124,6 @@ export class ToolRunner {
     over.release();
   }
 
-  #claim(action: ClientToolAction, signal: AbortSignal, claim?: string) {
-    return this.#operations.claimAction(this.#sessionId, action.id, { signal, claim });
-  }
-
   /** Renews the claim until the handler is aborted. Ends the call if the service refuses, or does not answer for a whole lease. */
   async #renew(action: ClientToolAction, claim: string, { over, handler }: Run): Promise<void> {
     const { signal, release } = linkedAbort(over.signal, handler.signal);
@@ -132,7 +133,9 @@ export class ToolRunner {
     try {
       for (;;) {
         await pause(this.#timing, RENEW_MS, signal);
-        await this.#insist(signal, () => this.#claim(action, signal, claim));
+        await this.#insist(signal, () =>
+          this.#operations.claimAction(this.#sessionId, action.id, { signal, claim }),
+        );
         timer.stop();
         timer = lease();
       }

@@ -1,4 +1,4 @@
-// Tools that run in the client, as an App's settings and a chat name them.
+// Definitions of tools that run in the client: those of an App and those of a chat.
 
 import { z } from "zod";
 

@@ -49,7 +49,7 @@ describe.skipIf(await isWithoutPostgres())("a tool that runs in the client, on t
       nodes,
       pending,
       claim: (node: TestService, renews: string | null = null) =>
-        node.actions.claim(id, action, renews, null),
+        node.actions.claim(id, action, { renews }, null),
       approve: (node: TestService, claim: string) =>
         node.actions.decide(id, action, { decision: "approve", claim, result: { output: 5 } }, null),
       /** Returns the snapshot, which is the same on every node and for every subscriber. */

@@ -79,11 +79,11 @@ async function claimAndReport(
   { isDue, choice }: { readonly isDue: boolean; readonly choice: number },
 ): Promise<readonly string[]> {
   const expected = isDue ? "action_expired" : claimed === null ? null : "action_claimed";
-  const outcome = await actions.claim(id, action, null, null).catch(codeOf);
+  const outcome = await actions.claim(id, action, {}, null).catch(codeOf);
   const code = typeof outcome === "string" ? outcome : null;
   if (code !== expected) return [`a claim was answered ${code}, not ${expected}`];
   if (typeof outcome === "string") return [];
-  const second = await actions.claim(id, action, null, null).catch(codeOf);
+  const second = await actions.claim(id, action, {}, null).catch(codeOf);
   if (second !== "action_claimed") return ["an action was claimed twice"];
   if (choice % 3 === 0) return [];
   const answer = { decision: "approve", claim: outcome.claim, result: { output: choice } } as const;

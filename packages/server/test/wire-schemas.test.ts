@@ -52,7 +52,7 @@ async function fullSession(): Promise<RecordingSink> {
   (await service.model.next()).callTool("current_time", {}).callTool("look", {}).finish("tool-calls");
   await until(async () => (await service.snapshot(ID)).pending_actions.length > 1);
   const [approval, run] = (await service.snapshot(ID)).pending_actions;
-  const { claim } = await service.actions.claim(ID, run!.id, null, null);
+  const { claim } = await service.actions.claim(ID, run!.id, {}, null);
   asking = await service.snapshot(ID);
   await service.actions.decide(ID, approval!.id, { decision: "deny", result: null }, null);
   await service.actions.decide(ID, run!.id, { decision: "approve", claim, result: { output: 1 } }, null);

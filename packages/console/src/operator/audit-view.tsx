@@ -7,7 +7,7 @@ import { Pages } from "./page-buttons.tsx";
 import { Choice, DataTable, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
-/** Labels of the actions in the table. */
+/** What the table shows for each audited action. */
 const ACTIONS: Readonly<Record<AuditAction, string>> = {
   action_decided: "decided an action",
   config_reloaded: "reloaded the configuration",

@@ -55,7 +55,7 @@ describe.skipIf(isLeftOut)("an operator with a key of their own", { timeout: 60_
       ]);
   });
 
-  it("answers a question", async () => {
+  it("sends an operator's answer to the assistant's question", async () => {
     const [client, id] = [await visitor(), randomUUID()];
     await client.sendMessage(id, 'call ask_user {"question":"Which mountain?"}', { wait: true });
     const { page } = await openAs("admin:write", `sessions/${id}`);

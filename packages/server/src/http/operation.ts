@@ -180,6 +180,12 @@ export const HEADERS = {
       .optional()
       .meta({ description: "Sent again within 24 hours with the same message, the chat is not repeated" }),
   },
+  claimKey: {
+    "Idempotency-Key": z.string().min(1).max(255).optional().meta({
+      description:
+        "A value that no other client sends. Sent again while the claim is live, the answer is the same claim",
+    }),
+  },
   ifNoneMatch: {
     "If-None-Match": z
       .string()

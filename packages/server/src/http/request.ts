@@ -110,7 +110,7 @@ export function appKey(message: IncomingMessage): string | null {
 }
 
 /**
- * Returns the `Idempotency-Key` of a chat, `null` if absent.
+ * Returns the `Idempotency-Key` of a chat or a claim, `null` if absent.
  * @throws InvalidRequest unless it is 1 to 255 printable ASCII characters, sent once
  */
 export function idempotencyKey(message: IncomingMessage): string | null {

@@ -1,6 +1,6 @@
 // Pending actions: listing them, deciding one, and denying those that expire.
 
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Action, ActionClaim, PendingAction } from "@colloquy/protocol";
 import type { Actor } from "../core/audit.ts";
 import { toPendingAction, toWireAction } from "../core/action.ts";
@@ -14,7 +14,7 @@ import { isJsonObject } from "../core/json.ts";
 import type { ClientResults } from "../core/ports/driven/tool.ts";
 import type { SessionAccess } from "../core/session-access.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import type { ActionService, NewSessionOptions } from "../core/ports/driving/services.ts";
+import type { ActionService, ClaimRequest, NewSessionOptions } from "../core/ports/driving/services.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -76,19 +76,23 @@ export class Actions implements ActionService {
   async claim(
     sessionId: string,
     actionId: string,
-    renews: string | null,
+    { renews = null, idempotencyKey = null }: ClaimRequest,
     access: SessionAccess | null,
   ): Promise<ActionClaim> {
+    const token =
+      idempotencyKey === null
+        ? randomUUID()
+        : createHash("sha256").update(`${actionId} ${idempotencyKey}`).digest("base64url");
     const outcome = await this.#outcome(
       this.#options.registry.execute({
         kind: "claimAction",
         target: { session: sessionId, birth: null, load: false, access },
-        input: { action: actionId, renews, token: randomUUID() },
+        input: { action: actionId, renews, token },
       }),
     );
     if (outcome.kind !== "claimed") throw refusal(outcome);
-    const { token, expiresAt } = outcome.claim;
-    return { claim: token, expires_at: new Date(expiresAt).toISOString() };
+    const { claim } = outcome;
+    return { claim: claim.token, expires_at: new Date(claim.expiresAt).toISOString() };
   }
 
   /** Returns the outcome of a command, after turns that it resumed were announced. */

@@ -90,6 +90,21 @@ describe("a tool that runs in the client", () => {
     reader.leave();
   });
 
+  it("is claimed once under an Idempotency-Key, however often that is sent", async () => {
+    const target = await waiting(url());
+    const path = `/api/actions/${target.action}/claim`;
+    const ask = (key: string) =>
+      send(url(), "POST", path, { session: target.session, headers: { "idempotency-key": key } });
+    const [first, again] = [await ask("mine"), await ask("mine")].map(
+      (answer) => answer.as(ActionClaim).claim,
+    );
+    expect(again).toBe(first);
+    expectProblem(await ask("another"), 409, "action_claimed");
+    expectProblem(await ask("\t"), 400, "idempotency_key_invalid");
+    expectProblem(await decide(url(), target, { decision: "deny", claim: "mine" }), 409, "action_claimed");
+    expect((await decide(url(), target, { decision: "deny", claim: first })).status).toBe(200);
+  });
+
   it("gives the model a client's error, and a denial without a claim", async () => {
     const failing = await waiting(url());
     await decide(url(), failing, {

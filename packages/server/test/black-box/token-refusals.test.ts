@@ -38,7 +38,7 @@ async function fromEveryNode(ask: () => Promise<Answer>): Promise<readonly Answe
   return answers;
 }
 
-// First, because no node knows the keys yet.
+// Runs first: a node that has fetched the keys accepts tokens while the issuer is down.
 describe("while the issuer cannot be reached", () => {
   it("a token is 503 with Retry-After and creates nothing, until the issuer is back; then its keys hold", async () => {
     await issuer.stop();

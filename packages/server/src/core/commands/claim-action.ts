@@ -9,7 +9,7 @@ export interface ClaimActionInput {
   readonly action: string;
   /** Token of the claim to renew; `null` for a new claim. */
   readonly renews: string | null;
-  /** Token for a new claim; nobody else can know it. */
+  /** Token for a new claim; nobody else can know it. That of the live claim renews it, as a repeated request does. */
   readonly token: string;
 }
 
@@ -39,7 +39,7 @@ export const claimAction = define({
     if (action.status !== "pending") return { kind: "decided_otherwise" };
     if (isOver(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, facts.openTurns()) };
     const live = liveClaim(action, draft.at);
-    if (live !== null && renews !== live.token) return { kind: "claimed_otherwise" };
+    if (live !== null && live.token !== renews && live.token !== token) return { kind: "claimed_otherwise" };
     if (live === null && renews !== null) return { kind: "not_claimed" };
     const expiresAt = Math.min(draft.at + CLAIM_MS, action.expiresAt);
     const claim = { token: live?.token ?? token, expiresAt };

@@ -70,6 +70,19 @@ describe("a claim", () => {
     expect(actionOf(one).claim?.token).toBe("first");
   });
 
+  it("is renewed by the request that made it, sent again, until another client decides or claims", () => {
+    const { one } = waiting({ repeatable: true });
+    claim(one, "first");
+    one.at += CLAIM_MS - 2;
+    expect(claim(one, "first")).toEqual({
+      kind: "claimed",
+      claim: { token: "first", expiresAt: one.at + CLAIM_MS },
+    });
+    one.at += CLAIM_MS + 1;
+    claim(one, "second");
+    expect(claim(one, "first")).toEqual({ kind: "claimed_otherwise" });
+  });
+
   it("is renewed by its holder, at most until the action expires", () => {
     const { one } = waiting();
     claim(one, "first");

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { actorOf } from "../actors.ts";
 import { Action, ActionClaim } from "../documented.ts";
 import { DECISION_BODY_MAX_BYTES } from "../problem.ts";
-import { requiredSessionId } from "../request.ts";
+import { idempotencyKey, requiredSessionId } from "../request.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
@@ -111,10 +111,10 @@ function claimRoute(app: HttpApp, { services, access }: Pick<RouteParts, "servic
         summary: "Claim a call to run it",
         description:
           "Lets one client run the call of a `client_tool`. The claim lasts 30 seconds, and sending it renews it; while it is live, another claim " +
-          "is 409. A claim that lapses gives the call the result `outcome unknown`, unless the tool is repeatable: then another client may " +
+          "is 409. With an `Idempotency-Key` of your own, a claim whose response was lost can be sent again. A claim that lapses gives the call the result `outcome unknown`, unless the tool is repeatable: then another client may " +
           "claim it. Like a decision, this needs the App's key in a session of another App than `default`.",
         tags: TAGS,
-        headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
+        headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey, ...HEADERS.claimKey }),
         params: ActionPath,
         body: ClaimBody,
         response: { 200: ActionClaim, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
@@ -123,8 +123,9 @@ function claimRoute(app: HttpApp, { services, access }: Pick<RouteParts, "servic
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
+      const claim = { renews: request.body?.claim ?? null, idempotencyKey: idempotencyKey(request.raw) };
       return access.runAuthorized(request, sessionId, (allowed) =>
-        services.actions.claim(sessionId, request.params.id, request.body?.claim ?? null, allowed),
+        services.actions.claim(sessionId, request.params.id, claim, allowed),
       );
     },
   );

@@ -23,15 +23,20 @@ describe("POST /api/actions/{id}/claim", () => {
         { claim: expect.any(String), expires_at: ACTION.expires_at },
       ]);
       expect(response.headers["cache-control"]).toBe("no-store");
-      expect(edge.services.actions.last.claim).toEqual([SESSION, ID, null]);
+      expect(edge.services.actions.last.claim).toEqual([SESSION, ID, { renews: null, idempotencyKey: null }]);
     },
   );
 
   it("renews a claim", async () => {
     const edge = testEdge();
-    const response = await edge.send("POST", PATH, { body: { claim: "mine" } });
+    const headers = { "idempotency-key": "key" };
+    const response = await edge.send("POST", PATH, { body: { claim: "mine" }, headers });
     expect(response.json()).toMatchObject({ claim: "mine" });
-    expect(edge.services.actions.last.claim).toEqual([SESSION, ID, "mine"]);
+    expect(edge.services.actions.last.claim).toEqual([
+      SESSION,
+      ID,
+      { renews: "mine", idempotencyKey: "key" },
+    ]);
   });
 
   it.each([

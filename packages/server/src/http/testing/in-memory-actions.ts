@@ -1,7 +1,7 @@
 import type { Action, ActionClaim, PendingAction } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../core/commands/decide-action.ts";
 import { OtherApp, ServiceError } from "../../core/errors.ts";
-import type { ActionService, NewSessionOptions } from "../../core/ports/driving/services.ts";
+import type { ActionService, ClaimRequest, NewSessionOptions } from "../../core/ports/driving/services.ts";
 import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 
 export const ACTION: Action = {
@@ -22,7 +22,7 @@ export class InMemoryActions implements ActionService {
   readonly last: {
     list?: string;
     decide?: readonly [string, string, ActionAnswer];
-    claim?: readonly [string, string, string | null];
+    claim?: readonly [string, string, ClaimRequest];
   } = {};
   /** The result of every request, or its error. */
   answer: Action | ServiceError = ACTION;
@@ -50,13 +50,13 @@ export class InMemoryActions implements ActionService {
   async claim(
     sessionId: string,
     actionId: string,
-    renews: string | null,
+    request: ClaimRequest,
     access: SessionAccess | null,
   ): Promise<ActionClaim> {
     if (hiddenFrom({ app: this.#appOf(sessionId), owner: null }, access) !== null) throw new OtherApp();
-    this.last.claim = [sessionId, actionId, renews];
+    this.last.claim = [sessionId, actionId, request];
     if (this.answer instanceof ServiceError) throw this.answer;
-    return { claim: renews ?? "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b11", expires_at: ACTION.expires_at };
+    return { claim: request.renews ?? "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b11", expires_at: ACTION.expires_at };
   }
 
   async decide(

@@ -118,7 +118,7 @@ export const OPERATIONS = [
   },
   {
     operation: "POST /api/actions/{id}/claim",
-    parameters: ["header SERVICE-APP-KEY?", "header X-Session-Id", "path id"],
+    parameters: ["header Idempotency-Key?", "header SERVICE-APP-KEY?", "header X-Session-Id", "path id"],
     body: "optional",
     statuses: [200, 400, 401, 403, 404, 408, 409, 410, 413, 415, 417, 429, 431, 500, 503, 507],
   },

@@ -85,7 +85,7 @@ export async function answerCalls(
     if (decision === null) continue;
     const { actionId, isClaimed, ...decided } = decision;
     const decide = async (): Promise<void> => {
-      const claim = isClaimed ? (await actions.claim(sessionId, actionId, null, access)).claim : null;
+      const claim = isClaimed ? (await actions.claim(sessionId, actionId, {}, access)).claim : null;
       await actions.decide(sessionId, actionId, { ...decided, ...(claim !== null && { claim }) }, access, by);
     };
     await decide().catch(ignoreDecided);

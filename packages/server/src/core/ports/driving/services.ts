@@ -206,6 +206,13 @@ export interface ThreadService {
   ): Promise<RecordPage>;
 }
 
+export interface ClaimRequest {
+  /** The claim to renew; absent for a new one. */
+  readonly renews?: string | null;
+  /** A request with the key of the live claim renews that. */
+  readonly idempotencyKey?: string | null;
+}
+
 /** Implemented by `Actions` (sessions/actions.ts). */
 export interface ActionService {
   /** Returns the pending actions and the most recently decided ones, oldest first. Creates the session. */
@@ -220,11 +227,11 @@ export interface ActionService {
     access: SessionAccess | null,
     by?: Actor | null,
   ): Promise<Action>;
-  /** Claims an action of the kind `client_tool`, or renews the claim `renews`. Creates nothing; `access` as in `ConversationService`. */
+  /** Claims an action of the kind `client_tool`, or renews the claim. Creates nothing; `access` as in `ConversationService`. */
   claim(
     sessionId: string,
     actionId: string,
-    renews: string | null,
+    request: ClaimRequest,
     access: SessionAccess | null,
   ): Promise<ActionClaim>;
 }
