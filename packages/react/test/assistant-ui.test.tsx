@@ -158,19 +158,20 @@ describe("a failed or unusual turn", () => {
     expect(messages()[1]!.querySelector("small")).toBeNull();
   });
 
-  it("answers the same message again when it is reloaded", async () => {
-    page.show(<Chat sessionId={ID} newest={1} />);
+  it("answers the same message again, with the same options, when it is reloaded", async () => {
+    const responseSchema = { type: "object", properties: { warm: { type: "boolean" } } };
+    page.show(<Chat sessionId={ID} newest={1} sendOptions={{ responseSchema }} />);
     await isLive();
     await say("Hi");
     (await page.model.next()).fail(new Error("broken"));
     await until(() => messages()[0]?.dataset["status"] === "incomplete");
     click("Try again");
-    (await page.model.next()).say("Hello").finish();
-    await until(() => shown().join("|") === "Hello");
+    (await page.model.next()).say('{"warm":true}').finish();
+    await until(() => shown().join("|") === '{"warm":true}');
     const { messages: stored } = await page.direct.getState(ID, { wait: 10 });
-    expect(stored.map(({ content, status }) => `${content} ${status}`)).toEqual([
-      "Hi complete",
-      "Hello complete",
+    expect(stored).toMatchObject([
+      { content: "Hi", status: "complete" },
+      { status: "complete", data: { warm: true } },
     ]);
     expect(sent).toEqual(["Hi leaves", "Hi arrives", "Hi leaves", "Hi arrives"]);
   });

@@ -38,7 +38,7 @@ export type OnSend = (
 /** Returns assistant-ui's callbacks for a session. The same object as long as the session is. */
 export function useAdapterCallbacks(
   session: LiveSession,
-  sendOptions: Pick<SendOptions, "clientId" | "clientTools" | "userState"> | undefined,
+  sendOptions: Pick<SendOptions, "clientId" | "clientTools" | "responseSchema" | "userState"> | undefined,
   report: Report,
   onSend: OnSend,
 ): AdapterCallbacks {

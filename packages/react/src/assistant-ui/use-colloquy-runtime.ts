@@ -28,7 +28,9 @@ export interface ColloquyRuntimeOptions {
    */
   readonly newest?: number | undefined;
   /** Sent with each message, in addition to the provider's wallet. */
-  readonly sendOptions?: Pick<SendOptions, "clientId" | "clientTools" | "userState"> | undefined;
+  readonly sendOptions?:
+    | Pick<SendOptions, "clientId" | "clientTools" | "responseSchema" | "userState">
+    | undefined;
   /**
    * Called when a message is sent: `sent` resolves once the service has stored it, and rejects if it has not
    * or the outcome is unknown. Within 24 hours it can be sent again under `idempotencyKey`, also by another
