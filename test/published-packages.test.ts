@@ -85,8 +85,6 @@ beforeAll(async () => {
     HOME: folder,
     // Colours would split the addresses that this test reads from the output.
     NO_COLOR: "1",
-    // npm waits five minutes for a connection that hangs, as long as this hook may take.
-    npm_config_fetch_timeout: "60000",
   };
   await mkdir(project);
   const registry = await startRegistry(folder, start);
