@@ -3,6 +3,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CLIENT_TOOLS } from "../client-calls.ts";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
 import { PostgresServer } from "../../test/postgres-server.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
@@ -43,7 +44,8 @@ export class Node {
     const port = await findFreePort();
     mkdirSync(directory);
     const config = join(directory, "colloquy.config.json");
-    writeFileSync(config, JSON.stringify({ apps: { default: { models: ["demo/assistant"] } } }));
+    const app = { models: ["demo/assistant"], clientTools: CLIENT_TOOLS };
+    writeFileSync(config, JSON.stringify({ apps: { default: app } }));
     const bus = shared.nats === null ? null : await TcpProxy.start(shared.nats.port);
     const links = {
       clients: await TcpProxy.start(port),
