@@ -13,7 +13,9 @@ it("finds the files of each walk on both threads, without those that are only lo
 }, async () => {
   const walks = await measureWalks();
   const store = "server/src/store/sqlite/worker.ts";
-  expect(walks.chat).toEqual(expect.arrayContaining(["server/src/http/routes/chat.ts", store]));
+  expect(walks.chat).toEqual(
+    expect.arrayContaining(["server/src/http/routes/chat.ts", "server/src/core/commands/complete.ts", store]),
+  );
   expect(walks.event).toEqual(expect.arrayContaining(["server/src/http/event-stream.ts"]));
   expect(walks["approved tool call"]).toEqual(
     expect.arrayContaining(["server/src/http/routes/actions.ts", "server/src/tools/call-tool.ts", store]),

@@ -22,8 +22,11 @@ function take(): readonly string[] {
   return scripts
     .filter(({ url }) => url.startsWith(PACKAGES.href) && url.includes("/src/"))
     .filter(({ functions }) =>
-      // The first function of a script is the module itself.
-      functions.slice(1).some(({ ranges }) => (ranges[0]?.count ?? 0) > 0),
+      // A function without a name that begins with the file is the module itself.
+      functions.some(
+        ({ functionName, ranges: [range] }) =>
+          range !== undefined && range.count > 0 && (functionName !== "" || range.startOffset > 0),
+      ),
     )
     .map(({ url }) => relative(fileURLToPath(PACKAGES), fileURLToPath(url)));
 }
