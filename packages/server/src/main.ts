@@ -198,7 +198,7 @@ function hasTerminal(): boolean {
 async function readValidConfig(environment: Environment): Promise<LoadedConfig> {
   const [{ formatProblems }, { filesAfter, nextChange }] = await Promise.all([
     import("./config/problem.ts"),
-    import("./wiring/config-watch.ts"),
+    import("./wiring/reloads.ts"),
   ]);
   let loaded = await readConfig(environment);
   let files = loaded.files;
@@ -212,7 +212,7 @@ async function readValidConfig(environment: Environment): Promise<LoadedConfig> 
 }
 
 async function watch(files: FileStamps, reloads: Reloads): Promise<void> {
-  const { watchConfiguration } = await import("./wiring/config-watch.ts");
+  const { watchConfiguration } = await import("./wiring/reloads.ts");
   await watchConfiguration({
     files,
     workingDirectory: process.cwd(),

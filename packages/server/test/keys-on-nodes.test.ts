@@ -5,13 +5,13 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bindTo } from "../src/store/contract/testing/scenario.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
-import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";
+import type { IssuedKey } from "../src/core/ports/driving/credentials.ts";
 import { ANONYMOUS } from "../src/core/session-access.ts";
 import { CheckedStream } from "../src/http/stream-access.ts";
-import { startNodes, type Nodes } from "./nodes.ts";
+import { type Nodes, startNodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";
-import { newId, RecordingSink, until, type TestService } from "./service.ts";
+import { newId, RecordingSink, type TestService, until } from "./service.ts";
 
 const WITHIN_MS = 5_000;
 

@@ -3,14 +3,14 @@
 import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 import type { ApprovalRule } from "../src/core/app-settings.ts";
-import type { PastTurn } from "../src/core/ports/driven/turn-store.ts";
+import type { PastTurn } from "../src/core/ports/driven/store.ts";
 import type { SchemaCheck } from "../src/core/ports/driven/schema-check.ts";
 import type { Tool } from "../src/core/ports/driven/tool.ts";
 import type { StartedTurn, StepRecord, TokenUsage } from "../src/core/turn.ts";
 import { createModelCatalog } from "../src/models/catalog.ts";
 import { fixedTools } from "../src/tools/testing/fixed-tools.ts";
 import { ModelCaller } from "../src/turns/model-step.ts";
-import { runTurn, type RunEnd } from "../src/turns/run.ts";
+import { type RunEnd, runTurn } from "../src/turns/run.ts";
 import { RecordingJournal } from "../src/turns/testing/recording-journal.ts";
 import { startedTurn } from "../src/turns/testing/started-turn.ts";
 import { DEFAULT_LIMITS } from "../src/turns/testing/default-limits.ts";

@@ -7,15 +7,14 @@ import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
 import type { ActionService, ConversationService, ThreadService } from "../core/ports/driving/services.ts";
 import type { SessionsOf } from "../core/ports/driven/session-store.ts";
 import type { AdminService, Person } from "../core/ports/driving/admin-service.ts";
-import type { UserTokens } from "../core/ports/driving/user-service.ts";
-import type { KeyService } from "../core/ports/driving/key-service.ts";
+import type { KeyService, UserTokens } from "../core/ports/driving/credentials.ts";
 import type { ToolSourceReports } from "../core/ports/driven/tool.ts";
 import type { AdminStore } from "../core/ports/driven/admin-store.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { createOverview, type OverviewOptions } from "./overview.ts";
 import { reportLatency, reportUsage } from "./reports.ts";
-import { listSessions, seeSession, seeSessionWithTurns, type AdminSessionsOptions } from "./sessions.ts";
+import { type AdminSessionsOptions, listSessions, seeSession, seeSessionWithTurns } from "./sessions.ts";
 import { toAdminKey, toIssuedKey } from "./wire.ts";
 
 export interface AdministrationOptions extends OverviewOptions {

@@ -2,9 +2,9 @@
 
 import { createHmac, randomBytes } from "node:crypto";
 import type { AuditPage } from "@colloquy/protocol";
-import { logAudit, type AuditRecord } from "../core/audit.ts";
+import { type AuditRecord, logAudit } from "../core/audit.ts";
 import { InvalidRequest } from "../core/errors.ts";
-import type { AuditStore } from "../core/ports/driven/audit-store.ts";
+import type { AuditStore } from "../core/ports/driven/store.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
 

@@ -3,8 +3,8 @@
 import type { AdminKey, AdminSession, AdminTurn, IssuedAdminKey } from "@colloquy/protocol";
 import { ranInAttempt } from "../core/turn.ts";
 import type { SeenSession, SeenTurn } from "../core/ports/driven/admin-store.ts";
-import type { IssuedKey, ListedKey } from "../core/ports/driving/key-service.ts";
-import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";
+import type { IssuedKey, ListedKey } from "../core/ports/driving/credentials.ts";
+import { type HealthLimits, sessionStatus, whyStuck } from "../core/turn-health.ts";
 
 /** Formats milliseconds since the Unix epoch as an ISO 8601 time. */
 export function timeText(at: number): string {

@@ -6,13 +6,12 @@ import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type {
   EventHub,
-  Origin,
   LoadedSession,
+  Origin,
   StreamingText,
   StreamPosition,
 } from "../core/ports/driven/event-hub.ts";
-import type { EventStore } from "../core/ports/driven/event-store.ts";
-import type { CommandStore } from "../core/ports/driven/store.ts";
+import type { CommandStore, EventStore } from "../core/ports/driven/store.ts";
 import type {
   NewSessionOptions,
   OpenStream,
@@ -23,19 +22,19 @@ import type {
 import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { parseEventId } from "../core/session-event.ts";
-import { pendingActionsText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
+import { type EventSource, pendingActionsText, resyncText, RETRY_TEXT } from "./event-text.ts";
 import { StreamMaintenance } from "./stream-maintenance.ts";
 import { StreamingTexts, TextRepair } from "./streaming-texts.ts";
 import {
   advanceHead,
+  type Channel,
   hasGapBefore,
-  isKnown,
   incarnationsOf,
+  isKnown,
   sendDelta,
   sendEvents,
   sendWholeMessage,
   Subscriber,
-  type Channel,
 } from "./subscriber.ts";
 
 /** Finds the position of a session's event log. */

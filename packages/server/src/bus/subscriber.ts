@@ -5,17 +5,18 @@
 import type { IncludeGroup } from "@colloquy/protocol";
 import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
-import type { EventStore } from "../core/ports/driven/event-store.ts";
+import type { EventStore } from "../core/ports/driven/store.ts";
 import type {
   SessionOwnership,
   StreamAccess,
   StreamEnd,
   StreamSink,
 } from "../core/ports/driving/services.ts";
-import { appAfter, ownerAfter, type NumberedEvent } from "../core/session-event.ts";
+import { appAfter, type NumberedEvent, ownerAfter } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import {
   deltaText,
+  type EventSource,
   eventText,
   HEARTBEAT_TEXT,
   positionText,
@@ -23,7 +24,6 @@ import {
   RETRY_TEXT,
   streamNoticeText,
   wholeMessageText,
-  type EventSource,
 } from "./event-text.ts";
 
 /** Maximum bytes of live events that a client may leave undrained (contract section 5). */

@@ -7,15 +7,14 @@ import { OtherApp, ServiceError, walletNotProved } from "../core/errors.ts";
 import type { AppScope } from "../core/key-scopes.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { ListAccess, SessionsOf } from "../core/ports/driven/session-store.ts";
-import type { KeyGrant } from "../core/ports/driving/key-service.ts";
+import type { KeyGrant } from "../core/ports/driving/credentials.ts";
 import type { Claimant, StreamAccess } from "../core/ports/driving/services.ts";
 import { ANONYMOUS, holdsWallet, type SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { accessHooks } from "./access-hooks.ts";
-import { Authentication, clearAccess, type AuthenticationParts } from "./authentication.ts";
+import { Authentication, type AuthenticationParts, clearAccess } from "./authentication.ts";
 import { appForbidden, otherClient, reservedClient, scopeMissing } from "./key-refusals.ts";
-import { appKey } from "./request.ts";
-import { appOfBody, appOfQuery, sessionOfHeader, sessionOfPath } from "./request-target.ts";
+import { appKey, appOfBody, appOfQuery, sessionOfHeader, sessionOfPath } from "./request.ts";
 import { CheckedStream } from "./stream-access.ts";
 import { accepts, opens, tokenRequired, type UserAccess } from "./user-access.ts";
 

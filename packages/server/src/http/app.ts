@@ -14,7 +14,7 @@ import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
 import { isPublic } from "../core/loopback.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
-import type { OperatorTokens } from "../core/ports/driving/user-service.ts";
+import type { OperatorTokens } from "../core/ports/driving/credentials.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { Services } from "../core/ports/driving/services.ts";

@@ -6,15 +6,13 @@ import { ServiceError } from "../core/errors.ts";
 import type { AppScope } from "../core/key-scopes.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
-import type { AppKeys, KeyGrant } from "../core/ports/driving/key-service.ts";
+import type { AppKeys, KeyGrant, UserTokens } from "../core/ports/driving/credentials.ts";
 import type { ConversationService } from "../core/ports/driving/services.ts";
-import type { UserTokens } from "../core/ports/driving/user-service.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { unknownKey } from "./key-refusals.ts";
-import { appKey } from "./request.ts";
-import { appOfQuery, sessionOfHeader } from "./request-target.ts";
+import { appKey, appOfQuery, sessionOfHeader } from "./request.ts";
 import type { Credentials } from "./stream-access.ts";
-import { opens, tokenRequired, UserAccess, type RequestUser } from "./user-access.ts";
+import { opens, type RequestUser, tokenRequired, UserAccess } from "./user-access.ts";
 
 declare module "fastify" {
   interface FastifyRequest {

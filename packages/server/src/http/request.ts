@@ -2,10 +2,10 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseSessionId } from "@colloquy/protocol";
-import type { FastifySchemaCompiler, FastifyBodyParser, FastifyRequest } from "fastify";
+import type { FastifyBodyParser, FastifyRequest, FastifySchemaCompiler } from "fastify";
 import { z } from "zod";
 import { InvalidRequest } from "../core/errors.ts";
-import { isCleanText } from "../core/json.ts";
+import { isCleanText, isJsonObject } from "../core/json.ts";
 import { parseJsonBytes } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
 
@@ -279,4 +279,26 @@ function refusal(place: string, sent: unknown, error: z.ZodError): InvalidReques
 function expectation(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith("must ")) return issue.message;
   return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is not right: ${issue.message}`;
+}
+
+/** Returns the App only if it is a string; validation reports other values later. */
+export function appOfQuery(request: FastifyRequest): string | undefined {
+  const named = (request.query as Query)["app"];
+  return typeof named === "string" && named !== "" ? named : undefined;
+}
+
+/** `undefined` before the body was read. */
+export function appOfBody({ body }: FastifyRequest): unknown {
+  const named = isJsonObject(body) ? body["app"] : undefined;
+  return named === null || named === "" || typeof named === "object" ? undefined : named;
+}
+
+export function sessionOfHeader({ raw }: FastifyRequest): string | null {
+  const sent = raw.headers[SESSION_HEADER];
+  return typeof sent === "string" ? parseSessionId(sent) : null;
+}
+
+export function sessionOfPath(request: FastifyRequest): string | null {
+  const { id } = request.params as { readonly id?: unknown };
+  return typeof id === "string" ? parseSessionId(id) : null;
 }

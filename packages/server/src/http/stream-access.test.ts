@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { KeyGrant } from "../core/ports/driving/key-service.ts";
+import type { KeyGrant } from "../core/ports/driving/credentials.ts";
 import type { SessionOwnership, StreamEnd } from "../core/ports/driving/services.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
 import { CheckedStream } from "./stream-access.ts";

@@ -1,7 +1,7 @@
 import { ServiceError } from "../core/errors.ts";
 import type { AppScope } from "../core/key-scopes.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
-import type { KeyGrant } from "../core/ports/driving/key-service.ts";
+import type { KeyGrant } from "../core/ports/driving/credentials.ts";
 import type { SessionOwnership, StreamAccess, StreamEnd } from "../core/ports/driving/services.ts";
 import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";

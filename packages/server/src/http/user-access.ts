@@ -3,8 +3,7 @@
 import type { FastifyRequest } from "fastify";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
-import type { KeyGrant } from "../core/ports/driving/key-service.ts";
-import type { UserGrant, UserTokens } from "../core/ports/driving/user-service.ts";
+import type { KeyGrant, UserGrant, UserTokens } from "../core/ports/driving/credentials.ts";
 import type { SessionUser } from "../core/session-access.ts";
 import { scopeMissing } from "./key-refusals.ts";
 import { textHeader } from "./request.ts";

@@ -1,11 +1,13 @@
 // Builds the input of the chat command from its request, App and limits.
 
 import { createHash, randomUUID } from "node:crypto";
-import type { ChatInput } from "../core/commands/chat.ts";
+import type { ChatInput, ChatRejection } from "../core/commands/chat.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
 import type { ChatRequest } from "../core/ports/driving/chat-request.ts";
 import { provedWallets } from "../core/session-access.ts";
 import type { TurnOptions } from "../core/turn-options.ts";
+import { InvalidRequest, ServiceError } from "../core/errors.ts";
+import { COUNTING_TOOL, type ToolSettings } from "../core/app-settings.ts";
 
 /** Limits that are checked for every chat. */
 export type ChatLimits = Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
@@ -51,4 +53,69 @@ function digestOf(message: string, replaces: string | null, options: TurnOptions
   const isTextAlone = replaces === null && Object.keys(options).length === 0;
   const text = isTextAlone ? message : JSON.stringify([message, replaces, options]);
   return createHash("sha256").update(text).digest("base64url");
+}
+
+/** Status and detail of the error for each rejection. */
+const REJECTIONS: Readonly<Record<ChatRejection, readonly [status: number, detail: string]>> = {
+  app_mismatch: [
+    409,
+    "This session belongs to another App. Use that App, or start a session of its own here.",
+  ],
+  session_busy: [
+    409,
+    "The assistant is still answering. Wait until is_processing is false, or interrupt it.",
+  ],
+  queue_full: [429, "Too many messages wait in this session. Wait for answers, or interrupt."],
+  session_full: [
+    409,
+    "This conversation is full. Start a new thread to go on; the messages in this one stay readable.",
+  ],
+  message_not_found: [
+    404,
+    "The session has no message with the id in `replaces`. Its snapshot shows the ids of its messages.",
+  ],
+  message_exists: [
+    409,
+    "The session has a message with this id and another text. Choose a new UUID for a new message.",
+  ],
+  not_a_user_message: [
+    400,
+    "`replaces` must be the id of a user's message. To regenerate an answer, send the id of the user's message before it.",
+  ],
+  user_state_too_large: [400, "The merged user_state must be at most 8 KiB of JSON, nested at most 16 deep."],
+  idempotency_key_reused: [
+    409,
+    "This Idempotency-Key was used with another message. Use a new key for a new message.",
+  ],
+};
+
+export function chatRejection(reason: ChatRejection): ServiceError {
+  const [status, detail] = REJECTIONS[reason];
+  return new ServiceError(status, reason, detail, status === 429 ? { headers: { "retry-after": "5" } } : {});
+}
+
+/** Throws `InvalidRequest` if the App takes no tools from chats, or has a tool with one of the names itself. */
+export function assertToolsAllowed(app: Pick<AppDefinition, "tools">, { clientTools }: TurnOptions): void {
+  if (clientTools === undefined) return;
+  if (app.tools.allowsClientTools !== true) {
+    throw new InvalidRequest(
+      "client_tools_not_allowed",
+      "This App accepts no tools from chats. Omit `client_tools`, or set `allowClientTools` in the App's configuration.",
+    );
+  }
+  const taken = Object.keys(clientTools).find((name) => isTaken(name, app.tools));
+  if (taken === undefined) return;
+  throw new InvalidRequest(
+    "client_tool_name_taken",
+    `The App already has a tool "${taken}", or a server whose tools may have this name. Rename the tool in \`client_tools\`.`,
+  );
+}
+
+function isTaken(name: string, { builtIn, own, client = {}, wallet, mcp, openapi }: ToolSettings): boolean {
+  if ([...builtIn, COUNTING_TOOL].includes(name)) return true;
+  if (Object.hasOwn(own, name) || Object.hasOwn(client, name)) return true;
+  if (wallet !== null && name.startsWith("wallet_")) return true;
+  return [mcp, openapi].some((servers) =>
+    Object.keys(servers).some((server) => name.startsWith(`${server}_`)),
+  );
 }

@@ -9,8 +9,8 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
 import type { ChatRequest, SentMessage } from "../core/ports/driving/chat-request.ts";
 import type {
-  NewSessionOptions,
   ConversationService,
+  NewSessionOptions,
   SnapshotView,
   StateRequest,
 } from "../core/ports/driving/services.ts";
@@ -19,13 +19,11 @@ import type { Store } from "../core/ports/driven/store.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { type Dispatcher, startTurnOrRelease, type Reservation } from "../turns/dispatcher.ts";
+import { type Dispatcher, type Reservation, startTurnOrRelease } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import { type Applied, assertShown } from "./applied.ts";
-import { chatInputOf, type ChatLimits } from "./chat-input.ts";
-import { chatRejection } from "./chat-rejections.ts";
+import { assertToolsAllowed, chatInputOf, type ChatLimits, chatRejection } from "./chat-input.ts";
 import { assertOffered } from "./model-choice.ts";
-import { assertToolsAllowed } from "./offered-tools.ts";
 import type { VersionReads } from "./replica-sync.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { until } from "../../test/service.ts";
-import type { EventPage } from "../core/ports/driven/event-store.ts";
+import type { EventPage } from "../core/ports/driven/store.ts";
 import type { SessionVersion, StreamedText } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { newSession } from "../core/session.ts";

@@ -4,7 +4,7 @@
 
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
-import type { EventStore } from "../core/ports/driven/event-store.ts";
+import type { EventStore } from "../core/ports/driven/store.ts";
 import type { SessionStore, SessionVersion } from "../core/ports/driven/session-store.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";

@@ -10,7 +10,7 @@ import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts
 import { type Migration, readMigrations } from "./migrations.ts";
 import { Connections } from "./postgres/connections.ts";
 import { migrate as migratePostgres } from "./postgres/migrate.ts";
-import { migrate as migrateSqlite } from "./sqlite/migrate.ts";
+import { migrate as migrateSqlite } from "./sqlite/database.ts";
 
 interface Contraction {
   readonly dialect: "postgres" | "sqlite";

@@ -1,6 +1,6 @@
 // Pages of messages, events and threads, expiries, and sizes of sessions, shared by all adapters.
 
-import { EVENT_PAGE_CHARACTERS, type EventPage } from "../core/ports/driven/event-store.ts";
+import { EVENT_PAGE_CHARACTERS, type EventPage } from "../core/ports/driven/store.ts";
 import type { MessagePageEnd, SessionStore, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP, type SessionRecord } from "../core/session.ts";

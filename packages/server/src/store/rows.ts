@@ -3,13 +3,14 @@
 import type { ActionRecord } from "../core/action.ts";
 import type { AnswerExtras, MessageRecord, ToolCallRecord } from "../core/message.ts";
 import type { SessionUse } from "../core/ports/driven/session-store.ts";
-import type { PastTurn, TurnReasoning } from "../core/ports/driven/turn-store.ts";
-import type { TitleJob } from "../core/ports/driven/store.ts";
+import type { AppKeyRecord, PastTurn, TitleJob, TurnReasoning } from "../core/ports/driven/store.ts";
 import { appOf, type SessionRecord } from "../core/session.ts";
-import { reasoningIn, type Lease, type StepRecord, type TokenUsage, type TurnRecord } from "../core/turn.ts";
-import type { TurnOptions } from "../core/turn-options.ts";
+import { type TurnOptions } from "../core/turn-options.ts";
+import { type Lease, reasoningIn, type StepRecord, type TokenUsage, type TurnRecord } from "../core/turn.ts";
 import type { JsonObject } from "../core/json.ts";
 import { withoutWrongTypes } from "../core/user-state.ts";
+import { APP_SCOPES } from "../core/key-scopes.ts";
+import type { SealedSecret } from "../core/ports/driven/secret-store.ts";
 
 export interface SessionRow {
   readonly key: number;
@@ -262,4 +263,40 @@ export function toPastTurn(
 export function toTitleJob(row: TitleRow): TitleJob {
   const { id, life, utility_model: utilityModel, text, turn } = row;
   return { sessionId: id, life, app: appOf(row), utilityModel, text, turn };
+}
+
+export interface KeyRow {
+  readonly id: string;
+  readonly name: string | null;
+  readonly apps: string;
+  readonly digest: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+  readonly scopes: string | null;
+}
+
+export function toKey(row: KeyRow): AppKeyRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
+    scopes: row.scopes === null ? APP_SCOPES : (JSON.parse(row.scopes) as AppKeyRecord["scopes"]),
+    digest: row.digest,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+export interface SecretRow {
+  readonly app: string;
+  readonly client_id: string;
+  readonly name: string;
+  readonly key_id: string;
+  readonly sealed: string;
+}
+
+export function toSecret({ app, client_id, name, key_id, sealed }: SecretRow): SealedSecret {
+  return { app, clientId: client_id, name, keyId: key_id, sealed };
 }

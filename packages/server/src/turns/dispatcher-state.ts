@@ -1,7 +1,7 @@
 // State of the dispatcher: its claim as a table, complete by type, and the turns that wait in the store.
 
 import type { Clock } from "../core/ports/driven/clock.ts";
-import type { TurnStore } from "../core/ports/driven/turn-store.ts";
+import type { TurnStore } from "../core/ports/driven/store.ts";
 
 /** Minimum time between two counts of waiting turns. */
 const RECOUNT_MS = 1_000;

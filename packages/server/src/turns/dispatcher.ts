@@ -3,7 +3,7 @@
 // because a notification of work may be lost.
 
 import { randomUUID } from "node:crypto";
-import type { Timer, Clock } from "../core/ports/driven/clock.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import type { WorkQueue } from "./journal.ts";
@@ -11,9 +11,9 @@ import { handBack, HOLD_MS } from "./leases.ts";
 import type { RunningTurn, RunningTurns } from "./running-turns.ts";
 import {
   Backlog,
-  nextDispatcherState,
   type DispatcherState,
   type DispatcherTrigger,
+  nextDispatcherState,
   WaitingCount,
 } from "./dispatcher-state.ts";
 import type { ChatOutcome } from "../core/commands/chat.ts";
@@ -21,8 +21,7 @@ import type { TurnClaim } from "../core/commands/turns.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { CommandStore } from "../core/ports/driven/store.ts";
-import type { TurnStore } from "../core/ports/driven/turn-store.ts";
+import type { CommandStore, TurnStore } from "../core/ports/driven/store.ts";
 import type { TurnRunner } from "./run.ts";
 
 const CLAIM_AT_ONCE = 64;

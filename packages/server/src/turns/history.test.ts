@@ -1,11 +1,11 @@
-import type { ModelMessage } from "ai";
 import fc from "fast-check";
+import type { ModelMessage } from "ai";
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { MessageRecord } from "../core/message.ts";
-import type { PastTurn } from "../core/ports/driven/turn-store.ts";
+import type { PastTurn } from "../core/ports/driven/store.ts";
 import { NO_USAGE, type StepRecord, type TurnState } from "../core/turn.ts";
-import { HistoryWindow, historyBudget } from "./history.ts";
+import { historyBudget, HistoryWindow } from "./history.ts";
 
 const PLENTY = 1_000_000;
 

@@ -3,7 +3,7 @@
 import type { ModelMessage } from "ai";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { MessageRecord } from "../core/message.ts";
-import type { PastTurn } from "../core/ports/driven/turn-store.ts";
+import type { PastTurn } from "../core/ports/driven/store.ts";
 import type { StartedTurn, StepRecord } from "../core/turn.ts";
 import { splitRejection } from "./structured-answer.ts";
 import type { ToolResults } from "./tool-calls.ts";

@@ -5,7 +5,7 @@ import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { StepCall } from "../core/message.ts";
-import type { PastTurn } from "../core/ports/driven/turn-store.ts";
+import type { PastTurn } from "../core/ports/driven/store.ts";
 import type { NewStep, StartedTurn, TurnFailure } from "../core/turn.ts";
 
 /** The part of the dispatcher that learns of turns in the store that may be claimed. Implemented by `Dispatcher`. */

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { TurnStore } from "../core/ports/driven/turn-store.ts";
+import type { TurnStore } from "../core/ports/driven/store.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import { HOLD_MS, Leases } from "./leases.ts";
-import { RunningTurns, type RunningTurn } from "./running-turns.ts";
+import { type RunningTurn, RunningTurns } from "./running-turns.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };

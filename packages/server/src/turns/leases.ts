@@ -4,7 +4,7 @@
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { TurnStore } from "../core/ports/driven/turn-store.ts";
+import type { TurnStore } from "../core/ports/driven/store.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import type { RunningTurns } from "./running-turns.ts";
 

@@ -1,7 +1,7 @@
 import { APICallError, NoSuchModelError } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { run, until } from "../../test/run-trial.ts";
-import type { PastTurn } from "../core/ports/driven/turn-store.ts";
+import type { PastTurn } from "../core/ports/driven/store.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { NO_USAGE } from "../core/turn.ts";
 import { callKey } from "./tool-calls.ts";

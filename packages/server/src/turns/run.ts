@@ -3,8 +3,7 @@
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { TOO_MANY_CALLS } from "../core/commands/step-with-calls.ts";
-import { waitsForPerson, type ToolCallRecord, type StepCall } from "../core/message.ts";
-import { OutputBudget } from "../core/output-budget.ts";
+import { OutputBudget, type StepCall, type ToolCallRecord, waitsForPerson } from "../core/message.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
@@ -20,19 +19,19 @@ import {
   type TokenUsage,
   type TurnFailure,
 } from "../core/turn.ts";
-import { HistoryWindow, historyBudget, instructionsFor } from "./history.ts";
+import { historyBudget, HistoryWindow, instructionsFor } from "./history.ts";
 import type { TurnJournal, TurnJournals, WorkQueue } from "./journal.ts";
-import { retryModel, type ModelCaller, type ModelStep } from "./model-step.ts";
+import { type ModelCaller, type ModelStep, retryModel } from "./model-step.ts";
 import { TurnDeadline, type TurnLimits } from "./running-turns.ts";
 import { argumentBytes } from "./step-content.ts";
 import { checkAnswer, splitRejection } from "./structured-answer.ts";
 import {
   assignSlots,
+  type CallContext,
   decideCalls,
   refusalsOf,
   runToolCalls,
   type ToolResults,
-  type CallContext,
 } from "./tool-calls.ts";
 import { APP_GONE, REFUSED, SCHEMA_MISMATCH, STEP_LIMIT } from "./turn-failures.ts";
 

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import type { ToolCallRecord } from "../core/message.ts";
+import { OutputBudget, type ToolCallRecord } from "../core/message.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { toolTurn } from "../tools/testing/tool-turn.ts";
-import { OutputBudget } from "../core/output-budget.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
-import { assignSlots, decideCalls, runToolCalls, callKey } from "./tool-calls.ts";
+import { assignSlots, callKey, decideCalls, runToolCalls } from "./tool-calls.ts";
 
 const TIMEOUT_MS = 60_000;
 /** Concurrent calls of one step. */

@@ -1,9 +1,8 @@
 // How an owner uses its monotonic clock, measured once for every age of a request: the real dispatcher and
 // leases run on a manual clock, and the model looks up the results.
 
-import type { CommandStore } from "../../src/core/ports/driven/store.ts";
+import type { CommandStore, Renewal, TurnStore } from "../../src/core/ports/driven/store.ts";
 import type { Committed } from "../../src/core/ports/driven/session-store.ts";
-import type { Renewal, TurnStore } from "../../src/core/ports/driven/turn-store.ts";
 import type { Logger } from "../../src/core/ports/driven/logger.ts";
 import type { StartedTurn } from "../../src/core/turn.ts";
 import type { RunningTurn, RunningTurns } from "../../src/turns/running-turns.ts";

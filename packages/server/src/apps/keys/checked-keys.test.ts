@@ -3,9 +3,9 @@ import { syncBuiltinESMExports } from "node:module";
 import { describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { Unavailable } from "../../core/errors.ts";
-import type { AppKeyRecord } from "../../core/ports/driven/key-store.ts";
+import type { AppKeyRecord } from "../../core/ports/driven/store.ts";
 import { CheckedKeys, MAX_AGE_MS } from "./checked-keys.ts";
-import { digestSecret, formatKey, newKey, type KeyParts } from "./key-text.ts";
+import { digestSecret, formatKey, type KeyParts, newKey } from "./key-text.ts";
 
 /** Creates `CheckedKeys` on a store that records lookups, with the Apps `defi` and `games` configured. */
 function givenKeys(maxCached = 100) {

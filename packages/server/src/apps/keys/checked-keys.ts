@@ -2,10 +2,10 @@
 // time, and no longer, so that a revocation by any process takes effect soon.
 
 import { timingSafeEqual } from "node:crypto";
-import type { AppKeys, KeyGrant } from "../../core/ports/driving/key-service.ts";
+import type { AppKeys, KeyGrant } from "../../core/ports/driving/credentials.ts";
 import type { AppCatalog } from "../../core/ports/driven/apps.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { digestSecret, parseKey } from "./key-text.ts";
 

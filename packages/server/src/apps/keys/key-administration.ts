@@ -1,13 +1,13 @@
 // Key management for operators: create, list, revoke, rotate. No other code sees a whole key, and this code
 // sees it only at its creation.
 
-import { logAudit, type Actor, type AuditAction, type AuditEntry } from "../../core/audit.ts";
+import { type Actor, type AuditAction, type AuditEntry, logAudit } from "../../core/audit.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import { InvalidRequest, NotFound } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import type { IssuedKey, KeyService, ListedKey } from "../../core/ports/driving/key-service.ts";
-import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
+import type { IssuedKey, KeyService, ListedKey } from "../../core/ports/driving/credentials.ts";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/store.ts";
 import { APP_SCOPES, KEY_SCOPES, type KeyScope } from "../../core/key-scopes.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { digestSecret, formatKey, newKey } from "./key-text.ts";

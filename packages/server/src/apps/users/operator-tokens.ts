@@ -1,7 +1,7 @@
 import type { JWTPayload } from "jose";
 import type { OperatorSettings } from "../../core/app-settings.ts";
 import { ServiceError } from "../../core/errors.ts";
-import type { Operator, OperatorTokens } from "../../core/ports/driving/user-service.ts";
+import type { Operator, OperatorTokens } from "../../core/ports/driving/credentials.ts";
 import { refusedToken } from "./token-refusals.ts";
 import { TokenVerifier, type TokenVerifierOptions } from "./token-verifier.ts";
 

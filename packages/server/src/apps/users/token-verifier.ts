@@ -1,10 +1,95 @@
-import { jwtVerify, type JWTPayload } from "jose";
-import type { TokenIssuer } from "../../core/app-settings.ts";
+// Verifies tokens with public keys from the configuration, or from the issuer (OpenID Connect Discovery 1.0, RFC 7517).
+
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  type CryptoKey,
+  type FlattenedJWSInput,
+  type JWSHeaderParameters,
+  type JWTPayload,
+  jwtVerify,
+  type RemoteJWKSet,
+} from "jose";
+import type { TokenIssuer, UserSettings } from "../../core/app-settings.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
-import { createTokenKeys, type TokenKeys } from "./token-keys.ts";
 import { problemOf, type TokenProblem } from "./token-refusals.ts";
+import { z } from "zod";
+
+/** Finds the key of a token. Rejects with an error of jose if there is none, and with another one if the keys cannot be read. */
+export type TokenKeys = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
+
+/** Age in milliseconds after which cached keys are read again, in the background. */
+const REFRESH_MS = 10 * 60_000;
+/** Milliseconds between reads of the keys for unknown key ids. */
+const COOLDOWN_MS = 30_000;
+const TIMEOUT_MS = 5_000;
+
+const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
+
+interface TokenKeysOptions {
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly logger: Pick<Logger, "warn">;
+}
+
+function createTokenKeys(
+  { issuer, jwksUri, keys }: Pick<UserSettings, "issuer" | "jwksUri" | "keys">,
+  options: TokenKeysOptions,
+): TokenKeys {
+  if (keys !== null) return createLocalJWKSet({ keys: [...keys] });
+  let keySet: Promise<TokenKeys> | null = null;
+  return async (header, token) => {
+    keySet ??= (jwksUri === null ? discover(issuer) : Promise.resolve(jwksUri)).then((uri) =>
+      remoteKeys(new URL(uri), options),
+    );
+    const reading = keySet;
+    reading.catch(() => {
+      // The next token tries again.
+      if (keySet === reading) keySet = null;
+    });
+    return await (await reading)(header, token);
+  };
+}
+
+/** Keys at a URL. They never expire here, so that tokens are accepted while the issuer is down. */
+function remoteKeys(url: URL, { clock, logger }: TokenKeysOptions): TokenKeys {
+  const keySet: RemoteJWKSet = createRemoteJWKSet(url, {
+    cacheMaxAge: Number.POSITIVE_INFINITY,
+    cooldownDuration: COOLDOWN_MS,
+    timeoutDuration: TIMEOUT_MS,
+  });
+  let readAt = clock.monotonic();
+  return (header, token) => {
+    const now = clock.monotonic();
+    if (now - readAt >= REFRESH_MS) {
+      readAt = now;
+      keySet.reload().catch((err: unknown) => {
+        logger.warn(
+          { err, url: url.href },
+          "could not read the keys of sign-in tokens; using the cached ones",
+        );
+      });
+    }
+    return keySet(header, token);
+  };
+}
+
+/** Returns the URL of the issuer's keys (OpenID Connect Discovery 1.0 section 4). */
+async function discover(issuer: string): Promise<string> {
+  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const response = await fetch(url, {
+    headers: { accept: "application/json" },
+    redirect: "error",
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  if (!response.ok) throw new Error(`${url} answers ${response.status}`);
+  const document = Discovery.parse(await response.json());
+  // Section 4.3: otherwise one issuer could speak for another.
+  if (document.issuer !== issuer)
+    throw new Error(`${url} is the document of another issuer: ${document.issuer}`);
+  return document.jwks_uri;
+}
 
 /** Maximum token length in characters. */
 export const TOKEN_MAX = 16 * 1024;

@@ -9,8 +9,8 @@ import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts"
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { SigningKeys } from "../../core/ports/driven/secret-store.ts";
-import type { UserStore } from "../../core/ports/driven/user-store.ts";
-import type { UserGrant, UserTokens } from "../../core/ports/driving/user-service.ts";
+import type { UserStore } from "../../core/ports/driven/store.ts";
+import type { UserGrant, UserTokens } from "../../core/ports/driving/credentials.ts";
 import { refusedToken, type TokenProblem } from "./token-refusals.ts";
 import { TOKEN_MAX, TokenVerifier } from "./token-verifier.ts";
 import { WALLET_ISSUER, type WalletHolder, WalletTokens } from "./wallet-tokens.ts";

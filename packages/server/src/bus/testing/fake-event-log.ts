@@ -1,7 +1,7 @@
 // A fake event log and a slow client for tests of subscribers.
 
 import { RecordingSink } from "../../../test/service.ts";
-import type { EventPage, EventStore } from "../../core/ports/driven/event-store.ts";
+import type { EventPage, EventStore } from "../../core/ports/driven/store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 
 /** A log of generated events whose reads a test can delay. */

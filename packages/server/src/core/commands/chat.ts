@@ -1,9 +1,9 @@
 import type { JsonObject } from "../json.ts";
 import type { SessionRecord } from "../session.ts";
+import { type TurnOptions } from "../turn-options.ts";
 import { providerOf, type StartedTurn } from "../turn.ts";
-import type { TurnOptions } from "../turn-options.ts";
-import { useAvailableModel, enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
-import { define, type PartialText, dispositionOf } from "./command.ts";
+import { enqueueTurn, startTurn, type TurnClaim, useAvailableModel } from "./turns.ts";
+import { define, dispositionOf, type PartialText } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptOpenTurns } from "./interrupt.ts";
 import { removeTail, replaceRejection, type ReplaceRejection } from "./replace.ts";

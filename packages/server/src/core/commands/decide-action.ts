@@ -1,11 +1,10 @@
 import { isActionResult } from "@colloquy/protocol/action-results";
 import type { Actor } from "../audit.ts";
-import { isOver, liveClaim, type ActionKind, type ActionRecord } from "../action.ts";
-import { sameJson, type JsonValue } from "../json.ts";
-import type { MessageRecord, ToolCallRecord } from "../message.ts";
+import { type ActionKind, type ActionRecord, isOver, liveClaim } from "../action.ts";
+import { type JsonValue, sameJson } from "../json.ts";
+import { type MessageRecord, OutputBudget, type ToolCallRecord } from "../message.ts";
 import type { OpenTurn } from "../turn.ts";
-import { OutputBudget } from "../output-budget.ts";
-import { resumeIfDecided, outcomeOf, withMessage } from "./asking.ts";
+import { outcomeOf, resumeIfDecided, withMessage } from "./asking.ts";
 import { define, dispositionOf, type WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { expireDue } from "./expire-actions.ts";

@@ -2,18 +2,18 @@
 
 import type { ToolResult } from "@colloquy/protocol";
 import { mayHaveRun } from "../action.ts";
-import { isUncertain, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import { isUncertain, type MessageRecord, openCalls, type ToolCallRecord } from "../message.ts";
 import { appOf, type SessionRecord } from "../session.ts";
+import { type TurnOptions } from "../turn-options.ts";
 import {
   MAX_ATTEMPTS,
   NO_USAGE,
-  ranInAttempt,
   type OpenTurn,
+  ranInAttempt,
   type StartedTurn,
   type TurnFailure,
   type TurnRecord,
 } from "../turn.ts";
-import type { TurnOptions } from "../turn-options.ts";
 import { OUTCOME_UNKNOWN } from "./asking.ts";
 import type { WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";

@@ -1,7 +1,6 @@
 import type { Registry } from "prom-client";
 import { actionRoutes } from "./actions.ts";
-import { authRoutes } from "./auth.ts";
-import { siweRoutes } from "./siwe.ts";
+import { authRoutes, siweRoutes } from "./auth.ts";
 import { chatRoute, interruptRoute } from "./chat.ts";
 import { controlRoutes } from "./control.ts";
 import { operationsRoutes } from "./operations.ts";
@@ -12,7 +11,7 @@ import { stateRoute } from "./state.ts";
 import { userDataRoutes } from "./users.ts";
 import { adminUserRoutes } from "./admin/users.ts";
 import { updatesRoute } from "./updates.ts";
-import { adminAppRoutes, adminReportRoutes, adminOverviewRoute } from "./admin/reports.ts";
+import { adminAppRoutes, adminOverviewRoute, adminReportRoutes } from "./admin/reports.ts";
 import { adminAuditRoute } from "./admin/audit.ts";
 import { adminKeyRoutes } from "./admin/keys.ts";
 import { adminSessionRoutes } from "./admin/sessions.ts";

@@ -3,8 +3,7 @@
 import type { UserSettings } from "../../core/app-settings.ts";
 import { ServiceError } from "../../core/errors.ts";
 import { APP_SCOPES, type KeyScope } from "../../core/key-scopes.ts";
-import type { AppKeys, KeyGrant } from "../../core/ports/driving/key-service.ts";
-import type { UserGrant, UserTokens } from "../../core/ports/driving/user-service.ts";
+import type { AppKeys, KeyGrant, UserGrant, UserTokens } from "../../core/ports/driving/credentials.ts";
 import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 
 /** App keys by their text; any text is allowed. */

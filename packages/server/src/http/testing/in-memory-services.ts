@@ -21,7 +21,7 @@ import type {
   SetModelRequest,
   ThreadService,
 } from "../../core/ports/driving/services.ts";
-import type { WalletSignInService } from "../../core/ports/driving/user-service.ts";
+import type { WalletSignInService } from "../../core/ports/driving/credentials.ts";
 import { InMemoryActions } from "./in-memory-actions.ts";
 import { InMemoryApps, InMemoryKeys, InMemoryUsers } from "./in-memory-keys.ts";
 import { InMemoryReadiness } from "./in-memory-readiness.ts";

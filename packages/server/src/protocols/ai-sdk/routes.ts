@@ -10,7 +10,8 @@ import type { SessionAccess } from "../../core/session-access.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { actorOf } from "../../http/actors.ts";
 import { needingAppKey } from "../../http/app-access.ts";
-import type { EventStream } from "../../http/event-stream.ts";
+import { sendStream } from "../../http/stream-response.ts";
+import { type EventStream } from "../../http/event-stream.ts";
 import { HEADERS, refusals } from "../../http/operation.ts";
 import { untilGone } from "../../http/request.ts";
 import { sendArray } from "../../http/routes/send-array.ts";
@@ -20,13 +21,12 @@ import {
   type ProtocolRoutes,
   type RouteParts,
 } from "../../http/routes/route-parts.ts";
-import { sendStream } from "../../http/stream-response.ts";
 import { AnswerChunks, type KnownAnswer } from "./answer-chunks.ts";
 import { AnswerStream, STREAM_FIELDS } from "./answer-stream.ts";
 import { answerCalls, EXISTING, sendText } from "./chat.ts";
 import { FollowedTurn } from "./followed-turn.ts";
 import { ChatBody, ChatPath, readLastMessage, type SentAnswer, type SentText } from "./request.ts";
-import { startInProgress, startOfQueued, type Start } from "./turn-state.ts";
+import { type Start, startInProgress, startOfQueued } from "./turn-state.ts";
 import { toUIMessage } from "./ui-message.ts";
 
 const CHAT = "/api/ai-sdk/chat";

@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { Actor, AuditEntry } from "../../core/audit.ts";
 import { APP_SCOPES } from "../../core/key-scopes.ts";
-import type { AuditQuery } from "../../core/ports/driven/audit-store.ts";
+import type { AuditQuery } from "../../core/ports/driven/store.ts";
 import type { ActionAnswer } from "../../core/commands/decide-action.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { askOf, chat, APPROVE, DENY, existing, waitFor } from "./testing/scenario.ts";
+import { APPROVE, askOf, chat, DENY, existing, waitFor } from "./testing/scenario.ts";
 
 const ADA: Actor = { kind: "operator", id: "ada", name: "Ada", address: "192.0.2.1", requestId: "r1" };
 const ALL: AuditQuery = {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
+import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/store.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { target, existing, open, rename, chat, record, allEvents } from "./testing/scenario.ts";
+import { allEvents, chat, existing, open, record, rename, target } from "./testing/scenario.ts";
 
 export function describeEvents(openStore: OpenStore): void {
   describe("the event log", () => {

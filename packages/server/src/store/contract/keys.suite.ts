@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { KEY_SCOPES } from "../../core/key-scopes.ts";
-import type { AppKeyRecord } from "../../core/ports/driven/key-store.ts";
+import type { AppKeyRecord } from "../../core/ports/driven/store.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 
 export function describeKeys(openStore: OpenStore): void {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../../core/audit.ts";
-import type { AuditStore } from "../../core/ports/driven/audit-store.ts";
-import { AUDIT, AUDIT_CONDITION, auditRow, toAudit, type AuditRow } from "../audit-rows.ts";
+import type { AuditStore } from "../../core/ports/driven/store.ts";
+import { AUDIT, AUDIT_CONDITION, auditRow, type AuditRow, toAudit } from "../audit-rows.ts";
 import { prepareInsert } from "./bulk.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";

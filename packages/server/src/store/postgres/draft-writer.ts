@@ -1,8 +1,8 @@
 // Writes the drafts of a transaction: one statement per table and kind of change, all pipelined.
 
-import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
+import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
-import { ACTIONS, MESSAGES, SESSIONS, TURNS, TABLES_OF_SESSIONS } from "../columns.ts";
+import { ACTIONS, MESSAGES, SESSIONS, TABLES_OF_SESSIONS, TURNS } from "../columns.ts";
 import {
   actionCells,
   actionRow,
@@ -18,7 +18,7 @@ import { prepareDelete, prepareInsert, prepareTable, prepareUpdate, type Write }
 import type { Removal } from "../../core/commands/draft.ts";
 import type { Changes } from "./changes.ts";
 import type { Connection } from "./connections.ts";
-import { cutLogs } from "./event-log.ts";
+import { cutLogs } from "./events.ts";
 import type { SessionState } from "./session-state.ts";
 import { prepare, together } from "./statement.ts";
 

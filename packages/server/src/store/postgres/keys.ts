@@ -1,8 +1,8 @@
-import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/store.ts";
 import { writeAudit } from "./audit.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
-import { toKey, type KeyRow } from "../app-rows.ts";
+import { type KeyRow, toKey } from "../rows.ts";
 import { prepare } from "./statement.ts";
 import { APP_KEY } from "../columns.ts";
 

@@ -11,12 +11,12 @@ import { adminOf } from "./admin.ts";
 import { CallQueue } from "./call-queue.ts";
 import type { Calls } from "./calls.ts";
 import {
+  type ConnectionOptions,
   CONNECTIONS,
   Connections,
   LEASE_CONNECTIONS,
   lockMs,
   STATEMENT_MS,
-  type ConnectionOptions,
 } from "./connections.ts";
 import { eventsOf } from "./events.ts";
 import { jobsOf } from "./jobs.ts";
@@ -29,8 +29,7 @@ import { executeEachWith } from "./selections.ts";
 import { checkServer } from "./server-check.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
-import { executeCopy } from "./copies.ts";
-import { executeWithoutWriting } from "./transaction.ts";
+import { executeCopy, executeWithoutWriting } from "./transaction.ts";
 import { turnsOf } from "./turns.ts";
 
 export interface PostgresStoreOptions extends ConnectionOptions {

@@ -1,5 +1,5 @@
 import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
-import { toSecret, type SecretRow } from "../app-rows.ts";
+import { type SecretRow, toSecret } from "../rows.ts";
 import { writeAudit } from "./audit.ts";
 import { prepareInsert } from "./bulk.ts";
 import type { Calls } from "./calls.ts";

@@ -6,7 +6,7 @@ import { useDatabase } from "../../../test/use-postgres.ts";
 import { NOTHING, record, target } from "../contract/testing/scenario.ts";
 import { describeEndedClaims } from "../contract/ended-claims.suite.ts";
 import { describeSizes } from "../contract/sizes.suite.ts";
-import { dropEvents } from "./event-log.ts";
+import { dropEvents } from "./events.ts";
 
 describe.skipIf(await isWithoutPostgres())("a database of its own", () => {
   const database = useDatabase("the schema");

@@ -3,28 +3,37 @@
 import {
   birthOf,
   decideCommand,
+  type Decision,
   loadsSession,
   needsOf,
-  sessionOf,
-  type Decision,
   type SessionCommand,
+  sessionOf,
 } from "../../core/commands/index.ts";
 import type { Origin } from "../../core/commands/command.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth } from "../../core/session.ts";
-import type { SessionRow } from "../rows.ts";
-import { ofSession, type Calls } from "./calls.ts";
+import {
+  type MessageRow,
+  type SessionRow,
+  type StepRow,
+  toMessage,
+  toStep,
+  toTurn,
+  type TurnRow,
+} from "../rows.ts";
+import { type Calls, ofSession, PASSED_OVER } from "./calls.ts";
 import { Changes } from "./changes.ts";
-import { SESSION } from "../columns.ts";
+import { MESSAGE, SESSION, STEP, TURN } from "../columns.ts";
 import type { TransactionName } from "./commit.ts";
 import type { Connection } from "./connections.ts";
-import { readFacts, statesOf, type NeedsOfSessions } from "./facts.ts";
-import { takeNumbers, type Numbers } from "./numbers.ts";
+import { type NeedsOfSessions, readFacts, statesOf } from "./facts.ts";
+import { type Numbers, takeNumbers } from "./numbers.ts";
 import { lockOrBegin, type Patience } from "./session-locks.ts";
 import { SessionState } from "./session-state.ts";
 import { prepare, together } from "./statement.ts";
+import { writeOf } from "./draft-writer.ts";
 
 export interface Locked {
   readonly sessions: NeedsOfSessions;
@@ -170,4 +179,56 @@ export async function executeWithoutWriting(
     const loads = loadsSession(command) && disposition !== "hidden";
     return { outcome, session, created: false, events: [], audited: [], loaded: loads ? state.load() : null };
   });
+}
+
+const messages = prepare<[number], MessageRow>(
+  `SELECT ${MESSAGE} FROM messages WHERE session_key = $1 ORDER BY position`,
+);
+const turns = prepare<[number], TurnRow>(`SELECT ${TURN} FROM turns WHERE session_key = $1 ORDER BY number`);
+const steps = prepare<[number], StepRow & { readonly turn: number }>(
+  `SELECT ${STEP} FROM steps WHERE session_key = $1 ORDER BY turn, number`,
+);
+
+/** Runs a command that copies from the session with the id `origin`. */
+export function executeCopy(
+  calls: Calls,
+  command: SessionCommand,
+  origin: string,
+): Promise<Committed<unknown> | null> {
+  const target = sessionOf(command);
+  return calls.alone(ofSession(target), async (connection, at, patience) => {
+    const transaction = await Transaction.begin(connection, {
+      sessions: new Map([
+        [origin, []],
+        [target, [needsOf(command)]],
+      ]),
+      patience,
+      epochs: 0,
+      births: new Set(birthOf(command) === null ? [] : [target]),
+    });
+    if (transaction.isHeld(target) || transaction.isHeld(origin)) return PASSED_OVER;
+    const committed = transaction.execute(at, command, await readOrigin(connection, transaction, origin));
+    await writeOf(transaction.changes)(connection);
+    return committed;
+  });
+}
+
+async function readOrigin(
+  connection: Connection,
+  transaction: Transaction,
+  id: string,
+): Promise<Origin | null> {
+  const session = transaction.byId(id)?.session;
+  if (session === undefined) return null;
+  const [messageRows, turnRows, stepRows] = await together([
+    messages.all(connection, session.key),
+    turns.all(connection, session.key),
+    steps.all(connection, session.key),
+  ]);
+  return {
+    session,
+    messages: messageRows.map(toMessage),
+    turns: turnRows.map(toTurn),
+    steps: stepRows.map((step) => ({ turn: step.turn, step: toStep(step) })),
+  };
 }

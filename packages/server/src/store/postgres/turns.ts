@@ -1,22 +1,21 @@
 // Leases of running turns, the number of waiting turns, and the history of a turn's session.
 
 import { turnThatRuns } from "../../core/commands/command.ts";
-import { ranUnder } from "../../core/turn.ts";
-import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
-import type { TurnIdentity } from "../../core/turn.ts";
+import { ranUnder, type TurnIdentity } from "../../core/turn.ts";
+import type { PastTurn, TurnStore } from "../../core/ports/driven/store.ts";
 import {
   HAS_REASONING,
-  toLease,
-  toPastTurn,
-  toReasoning,
   type LeaseRow,
   type MessageRow,
   type ReasonedRow,
   type SessionRow,
   type StepRow,
+  toLease,
+  toPastTurn,
+  toReasoning,
   type TurnRow,
 } from "../rows.ts";
-import { ofSession, type Calls } from "./calls.ts";
+import { type Calls, ofSession } from "./calls.ts";
 import { MESSAGE, SESSION, STEP, TURN } from "../columns.ts";
 import type { Connection } from "./connections.ts";
 import { readFacts, statesOf } from "./facts.ts";

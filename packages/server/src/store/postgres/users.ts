@@ -1,4 +1,4 @@
-import type { UserStore } from "../../core/ports/driven/user-store.ts";
+import type { UserStore } from "../../core/ports/driven/store.ts";
 import type { Calls } from "./calls.ts";
 import { prepare } from "./statement.ts";
 

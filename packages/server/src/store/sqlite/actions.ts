@@ -1,8 +1,8 @@
 import type { ActionStore } from "../../core/ports/driven/store.ts";
 import type { Synchronous } from "./calls.ts";
 import { appOf } from "../../core/session.ts";
-import { toAction, type ActionRow } from "../rows.ts";
-import type { Prepare } from "./statement.ts";
+import { type ActionRow, toAction } from "../rows.ts";
+import type { Prepare } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**

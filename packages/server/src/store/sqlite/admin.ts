@@ -18,7 +18,7 @@ import {
 } from "../admin-rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { newestPlaces, type ReadPlaces } from "./newest-places.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 
 const HINTS = { openTurns: "INDEXED BY turns_open", pendingActions: "INDEXED BY actions_pending" };
 const SEE_SESSIONS = seeSessions(HINTS);

@@ -1,8 +1,8 @@
 import type { AuditEntry } from "../../core/audit.ts";
-import type { AuditStore } from "../../core/ports/driven/audit-store.ts";
-import { AUDIT, AUDIT_CONDITION, auditRow, toAudit, type AuditRow } from "../audit-rows.ts";
+import type { AuditStore } from "../../core/ports/driven/store.ts";
+import { AUDIT, AUDIT_CONDITION, auditRow, type AuditRow, toAudit } from "../audit-rows.ts";
 import type { Synchronous } from "./calls.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 
 /** Writes an entry in the current transaction. */
 export type WriteAudit = (at: number, entry: AuditEntry) => void;

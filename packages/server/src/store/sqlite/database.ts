@@ -1,9 +1,8 @@
 // Opens the database file and brings it to this version's schema.
 
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { readMigrations } from "../migrations.ts";
-import { migrate } from "./migrate.ts";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { type Migration, readMigrations, refuseNewerSchema } from "../migrations.ts";
 import { createPrivateFile } from "./private-files.ts";
 
 /** Milliseconds that a statement waits for the transaction of another process, such as an administration command. */
@@ -51,4 +50,66 @@ export function connect(directory: string | null): DatabaseSync {
     database.close();
     throw error;
   }
+}
+
+/** A prepared statement, typed where its text is written. */
+export interface Statement<Parameters extends readonly SQLInputValue[], Row = never> {
+  get(...parameters: Parameters): Row | undefined;
+  all(...parameters: Parameters): Row[];
+  iterate(...parameters: Parameters): Iterable<Row>;
+  /** Returns how many rows it changed. */
+  run(...parameters: Parameters): number;
+}
+
+/** Prepares a statement in one database. */
+export type Prepare = <Parameters extends readonly SQLInputValue[], Row = never>(
+  sql: string,
+) => Statement<Parameters, Row>;
+
+export function prepareIn(database: DatabaseSync): Prepare {
+  return <Parameters extends readonly SQLInputValue[], Row>(sql: string): Statement<Parameters, Row> => {
+    const statement = database.prepare(sql);
+    return {
+      get: (...parameters) => statement.get(...parameters) as Row | undefined,
+      all: (...parameters) => statement.all(...parameters) as Row[],
+      iterate: (...parameters) => statement.iterate(...parameters) as Iterable<unknown> as Iterable<Row>,
+      run: (...parameters) => Number(statement.run(...parameters).changes),
+    };
+  };
+}
+
+/**
+ * Runs the missing migrations, each in its own transaction. Throws with a user-facing message if the schema
+ * is more than one version newer than the newest migration here.
+ */
+export function migrate(database: DatabaseSync, migrations: readonly Migration[], at: number): void {
+  database.exec(
+    "CREATE TABLE IF NOT EXISTS schema_migrations " +
+      "(version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
+  );
+  refuseNewerSchema(currentVersion(database), migrations);
+  for (const migration of migrations) apply(database, migration, at);
+}
+
+function apply(database: DatabaseSync, migration: Migration, at: number): void {
+  if (currentVersion(database) >= migration.version) return;
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    // Another process may have applied it in the meantime.
+    if (currentVersion(database) < migration.version) {
+      database.exec(migration.sql);
+      database
+        .prepare("INSERT INTO schema_migrations (version, name, applied_at) VALUES (?, ?, ?)")
+        .run(migration.version, migration.name, at);
+    }
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function currentVersion(database: DatabaseSync): number {
+  const row = database.prepare("SELECT max(version) AS version FROM schema_migrations").get();
+  return Number(row?.["version"] ?? 0);
 }

@@ -4,18 +4,18 @@ import type { SQLInputValue } from "node:sqlite";
 import type { Removal, SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { SessionRecord } from "../../core/session.ts";
-import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
+import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { LEASE_MS } from "../../core/turn.ts";
 import {
   ACTIONS,
   allOf,
-  MESSAGES,
-  SESSIONS,
-  TURNS,
   type ChangingTable,
   type Columns,
+  MESSAGES,
+  SESSIONS,
   TABLES_OF_SESSIONS,
+  TURNS,
 } from "../columns.ts";
 import {
   actionCells,
@@ -28,8 +28,8 @@ import {
   turnRow,
 } from "../cells.ts";
 import { prepareAuditWriter } from "./audit.ts";
-import { prepareEventLog } from "./event-log.ts";
-import type { Prepare } from "./statement.ts";
+import { prepareEventLog } from "./events.ts";
+import type { Prepare } from "./database.ts";
 
 /** `before` is the session as it was read; `null` for a new one. */
 export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => void;

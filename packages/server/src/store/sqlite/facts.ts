@@ -2,9 +2,9 @@
 
 import type { ActionRecord } from "../../core/action.ts";
 import {
-  partialTextOf,
   type Needs,
   type Origin,
+  partialTextOf,
   type StoredFacts,
   type Tail,
   type TurnCount,
@@ -13,22 +13,22 @@ import type { UsedKey } from "../../core/commands/draft.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { SystemEventRecord } from "../../core/session-event.ts";
-import { openTurnOf, type OpenTurn, type TurnRecord } from "../../core/turn.ts";
+import { type OpenTurn, openTurnOf, type TurnRecord } from "../../core/turn.ts";
 import {
+  type ActionRow,
+  type LeaseRow,
+  type MessageRow,
+  type SessionRow,
+  type StepRow,
   toAction,
   toLease,
   toMessage,
   toSession,
   toStep,
   toTurn,
-  type ActionRow,
-  type LeaseRow,
-  type MessageRow,
-  type SessionRow,
-  type StepRow,
   type TurnRow,
 } from "../rows.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 
 export interface Facts {
   sessionRow(id: string): SessionRow | undefined;

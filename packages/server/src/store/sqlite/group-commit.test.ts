@@ -7,12 +7,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { OpenInput } from "../../core/commands/open.ts";
 import type { SessionTarget } from "../../core/commands/command.ts";
-import { NOTHING, chatInput, existing, target } from "../contract/testing/scenario.ts";
+import { chatInput, existing, NOTHING, target } from "../contract/testing/scenario.ts";
 import type { Call, Outcome } from "./calls.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase, prepareIn } from "./database.ts";
 import { FatalStoreError } from "./failures.ts";
-import { prepareCommit, prepareMethods, type Commit } from "./group-commit.ts";
-import { prepareIn } from "./statement.ts";
+import { type Commit, prepareCommit, prepareMethods } from "./group-commit.ts";
 import { prepareTransaction } from "./transaction.ts";
 
 /** An error as node:sqlite throws it. */

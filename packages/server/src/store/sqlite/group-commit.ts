@@ -18,7 +18,7 @@ import { prepareUsers } from "./users.ts";
 import { prepareSecrets } from "./secrets.ts";
 import { prepareSelections } from "./selections.ts";
 import { prepareSessions } from "./sessions.ts";
-import { prepareIn, type Prepare } from "./statement.ts";
+import { type Prepare, prepareIn } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 import { prepareTurns } from "./turns.ts";
 

@@ -4,9 +4,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { readMigrations, type SchemaState } from "../migrations.ts";
-import { DATABASE_FILE } from "./database.ts";
+import { DATABASE_FILE, prepareIn } from "./database.ts";
 import { lockFile } from "./lock.ts";
-import { prepareIn } from "./statement.ts";
 
 export interface SqliteInspection extends SchemaState {
   readonly isServed: boolean;

@@ -1,8 +1,8 @@
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
 import type { JobStore } from "../../core/ports/driven/store.ts";
-import { toTitleJob, type TitleRow } from "../rows.ts";
+import { type TitleRow, toTitleJob } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 
 export function prepareJobs(prepare: Prepare): Synchronous<JobStore> {
   const due = prepare<

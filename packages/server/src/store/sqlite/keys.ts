@@ -1,9 +1,9 @@
-import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/store.ts";
 import { prepareAuditWriter } from "./audit.ts";
 import type { Synchronous } from "./calls.ts";
-import { toKey, type KeyRow } from "../app-rows.ts";
+import { type KeyRow, toKey } from "../rows.ts";
 import { APP_KEY } from "../columns.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 
 export function prepareKeys(prepare: Prepare): Synchronous<KeyStore> {
   const audit = prepareAuditWriter(prepare);

@@ -14,9 +14,8 @@ import {
   step,
   target,
 } from "../contract/testing/scenario.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase, prepareIn } from "./database.ts";
 import { prepareMethods } from "./group-commit.ts";
-import { prepareIn } from "./statement.ts";
 import { prepareTransaction } from "./transaction.ts";
 
 describe("the removal of a session", () => {

@@ -1,8 +1,8 @@
 import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
-import { toSecret, type SecretRow } from "../app-rows.ts";
+import { type SecretRow, toSecret } from "../rows.ts";
 import { prepareAuditWriter } from "./audit.ts";
 import type { Synchronous } from "./calls.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 
 export function prepareSecrets(prepare: Prepare): Synchronous<SecretStore> {
   const { keyInForce, bringInForce } = prepareKeyInForce(prepare);

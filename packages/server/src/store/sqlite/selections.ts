@@ -3,13 +3,13 @@
 import type { SessionCommand } from "../../core/commands/index.ts";
 import {
   claimCommand,
-  expireCommand,
   type ClaimTurns,
   type ExpireActions,
+  expireCommand,
   type Selection,
 } from "../../core/commands/selections.ts";
 import { DUE } from "./actions.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 
 export function prepareSelections(
   prepare: Prepare,

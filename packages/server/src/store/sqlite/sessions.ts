@@ -10,16 +10,16 @@ import { DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./draft-writer.ts";
 import {
-  COUNT_SIZES,
   boundExpiries,
+  COUNT_SIZES,
   expiries,
   heldBy,
   MESSAGE_BYTES,
   pageEnd,
   partsAfter,
 } from "../pages.ts";
-import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
-import type { Prepare } from "./statement.ts";
+import { type MessageRow, type SessionRow, toMessage, toSession, toSessionUse } from "../rows.ts";
+import type { Prepare } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
 interface LifeRow {

@@ -7,10 +7,9 @@ import { ManualClock } from "../../../test/manual-clock.ts";
 import { describeEndedClaims } from "../contract/ended-claims.suite.ts";
 import { describeSizes } from "../contract/sizes.suite.ts";
 import { readMigrations } from "../migrations.ts";
-import { prepareEventLog } from "./event-log.ts";
-import { migrate } from "./migrate.ts";
+import { prepareEventLog } from "./events.ts";
+import { migrate, prepareIn } from "./database.ts";
 import { openSqliteStore } from "./open.ts";
-import { prepareIn } from "./statement.ts";
 
 function onFatal(error: Error): void {
   throw error;

@@ -10,7 +10,7 @@ import type {
   TableWriter,
 } from "../../core/ports/driven/table-store.ts";
 import { UNFINISHED_MOVE } from "../migrations.ts";
-import { prepareIn, type Prepare } from "./statement.ts";
+import { type Prepare, prepareIn } from "./database.ts";
 
 /** Tables about the database itself, whose rows are not moved. */
 const BOOKKEEPING: ReadonlySet<string> = new Set(["schema_migrations", "sequences", "moves"]);

@@ -10,9 +10,8 @@ import type {
   TableWriter,
 } from "../../core/ports/driven/table-store.ts";
 import { createDirectory, hasDatabase, inDirectory } from "./data-directory.ts";
-import { connect, openDatabase } from "./database.ts";
+import { connect, openDatabase, prepareIn } from "./database.ts";
 import { lockFile } from "./lock.ts";
-import { prepareIn } from "./statement.ts";
 import { isMoveUnfinished, prepareTables, tablesOf } from "./table-rows.ts";
 
 export interface SqliteTablesOptions {

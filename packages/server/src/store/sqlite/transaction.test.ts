@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
-import { prepareIn } from "./statement.ts";
+import { prepareIn } from "./database.ts";
 import { prepareSessionKeys } from "./transaction.ts";
 
 let database: DatabaseSync;

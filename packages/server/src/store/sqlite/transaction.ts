@@ -3,19 +3,19 @@
 import {
   birthOf,
   decideCommand,
+  type Decision,
   loadsSession,
   needsOf,
-  sessionOf,
-  type Decision,
   type SessionCommand,
+  sessionOf,
 } from "../../core/commands/index.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
 import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth, type SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { prepareDraftWriter } from "./draft-writer.ts";
-import { prepareFacts, type Facts } from "./facts.ts";
-import type { Prepare } from "./statement.ts";
+import { type Facts, prepareFacts } from "./facts.ts";
+import type { Prepare } from "./database.ts";
 
 export interface Transaction {
   readonly facts: Facts;

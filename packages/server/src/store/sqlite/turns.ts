@@ -2,20 +2,20 @@
 
 import { turnThatRuns } from "../../core/commands/command.ts";
 import { ranUnder } from "../../core/turn.ts";
-import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
+import type { PastTurn, TurnStore } from "../../core/ports/driven/store.ts";
 import {
   HAS_REASONING,
-  toLease,
-  toPastTurn,
-  toReasoning,
   type LeaseRow,
   type MessageRow,
   type ReasonedRow,
   type StepRow,
+  toLease,
+  toPastTurn,
+  toReasoning,
   type TurnRow,
 } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
 export function prepareTurns(prepare: Prepare, transaction: Transaction): Synchronous<TurnStore> {

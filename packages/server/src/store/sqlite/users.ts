@@ -1,6 +1,6 @@
-import type { UserStore } from "../../core/ports/driven/user-store.ts";
+import type { UserStore } from "../../core/ports/driven/store.ts";
 import type { Synchronous } from "./calls.ts";
-import type { Prepare } from "./statement.ts";
+import type { Prepare } from "./database.ts";
 
 export function prepareUsers(prepare: Prepare): Synchronous<UserStore> {
   const revoke = prepare<[string, number]>(

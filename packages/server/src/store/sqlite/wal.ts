@@ -6,9 +6,8 @@ import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Call, Outcome } from "./calls.ts";
-import { BUSY_TIMEOUT_MS } from "./database.ts";
+import { BUSY_TIMEOUT_MS, prepareIn } from "./database.ts";
 import { failureOf } from "./failures.ts";
-import { prepareIn } from "./statement.ts";
 
 /**
  * Number of pages in the log at which it is checkpointed. Measured at 1,500 calls a second: with 4,000 pages

@@ -2,13 +2,12 @@
 // outcomes.
 
 import type { DatabaseSync } from "node:sqlite";
-import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import type { Call, FromWorker, Outcome, ToWorker, WorkerOptions } from "./calls.ts";
 import { createDirectory, inDirectory } from "./data-directory.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase, prepareIn } from "./database.ts";
 import { prepareCommit, prepareMethods } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
-import { prepareIn } from "./statement.ts";
 import { prepareTransaction } from "./transaction.ts";
 import { prepareWal, type Wal } from "./wal.ts";
 

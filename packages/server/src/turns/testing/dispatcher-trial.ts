@@ -2,8 +2,7 @@
 
 import { ManualClock } from "../../../test/manual-clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
-import type { CommandStore } from "../../core/ports/driven/store.ts";
-import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
+import type { CommandStore, TurnStore } from "../../core/ports/driven/store.ts";
 import type { StartedTurn } from "../../core/turn.ts";
 import { Dispatcher } from "../dispatcher.ts";
 import { RunningTurns } from "../running-turns.ts";

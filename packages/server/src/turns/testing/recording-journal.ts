@@ -2,7 +2,7 @@ import type { AskedAction } from "../../core/action.ts";
 import type { ToolOutcomeInput } from "../../core/commands/tool-calls.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { MessageRecord, StepCall } from "../../core/message.ts";
-import type { PastTurn } from "../../core/ports/driven/turn-store.ts";
+import type { PastTurn } from "../../core/ports/driven/store.ts";
 import type { NewStep, StartedTurn, StepRecord, TurnFailure } from "../../core/turn.ts";
 import type { TurnJournal } from "../journal.ts";
 

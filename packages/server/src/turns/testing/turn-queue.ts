@@ -5,7 +5,7 @@
 import type { ClaimTurns } from "../../core/commands/selections.ts";
 import { providerOf, type StartedTurn } from "../../core/turn.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
-import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
+import type { TurnStore } from "../../core/ports/driven/store.ts";
 import { newSession } from "../../core/session.ts";
 import type { Reservation } from "../dispatcher.ts";
 import { startedTurn } from "./started-turn.ts";

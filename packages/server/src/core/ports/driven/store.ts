@@ -1,14 +1,15 @@
 import type { AnswerOf, SessionCommand } from "../../commands/index.ts";
-import type { Selection, SelectedOutcome } from "../../commands/selections.ts";
+import type { SelectedOutcome, Selection } from "../../commands/selections.ts";
 import type { ActionRecord } from "../../action.ts";
 import type { AdminStore } from "./admin-store.ts";
-import type { AuditStore } from "./audit-store.ts";
-import type { EventStore } from "./event-store.ts";
-import type { KeyStore } from "./key-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Committed, SessionStore } from "./session-store.ts";
-import type { TurnStore } from "./turn-store.ts";
-import type { UserStore } from "./user-store.ts";
+import type { AuditAction, AuditEntry, AuditRecord } from "../../audit.ts";
+import type { KeyScope } from "../../key-scopes.ts";
+import type { NumberedEvent } from "../../session-event.ts";
+import type { Reasoning } from "@colloquy/protocol";
+import type { MessageRecord } from "../../message.ts";
+import type { StepRecord, TurnIdentity, TurnState } from "../../turn.ts";
 
 /**
  * The only way to change one session. `core/commands/` defines the commands by their `kind`; `transaction.ts` of each store runs them.
@@ -88,4 +89,157 @@ export interface Store extends CommandStore {
   purge(): Promise<boolean>;
   /** Finishes pending work and closes. */
   close(): Promise<void>;
+}
+
+/** Tokens that users have signed out of. */
+export interface UserStore {
+  /** Stores the revocation of a token until `expiresAt`, in milliseconds since the Unix epoch. Returns false if it is stored already. */
+  revokeToken(id: string, expiresAt: number): Promise<boolean>;
+  isTokenRevoked(id: string): Promise<boolean>;
+  /** Removes up to `limit` revocations of expired tokens; returns how many. */
+  forgetRevokedTokens(limit: number): Promise<number>;
+}
+
+export interface AppKeyRecord {
+  /** Public part of the key, which names it in lists and commands. */
+  readonly id: string;
+  readonly name: string | null;
+  /** Apps that the key opens. */
+  readonly apps: readonly string[];
+  readonly scopes: readonly KeyScope[];
+  /** SHA-256 of the secret, hexadecimal. */
+  readonly digest: string;
+  /** Times in milliseconds since the Unix epoch; `null` for never. */
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+}
+
+/** App keys. The store holds only a digest of each secret. */
+export interface KeyStore {
+  // Changes store an entry of the audit trail, unless it is `null`.
+
+  /** Rejects if a key with this id exists. */
+  add(key: AppKeyRecord, entry?: AuditEntry | null): Promise<void>;
+  find(id: string): Promise<AppKeyRecord | null>;
+  /** Oldest first. */
+  list(): Promise<readonly AppKeyRecord[]>;
+  /** Revokes a key now, unless it is already revoked. Returns the key; `null` if there is none. */
+  revoke(id: string, entry?: AuditEntry | null): Promise<AppKeyRecord | null>;
+  /** Adds `next` and ends `id` after `overlapMs`, unless it ends earlier. Returns `null`, changing nothing, if `id` is unknown or ended. */
+  rotate(
+    id: string,
+    next: AppKeyRecord,
+    overlapMs: number,
+    entry?: AuditEntry | null,
+  ): Promise<AppKeyRecord | null>;
+}
+
+/** Maximum JSON characters of a page, the same as of a subscriber's buffer. */
+export const EVENT_PAGE_CHARACTERS = 256 * 1024;
+
+/** Maximum UTF-8 bytes of a session's log as JSON, regardless of its retention by count and age. */
+export const EVENT_LOG_MAX_BYTES = 8 * 1024 * 1024;
+/** Size to which a log is cut when it exceeds the maximum, in bytes: one cut per 2 MiB of new events. */
+export const EVENT_LOG_CUT_BYTES = 6 * 1024 * 1024;
+
+/** A page of a session's log. */
+export interface EventPage {
+  readonly life: string;
+  readonly head: number;
+  /** Number of the last removed event; 0 if none was removed. */
+  readonly floor: number;
+  /** The events after the requested number, without gaps. */
+  readonly events: readonly NumberedEvent[];
+}
+
+export interface EventStore {
+  /** Returns up to `limit` events after number `after`, ending with the one that exceeds 256 KiB; `null` if there is no such session. */
+  after(sessionId: string, after: number, limit: number): Promise<EventPage | null>;
+  /**
+   * Removes events that are neither among the last `keepCount` of their session nor younger than `keepAfter` (milliseconds since the epoch),
+   * of up to `limit` sessions; returns how many it trimmed. Each call continues where the last one ended.
+   */
+  trim(input: {
+    readonly keepCount: number;
+    readonly keepAfter: number;
+    readonly limit: number;
+  }): Promise<number>;
+}
+
+/** A turn in a model's history. */
+export interface PastTurn {
+  readonly number: number;
+  readonly state: TurnState;
+  readonly userMessage: Pick<MessageRecord, "content">;
+  /** `null` for a turn that has not started. Turns interrupted before their start are left out. */
+  readonly agentMessage: MessageRecord | null;
+  readonly steps: readonly StepRecord[];
+}
+
+/** Reasoning of one step, for people. */
+export interface TurnReasoning extends Reasoning {
+  readonly turn: number;
+}
+
+/** Outcome of a renewal, by epoch. The owner has lost the leases that are in neither list. */
+export interface Renewal {
+  readonly renewed: readonly number[];
+  /** Leases locked by another transaction: unchanged, to be renewed again soon. */
+  readonly busy: readonly number[];
+}
+
+/** Leases of turns, and their history. Commands change turns. */
+export interface TurnStore {
+  /** Counts turns that wait for an owner or behind a turn that does not wait for a person, up to `limit`. */
+  countWaiting(limit: number): Promise<number>;
+  /** Extends an owner's leases of these epochs by `leaseMs`, without waiting for locks. */
+  renew(owner: string, epochs: readonly number[], leaseMs: number): Promise<Renewal>;
+  /**
+   * Makes turns with an expired lease runnable; returns how many. A turn's running time ends with its lease.
+   * With `everyOther`, also releases the turns of all owners but this one, for a process that is alone.
+   */
+  releaseDeadLeases(everyOther: string | null): Promise<number>;
+  /**
+   * Makes an owner's stopped turns of these epochs runnable at once; returns how many. Their running time
+   * counts, this attempt does not.
+   */
+  handBack(owner: string, epochs: readonly number[]): Promise<number>;
+  /** Returns the reasoning of turns in the incarnation `life` of a session, oldest first; nothing if it has ended. */
+  reasoning(sessionId: string, life: string, turns: readonly number[]): Promise<readonly TurnReasoning[]>;
+  /** Returns the last turns ending with this one, oldest first: as many as fit into `maxCharacters`, at least one. Ignores the lease. */
+  history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
+}
+
+/** `null` for any. Times are milliseconds since the Unix epoch. */
+export interface AuditQuery {
+  readonly action: AuditAction | null;
+  /** Id or name of the actor. */
+  readonly actor: string | null;
+  readonly app: string | null;
+  readonly target: string | null;
+  /** First time. */
+  readonly from: number | null;
+  /** The first time after the last. */
+  readonly to: number | null;
+  /** End of the previous page. */
+  readonly after: Pick<AuditRecord, "at" | "id"> | null;
+  readonly limit: number;
+}
+
+/** The audit trail. Entries about another change are written in its transaction. */
+export interface AuditStore {
+  /** Stores an entry about something that changes nothing in the store. */
+  add(entry: AuditEntry): Promise<void>;
+  /** Newest first. */
+  list(query: AuditQuery): Promise<readonly AuditRecord[]>;
+  /** Removes up to `limit` entries from before `before`; returns how many. */
+  forget(before: number, limit: number): Promise<number>;
+  /** Returns the salt of a user's pseudonym in the trail: `fresh`, unless the user has one. */
+  saltOf(owner: string, fresh: string): Promise<string>;
+  /**
+   * Stores the entry of an erasure, and removes the user's salt in the same transaction, so that no entry can be attributed to the user any
+   * more. `owner` is `null` for a wallet.
+   */
+  endErasure(entry: AuditEntry, owner: string | null): Promise<void>;
 }

@@ -18,7 +18,7 @@ import type { Actor } from "../../audit.ts";
 import type { ActionAnswer } from "../../commands/decide-action.ts";
 import type { Erased, ExportLine } from "./user-data-service.ts";
 import type { AuditTrail } from "./audit-service.ts";
-import type { KeyService } from "./key-service.ts";
+import type { KeyService } from "./credentials.ts";
 import type { RecordPage } from "./services.ts";
 
 /** Period of a report in milliseconds since the Unix epoch; `null` for 24 hours ago, and for now. */

@@ -1,6 +1,6 @@
 import type { AuditPage } from "@colloquy/protocol";
 import type { AuditEntry } from "../../audit.ts";
-import type { AuditQuery } from "../driven/audit-store.ts";
+import type { AuditQuery } from "../driven/store.ts";
 
 export interface AuditTrail {
   /** Returns the pseudonym of a user in the trail. */

@@ -23,9 +23,8 @@ import type { SessionAccess } from "../../session-access.ts";
 import type { ListAccess, SessionVersion } from "../driven/session-store.ts";
 import type { AuditTrail } from "./audit-service.ts";
 import type { ChatRequest, SentMessage } from "./chat-request.ts";
-import type { AppKeys } from "./key-service.ts";
+import type { AppKeys, UserGrant, UserTokens, WalletSignInService } from "./credentials.ts";
 import type { UserDataService } from "./user-data-service.ts";
-import type { UserGrant, UserTokens, WalletSignInService } from "./user-service.ts";
 
 /** A user who claims a session. */
 export type Claimant = Pick<UserGrant, "owner" | "wallets">;

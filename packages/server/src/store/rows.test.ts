@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { toKey } from "./app-rows.ts";
+import { toKey } from "./rows.ts";
 
 it("gives all scopes to a key that the previous version stored", () => {
   const row = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { WalletProof } from "../../core/ports/driving/user-service.ts";
+import type { WalletProof } from "../../core/ports/driving/credentials.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 import { type EdgeChanges, testEdge } from "../testing/edge.ts";
 

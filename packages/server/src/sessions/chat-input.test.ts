@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ToolSettings } from "../core/app-settings.ts";
 import { Hidden } from "../core/hidden.ts";
-import { assertToolsAllowed } from "./offered-tools.ts";
+import { assertToolsAllowed } from "./chat-input.ts";
 
 const TOOL = { description: "Draws", inputSchema: { type: "object" } };
 const OWN = { inputSchema: {}, execute: () => null };

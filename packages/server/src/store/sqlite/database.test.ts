@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readMigrations, type Migration } from "../migrations.ts";
-import { migrate } from "./migrate.ts";
+import { type Migration, readMigrations } from "../migrations.ts";
+import { migrate } from "./database.ts";
 
 const OURS = readMigrations(join(import.meta.dirname, "migrations"));
 
