@@ -83,8 +83,9 @@ describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a restart", (signal
       include: "messages",
       lastEventId: seen,
     });
-    const { last_event_id } = await state(program.url, session);
-    await resumed.until(() => resumed.lastEventId === last_event_id);
+    // Not for the last id: it is of an event that this stream leaves out, so it comes with a heartbeat, every 15 s.
+    const answer = done.messages.at(-1)?.id;
+    await resumed.find((event) => event.type === "message_completed" && event.message.id === answer);
     const [first] = resumed.events.filter(({ id }) => id !== null);
     expect(Number(first?.id?.split("-")[1])).toBeGreaterThan(Number(seen.split("-")[1]));
     resumed.leave();
