@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import { FoldingReader } from "../../test/folding-reader.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
+import { CLAIM_MS } from "../core/commands/claim-action.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
 
 let directory: string;
@@ -20,20 +21,21 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function restart(): Promise<void> {
+async function restart(adjust: (config: Config) => Config = (config) => config): Promise<void> {
   await service.crash();
-  service = await startService({ directory, clock });
+  service = await startService({ directory, clock, adjust });
 }
 
 /** Starts the service without resuming turns. */
 async function restartWithoutPlaces(): Promise<void> {
-  await service.crash();
-  service = await startService({
-    directory,
-    clock,
-    adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 0 } }),
-  });
+  await restart((config) => ({ ...config, limits: { ...config.limits, maxRunning: 0 } }));
 }
+
+const withClientTool = ({ apps, ...config }: Config): Config => {
+  const app = apps["default"]!;
+  const client = { look: { description: "Looks where the user is", inputSchema: { type: "object" } } };
+  return { ...config, apps: { ...apps, default: { ...app, tools: { ...app.tools, client } } } };
+};
 
 const idle = (id: string) => async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
 
@@ -163,6 +165,27 @@ describe("after a crash", () => {
       "agent complete: 2",
       "agent complete: 3",
     ]);
+  });
+
+  it("gives a call whose client is gone too the result `outcome unknown` when its claim lapses", async () => {
+    await restart(withClientTool);
+    const id = newId();
+    await service.say(id, "go");
+    (await service.model.next()).callTool("look", {}, "c1").finish("tool-calls");
+    await until(async () => (await service.snapshot(id)).pending_actions.length === 1);
+    const action = (await service.snapshot(id)).pending_actions[0]!.id;
+    const { claim } = await service.actions.claim(id, action, { renews: null }, null);
+
+    await restart(withClientTool);
+    await service.pass(CLAIM_MS);
+    expect((await service.model.next()).prompt.join()).toContain("outcome unknown");
+    expect((await service.snapshot(id)).messages[1]?.tool_results).toMatchObject([
+      { output: "outcome unknown", is_error: true },
+    ]);
+    const late = { decision: "approve", claim, result: { output: 5 } } as const;
+    const expired = { status: 410, code: "action_expired" };
+    await expect(service.actions.decide(id, action, late, null)).rejects.toMatchObject(expired);
+    await expect(service.actions.claim(id, action, { renews: null }, null)).rejects.toMatchObject(expired);
   });
 
   it("runs no more turns than slots, however many were cut off", { timeout: 120_000 }, async () => {

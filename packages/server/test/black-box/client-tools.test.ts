@@ -314,22 +314,4 @@ describe("a process that is killed between claim and result", () => {
     const { tool_calls, tool_results } = (await state(program.url, target.session)).messages[1]!;
     expect([tool_calls?.length, tool_results?.length]).toEqual([1, 1]);
   });
-
-  it("gives the result `outcome unknown` if the client is gone too", { timeout: 90_000 }, async () => {
-    const program = await started();
-    const target = await waiting(program.url);
-    const token = await claimed(program.url, target);
-    await program.stop("SIGKILL");
-    await program.run();
-    await expect
-      .poll(async () => (await state(program.url, target.session)).is_processing, { timeout: 45_000 })
-      .toBe(false);
-    expect(await resultOf(program.url, target.session)).toMatchObject({
-      output: "outcome unknown",
-      is_error: true,
-    });
-    const body = { decision: "approve", claim: token, result: { output: 5 } };
-    expectProblem(await decide(program.url, target, body), 410, "action_expired");
-    expectProblem(await claim(program.url, target), 410, "action_expired");
-  });
 });
