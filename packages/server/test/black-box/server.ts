@@ -55,11 +55,12 @@ export class Program {
     return this.#processes.pids;
   }
 
-  /** Runs the program on its directory, again after it was stopped. */
-  async run(): Promise<void> {
+  /** Runs the program on its directory, again after it was stopped. `more` adds variables to this run. */
+  async run(more: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.#processes.start(
       {
         ...this.#environment,
+        ...more,
         ...(this.#configPath !== null && { COLLOQUY_CONFIG: this.#configPath }),
       },
       this.directory,
