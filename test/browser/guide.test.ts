@@ -52,7 +52,9 @@ describe.skipIf(isLeftOut)("the guide", () => {
   it("shows every page, with its pictures and colours, without an error", async () => {
     const { page } = await openPage(origin);
     for (const { file } of TREE.flatMap((group) => group.pages)) {
-      await page.goto(`/guide/${file.replace(/(?:index)?\.md$/, "")}`, { waitUntil: "networkidle" });
+      await page.goto(`/guide/${file.replace(/(?:index)?\.md$/, "")}`);
+      // Vue marks the element once it has hydrated the page.
+      await page.waitForFunction("document.querySelector('#app').__vue_app__ !== undefined");
       expect([file, await page.getByRole("heading", { level: 1 }).count()]).toEqual([file, 1]);
       const broken = await page.evaluate(
         "[...document.images].filter((image) => image.naturalWidth === 0).map((image) => image.src)",
