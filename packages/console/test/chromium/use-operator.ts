@@ -55,7 +55,10 @@ export function useOperator(): Operator {
     front.targets = [Number(new URL(service.url).port)];
     admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
   });
-  afterEach(() => service.stop());
+  afterEach(async () => {
+    front.cut();
+    await service.stop();
+  });
   const { takePage, openPage } = useSharedPage({
     settings: { viewport: DESK },
     prepare: enterKey,
