@@ -1,10 +1,10 @@
 // Export from one store and import into another.
 
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
@@ -28,13 +28,20 @@ const clock = new ManualClock();
 const withStore = serversAt(clock);
 let root: string;
 let here: DatabaseAddress;
+/** A data directory that each test gets a copy of, and what its store contains. */
+let pattern: string;
 let filled: Filled;
+beforeAll(async () => {
+  pattern = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
+  filled = await withStore({ kind: "sqlite", directory: pattern }, (store) => fillStore(store));
+});
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
   here = { kind: "sqlite", directory: join(root, "here") };
-  filled = await withStore(here, (store) => fillStore(store));
+  await cp(pattern, here.directory, { recursive: true });
 });
 afterEach(() => rm(root, { recursive: true }));
+afterAll(() => rm(pattern, { recursive: true }));
 
 function on<Result>(
   address: DatabaseAddress,
