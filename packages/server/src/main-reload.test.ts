@@ -4,8 +4,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres } from "../test/postgres-server.ts";
-import { usePostgres } from "../test/use-postgres.ts";
 import { endProcess, listening, type Listening, type Started, startIn } from "../test/watched-process.ts";
 
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
@@ -171,52 +169,6 @@ describe("colloquy reload", () => {
     expect(await reload("--pid", String(process.pid))).toMatchObject({
       code: 1,
       errors: expect.stringMatching(/^Colloquy: Process \d+ is no service that reloads/) as string,
-    });
-  });
-});
-
-describe.skipIf(await isWithoutPostgres())("colloquy reload on PostgreSQL", () => {
-  const server = usePostgres();
-  let place = "";
-  const services: Listening[] = [];
-  beforeAll(async () => {
-    place = await mkdtemp(join(tmpdir(), "colloquy-main-"));
-    await writeFile(join(place, "colloquy.config.json"), text({ default: {} }));
-    const COLLOQUY_DATABASE_URL = server.url(await server.createDatabase());
-    for (const COLLOQUY_DATA_DIR of ["one", "two"])
-      services.push(await listening(startIn(place, { COLLOQUY_DATABASE_URL, COLLOQUY_DATA_DIR })));
-  });
-  afterAll(async () => {
-    for (const service of services) await endProcess(service);
-    await rm(place, { recursive: true });
-  });
-
-  it("reloads the node that --pid names and no other, and asks for --pid without it", async () => {
-    const environment = { COLLOQUY_DATABASE_URL: server.url("any") };
-    const reload = async (...parameters: readonly string[]) => {
-      const started = startIn(place, environment, "reload", "--data-dir", "one", ...parameters);
-      const { code } = await started.exited();
-      return { code, output: started.output(), errors: started.errors() };
-    };
-    expect(await reload()).toMatchObject({
-      code: 2,
-      errors: expect.stringContaining("name the process of one on this machine with --pid.") as string,
-    });
-    const pid = String(services[0]!.child.pid);
-    await writeFile(join(place, "colloquy.config.json"), text({ default: {}, shop: {} }));
-    expect(await reload("--pid", pid)).toEqual({
-      code: 0,
-      output: "apps.shop is new.\nThe configuration is in force.\n",
-      errors: "",
-    });
-    expect(services.map(({ output }) => output().includes("the configuration was taken over"))).toEqual([
-      true,
-      false,
-    ]);
-    await writeFile(join(place, "colloquy.config.json"), text({ default: { colour: "blue" } }));
-    expect(await reload("--pid", pid)).toMatchObject({
-      code: 2,
-      errors: expect.stringContaining("The old configuration stays in force") as string,
     });
   });
 });
