@@ -10,7 +10,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { COMMANDS, Interleaving, type Command } from "./interleaving.ts";
 
-const RUNS = Number(process.env["COLLOQUY_INTERLEAVINGS"] ?? 30);
+/** `npm run nightly` makes more. */
+const RUNS = Number(process.env["COLLOQUY_INTERLEAVINGS"] ?? 10);
 
 const SEED = process.env["COLLOQUY_SEED"];
 
