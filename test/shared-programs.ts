@@ -14,8 +14,9 @@ const PROGRAMS = {
   chromium: async () => await (await import("./browser/chromium.ts")).startSharedChromium(),
   postgres: async () =>
     await (await import("../packages/server/test/postgres-server.ts")).startSharedPostgres(),
-  service: async () =>
-    await (await import("../packages/server/test/black-box/one-process.ts")).startSharedService(),
+  service: () => startService(false),
+  /** Differs from `service` on several nodes only. */
+  serviceOnNats: () => startService(true),
 } satisfies Readonly<Record<string, () => Promise<StartedProgram>>>;
 
 export type SharedProgram = keyof typeof PROGRAMS;
@@ -41,8 +42,14 @@ export async function setup(): Promise<() => Promise<void>> {
     server.close();
     server.closeAllConnections();
     const programs = await Promise.allSettled(started.values());
-    for (const program of programs) if (program.status === "fulfilled") await program.value.stop();
+    // All at once, so that one that fails to stop leaves no other running.
+    await Promise.all(programs.map((program) => program.status === "fulfilled" && program.value.stop()));
   };
+}
+
+async function startService(isOnNats: boolean): Promise<StartedProgram> {
+  const { startSharedService } = await import("../packages/server/test/black-box/shared-service.ts");
+  return await startSharedService(isOnNats);
 }
 
 async function start(name: SharedProgram): Promise<StartedProgram> {

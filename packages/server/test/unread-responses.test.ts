@@ -25,7 +25,7 @@ let processes: Processes;
 let clients: Socket[];
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "colloquy-unread-"));
-  processes = createProcesses();
+  processes = createProcesses(false);
   clients = [];
 });
 afterEach(async () => {

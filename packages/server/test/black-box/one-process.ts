@@ -2,11 +2,8 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { StartedProgram } from "../../../../test/shared-programs.ts";
 import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 import type { Processes } from "./processes.ts";
 
@@ -60,18 +57,4 @@ export class OneProcess implements Processes {
   async remove(): Promise<void> {
     await this.stop("SIGKILL");
   }
-}
-
-/** Starts the service that the black-box suites share: as it is without a configuration. */
-export async function startSharedService(): Promise<StartedProgram> {
-  const directory = await mkdtemp(join(tmpdir(), "colloquy-black-box-"));
-  const service = new OneProcess();
-  await service.start({}, directory);
-  return {
-    address: service.url,
-    stop: async () => {
-      await service.stop("SIGKILL");
-      await rm(directory, { recursive: true, force: true });
-    },
-  };
 }

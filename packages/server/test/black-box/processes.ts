@@ -2,17 +2,14 @@
 // connections.
 
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
-import { basename } from "node:path";
 import { Client } from "pg";
-import { expect } from "vitest";
 import { RoundRobin } from "../round-robin.ts";
 import { OneProcess } from "./one-process.ts";
 
 /** Number of nodes per service, and the server of their databases; `null` for one process with SQLite. */
 export const NODES = nodesOf(process.env["COLLOQUY_TEST_NODES"], process.env["COLLOQUY_TEST_POSTGRES"]);
 
-/** NATS for the bus of every second file, if installed; the other files use the database. */
+/** NATS for the bus of every second file, if installed; the other files use the database. See `isFileOnNats`. */
 const NATS = process.env["COLLOQUY_TEST_NATS"] ?? null;
 
 export interface Processes {
@@ -28,19 +25,22 @@ export interface Processes {
   remove(): Promise<void>;
 }
 
-export function createProcesses(): Processes {
-  return NODES === null ? new OneProcess() : new SeveralNodes(NODES.count, NODES.postgres);
+export function createProcesses(isOnNats: boolean): Processes {
+  return NODES === null
+    ? new OneProcess()
+    : new SeveralNodes(NODES.count, NODES.postgres, isOnNats ? NATS : null);
 }
 
 class SeveralNodes implements Processes {
   readonly #postgres: string;
-  readonly #nats: string | null = isFileOnNats() ? NATS : null;
+  readonly #nats: string | null;
   readonly #nodes: readonly OneProcess[];
   readonly #database = `black_box_${randomBytes(6).toString("hex")}`;
   #proxy: RoundRobin | null = null;
 
-  constructor(count: number, postgres: string) {
+  constructor(count: number, postgres: string, nats: string | null) {
     this.#postgres = postgres;
+    this.#nats = nats;
     this.#nodes = Array.from({ length: count }, () => new OneProcess());
   }
 
@@ -95,12 +95,6 @@ class SeveralNodes implements Processes {
 
 /** All nodes must have the same one. */
 const SECRET_KEY = randomBytes(32).toString("base64");
-
-/** Stable per file, so that each file uses the same bus in every run. */
-function isFileOnNats(): boolean {
-  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".test.ts"));
-  return files.toSorted().indexOf(basename(expect.getState().testPath ?? "")) % 2 === 1;
-}
 
 function nodesOf(count: string | undefined, postgres: string | undefined) {
   return count === undefined || postgres === undefined ? null : { count: Number(count), postgres };

@@ -1,10 +1,11 @@
-// The service that the black-box suite talks to: the one at COLLOQUY_TEST_URL, else one that all files of the run share. A file that needs
-// another configuration has a service of its own, and so has each on several nodes (`npm run test:nodes`).
+// The service that the black-box suite talks to: the one at COLLOQUY_TEST_URL, else one that all files of the run share; on several nodes
+// (`npm run test:nodes`), one for each bus. A file that needs another configuration has a service of its own.
 
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll } from "vitest";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, expect } from "vitest";
 import { addressOf } from "../../../../test/shared-programs.ts";
 import { createProcesses, NODES } from "./processes.ts";
 
@@ -16,7 +17,7 @@ export class Program {
   /** An existing configuration file. */
   readonly #configPath: string | null;
   readonly #environment: Readonly<Record<string, string>>;
-  readonly #processes = createProcesses();
+  readonly #processes = createProcesses(isFileOnNats());
 
   private constructor(
     directory: string,
@@ -89,9 +90,16 @@ export function useService(
   let shared = "";
   beforeAll(async () => {
     const isPlain = config === null && environment === undefined;
-    if (isPlain && (GIVEN_URL !== null || NODES === null)) shared = GIVEN_URL ?? (await addressOf("service"));
+    if (isPlain) shared = GIVEN_URL ?? (await addressOf(isFileOnNats() ? "serviceOnNats" : "service"));
     else program = await Program.start(config, environment);
   });
   afterAll(() => program?.remove());
   return () => program?.url ?? shared;
+}
+
+/** Returns true for every second file on several nodes: each file uses the same bus in every run. */
+function isFileOnNats(): boolean {
+  if (NODES === null) return false;
+  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".test.ts"));
+  return files.toSorted().indexOf(basename(expect.getState().testPath ?? "")) % 2 === 1;
 }
