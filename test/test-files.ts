@@ -37,14 +37,18 @@ export const SLOW: readonly string[] = [
 
 /** Files that take long although they are small: the sequencer starts them first. */
 export const LONG: readonly string[] = [
+  "packages/server/test/chromium/reference.test.ts",
   "packages/server/src/store/sqlite/store.test.ts",
   "packages/server/src/store/postgres/store.test.ts",
   "packages/server/test/command-line/examples.test.ts",
+  "packages/server/test/deploy/dockerfile.test.ts",
   "packages/server/test/black-box/restart.test.ts",
   "packages/server/test/interleavings.test.ts",
   "packages/server/test/nodes-interleavings.test.ts",
   "packages/console/src/markdown/markdown-cost.test.ts",
   "packages/console/test/previous-build.test.ts",
+  "test/install.test.ts",
+  "test/browser/guide.test.ts",
 ];
 
 const SERVER = "packages/server";
