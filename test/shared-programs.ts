@@ -43,7 +43,9 @@ export async function setup(): Promise<() => Promise<void>> {
     server.closeAllConnections();
     const programs = await Promise.allSettled(started.values());
     // All at once, so that one that fails to stop leaves no other running.
-    await Promise.all(programs.map((program) => program.status === "fulfilled" && program.value.stop()));
+    await Promise.all(
+      programs.flatMap((program) => (program.status === "fulfilled" ? program.value.stop() : [])),
+    );
   };
 }
 
