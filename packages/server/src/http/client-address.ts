@@ -1,5 +1,6 @@
 import { isIP, BlockList } from "node:net";
 import type { FastifyRequest } from "fastify";
+import ipaddr from "ipaddr.js";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -27,13 +28,11 @@ export function addressKeyOf(request: FastifyRequest): string {
  */
 export function addressKey(address: string | undefined): string {
   if (address === undefined) return "";
-  const plain = address.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
-  if (!plain.includes(":")) return plain;
-  const [head = "", tail = ""] = plain.split("%", 1)[0]?.split("::") ?? [];
-  const groups = head === "" ? [] : head.split(":");
-  const last = tail === "" ? [] : tail.split(":");
-  const all = [...groups, ...Array<string>(Math.max(0, 8 - groups.length - last.length)).fill("0"), ...last];
-  return `${all.slice(0, 4).join(":")}::/64`;
+  if (isIP(address) !== 6) return address;
+  const parsed = ipaddr.process(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
+  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${network.join(":")}::/64`;
 }
 
 /** Returns a test for trusted proxies, given as addresses and CIDR ranges. */

@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
-import { responseSchemaProblem } from "../../core/response-schema.ts";
+import { responseSchemaProblem } from "../../core/client-schema.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { Snapshot } from "../documented.ts";
 import { idempotencyKey, preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";

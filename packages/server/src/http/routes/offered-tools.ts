@@ -1,26 +1,11 @@
-// The tools that a chat offers. Their schemas come from anybody: they are small, and hold nothing whose check can take long.
+// The tools that a chat offers.
 
 import { ClientTool, ClientToolName } from "@colloquy/protocol";
 import { z } from "zod";
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
+import { clientSchemaProblem, OF_TOOL_INPUT } from "../../core/client-schema.ts";
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
 
 const MOST_TOOLS = 16;
-const MAX_SCHEMA_BYTES = 16 * 1_024;
-/** Levels of a schema as JSON; each level of an input takes two. */
-const MAX_SCHEMA_DEPTH = 16;
-
-/** Keywords whose values are data, or map names to schemas. */
-const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "required"]);
-const MAPS: ReadonlySet<string> = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
-/** Regular expressions can take long, and references can lead anywhere. */
-const REFUSED: ReadonlySet<string> = new Set([
-  "pattern",
-  "patternProperties",
-  "format",
-  "$ref",
-  "$dynamicRef",
-  "$recursiveRef",
-]);
 
 const OfferedTool = ClientTool.superRefine(({ inputSchema }, context) => {
   const message = problemOf(inputSchema as JsonObject);
@@ -45,34 +30,12 @@ export const OfferedTools = z
 
 /** Returns what is wrong with a schema, `null` if nothing is. */
 function problemOf(schema: JsonObject): string | null {
-  if (isDeeperThan(MAX_SCHEMA_DEPTH, schema)) return `must have at most ${MAX_SCHEMA_DEPTH} levels`;
-  if (Buffer.byteLength(JSON.stringify(schema)) > MAX_SCHEMA_BYTES)
-    return `must have at most ${MAX_SCHEMA_BYTES / 1_024} KiB as JSON`;
-  if (schema["type"] !== "object") return 'must have the type "object"';
-  const refused = refusedIn(schema);
-  if (refused !== null) return `must not have "${refused}"`;
+  const broken = clientSchemaProblem(schema, OF_TOOL_INPUT);
+  if (broken !== null) return broken;
   try {
     z.fromJSONSchema(schema, { defaultTarget: "draft-7" });
     return null;
   } catch {
     return "must be a JSON Schema of draft 7";
   }
-}
-
-function refusedIn(schema: JsonValue): string | null {
-  if (Array.isArray(schema)) return first(schema, refusedIn);
-  if (!isJsonObject(schema)) return null;
-  return first(Object.entries(schema), ([key, value]) => {
-    if (REFUSED.has(key)) return key;
-    if (DATA.has(key)) return null;
-    return MAPS.has(key) && isJsonObject(value) ? first(Object.values(value), refusedIn) : refusedIn(value);
-  });
-}
-
-function first<Item>(items: readonly Item[], find: (item: Item) => string | null): string | null {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== null) return found;
-  }
-  return null;
 }

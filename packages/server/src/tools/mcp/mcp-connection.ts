@@ -7,7 +7,7 @@ import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import type { Scrubber } from "../scrub.ts";
 import { within } from "../../core/waiting.ts";
 import { failureText, McpUnavailable, SessionLost } from "./mcp-failure.ts";
-import { ReconnectPlan } from "./reconnect-plan.ts";
+import { ReconnectPlan } from "../reconnect-plan.ts";
 import { ToolList } from "./tool-list.ts";
 import { NO_TIMEOUT_MS } from "./open-client.ts";
 

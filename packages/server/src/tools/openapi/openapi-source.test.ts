@@ -167,9 +167,9 @@ describe("an unavailable document", () => {
     expect(namesOf(await list(source))).toEqual(["pets_unavailable"]);
     expect(server.seen).toHaveLength(1);
     expect(log).toHaveLength(1);
-    expect(log[0]?.fields).toMatchObject({ openapi: "pets", document: `${url}/a`, retryInMs: 1_000 });
+    expect(log[0]?.fields).toMatchObject({ openapi: "pets", document: `${url}/a`, retryInMs: 2_000 });
     expect((log[0]!.fields["err"] as Error).message).toMatch(/^It cannot be parsed: .*\(/);
-    await openapi.clock.advance(999);
+    await openapi.clock.advance(1_999);
     expect([namesOf(await list(source)), server.seen.length]).toEqual([["pets_unavailable"], 1]);
     const [standIn] = await list(source);
     await expect(call(standIn, {})).rejects.toThrow(
@@ -177,9 +177,9 @@ describe("an unavailable document", () => {
     );
     await openapi.clock.advance(1);
     expect([namesOf(await list(source)), server.seen.length]).toEqual([["pets_unavailable"], 2]);
-    expect(log[1]?.fields["retryInMs"]).toBe(2_000);
+    expect(log[1]?.fields["retryInMs"]).toBe(4_000);
     broken = false;
-    await openapi.clock.advance(2_000);
+    await openapi.clock.advance(4_000);
     expect(await call(standIn, {})).toMatch(/can be used again/);
     const tools = await list(source);
     expect(namesOf(tools)).toEqual(["pets_a"]);

@@ -5,7 +5,7 @@ import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { ToolContext } from "../../core/ports/driven/tool.ts";
 import { headerScrubber } from "../secret-headers.ts";
-import { reconnectDelay } from "../mcp/reconnect-plan.ts";
+import { ReconnectPlan } from "../reconnect-plan.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import {
   toolNameOf,
@@ -48,15 +48,15 @@ class OpenApiSource implements ToolSource {
   readonly #standIn: readonly SourceTool[];
   #tools: readonly SourceTool[] | null = null;
   #reading: Promise<void> | null = null;
-  #failures = 0;
-  /** Time of the next allowed attempt, on the monotonic clock. */
-  #nextAttempt = 0;
+  readonly #attempts: ReconnectPlan;
 
   constructor(name: string, settings: OpenApiSettings, options: OpenApiOptions) {
     this.label = `openapi ${name}`;
     this.#name = name;
     this.#settings = settings;
     this.#options = options;
+    const { clock, random = Math.random } = options;
+    this.#attempts = new ReconnectPlan({ clock, random, onDue: null });
     const look = async ({ signal }: ToolContext): Promise<void> => {
       if ((await this.#known(signal)) !== null) return;
       throw new Error(
@@ -75,7 +75,7 @@ class OpenApiSource implements ToolSource {
   async #known(signal: AbortSignal): Promise<readonly SourceTool[] | null> {
     const { clock } = this.#options;
     if (this.#tools !== null) return this.#tools;
-    if (this.#reading === null && clock.monotonic() < this.#nextAttempt) return null;
+    if (this.#reading === null && !this.#attempts.isDue) return null;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null;
     });
@@ -90,7 +90,7 @@ class OpenApiSource implements ToolSource {
 
   /** Reads the document. Never rejects. */
   async #read(): Promise<void> {
-    const { outbound, clock, logger, random = Math.random } = this.#options;
+    const { outbound, logger } = this.#options;
     const name = this.#name;
     try {
       const document = await readDocument(this.#settings.document, outbound, this.#closed.signal);
@@ -106,11 +106,9 @@ class OpenApiSource implements ToolSource {
       logger.info({ openapi: name, tools: this.#tools.length }, "an OpenAPI document was read");
     } catch (error) {
       if (this.#closed.signal.aborted) return;
-      const delay = reconnectDelay(this.#failures, random());
-      this.#failures += 1;
-      this.#nextAttempt = clock.monotonic() + delay;
+      const retryInMs = this.#attempts.failed();
       const document = locationOf(this.#settings.document);
-      const fields = { openapi: name, document, err: error, retryInMs: delay };
+      const fields = { openapi: name, document, err: error, retryInMs };
       logger.warn(fields, "an OpenAPI document cannot be used");
     }
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ManualClock } from "../../../test/manual-clock.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
 import { reconnectDelay, ReconnectPlan } from "./reconnect-plan.ts";
 
 /** Advances the clock until the plan is due, and returns the seconds that took. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "./json.ts";
-import { responseSchemaProblem } from "./response-schema.ts";
+import { responseSchemaProblem } from "./client-schema.ts";
 
 function object(property: JsonObject, more: JsonObject = {}): JsonObject {
   return { type: "object", properties: { name: property }, ...more };

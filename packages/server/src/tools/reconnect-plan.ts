@@ -1,6 +1,6 @@
-// Schedules the attempts to reconnect.
+// Schedules the attempts to connect to a source of tools.
 
-import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 
 /** A connection that lasted this many milliseconds resets the backoff. */
 const STEADY_MS = 60_000;
@@ -45,9 +45,10 @@ export class ReconnectPlan {
     this.#openedAt = this.#options.clock.monotonic();
   }
 
-  failed(): void {
+  /** Returns the milliseconds until the next attempt. */
+  failed(): number {
     this.#failures += 1;
-    this.#wait();
+    return this.#wait();
   }
 
   /** Records a loss. A connection that did not last counts as a failed attempt. */
@@ -63,12 +64,13 @@ export class ReconnectPlan {
     this.#timer?.stop();
   }
 
-  #wait(): void {
+  #wait(): number {
     const { clock, random } = this.#options;
     const delay = reconnectDelay(this.#failures, random());
     this.#notBefore = clock.monotonic() + delay;
     this.#timer?.stop();
     if (this.#onDue !== null) this.#timer = clock.after(delay, this.#onDue);
+    return delay;
   }
 }
 
