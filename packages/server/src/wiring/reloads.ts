@@ -1,11 +1,11 @@
 // Reloads of the configuration, one after another, so that the last version of the file wins.
 
+import { relative } from "node:path";
 import { describeChanges } from "../config/changes.ts";
 import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { formatProblems, REFUSED } from "../config/problem.ts";
 import type { ReloadNotes, ReloadOutcome } from "./reload-notes.ts";
-import { relative } from "node:path";
 import { changedFiles, type FileStamps, stampOf } from "../config/file-stamps.ts";
 
 const POLL_MS = 200;

@@ -10,12 +10,12 @@ import {
   jwtVerify,
   type RemoteJWKSet,
 } from "jose";
+import { z } from "zod";
 import type { TokenIssuer, UserSettings } from "../../core/app-settings.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import { problemOf, type TokenProblem } from "./token-refusals.ts";
-import { z } from "zod";
 
 /** Finds the key of a token. Rejects with an error of jose if there is none, and with another one if the keys cannot be read. */
 export type TokenKeys = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;

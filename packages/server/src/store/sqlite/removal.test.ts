@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { ChatOutcome } from "../../core/commands/chat.ts";
 import type { SessionCommand } from "../../core/commands/index.ts";

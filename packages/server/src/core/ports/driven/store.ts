@@ -1,3 +1,4 @@
+import type { Reasoning } from "@colloquy/protocol";
 import type { AnswerOf, SessionCommand } from "../../commands/index.ts";
 import type { SelectedOutcome, Selection } from "../../commands/selections.ts";
 import type { ActionRecord } from "../../action.ts";
@@ -7,7 +8,6 @@ import type { Committed, SessionStore } from "./session-store.ts";
 import type { AuditAction, AuditEntry, AuditRecord } from "../../audit.ts";
 import type { KeyScope } from "../../key-scopes.ts";
 import type { NumberedEvent } from "../../session-event.ts";
-import type { Reasoning } from "@colloquy/protocol";
 import type { MessageRecord } from "../../message.ts";
 import type { StepRecord, TurnIdentity, TurnState } from "../../turn.ts";
 
