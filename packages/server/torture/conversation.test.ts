@@ -18,9 +18,6 @@ describe("answerFits", () => {
     ["count to 3 for message 7", "1 2 1 2 3", false],
     ["what is 1005 * 3?", "1005 * 3 = 3015.", true],
     ["what is 1005 * 3?", "1005 * 3 = 3016.", false],
-    ['call look {"number":4}', 'The tool look answered: {"number":4}.', true],
-    ['call look {"number":4}', 'The tool look answered: {"number":5}.', false],
-    ['call look {"number":4}', "The tool look was not allowed to run: no.", true],
     ["This is message 4.", 'You said: "This is message 4."', true],
     ["This is message 4.", 'You said: "This is message 5."', false],
   ])("returns whether an answer fits its message: %j, %j, %s", (message, answer, fits) => {

@@ -3,9 +3,6 @@
 import type { Random } from "./harness/random.ts";
 
 const COUNT = /^count to (\d+) /;
-const CALL = /^call \w+ (\{"number":\d+\})$/;
-/** Answers to calls that no client has run. */
-const NOT_RUN = /was not allowed to run|denied|outcome unknown/;
 const PRODUCT = /^what is (\d+) \* (\d+)\?$/;
 
 /**
@@ -30,8 +27,6 @@ export function answerFits(message: string, answer: string): boolean {
   if (count !== undefined) {
     return joinSteps(answer) === Array.from({ length: Number(count) }, (_, index) => index + 1).join(" ");
   }
-  const input = CALL.exec(message)?.[1];
-  if (input !== undefined) return answer.includes(input) || NOT_RUN.test(answer);
   const product = PRODUCT.exec(message);
   if (product !== null) return answer.includes(String(Number(product[1]) * Number(product[2])));
   return answer.includes(`"${message}"`);

@@ -3,7 +3,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CLIENT_TOOLS } from "./client-calls.ts";
 import type { Random } from "./harness/random.ts";
 import { ServerProcess, type ServerPlace } from "./harness/server-process.ts";
 import type { Violations } from "./violations.ts";
@@ -103,7 +102,6 @@ export function planLives(plan: KillPlan, random: Random): Life[] {
 function startServer(place: ServerPlace, random: Random): ServerProcess {
   const onBusy = random.chance(0.35) ? "interrupt" : "enqueue";
   const file = join(place.directory, "colloquy.config.json");
-  const app = { models: ["demo/assistant"], clientTools: CLIENT_TOOLS, onBusy };
-  writeFileSync(file, JSON.stringify({ apps: { default: app } }));
+  writeFileSync(file, JSON.stringify({ apps: { default: { models: ["demo/assistant"], onBusy } } }));
   return new ServerProcess({ ...place, environment: { ...place.environment, COLLOQUY_CONFIG: file } });
 }

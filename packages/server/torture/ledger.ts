@@ -35,8 +35,6 @@ export class LifeLedger {
   readonly sealed = new Map<string, SealedMessage>();
   /** Ids of messages that an acknowledged edit has removed. */
   readonly removed = new Set<string>();
-  /** Acknowledged outputs of client tools, by call. */
-  readonly outputs = new Map<string, unknown>();
   /** The incarnation part of event ids, once an id was seen. */
   life: string | null = null;
   #moment = 0;

@@ -1,5 +1,5 @@
-// Simulated people: each goes from session to session, chats, reads, runs client tools, interrupts, edits,
-// forks, renames and deletes while servers fail.
+// Simulated people: each goes from session to session, chats, reads, interrupts, edits, forks, renames
+// and deletes while servers fail.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
@@ -88,8 +88,7 @@ async function useSession(
     const kind = random.next() * (isPatient ? PATIENT_KINDS : 1);
     if (kind < 0.52) await chat();
     else if (kind < 0.62) await Promise.all(Array.from({ length: random.integer(2, 4) }, chat));
-    else if (kind < 0.72) await session.state();
-    else if (kind < 0.76) await session.callTool(nextSerial());
+    else if (kind < 0.76) await session.state();
     else if (kind < 0.78 && copies.length === 0) copies.push(await session.fork());
     else if (kind < 0.82) await session.rename(`Title ${nextSerial()}`);
     else if (kind < PATIENT_KINDS) await session.setUserState(nextSerial());

@@ -177,24 +177,6 @@ describe("an idle session", () => {
   });
 });
 
-describe("the result of a call that a client ran", () => {
-  const kindsOfResult = (output: string | object, is_error = false): string[] => {
-    const ledger = ledgerOf("a");
-    ledger.outputs.set("1", { number: 7 });
-    const call = { id: "1", name: "look", arguments: {}, status: "complete" } as const;
-    const result = { call_id: "1", name: "look", output, is_error, duration_ms: 1 };
-    const answer = { ...agent('"a"'), tool_calls: [call], tool_results: [result] } as Message;
-    return kindsOf(ledger, snapshotOf([user("a"), answer]), true);
-  };
-
-  it("is the acknowledged output", () => {
-    expect(kindsOfResult({ number: 7 })).toEqual([]);
-    expect(kindsOfResult({ number: 8 })).toEqual(["lost"]);
-    expect(kindsOfResult("outcome unknown", true)).toEqual(["lost"]);
-    expect(kindsOfResult({ number: 7 }, true)).toEqual(["lost"]);
-  });
-});
-
 describe("a copy", () => {
   const inTurn = (turn: number, message: Message): Message => ({ ...message, turn });
   const question = inTurn(1, user("a"));

@@ -91,26 +91,6 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
     ],
   },
-  "shared-claim": {
-    fault: "a second client gets the claim of a client tool that another one holds",
-    replacements: [
-      {
-        file: "core/commands/claim-action.ts",
-        text: "if (live !== null && live.token !== renews && live.token !== token) return",
-        by: "if (live !== null && token === null) return",
-      },
-    ],
-  },
-  "output-dropped": {
-    fault: "the output of a client tool is acknowledged, but the assistant gets null",
-    replacements: [
-      {
-        file: "core/commands/asking.ts",
-        text: "return error === undefined ? { output, isError: false }",
-        by: "return error === undefined ? { output: output && null, isError: false }",
-      },
-    ],
-  },
   // The following faults show in runs on several nodes.
   "commit-again": {
     fault:

@@ -19,7 +19,7 @@ const CLEAN: TortureResult = {
     unchanged: 3,
     inDoubt: 2,
   },
-  done: { interrupts: 9, edits: 8, forks: 7, calls: 6 },
+  done: { interrupts: 9, edits: 8, forks: 7 },
   streams: { resumed: 40, refetched: 1, compared: 300 },
   violations: [],
   errors: [],

@@ -6,8 +6,6 @@ export interface Done {
   interrupts: number;
   edits: number;
   forks: number;
-  /** Outputs of client tools. */
-  calls: number;
 }
 
 export interface TortureResult {
@@ -59,7 +57,6 @@ export function describeResult(result: TortureResult): string {
     ["interrupts", result.done.interrupts],
     ["edits", result.done.edits],
     ["copies", result.done.forks],
-    ["calls run by clients", result.done.calls],
     ["sessions", result.sessions],
     ["streams opened or resumed", streams.resumed],
     ["snapshots compared with the fold while it ran", streams.compared],

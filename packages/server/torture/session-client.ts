@@ -8,12 +8,10 @@ import type { Random } from "./harness/random.ts";
 import { LifeLedger, type SentMessage } from "./ledger.ts";
 import { count, PATIENCE_MS, type MessageCounts } from "./message-counts.ts";
 import { readOnlyAnswer } from "./only-answer.ts";
-import { callMessage, runCall } from "./client-calls.ts";
 import { checkCopy, checkSnapshot } from "./oracles.ts";
 import type { Done } from "./report.ts";
 import { SessionRequests, type Persisted, type RequestContext, type Tried } from "./session-requests.ts";
 import { StreamFollower, type FollowerContext } from "./stream-follower.ts";
-import type { ViolationKind } from "./violations.ts";
 
 /** Share of messages sent once without a key, so that nothing hides duplicates or wrong answers. */
 const SENT_ONCE = 0.4;
@@ -100,31 +98,6 @@ export class SessionClient {
       tail: messages.slice(messages.indexOf(replaced)),
     });
     this.#context.done.edits += 1;
-  }
-
-  /** Makes the assistant call a client tool, and runs the call. */
-  async callTool(serial: number): Promise<void> {
-    await this.#chatUntilAnswered(callMessage(this.#random, serial));
-    const ran = await runCall(
-      {
-        random: this.#random,
-        state: () => this.state(),
-        post: (path, body, headers = {}) => this.#post(path, body, headers),
-        report: (...found) => this.#report(...found),
-      },
-      serial,
-    );
-    if (ran === null) return;
-    this.#ledger.outputs.set(ran.id, ran.output);
-    this.#context.done.calls += 1;
-  }
-
-  /** Posts to an action. It may be over early only if a late request, such as an interrupt, has ended its turn. */
-  async #post(path: string, body: object, headers: Readonly<Record<string, string>>): Promise<Answer> {
-    const { answer } = await this.#persist(path, { method: "POST", headers, body: JSON.stringify(body) });
-    const isRefusal = answer.body.includes('"action_claimed"') || this.#context.isCarriedOutLate;
-    if (answer.status !== 200 && !isRefusal) this.#unexpected(path, answer);
-    return answer;
   }
 
   /** Repeats a chat until it gets a response. Some requests also wait for the assistant's answer. */
@@ -315,7 +288,7 @@ export class SessionClient {
     this.#report("wrong answer", `${what} ${answer.status}`, answer.body.slice(0, 300));
   }
 
-  #report(kind: ViolationKind, about: string, detail: string): void {
+  #report(kind: "lost" | "wrong answer", about: string, detail: string): void {
     this.#context.violations.add(kind, this.id, about, detail);
   }
 }

@@ -21,8 +21,6 @@ export const VIOLATION_KINDS = [
   "old epoch",
   /** A process continues turns although its leases have expired. */
   "ran on",
-  /** Two clients hold the same call of a client tool. */
-  "claimed twice",
   /** The event numbers of a session have a gap, or an event was changed. */
   "broken log",
 ] as const;

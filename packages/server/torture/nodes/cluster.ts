@@ -3,7 +3,6 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CLIENT_TOOLS } from "../client-calls.ts";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
 import { PostgresServer } from "../../test/postgres-server.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
@@ -44,8 +43,7 @@ export class Node {
     const port = await findFreePort();
     mkdirSync(directory);
     const config = join(directory, "colloquy.config.json");
-    const app = { models: ["demo/assistant"], clientTools: CLIENT_TOOLS };
-    writeFileSync(config, JSON.stringify({ apps: { default: app } }));
+    writeFileSync(config, JSON.stringify({ apps: { default: { models: ["demo/assistant"] } } }));
     const bus = shared.nats === null ? null : await TcpProxy.start(shared.nats.port);
     const links = {
       clients: await TcpProxy.start(port),

@@ -2,20 +2,14 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ANONYMOUS } from "../../src/core/session-access.ts";
 import {
-  askOf,
   chat,
-  claimAction,
   claimTurns,
-  clientToolOf,
   complete,
-  decide,
-  existing,
   identityOf,
   messagesOf,
   startTurn,
   step,
   target,
-  waitFor,
 } from "../../src/store/contract/testing/scenario.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
@@ -133,20 +127,6 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
     const [, second] = await messagesOf(two, id);
     const { outcome } = await chat(two, id, "other", { replaces: second?.id ?? "" });
     expect([copied?.outcome, outcome.kind]).toEqual(["ok", "accepted"]);
-    for (const store of [one, two]) await store.close();
-    expect(await findsAfter({ database }, "SELECT 1")).toEqual([]);
-  });
-
-  it("allows any process to decide an action of a turn that waits", async () => {
-    const { database } = await audited();
-    const openAs = (node: string) =>
-      openPostgresStore({ url: `${server.url(database)}?application_name=${node}` });
-    const [one, two] = [await openAs("node-1.1"), await openAs("node-2.1")];
-    const asked = askOf("a", { asked: clientToolOf() });
-    const { id } = await waitFor(one, asked);
-    await claimAction(two, existing(id), asked.id, { token: "mine" });
-    const answer = { decision: "approve", claim: "mine", result: { output: 1 } } as const;
-    expect((await decide(two, existing(id), asked.id, answer))?.outcome).toMatchObject({ kind: "decided" });
     for (const store of [one, two]) await store.close();
     expect(await findsAfter({ database }, "SELECT 1")).toEqual([]);
   });
