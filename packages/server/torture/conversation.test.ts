@@ -18,6 +18,8 @@ describe("answerFits", () => {
     ["count to 3 for message 7", "1 2 1 2 3", false],
     ["what is 1005 * 3?", "1005 * 3 = 3015.", true],
     ["what is 1005 * 3?", "1005 * 3 = 3016.", false],
+    ['call look {"button":4}', "The tool look answered: it is red.", true],
+    ['call look {"button":4}', "The tool press answered: it is red.", false],
     ["This is message 4.", 'You said: "This is message 4."', true],
     ["This is message 4.", 'You said: "This is message 5."', false],
   ])("returns whether an answer fits its message: %j, %j, %s", (message, answer, fits) => {

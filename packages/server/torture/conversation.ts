@@ -1,8 +1,10 @@
 // Unique messages to the demo model, and the answers that it must give (contract section 4).
 
+import { CLIENT_TOOLS } from "./client-tools.ts";
 import type { Random } from "./harness/random.ts";
 
 const COUNT = /^count to (\d+) /;
+const CALL = /^call (\w+) /;
 const PRODUCT = /^what is (\d+) \* (\d+)\?$/;
 
 /**
@@ -13,6 +15,7 @@ export function nextMessage(random: Random, serial: number, longest: number): st
   const kind = random.next();
   if (kind < 0.25) return `count to ${random.integer(2, longest)} for message ${serial}`;
   if (kind < 0.4) return `what is ${1000 + serial} * ${random.integer(2, 9)}?`;
+  if (kind < 0.54) return `call ${random.pick(Object.keys(CLIENT_TOOLS))} {"button":${serial}}`;
   return `This is message ${serial}${" and some more".repeat(random.integer(0, 20))}.`;
 }
 
@@ -29,5 +32,7 @@ export function answerFits(message: string, answer: string): boolean {
   }
   const product = PRODUCT.exec(message);
   if (product !== null) return answer.includes(String(Number(product[1]) * Number(product[2])));
+  const tool = CALL.exec(message)?.[1];
+  if (tool !== undefined) return answer.startsWith(`The tool ${tool} `);
   return answer.includes(`"${message}"`);
 }

@@ -53,7 +53,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
-    done: { interrupts: 0, edits: 0, forks: 0 },
+    done: { interrupts: 0, edits: 0, forks: 0, claims: 0 },
     giveUp: giveUp.signal,
     // A killed process never answers its pending requests.
     isCarriedOutLate: false,

@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { CLIENT_TOOLS } from "./client-tools.ts";
 import type { Random } from "./harness/random.ts";
 import { ServerProcess, type ServerPlace } from "./harness/server-process.ts";
 import type { Violations } from "./violations.ts";
@@ -102,6 +103,9 @@ export function planLives(plan: KillPlan, random: Random): Life[] {
 function startServer(place: ServerPlace, random: Random): ServerProcess {
   const onBusy = random.chance(0.35) ? "interrupt" : "enqueue";
   const file = join(place.directory, "colloquy.config.json");
-  writeFileSync(file, JSON.stringify({ apps: { default: { models: ["demo/assistant"], onBusy } } }));
+  writeFileSync(
+    file,
+    JSON.stringify({ apps: { default: { models: ["demo/assistant"], onBusy, clientTools: CLIENT_TOOLS } } }),
+  );
   return new ServerProcess({ ...place, environment: { ...place.environment, COLLOQUY_CONFIG: file } });
 }

@@ -2,6 +2,7 @@
 // Moments are increasing numbers, so that "answered before sent" is decidable.
 
 import type { Message } from "@colloquy/protocol";
+import { CallLedger } from "./call-ledger.ts";
 
 export interface SentMessage {
   /** Text of the message, unique within the run. */
@@ -33,6 +34,8 @@ export class LifeLedger {
   readonly sent = new Map<string, SentMessage>();
   readonly settings = new Map<"title" | "user_state", Setting>();
   readonly sealed = new Map<string, SealedMessage>();
+  /** Calls that ran in the clients. */
+  readonly calls = new CallLedger();
   /** Ids of messages that an acknowledged edit has removed. */
   readonly removed = new Set<string>();
   /** The incarnation part of event ids, once an id was seen. */
@@ -77,6 +80,7 @@ export class LifeLedger {
 
   /** Records that an edit has removed these messages. Nothing of them may appear again, whatever was known of them. */
   remove(messages: readonly Message[]): void {
+    this.calls.forget(messages);
     for (const { id, content } of messages) {
       this.removed.add(id);
       this.sealed.delete(id);

@@ -1,4 +1,4 @@
-// Simulated people: each goes from session to session, chats, reads, interrupts, edits, forks, renames
+// Simulated people: each goes from session to session, chats, reads, runs calls, interrupts, edits, forks, renames
 // and deletes while servers fail.
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,6 +17,8 @@ const VERY_LONG = { count: 200, share: 0.06 };
 /** Share of sessions without interrupts and deletes, and the actions that remain then. */
 const PATIENT = 0.35;
 const PATIENT_KINDS = 0.85;
+/** Share of the actions before which a person runs the calls that wait. */
+const RUNS_CALLS = 0.6;
 
 export interface SettledSession {
   readonly session: SessionClient;
@@ -98,6 +100,7 @@ async function useSession(
     else await session.remove();
     // Some act at once, others pause.
     if (random.chance(0.6)) await sleep(random.next() * 250);
+    if (session.follower.isAsked && random.chance(RUNS_CALLS)) await session.runCalls(await session.state());
   }
 }
 

@@ -28,6 +28,8 @@ export function checkSnapshot(
   checkStatus(snapshot, report);
   checkSealed(ledger, snapshot, asked, report);
   checkSettings(ledger, snapshot, asked, report);
+  for (const [call, problem] of ledger.calls.problemsIn(snapshot.messages, asked))
+    report("lost", call, problem);
   ledger.seal(snapshot.messages);
 }
 

@@ -91,6 +91,21 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
     ],
   },
+  "second-claim": {
+    fault: "a call that a client has claimed is given to another client too",
+    replacements: [
+      {
+        file: "core/commands/claim-action.ts",
+        text: 'if (live !== null && renews !== live.token) return { kind: "claimed_otherwise" };',
+        by: "",
+      },
+      {
+        file: "core/commands/claim-action.ts",
+        text: "{ token: live?.token ?? token, expiresAt }",
+        by: "{ token: renews ?? token, expiresAt }",
+      },
+    ],
+  },
   // The following faults show in runs on several nodes.
   "commit-again": {
     fault:

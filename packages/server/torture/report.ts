@@ -6,6 +6,8 @@ export interface Done {
   interrupts: number;
   edits: number;
   forks: number;
+  /** Claims of calls that run in the client. */
+  claims: number;
 }
 
 export interface TortureResult {
@@ -57,6 +59,7 @@ export function describeResult(result: TortureResult): string {
     ["interrupts", result.done.interrupts],
     ["edits", result.done.edits],
     ["copies", result.done.forks],
+    ["claims", result.done.claims],
     ["sessions", result.sessions],
     ["streams opened or resumed", streams.resumed],
     ["snapshots compared with the fold while it ran", streams.compared],

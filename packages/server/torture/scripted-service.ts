@@ -55,7 +55,7 @@ export async function startScriptedService(
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
-    done: { interrupts: 0, edits: 0, forks: 0 },
+    done: { interrupts: 0, edits: 0, forks: 0, claims: 0 },
     giveUp: new AbortController().signal,
     isCarriedOutLate: true,
     disturbedAt: () => 0,

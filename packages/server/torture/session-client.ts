@@ -3,6 +3,7 @@
 // without a key.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
+import { runCall } from "./client-tools.ts";
 import type { Answer, RequestOptions } from "./harness/http-request.ts";
 import type { Random } from "./harness/random.ts";
 import { LifeLedger, type SentMessage } from "./ledger.ts";
@@ -12,6 +13,7 @@ import { checkCopy, checkSnapshot } from "./oracles.ts";
 import type { Done } from "./report.ts";
 import { SessionRequests, type Persisted, type RequestContext, type Tried } from "./session-requests.ts";
 import { StreamFollower, type FollowerContext } from "./stream-follower.ts";
+import type { ViolationKind } from "./violations.ts";
 
 /** Share of messages sent once without a key, so that nothing hides duplicates or wrong answers. */
 const SENT_ONCE = 0.4;
@@ -195,6 +197,21 @@ export class SessionClient {
     }
   }
 
+  /** Runs the calls that wait for a client. `isDiligent`: no claim is lost on purpose. */
+  async runCalls({ pending_actions: pending }: Snapshot, isDiligent = false): Promise<void> {
+    const user = {
+      random: this.#random,
+      calls: this.#ledger.calls,
+      done: this.#context.done,
+      isDiligent,
+      post: async (path: string, body: object, headers = {}) =>
+        (await this.#persist(path, { method: "POST", headers, body: JSON.stringify(body) })).answer,
+      now: () => this.#ledger.now(),
+      report: (kind: ViolationKind, about: string, detail: string) => this.#report(kind, about, detail),
+    };
+    for (const action of pending) if (action.kind === "client_tool") await runCall(action, user);
+  }
+
   /** Copies the session's finished turns. Returns the client of the copy. */
   async fork(): Promise<SessionClient> {
     const before = await this.state();
@@ -288,7 +305,7 @@ export class SessionClient {
     this.#report("wrong answer", `${what} ${answer.status}`, answer.body.slice(0, 300));
   }
 
-  #report(kind: "lost" | "wrong answer", about: string, detail: string): void {
+  #report(kind: ViolationKind, about: string, detail: string): void {
     this.#context.violations.add(kind, this.id, about, detail);
   }
 }

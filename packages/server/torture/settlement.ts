@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
+import { CLAIM_MS } from "./call-ledger.ts";
 import { compareFold } from "./fold.ts";
 import { checkSettled } from "./oracles.ts";
 import type { MessageRecord, SessionClient } from "./session-client.ts";
@@ -42,11 +43,15 @@ async function waitUntilIdle(session: SessionClient): Promise<Snapshot | null> {
   let last = "";
   let changedAt = performance.now();
   const { stuckMs, disturbedAt } = session.context;
-  while (performance.now() - Math.max(changedAt, disturbedAt()) < stuckMs) {
+  let patienceMs = stuckMs;
+  while (performance.now() - Math.max(changedAt, disturbedAt()) < patienceMs) {
     const snapshot = await session.state();
     if (!snapshot.is_processing) return snapshot;
     const now = JSON.stringify(snapshot.messages.at(-1)) + snapshot.last_event_id;
     if (now !== last) [last, changedAt] = [now, performance.now()];
+    await session.runCalls(snapshot, true);
+    // A claim that was lost ends by itself.
+    patienceMs = stuckMs + (snapshot.pending_actions.length > 0 ? CLAIM_MS : 0);
     await sleep(100);
   }
   return null;

@@ -66,6 +66,11 @@ export class StreamFollower {
     this.#done = this.#run();
   }
 
+  /** Whether actions wait for a person, as far as the stream has shown. */
+  get isAsked(): boolean {
+    return this.#state !== null && this.#state.pending_actions.length > 0;
+  }
+
   /** Compares a snapshot with the fold at the same event, now or once the fold is there. */
   offer(snapshot: Snapshot): void {
     const state = this.#recent.get(snapshot.last_event_id);

@@ -11,6 +11,8 @@ export const VIOLATION_KINDS = [
   /** Text or fields of a session changed after the answer that sealed them. */
   "changed after sealed",
   "two turns at once",
+  /** Two clients held a call at once, or a client ended a call that it did not hold. */
+  "claimed twice",
   /** Something of a deleted incarnation, or a message that nobody sent, is visible. */
   "foreign message",
   /** An acknowledged title or user state is gone. */

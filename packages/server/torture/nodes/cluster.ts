@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
 import { PostgresServer } from "../../test/postgres-server.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
+import { CLIENT_TOOLS } from "../client-tools.ts";
 import { findFreePort, ServerProcess, type ServerPlace } from "../harness/server-process.ts";
 
 export const LINKS = ["clients", "database", "bus"] as const;
@@ -43,7 +44,10 @@ export class Node {
     const port = await findFreePort();
     mkdirSync(directory);
     const config = join(directory, "colloquy.config.json");
-    writeFileSync(config, JSON.stringify({ apps: { default: { models: ["demo/assistant"] } } }));
+    writeFileSync(
+      config,
+      JSON.stringify({ apps: { default: { models: ["demo/assistant"], clientTools: CLIENT_TOOLS } } }),
+    );
     const bus = shared.nats === null ? null : await TcpProxy.start(shared.nats.port);
     const links = {
       clients: await TcpProxy.start(port),

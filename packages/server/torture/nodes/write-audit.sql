@@ -26,9 +26,14 @@ CREATE FUNCTION torture_is_edit(key bigint) RETURNS boolean LANGUAGE sql AS $$
     WHERE s.key = $1 AND e.xmin = pg_current_xact_id()::xid)
 $$;
 
+-- Whether this transaction decides what a turn waits for: any process may do that, and the turn goes on elsewhere.
+CREATE FUNCTION torture_is_decision(key bigint) RETURNS boolean LANGUAGE sql AS $$
+  SELECT EXISTS (SELECT 1 FROM actions WHERE session_key = $1 AND status <> 'cancelled' AND resolved_at IS NOT NULL AND xmin = pg_current_xact_id()::xid)
+$$;
+
 CREATE FUNCTION torture_note_write() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF torture_is_copy(NEW.session_key) THEN
+  IF torture_is_copy(NEW.session_key) OR torture_is_decision(NEW.session_key) THEN
     RETURN NULL;
   END IF;
   -- A turn that was tried too often is ended by whoever would have claimed it, and nobody takes an epoch for that.

@@ -2,14 +2,20 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ANONYMOUS } from "../../src/core/session-access.ts";
 import {
+  askOf,
   chat,
   claimTurns,
+  clientToolOf,
   complete,
+  decide,
+  DENY,
+  existing,
   identityOf,
   messagesOf,
   startTurn,
   step,
   target,
+  waitFor,
 } from "../../src/store/contract/testing/scenario.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
@@ -74,6 +80,13 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
     return violations.all.map(({ kind, detail }) => [kind, detail] as const);
   }
 
+  /** Opens the database as two nodes. */
+  const openTwice = async (database: string) => {
+    const openAs = (node: string) =>
+      openPostgresStore({ url: `${server.url(database)}?application_name=${node}` });
+    return [await openAs("node-1.1"), await openAs("node-2.1")] as const;
+  };
+
   it("finds nothing if each epoch has one writer", async () => {
     const { database } = await audited({ isEnded: true });
     const violations = new Violations();
@@ -113,9 +126,7 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
 
   it("allows any process to copy a conversation, and to edit one whose earlier message loses its answer", async () => {
     const { database } = await audited({ isEnded: true });
-    const openAs = (node: string) =>
-      openPostgresStore({ url: `${server.url(database)}?application_name=${node}` });
-    const [one, two] = [await openAs("node-1.1"), await openAs("node-2.1")];
+    const [one, two] = await openTwice(database);
     const id = randomUUID();
     for (const text of ["first", "second"]) await chat(one, id, text);
     const [claimed] = await claimTurns(one);
@@ -127,6 +138,17 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
     const [, second] = await messagesOf(two, id);
     const { outcome } = await chat(two, id, "other", { replaces: second?.id ?? "" });
     expect([copied?.outcome, outcome.kind]).toEqual(["ok", "accepted"]);
+    for (const store of [one, two]) await store.close();
+    expect(await findsAfter({ database }, "SELECT 1")).toEqual([]);
+  });
+
+  it("allows any process to decide what a turn waits for", async () => {
+    const { database } = await audited({ isEnded: true });
+    const [one, two] = await openTwice(database);
+    const asked = askOf("a", { asked: clientToolOf() });
+    const { id } = await waitFor(one, asked);
+    const decided = await decide(two, existing(id), asked.id, DENY);
+    expect(decided?.outcome).toMatchObject({ kind: "decided", arrived: 1 });
     for (const store of [one, two]) await store.close();
     expect(await findsAfter({ database }, "SELECT 1")).toEqual([]);
   });
