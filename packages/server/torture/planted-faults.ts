@@ -96,13 +96,23 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     replacements: [
       {
         file: "core/commands/claim-action.ts",
-        text: 'if (live !== null && renews !== live.token) return { kind: "claimed_otherwise" };',
+        text: 'if (live !== null && live.token !== renews && live.token !== token) return { kind: "claimed_otherwise" };',
         by: "",
       },
       {
         file: "core/commands/claim-action.ts",
         text: "{ token: live?.token ?? token, expiresAt }",
         by: "{ token: renews ?? token, expiresAt }",
+      },
+    ],
+  },
+  "output-dropped": {
+    fault: "the output of a client tool is acknowledged, but the assistant gets null",
+    replacements: [
+      {
+        file: "core/commands/asking.ts",
+        text: "return error === undefined ? { output, isError: false }",
+        by: "return error === undefined ? { output: output && null, isError: false }",
       },
     ],
   },
