@@ -151,7 +151,7 @@ function actionOperations(transport: Transport) {
 
     /**
      * Claims a call of a client tool, to run it. With `claim`, renews that claim. Fails with 409 if another client has
-     * claimed it. The same `idempotencyKey` (any unique text; a new one when absent) gets the same claim again.
+     * claimed it. A retry with the same `idempotencyKey` gets the same claim: use a new UUID for each client and call (the default).
      */
     claimAction(
       id: string,

@@ -104,7 +104,7 @@ export class ToolRunner {
     const over = linkedAbort(this.#sessionStop);
     const handler = linkedAbort(over.signal);
     const run: Run = { over, handler, isOver: false };
-    // One key for all attempts, so that a claim whose response was lost is answered again.
+    // All attempts share a key, so that a retry after a lost response gets the same claim.
     const idempotencyKey = randomId();
     this.#runs.set(action.id, run);
     try {

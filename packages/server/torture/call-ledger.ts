@@ -25,7 +25,7 @@ interface KnownCall {
   acknowledged: { readonly outcome: CallOutcome; readonly since: number } | null;
 }
 
-/** Calls by their id. Methods that record an answer return why it must not be; `null` if it may. */
+/** Calls by their id. Methods that record a response return what is wrong with it; `null` if nothing is. */
 export class CallLedger {
   readonly #calls = new Map<string, KnownCall>();
 
@@ -127,7 +127,7 @@ function problemOf(call: KnownCall, { output, is_error }: ToolResult, message: M
   return null;
 }
 
-/** Returns the outcomes without an answer of a client. Whoever claimed an unsafe call may have run it. */
+/** Returns the possible outcomes without a client's answer. A claimed unsafe call may have run. */
 function ends({ isRepeatable, claims }: KnownCall): readonly CallOutcome[] {
   const outputs = isRepeatable ? NOT_RUN : claims.size > 0 ? [UNKNOWN] : [...NOT_RUN, UNKNOWN];
   return outputs.map((output) => ({ output, is_error: true }));

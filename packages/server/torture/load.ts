@@ -100,7 +100,8 @@ async function useSession(
     else await session.remove();
     // Some act at once, others pause.
     if (random.chance(0.6)) await sleep(random.next() * 250);
-    if (session.follower.isAsked && random.chance(RUNS_CALLS)) await session.runCalls(await session.state());
+    if (session.follower.hasPendingActions && random.chance(RUNS_CALLS))
+      await session.runCalls(await session.state());
   }
 }
 

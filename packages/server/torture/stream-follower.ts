@@ -67,7 +67,7 @@ export class StreamFollower {
   }
 
   /** Whether actions wait for a person, as far as the stream has shown. */
-  get isAsked(): boolean {
+  get hasPendingActions(): boolean {
     return this.#state !== null && this.#state.pending_actions.length > 0;
   }
 

@@ -7,7 +7,7 @@ import { Pages } from "./page-buttons.tsx";
 import { Choice, DataTable, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
-/** What the table shows for each audited action. */
+/** Table labels of audited actions. */
 const ACTIONS: Readonly<Record<AuditAction, string>> = {
   action_decided: "decided an action",
   config_reloaded: "reloaded the configuration",

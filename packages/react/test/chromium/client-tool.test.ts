@@ -33,7 +33,7 @@ const CONFIG = {
     short: { ...tool, timeoutMs: 1_000 },
   },
 };
-/** Sets the clock of a service forward, as if it had been away until the claims before had lapsed. */
+/** Starts a service with its clock one claim ahead, so that earlier claims have lapsed. */
 const LATER = `--import=data:text/javascript,${encodeURIComponent(`const { now } = Date; Date.now = () => now() + ${CLAIM_MS};`)}`;
 
 let provider: ProviderServer;

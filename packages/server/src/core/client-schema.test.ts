@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "./json.ts";
-import { responseSchemaProblem } from "./client-schema.ts";
+import { clientSchemaProblem, responseSchemaProblem, TOOL_INPUT_RULES } from "./client-schema.ts";
 
 function object(property: JsonObject, more: JsonObject = {}): JsonObject {
   return { type: "object", properties: { name: property }, ...more };
@@ -52,5 +52,21 @@ describe("schema of an answer", () => {
     [nested(33), "at most 32 levels"],
   ])("rejects %j", (schema, problem) => {
     expect(responseSchemaProblem(schema)).toContain(problem);
+  });
+});
+
+describe("schema of a tool's input", () => {
+  it.each<[JsonObject, string | null]>([
+    [object({ $ref: "#" }), "must not use `$ref`"],
+    [object({ format: "email" }), "must not use `format`"],
+    [object({}, { patternProperties: { a: {} } }), "must not use `patternProperties`"],
+    [object({ $dynamicRef: "#a" }), "must not use `$dynamicRef`"],
+    [object({ $recursiveRef: "#" }), "must not use `$recursiveRef`"],
+    [nested(17), "at most 16 levels"],
+    [nested(16), null],
+  ])("of %j has the problem %s", (schema, problem) => {
+    const found = clientSchemaProblem(schema, TOOL_INPUT_RULES);
+    if (problem === null) expect(found).toBeNull();
+    else expect(found).toContain(problem);
   });
 });

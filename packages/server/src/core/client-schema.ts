@@ -1,5 +1,5 @@
-// JSON Schemas that clients send: for an answer, and for the input of an offered tool. They are small, and use no regular expressions, whose
-// time has no bound, no references out of the schema, and no `$async`, with which ajv checks nothing before it returns.
+// Rules for JSON Schemas from clients: of answers, and of the inputs of offered tools. They are small, and use no regular expressions, whose
+// time has no bound, and no references out of the schema. Those of answers use no `$async` either, with which ajv checks asynchronously.
 
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
@@ -13,11 +13,11 @@ interface SchemaRules {
 }
 
 const FORBIDDEN = ["pattern", "patternProperties", "format", "$dynamicRef"];
-const OF_ANSWER: SchemaRules = {
+const RESPONSE_RULES: SchemaRules = {
   maxDepth: 32,
   forbidden: new Set([...FORBIDDEN, "$id", "$anchor", "$dynamicAnchor", "$async"]),
 };
-export const OF_TOOL_INPUT: SchemaRules = {
+export const TOOL_INPUT_RULES: SchemaRules = {
   maxDepth: 16,
   forbidden: new Set([...FORBIDDEN, "$ref", "$recursiveRef"]),
 };
@@ -45,7 +45,7 @@ export function responseSchemaProblem(schema: JsonObject): string | null {
   const { $schema: dialect } = schema;
   if (dialect !== undefined && !DIALECTS.includes(dialect))
     return "must be in JSON Schema draft 2020-12 or draft-07, as its `$schema` says";
-  return clientSchemaProblem(schema, OF_ANSWER);
+  return clientSchemaProblem(schema, RESPONSE_RULES);
 }
 
 /** Returns the rule that the schema breaks; `null` if it breaks none. Does not check whether it is a valid schema. */

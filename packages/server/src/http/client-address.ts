@@ -29,7 +29,9 @@ export function addressKeyOf(request: FastifyRequest): string {
 export function addressKey(address: string | undefined): string {
   if (address === undefined) return "";
   if (isIP(address) !== 6) return address;
-  const parsed = ipaddr.process(address);
+  // Node accepts more zones than the library: `fe80::1%eth0.100`.
+  const [withoutZone = ""] = address.split("%", 1);
+  const parsed = ipaddr.process(withoutZone);
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
   const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
   return `${network.join(":")}::/64`;

@@ -183,7 +183,7 @@ export const HEADERS = {
   claimKey: {
     "Idempotency-Key": z.string().min(1).max(255).optional().meta({
       description:
-        "A value that no other client sends. Sent again while the claim is live, the answer is the same claim",
+        "A value that no other client sends. While the claim is live, a request with the same value renews and returns it",
     }),
   },
   ifNoneMatch: {

@@ -27,6 +27,8 @@ describe("the rate limit key of an address", () => {
     ["2001:db8::1", "2001:db8:0:0::/64"],
     ["::1", "0:0:0:0::/64"],
     ["fe80::1%eth0", "fe80:0:0:0::/64"],
+    ["fe80::1%eth0.100", "fe80:0:0:0::/64"],
+    ["fe80::1%br-4f2a", "fe80:0:0:0::/64"],
   ])("for %s is %s", (address, key) => {
     expect(addressKey(address)).toBe(key);
   });

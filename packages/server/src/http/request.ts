@@ -281,6 +281,8 @@ function expectation(issue: z.core.$ZodIssue): string {
   return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is not right: ${issue.message}`;
 }
 
+// The App and session of a request, as far as they are known before validation.
+
 /** Returns the App only if it is a string; validation reports other values later. */
 export function appOfQuery(request: FastifyRequest): string | undefined {
   const named = (request.query as Query)["app"];

@@ -45,7 +45,7 @@ export class ReconnectPlan {
     this.#openedAt = this.#options.clock.monotonic();
   }
 
-  /** Returns the milliseconds until the next attempt. */
+  /** Records a failed attempt. Returns the milliseconds until the next one. */
   failed(): number {
     this.#failures += 1;
     return this.#wait();

@@ -167,7 +167,7 @@ describe("after a crash", () => {
     ]);
   });
 
-  it("gives a call whose client is gone too the result `outcome unknown` when its claim lapses", async () => {
+  it("ends a claimed call with `outcome unknown` if its client does not return before the claim lapses", async () => {
     await restart(withClientTool);
     const id = newId();
     await service.say(id, "go");

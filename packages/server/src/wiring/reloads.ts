@@ -8,6 +8,7 @@ import { formatProblems, REFUSED } from "../config/problem.ts";
 import type { ReloadNotes, ReloadOutcome } from "./reload-notes.ts";
 import { changedFiles, type FileStamps, stampOf } from "../config/file-stamps.ts";
 
+/** Polls, because file-system events are lost on network volumes, and when an editor replaces a file. */
 const POLL_MS = 200;
 
 export interface WatchOptions {
@@ -22,7 +23,7 @@ export interface WatchOptions {
   readonly say: (text: string) => void;
 }
 
-/** Runs until the process ends. */
+/** Reloads the configuration when one of its files changes, for `colloquy dev`. Runs until the process ends. */
 export async function watchConfiguration(options: WatchOptions): Promise<never> {
   const { workingDirectory, environmentFile, reload, sleep, say } = options;
   let files = options.files;

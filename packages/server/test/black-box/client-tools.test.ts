@@ -90,7 +90,7 @@ describe("a tool that runs in the client", () => {
     reader.leave();
   });
 
-  it("is claimed once under an Idempotency-Key, however often that is sent", async () => {
+  it("returns the same claim for a repeated Idempotency-Key, and 409 for another one", async () => {
     const target = await waiting(url());
     const path = `/api/actions/${target.action}/claim`;
     const ask = (key: string) =>

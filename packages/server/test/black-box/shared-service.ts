@@ -9,12 +9,18 @@ import { createProcesses } from "./processes.ts";
 export async function startSharedService(isOnNats: boolean): Promise<StartedProgram> {
   const directory = await mkdtemp(join(tmpdir(), "colloquy-black-box-"));
   const processes = createProcesses(isOnNats);
-  await processes.start({}, directory);
-  return {
-    address: processes.url,
-    stop: async () => {
+  const stop = async (): Promise<void> => {
+    try {
       await processes.remove();
+    } finally {
       await rm(directory, { recursive: true, force: true });
-    },
+    }
   };
+  try {
+    await processes.start({}, directory);
+  } catch (error) {
+    await stop().catch(() => undefined);
+    throw error;
+  }
+  return { address: processes.url, stop };
 }

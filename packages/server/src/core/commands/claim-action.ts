@@ -9,7 +9,7 @@ export interface ClaimActionInput {
   readonly action: string;
   /** Token of the claim to renew; `null` for a new claim. */
   readonly renews: string | null;
-  /** Token for a new claim; nobody else can know it. That of the live claim renews it, as a repeated request does. */
+  /** Token for a new claim. Equal to that of the live claim if the request is a retry with its `Idempotency-Key`: then it renews. */
   readonly token: string;
 }
 

@@ -111,7 +111,7 @@ function claimRoute(app: HttpApp, { services, access }: Pick<RouteParts, "servic
         summary: "Claim a call to run it",
         description:
           "Lets one client run the call of a `client_tool`. The claim lasts 30 seconds, and sending it renews it; while it is live, another claim " +
-          "is 409. With an `Idempotency-Key` of your own, a claim whose response was lost can be sent again. A claim that lapses gives the call the result `outcome unknown`, unless the tool is repeatable: then another client may " +
+          "is 409. Send an `Idempotency-Key` that no other client uses: a retry with it returns the same claim. A claim that lapses gives the call the result `outcome unknown`, unless the tool is repeatable: then another client may " +
           "claim it. Like a decision, this needs the App's key in a session of another App than `default`.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey, ...HEADERS.claimKey }),

@@ -2,7 +2,7 @@
 
 import { ClientTool, ClientToolName } from "@colloquy/protocol";
 import { z } from "zod";
-import { clientSchemaProblem, OF_TOOL_INPUT } from "../../core/client-schema.ts";
+import { clientSchemaProblem, TOOL_INPUT_RULES } from "../../core/client-schema.ts";
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
 
 const MOST_TOOLS = 16;
@@ -30,7 +30,7 @@ export const OfferedTools = z
 
 /** Returns what is wrong with a schema, `null` if nothing is. */
 function problemOf(schema: JsonObject): string | null {
-  const broken = clientSchemaProblem(schema, OF_TOOL_INPUT);
+  const broken = clientSchemaProblem(schema, TOOL_INPUT_RULES);
   if (broken !== null) return broken;
   try {
     z.fromJSONSchema(schema, { defaultTarget: "draft-7" });

@@ -189,7 +189,10 @@ const steps = prepare<[number], StepRow & { readonly turn: number }>(
   `SELECT ${STEP} FROM steps WHERE session_key = $1 ORDER BY turn, number`,
 );
 
-/** Runs a command that copies from the session with the id `origin`. */
+/**
+ * Runs a command that copies from the session with the id `origin`, in a transaction of its own, which locks both sessions in the order of
+ * their ids.
+ */
 export function executeCopy(
   calls: Calls,
   command: SessionCommand,

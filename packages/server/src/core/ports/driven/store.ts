@@ -189,7 +189,7 @@ export interface Renewal {
   readonly busy: readonly number[];
 }
 
-/** Leases of turns, and their history. Commands change turns. */
+/** Leases of turns, and their history. Each method is one transaction. Commands change turns. */
 export interface TurnStore {
   /** Counts turns that wait for an owner or behind a turn that does not wait for a person, up to `limit`. */
   countWaiting(limit: number): Promise<number>;
