@@ -10,10 +10,11 @@ import { checkWrites } from "./write-audit.ts";
 
 const LOOK_EVERY_MS = 500;
 
-/** The next turn of each session, with everything that shows progress. A turn that waits for a client need not make any. */
+/** The next turn of each session, with everything that shows progress. A turn with a pending action need not make any. */
 const WORK = `
   SELECT DISTINCT ON (t.session_key) t.session_key, o.writer AS owner, concat_ws('/', t.number, t.state, t.attempts, t.steps,
-    CASE t.state WHEN 'waiting' THEN clock_timestamp() END, length(m.content), length(m.tool_calls), length(m.tool_results),
+    CASE WHEN t.state = 'waiting' AND EXISTS (SELECT 1 FROM actions a WHERE a.session_key = t.session_key AND a.resolved_at IS NULL)
+      THEN clock_timestamp() END, length(m.content), length(m.tool_calls), length(m.tool_results),
     (SELECT max("offset" + length(text)) FROM checkpoints c WHERE c.session_key = t.session_key AND c.turn = t.number)) AS mark
   FROM turns t
   LEFT JOIN messages m ON m.session_key = t.session_key AND m.position = t.agent_position

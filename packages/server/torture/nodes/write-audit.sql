@@ -33,7 +33,8 @@ $$;
 
 CREATE FUNCTION torture_note_write() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF torture_is_copy(NEW.session_key) OR torture_is_decision(NEW.session_key) THEN
+  IF torture_is_copy(NEW.session_key)
+    OR (TG_TABLE_NAME IN ('messages', 'turns') AND torture_is_decision(NEW.session_key)) THEN
     RETURN NULL;
   END IF;
   -- A turn that was tried too often is ended by whoever would have claimed it, and nobody takes an epoch for that.
