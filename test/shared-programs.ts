@@ -42,10 +42,10 @@ export async function setup(): Promise<() => Promise<void>> {
     server.close();
     server.closeAllConnections();
     const programs = await Promise.allSettled(started.values());
+    // Waits for all of them even if one fails, because the process ends with the first error.
     const stopped = await Promise.allSettled(
       programs.flatMap((program) => (program.status === "fulfilled" ? program.value.stop() : [])),
     );
-    // Only now, so that one that fails to stop leaves no other running.
     const failures = stopped.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
     if (failures.length > 0) throw new AggregateError(failures, "Shared programs did not stop.");
   };

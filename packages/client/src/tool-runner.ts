@@ -104,7 +104,7 @@ export class ToolRunner {
     const over = linkedAbort(this.#sessionStop);
     const handler = linkedAbort(over.signal);
     const run: Run = { over, handler, isOver: false };
-    // All attempts share a key, so that a retry after a lost response gets the same claim.
+    // Retries use the same key: if only the response was lost, they return the claim instead of a conflict.
     const idempotencyKey = randomId();
     this.#runs.set(action.id, run);
     try {

@@ -1,11 +1,11 @@
-// Rules for JSON Schemas from clients: of answers, and of the inputs of offered tools. They are small, and use no regular expressions, whose
-// time has no bound, and no references out of the schema. Those of answers use no `$async` either, with which ajv checks asynchronously.
+// Checks JSON Schemas that clients send: response schemas, and input schemas of offered tools. Limits their size and depth, and rejects
+// regular expressions, which can take unbounded time, and references to other documents. Response schemas may not use `$async` either:
+// ajv would return a promise instead of a result.
 
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
 const MAX_BYTES = 16 * 1024;
 
-/** The rules for one kind of schema. */
 interface SchemaRules {
   /** Maximum levels of arrays and objects. A property takes two. */
   readonly maxDepth: number;
@@ -40,7 +40,7 @@ const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples
 /** References whose target was walked as a schema. */
 const LOCAL_REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
 
-/** Returns the rule that the schema breaks; `null` if it can be used as a response schema. */
+/** As `clientSchemaProblem`, for a response schema. */
 export function responseSchemaProblem(schema: JsonObject): string | null {
   const { $schema: dialect } = schema;
   if (dialect !== undefined && !DIALECTS.includes(dialect))
@@ -48,7 +48,7 @@ export function responseSchemaProblem(schema: JsonObject): string | null {
   return clientSchemaProblem(schema, RESPONSE_RULES);
 }
 
-/** Returns the rule that the schema breaks; `null` if it breaks none. Does not check whether it is a valid schema. */
+/** Returns the rule that the schema breaks, or `null`. Does not check that it is valid JSON Schema. */
 export function clientSchemaProblem(schema: JsonObject, { maxDepth, forbidden }: SchemaRules): string | null {
   if (isDeeperThan(maxDepth, schema)) return `must have at most ${maxDepth} levels`;
   const bytes = Buffer.byteLength(JSON.stringify(schema));

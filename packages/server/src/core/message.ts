@@ -195,7 +195,7 @@ export class OutputBudget {
     this.#bytes = toolResults.reduce((sum, { output, told = output }) => sum + byteLength(told), 0);
   }
 
-  /** Returns the output, or a sentence about its size if it is too large. */
+  /** Returns the output if it fits into the rest of the budget, else a sentence for the model that names its size. */
   fit(output: JsonValue): JsonValue {
     const bytes = byteLength(output);
     const fits = bytes <= SHORT_OUTPUT_BYTES || this.#bytes + bytes <= MAX_OUTPUT_BYTES;

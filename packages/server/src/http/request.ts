@@ -281,15 +281,15 @@ function expectation(issue: z.core.$ZodIssue): string {
   return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is not right: ${issue.message}`;
 }
 
-// The App and session of a request, as far as they are known before validation.
+// The functions below run before the request is validated.
 
-/** Returns the App only if it is a string; validation reports other values later. */
+/** Returns the `app` parameter if it is a string. Validation rejects other values later. */
 export function appOfQuery(request: FastifyRequest): string | undefined {
   const named = (request.query as Query)["app"];
   return typeof named === "string" && named !== "" ? named : undefined;
 }
 
-/** `undefined` before the body was read. */
+/** Returns `app` of a JSON body; `undefined` if the body has not been read. */
 export function appOfBody({ body }: FastifyRequest): unknown {
   const named = isJsonObject(body) ? body["app"] : undefined;
   return named === null || named === "" || typeof named === "object" ? undefined : named;

@@ -28,20 +28,20 @@ const clock = new ManualClock();
 const withStore = serversAt(clock);
 let root: string;
 let here: DatabaseAddress;
-/** A data directory that each test gets a copy of, and what its store contains. */
-let pattern: string;
+/** Data directory that each test copies, and the contents of its store. */
+let template: string;
 let filled: Filled;
 beforeAll(async () => {
-  pattern = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
-  filled = await withStore({ kind: "sqlite", directory: pattern }, (store) => fillStore(store));
+  template = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
+  filled = await withStore({ kind: "sqlite", directory: template }, (store) => fillStore(store));
 });
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
   here = { kind: "sqlite", directory: join(root, "here") };
-  await cp(pattern, here.directory, { recursive: true });
+  await cp(template, here.directory, { recursive: true });
 });
 afterEach(() => rm(root, { recursive: true }));
-afterAll(() => rm(pattern, { recursive: true }));
+afterAll(() => rm(template, { recursive: true }));
 
 function on<Result>(
   address: DatabaseAddress,

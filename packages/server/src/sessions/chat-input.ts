@@ -55,7 +55,7 @@ function digestOf(message: string, replaces: string | null, options: TurnOptions
   return createHash("sha256").update(text).digest("base64url");
 }
 
-/** Status and detail of the error for each rejection. */
+/** HTTP status and error detail of each rejection. */
 const REJECTIONS: Readonly<Record<ChatRejection, readonly [status: number, detail: string]>> = {
   app_mismatch: [
     409,

@@ -56,8 +56,8 @@ export async function nextChange(
 }
 
 /**
- * Returns the files to watch. An invalid file may not have named its imports, so the files of the
- * configuration in force stay watched.
+ * Returns the files to watch. A file that could not be read has not named its imports, so the files of the current
+ * configuration are watched too.
  */
 export function filesAfter(loaded: LoadedConfig | null, inForce: FileStamps): FileStamps {
   if (loaded?.ok === true) return loaded.files;

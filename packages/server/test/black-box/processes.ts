@@ -64,7 +64,9 @@ class SeveralNodes implements Processes {
     if (this.#proxy === null) await this.#query("postgres", `CREATE DATABASE ${this.#database}`);
     const shared = { ...environment, ...this.environment };
     // Concurrently: migrations must tolerate that.
-    await Promise.all(this.#nodes.map((node) => node.start(shared, directory)));
+    const started = await Promise.allSettled(this.#nodes.map((node) => node.start(shared, directory)));
+    // Only after all have started or failed, so that the caller can stop them.
+    for (const one of started) if (one.status === "rejected") throw one.reason;
     const ports = this.#nodes.map(({ url }) => Number(new URL(url).port));
     this.#proxy ??= await RoundRobin.start();
     this.#proxy.targets = ports;

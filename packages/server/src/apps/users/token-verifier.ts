@@ -20,9 +20,9 @@ import { problemOf, type TokenProblem } from "./token-refusals.ts";
 /** Finds the key of a token. Rejects with an error of jose if there is none, and with another one if the keys cannot be read. */
 export type TokenKeys = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
 
-/** Age in milliseconds after which cached keys are read again, in the background. */
+/** Age of cached keys, in milliseconds, after which they are fetched again in the background. */
 const REFRESH_MS = 10 * 60_000;
-/** Milliseconds between reads of the keys for unknown key ids. */
+/** Minimum milliseconds between two fetches that unknown key ids cause. */
 const COOLDOWN_MS = 30_000;
 const TIMEOUT_MS = 5_000;
 

@@ -70,7 +70,7 @@ describe("a claim", () => {
     expect(actionOf(one).claim?.token).toBe("first");
   });
 
-  it("is renewed when its request is sent again, until another client claims the call", () => {
+  it("is renewed by a retry of its request until another client claims the call", () => {
     const { one } = waiting({ repeatable: true });
     claim(one, "first");
     one.at += CLAIM_MS - 2;

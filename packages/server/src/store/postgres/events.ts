@@ -38,7 +38,7 @@ const cut = prepare<[readonly number[], number]>(
    FROM given WHERE s.key = given.key`,
 );
 
-/** Drops the events of each session up to and with its `floor`. */
+/** Removes the events of each session up to its `floor`, inclusive. */
 export function dropEvents(logs: readonly { readonly key: number; readonly floor: number }[]): Write {
   if (logs.length === 0) return () => Promise.resolve();
   const keys = logs.map(({ key }) => key);

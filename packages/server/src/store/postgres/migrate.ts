@@ -32,8 +32,8 @@ const LOCK_CONTENTION: ReadonlySet<string | undefined> = new Set(["55P03", "40P0
 
 /**
  * Runs the missing migrations, each in its own transaction, and then builds the concurrent indexes of each.
- * One process migrates at a time, and a later call resumes after a crash. Rejects with a user-facing message
- * if the schema is more than one version newer than the newest migration here.
+ * One process migrates at a time, and a later call resumes after a crash. Rejects with an error for the
+ * user if the database is more than one version ahead of `migrations`.
  */
 export async function migrate(connections: Connections, migrations: readonly Migration[]): Promise<void> {
   await withMigrationLock(connections, async (connection) => {

@@ -79,8 +79,8 @@ export function prepareIn(database: DatabaseSync): Prepare {
 }
 
 /**
- * Runs the missing migrations, each in its own transaction. Throws with a user-facing message if the schema
- * is more than one version newer than the newest migration here.
+ * Runs the missing migrations, each in its own transaction. Throws an error for the user if the
+ * database is more than one version ahead of `migrations`.
  */
 export function migrate(database: DatabaseSync, migrations: readonly Migration[], at: number): void {
   database.exec(

@@ -115,9 +115,9 @@ export interface AppKeyRecord {
   readonly revokedAt: number | null;
 }
 
-/** App keys. The store holds only a digest of each secret. */
+/** Keys of Apps. Only a digest of each secret is stored. */
 export interface KeyStore {
-  // Changes store an entry of the audit trail, unless it is `null`.
+  // Each change stores its audit entry in the same transaction, unless `entry` is `null`.
 
   /** Rejects if a key with this id exists. */
   add(key: AppKeyRecord, entry?: AuditEntry | null): Promise<void>;
@@ -235,11 +235,11 @@ export interface AuditStore {
   list(query: AuditQuery): Promise<readonly AuditRecord[]>;
   /** Removes up to `limit` entries from before `before`; returns how many. */
   forget(before: number, limit: number): Promise<number>;
-  /** Returns the salt of a user's pseudonym in the trail: `fresh`, unless the user has one. */
+  /** Returns the salt of the user's pseudonym in the trail. Stores `fresh` as the salt if the user has none. */
   saltOf(owner: string, fresh: string): Promise<string>;
   /**
-   * Stores the entry of an erasure, and removes the user's salt in the same transaction, so that no entry can be attributed to the user any
-   * more. `owner` is `null` for a wallet.
+   * Stores the entry of an erasure and removes the user's salt, in one transaction. Without the salt, no entry can be attributed to the
+   * user. `owner` is `null` for a wallet.
    */
   endErasure(entry: AuditEntry, owner: string | null): Promise<void>;
 }

@@ -122,17 +122,15 @@ export interface KeyGrant {
   readonly name: string | null;
   readonly apps: ReadonlySet<string>;
   readonly scopes: ReadonlySet<KeyScope>;
-  /**
-   * When the store was queried, in milliseconds on the monotonic clock. The grant was valid at that time or
-   * later.
-   */
+  /** Time at which the store was queried, in milliseconds on the monotonic clock. The key was valid then. */
   readonly askedAt: number;
 }
 
 export interface AppKeys {
   /**
-   * Returns the Apps of a key, `null` if it is malformed, unknown, revoked or expired. Sees revocations by
-   * any process within 5 s. Rejects with `Unavailable` if the store fails.
+   * Returns what the key grants; `null` if it is malformed, unknown, revoked or expired. A revocation by any process takes effect within
+   * five seconds.
+   * @throws Unavailable if the store fails
    */
   check(key: string): Promise<KeyGrant | null>;
 }
