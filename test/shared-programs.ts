@@ -9,19 +9,19 @@ export interface StartedProgram {
   stop(): Promise<void>;
 }
 
-/** Each is loaded when it is needed: a run of one unit test needs none. */
+/** Loaded on demand: a run of one unit test needs none of them. */
 const PROGRAMS = {
   chromium: async () => await (await import("./browser/chromium.ts")).startSharedChromium(),
   postgres: async () =>
     await (await import("../packages/server/test/postgres-server.ts")).startSharedPostgres(),
   service: () => startService(false),
-  /** Differs from `service` on several nodes only. */
+  /** On several nodes, NATS carries the notifications. With one process it equals `service`. */
   serviceOnNats: () => startService(true),
 } satisfies Readonly<Record<string, () => Promise<StartedProgram>>>;
 
 export type SharedProgram = keyof typeof PROGRAMS;
 
-/** Where test files ask for a program. */
+/** Variable with the URL at which test files request a program. */
 const ADDRESS = "COLLOQUY_TEST_SHARED";
 
 /** Called by Vitest before the first test file; test files get its environment. Returns what Vitest calls after the last one. */

@@ -40,7 +40,7 @@ const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples
 /** References whose target was walked as a schema. */
 const LOCAL_REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
 
-/** As `clientSchemaProblem`, for a response schema. */
+/** As `clientSchemaProblem`, with the rules for response schemas. */
 export function responseSchemaProblem(schema: JsonObject): string | null {
   const { $schema: dialect } = schema;
   if (dialect !== undefined && !DIALECTS.includes(dialect))

@@ -1,4 +1,4 @@
-// Reloads of the configuration, one after another, so that the last version of the file wins.
+// Reloads the configuration, one reload after another, so that the last version of the file wins.
 
 import { relative } from "node:path";
 import { describeChanges } from "../config/changes.ts";
@@ -8,7 +8,7 @@ import { formatProblems, REFUSED } from "../config/problem.ts";
 import type { ReloadNotes, ReloadOutcome } from "./reload-notes.ts";
 import { changedFiles, type FileStamps, stampOf } from "../config/file-stamps.ts";
 
-/** Polls, because file-system events are lost on network volumes, and when an editor replaces a file. */
+/** Interval of the polls. File-system events are lost on network volumes, and when an editor replaces a file. */
 const POLL_MS = 200;
 
 export interface WatchOptions {

@@ -1,5 +1,5 @@
-// Reads and trims the log of events. The row of a session counts the bytes of its log, and every removal keeps the count; it needs the
-// lock of the row. A floor never decreases, even if a trim computed a lower floor before another node cut the log.
+// Reads and trims the log of events. A session's row counts the bytes of its log. A removal needs the lock of that row, and
+// corrects the count. A floor never decreases, even if a trim computed a lower floor before another node cut the log.
 
 import {
   EVENT_LOG_CUT_BYTES,

@@ -1,4 +1,4 @@
-// Reads and trims the log of events. The row of a session counts the bytes of its log, and every removal keeps the count.
+// Reads and trims the log of events. A session's row counts the bytes of its log, and a removal corrects the count.
 
 import { EVENT_LOG_CUT_BYTES, type EventStore } from "../../core/ports/driven/store.ts";
 import type { Synchronous } from "./calls.ts";
