@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { installedMegabytes, MOST_MEGABYTES } from "../scripts/stats/installations.ts";
 import { countRooms } from "../scripts/stats/rooms.ts";
 import { measureWalks } from "../scripts/stats/walks.ts";
 
@@ -6,6 +7,10 @@ it("counts the files and lines of each room", () => {
   const rooms = countRooms();
   expect([...rooms.keys()]).toEqual(expect.arrayContaining(["core", "http", "sessions", "store", "turns"]));
   for (const { files, lines } of rooms.values()) expect(lines).toBeGreaterThan(files);
+});
+
+it("measures at most 500 MB that `npm ci` installs for contributors, beside Node", async () => {
+  expect(await installedMegabytes()).toBeLessThanOrEqual(MOST_MEGABYTES["npm ci"]);
 });
 
 it("finds the files of each walk on both threads, without those that are only loaded", {

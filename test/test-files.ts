@@ -14,7 +14,6 @@ export const SLOW: readonly string[] = [
   "packages/react/test/examples.test.tsx",
   "packages/server/test/{deploy,your-server}/**/*.test.ts",
   "packages/server/test/first-app.test.ts",
-  "test/install.test.ts",
   "test/{packages,published-packages}.test.ts",
   "test/stats.test.ts",
   // Commands in a terminal.
@@ -47,7 +46,6 @@ export const LONG: readonly string[] = [
   "packages/server/test/nodes-interleavings.test.ts",
   "packages/console/src/markdown/markdown-cost.test.ts",
   "packages/console/test/previous-build.test.ts",
-  "test/install.test.ts",
   "test/browser/guide.test.ts",
 ];
 

@@ -11,6 +11,10 @@ const ROOT = join(import.meta.dirname, "../..");
 /** Most megabytes that an installation may take beside the Node binary, as `du -m` counts them. */
 export const MOST_MEGABYTES = { "npm ci": 500, "npm ci --omit=dev": 200 } as const;
 
+/** What `node_modules` contains beside installed packages. */
+const NOT_INSTALLED = [".cache", ".vite", ".vite-temp", ".vitest-cache"];
+const NODE_BINARIES = ["node-linux-*", "node-*darwin-*"];
+
 /** Copies the files of the clone to `folder`, without what is installed or built. */
 export async function copyClone(folder: string): Promise<void> {
   const { stdout } = await run("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"], {
@@ -29,12 +33,12 @@ function ignoreDeletedFile(error: NodeJS.ErrnoException): void {
 export async function install(folder: string, command: keyof typeof MOST_MEGABYTES): Promise<number> {
   const [program = "", ...words] = command.split(" ");
   await run(program, [...words, "--prefer-offline", "--no-audit"], { cwd: folder });
-  const { stdout } = await run(
-    "du",
-    ["-sm", "--exclude=node-linux-*", "--exclude=node-*darwin-*", "node_modules"],
-    {
-      cwd: folder,
-    },
-  );
+  return await installedMegabytes(folder);
+}
+
+/** Returns the megabytes of the packages in the `node_modules` of `folder`, beside the Node binary. */
+export async function installedMegabytes(folder = ROOT): Promise<number> {
+  const excluded = [...NODE_BINARIES, ...NOT_INSTALLED].map((name) => `--exclude=${name}`);
+  const { stdout } = await run("du", ["-sm", ...excluded, "node_modules"], { cwd: folder });
   return Number.parseInt(stdout);
 }

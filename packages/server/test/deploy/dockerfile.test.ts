@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { validate } from "dockerfile-utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { installedMegabytes, MOST_MEGABYTES } from "../../../../scripts/stats/installations.ts";
 import { expectSnapshot, newSession, send } from "../black-box/client.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
 import {
@@ -94,6 +95,10 @@ describe("the Dockerfile", () => {
   it("leaves tests and their dependencies out of the image", async () => {
     const { stdout } = await run("find", [image, "-name", "vitest", "-o", "-name", "*.test.ts"]);
     expect(stdout.split("\n").filter((path) => /\/vitest$|\/packages\//.test(path))).toEqual([]);
+  });
+
+  it("installs at most 200 MB for a service, beside Node", async () => {
+    expect(await installedMegabytes(image)).toBeLessThanOrEqual(MOST_MEGABYTES["npm ci --omit=dev"]);
   });
 
   it.skipIf(process.platform !== "linux")("makes an image no larger than documented", async () => {
