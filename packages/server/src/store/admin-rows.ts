@@ -11,6 +11,7 @@ import type {
 import { DEFAULT_APP } from "../core/session.ts";
 import { allOf, TURNS } from "./columns.ts";
 import { toTurn, type TurnRow } from "./rows.ts";
+import type { On } from "./shared.ts";
 
 /** A turn with its lease and the latest deadline of its pending actions. */
 export interface SeenTurnRow extends TurnRow {
@@ -38,17 +39,11 @@ export interface SeenSessionRow extends TurnOfSessionRow {
   readonly used_at: number;
 }
 
-/** Index hints of a dialect, after a table's name. */
-interface Hints {
-  readonly openTurns: string;
-  readonly pendingActions: string;
-}
-
 const LEASE_OF_TURN = "LEFT JOIN leases l ON l.session_key = t.session_key AND t.state = 'running'";
 
-function turnColumns(prefix: string, { pendingActions }: Hints): string {
+function turnColumns(prefix: string, on: On): string {
   const own = Object.keys(allOf(TURNS)).map((name) => `t.${name} AS ${prefix}${name}`);
-  const decideBy = `SELECT max(a.expires_at) FROM actions a ${pendingActions}
+  const decideBy = `SELECT max(a.expires_at) FROM actions a ${on.sqlite("INDEXED BY actions_pending")}
     WHERE a.session_key = t.session_key AND a.turn = t.number AND a.status = 'pending'`;
   const more = [
     `l.owner AS ${prefix}owner`,
@@ -60,18 +55,18 @@ function turnColumns(prefix: string, { pendingActions }: Hints): string {
 }
 
 /** Reads sessions `s`; the caller appends conditions and order. */
-export function seeSessions(hints: Hints): string {
+export function seeSessions(on: On): string {
   return `SELECT s.key, s.id, s.spelling, coalesce(s.app, 'default') AS app, s.title, s.model, s.public_key, s.message_count,
-    s.turn_count, s.created_at, s.updated_at, s.used_at, ${turnColumns("turn_", hints)}
+    s.turn_count, s.created_at, s.updated_at, s.used_at, ${turnColumns("turn_", on)}
   FROM sessions s
   LEFT JOIN turns t ON t.session_key = s.key AND t.number = coalesce(
-    (SELECT min(o.number) FROM turns o ${hints.openTurns} WHERE o.session_key = s.key AND o.ended_at IS NULL), s.turn_count)
+    (SELECT min(o.number) FROM turns o ${on.sqlite("INDEXED BY turns_open")} WHERE o.session_key = s.key AND o.ended_at IS NULL), s.turn_count)
   ${LEASE_OF_TURN}`;
 }
 
 /** Reads turns `t`; the caller appends conditions. */
-export function seeTurns(hints: Hints): string {
-  return `SELECT ${turnColumns("", hints)} FROM turns t ${LEASE_OF_TURN}`;
+export function seeTurns(on: On): string {
+  return `SELECT ${turnColumns("", on)} FROM turns t ${LEASE_OF_TURN}`;
 }
 
 export function toSeenTurn(row: SeenTurnRow): SeenTurn {
@@ -100,12 +95,10 @@ export function toSeenSession(row: SeenSessionRow): SeenSession {
   };
 }
 
-/** Counts pending actions and their sessions, up to the parameter `limit`. */
-export function countAsked(limit: string): string {
-  return `SELECT
-    (SELECT count(*) FROM (SELECT DISTINCT session_key FROM actions WHERE status = 'pending' LIMIT ${limit}) AS few) AS asking,
-    (SELECT count(*) FROM (SELECT 1 FROM actions WHERE status = 'pending' LIMIT ${limit}) AS few) AS pending`;
-}
+/** Counts pending actions and their sessions, up to a limit. */
+export const COUNT_ASKED = `SELECT
+  (SELECT count(*) FROM (SELECT DISTINCT session_key FROM actions WHERE status = 'pending' LIMIT $1::bigint) AS few) AS asking,
+  (SELECT count(*) FROM (SELECT 1 FROM actions WHERE status = 'pending' LIMIT $1::bigint) AS few) AS pending`;
 
 export interface AskedRow {
   readonly asking: number;

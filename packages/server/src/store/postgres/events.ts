@@ -7,7 +7,8 @@ import {
   type EventStore,
 } from "../../core/ports/driven/store.ts";
 import { eventPage, type EventRow, type LogRow, LONG_LOG, LOOKED_AT } from "../pages.ts";
-import { type Calls, ofSession } from "./calls.ts";
+import { ofSession } from "../shared.ts";
+import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { lockSessions } from "./session-locks.ts";
 import { prepare } from "./statement.ts";

@@ -2,9 +2,10 @@
 
 import { join } from "node:path";
 import { readMigrations, type SchemaState } from "../migrations.ts";
+import { countByKey } from "../secrets.ts";
 import { Connections } from "./connections.ts";
 import { checkServer } from "./server-check.ts";
-import { prepare } from "./statement.ts";
+import { prepare, runOn } from "./statement.ts";
 
 export interface PostgresInspection extends SchemaState {
   /** Version of the server, such as `15.8`. */
@@ -47,10 +48,6 @@ const facts = prepare<
 const newest = prepare<[], { readonly version: number | null }>(
   "SELECT max(version) AS version FROM schema_migrations",
 );
-const sealed = prepare<[], { readonly key_id: string; readonly count: number }>(
-  "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
-);
-
 /**
  * Rejects with a user-facing message if the database cannot be reached or must not be used. `now` returns
  * milliseconds since the Unix epoch.
@@ -67,7 +64,6 @@ export async function inspectPostgres(url: string, now: () => number): Promise<P
       const roundTripMs = now() - sentAt;
       if (found === undefined) throw new Error("The database does not answer");
       const schema = found.migrated ? await newest.get(connection) : undefined;
-      const secrets = found.secrets ? await sealed.all(connection) : [];
       return {
         version,
         clockAheadMs: Math.round(found.now - (sentAt + roundTripMs / 2)),
@@ -79,7 +75,7 @@ export async function inspectPostgres(url: string, now: () => number): Promise<P
         maxConnections: found.max_connections,
         schemaVersion: schema?.version ?? 0,
         migrations: readMigrations(join(import.meta.dirname, "migrations")),
-        secretsByKey: Object.fromEntries(secrets.map(({ key_id, count }) => [key_id, count])),
+        secretsByKey: found.secrets ? await runOn(connection, countByKey()) : {},
       };
     });
   } finally {

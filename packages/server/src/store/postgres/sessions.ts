@@ -18,7 +18,8 @@ import {
   partsAfter,
 } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
-import { ofSession, type Calls } from "./calls.ts";
+import { ofSession } from "../shared.ts";
+import type { Calls } from "./calls.ts";
 import { removeSessions } from "./draft-writer.ts";
 import { prepare } from "./statement.ts";
 import { MESSAGE, of, SESSION } from "../columns.ts";

@@ -4,7 +4,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { readMigrations, type SchemaState } from "../migrations.ts";
-import { DATABASE_FILE, prepareIn } from "./database.ts";
+import { countByKey } from "../secrets.ts";
+import { DATABASE_FILE, prepareIn, prepareWork } from "./database.ts";
 import { lockFile } from "./lock.ts";
 
 export interface SqliteInspection extends SchemaState {
@@ -22,12 +23,6 @@ export function inspectSqlite(directory: string): SqliteInspection | null {
   try {
     const prepare = prepareIn(database);
     const has = prepare<[string]>("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
-    const secrets =
-      has.get("secrets") === undefined
-        ? []
-        : prepare<[], { readonly key_id: string; readonly count: number }>(
-            "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
-          ).all();
     const version =
       has.get("schema_migrations") === undefined
         ? 0
@@ -38,7 +33,7 @@ export function inspectSqlite(directory: string): SqliteInspection | null {
       schemaVersion: version ?? 0,
       migrations,
       isServed: isServed(directory),
-      secretsByKey: Object.fromEntries(secrets.map(({ key_id, count }) => [key_id, count])),
+      secretsByKey: has.get("secrets") === undefined ? {} : prepareWork(prepare)(countByKey()),
     };
   } finally {
     database.close();
