@@ -3,12 +3,12 @@ import type { JobStore } from "../core/ports/driven/store.ts";
 import { type TitleRow, toTitleJob } from "./rows.ts";
 import { change, inList, look, prepare, type SharedPort, timeGiven } from "./shared.ts";
 
-// SKIP LOCKED: another node is taking the job.
+// SKIP LOCKED: another node is taking the job. CROSS keeps SQLite from reading all messages first.
 const due = prepare<[number, number], TitleRow>(
   (on) => `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text, m.turn
    FROM title_jobs j
-   JOIN sessions s ON s.key = j.session_key
-   JOIN messages m ON m.session_key = j.session_key AND m.position = 1
+   ${on.sqlite("CROSS")} JOIN sessions s ON s.key = j.session_key
+   ${on.sqlite("CROSS")} JOIN messages m ON m.session_key = j.session_key AND m.position = 1
    WHERE j.due_at <= $1 ORDER BY j.due_at LIMIT $2 ${on.postgres("FOR UPDATE OF j SKIP LOCKED")}`,
 );
 const lend = prepare<[number, readonly number[]]>(
