@@ -11,6 +11,7 @@ import type {
 import { DEFAULT_APP } from "../core/session.ts";
 import { allOf, TURNS } from "./columns.ts";
 import { toTurn, type TurnRow } from "./rows.ts";
+import { LOOSE_APPS } from "./sessions.ts";
 import type { On } from "./shared.ts";
 
 /** A turn with its lease and the latest deadline of its pending actions. */
@@ -164,12 +165,7 @@ export function listsOf(app: string, appParameter: string): readonly string[] {
 }
 
 /** Names of all Apps with sessions, each found by one index lookup. */
-export const APPS_OF_SESSIONS = `WITH RECURSIVE loose (app) AS (
-    SELECT (SELECT app FROM sessions WHERE retention < 2 AND app <> 'default' ORDER BY app LIMIT 1)
-    UNION ALL
-    SELECT (SELECT s.app FROM sessions s WHERE s.retention < 2 AND s.app <> 'default' AND s.app > loose.app ORDER BY s.app LIMIT 1)
-    FROM loose WHERE loose.app IS NOT NULL
-  ), bound (app) AS (
+export const APPS_OF_SESSIONS = `WITH RECURSIVE ${LOOSE_APPS}, bound (app) AS (
     SELECT (SELECT coalesce(app, 'default') FROM sessions WHERE retention = 2 ORDER BY coalesce(app, 'default') LIMIT 1)
     UNION ALL
     SELECT (SELECT coalesce(s.app, 'default') FROM sessions s

@@ -1,9 +1,9 @@
-// Pages of messages, events and threads, expiries, and sizes of sessions, shared by all adapters.
+// Pages of messages, events and threads, logs to trim, and sizes of sessions, shared by all adapters.
 
 import { EVENT_PAGE_CHARACTERS, type EventPage, type EventStore } from "../core/ports/driven/store.ts";
-import type { MessagePageEnd, SessionStore, ThreadQuery } from "../core/ports/driven/session-store.ts";
+import type { MessagePageEnd, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
-import { DEFAULT_APP, type SessionRecord } from "../core/session.ts";
+import type { SessionRecord } from "../core/session.ts";
 import { type On, prepare, type Work } from "./shared.ts";
 
 /** SQL for the bytes of a message. */
@@ -124,34 +124,4 @@ export function* trimmableLogs(
   // Start over after the last log.
   const next = first === undefined ? (rows.length < LOOKED_AT ? 0 : (rows.at(-1)?.key ?? 0)) : first.key - 1;
   return { logs: trimmable.slice(0, limit), next };
-}
-
-/** Yields the Apps whose sessions with a wallet or an owner expire. */
-export function* boundExpiries({
-  boundBefore = null,
-  byApp = {},
-}: Parameters<SessionStore["expire"]>[0]): Generator<{ readonly app: string; readonly before: number }> {
-  const times = Object.entries(byApp).map(([app, { boundBefore = null }]) => ({ app, before: boundBefore }));
-  for (const { app, before } of [{ app: DEFAULT_APP, before: boundBefore }, ...times])
-    if (before !== null) yield { app, before };
-}
-
-/** Selects sessions of a user or wallet, by their key. Parameters: the value, an App or NULL, the key before the first, the limit. */
-export function heldBy(column: "owned_by" | "public_key", columns: string): string {
-  return `SELECT ${columns} FROM sessions WHERE ${column} = $1 AND ($2 IS NULL OR coalesce(app, 'default') = $2) AND key > $3
-    ORDER BY key LIMIT $4`;
-}
-
-/** Yields which sessions expire, in the order of removal: those of the default App (`null`), then those of the others. */
-export function* expiries(
-  { byApp = {}, ...others }: Parameters<SessionStore["expire"]>[0],
-  otherApps: readonly { readonly app: string }[],
-): Generator<{ readonly app: string | null; readonly retention: 0 | 1; readonly before: number }> {
-  const times = new Map(Object.entries(byApp));
-  for (const app of [null, ...otherApps.map(({ app }) => app)]) {
-    const { emptyBefore, unboundBefore } = (app === null ? null : times.get(app)) ?? others;
-    // An empty session is removed at the earlier of the two times, with a wallet or without.
-    yield { app, retention: 0, before: Math.max(emptyBefore, unboundBefore) };
-    yield { app, retention: 1, before: unboundBefore };
-  }
 }
