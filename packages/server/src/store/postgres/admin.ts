@@ -1,6 +1,5 @@
 import type { AdminStore, UsePlace } from "../../core/ports/driven/admin-store.ts";
-import { appNames, seenByKeys } from "../admin.ts";
-import { BEFORE_ALL, listsOf } from "../admin-rows.ts";
+import { appNames, BEFORE_ALL, listsOf, seenByKeys } from "../admin.ts";
 import type { Calls } from "./calls.ts";
 import { prepare, runOn } from "./statement.ts";
 

@@ -1,7 +1,6 @@
 import type { AdminStore, UsePlace } from "../../core/ports/driven/admin-store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import { appNames, seenByKeys } from "../admin.ts";
-import { BEFORE_ALL, listsOf } from "../admin-rows.ts";
+import { appNames, BEFORE_ALL, listsOf, seenByKeys } from "../admin.ts";
 import type { Synchronous } from "./calls.ts";
 import type { Prepare, RunWork } from "./database.ts";
 import { newestPlaces, type ReadPlaces } from "./newest-places.ts";
