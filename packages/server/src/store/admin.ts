@@ -145,10 +145,8 @@ const turns = prepare<[number, number, number], SeenTurnRow>(
 );
 // Copied turns ended before their session began.
 const ended = prepare<[number, number, number, number, number], EndedTurnRow>(
-  (
-    on,
-  ) => `SELECT t.session_key, t.number, coalesce(s.app, 'default') AS app, t.state, t.model, t.agent_position,
-     t.usage, t.enqueued_at, t.started_at, t.ended_at, t.ran_ms
+  (on) => `SELECT t.session_key, t.number, coalesce(s.app, 'default') AS app, t.state, t.model,
+     t.agent_position, t.usage, t.enqueued_at, t.started_at, t.ended_at, t.ran_ms
    FROM turns t ${on.sqlite("INDEXED BY turns_by_end CROSS")} JOIN sessions s ON s.key = t.session_key
    WHERE t.ended_at >= s.created_at AND t.ended_at >= $1::bigint
      AND (t.ended_at, t.session_key, t.number) < ($2::bigint, $3::bigint, $4::bigint)
