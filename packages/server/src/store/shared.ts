@@ -1,6 +1,6 @@
-// Methods of ports that are written once for both databases, as generators that yield statements. SQLite's
-// thread runs each statement at once, so that nothing can happen between two of them; PostgreSQL's adapter
-// awaits each.
+// Methods of ports that are written once for both databases, as generators that yield statements: read
+// `yield*` as `await`. SQLite's thread runs each statement at once, so that nothing can happen between two of
+// them; PostgreSQL's adapter awaits each (ADR 36).
 
 export type Value = string | number | null | readonly (string | number | null)[];
 
