@@ -1,9 +1,10 @@
-// Pages of messages, events and threads, expiries, and sizes of sessions, shared by all adapters.
+// Pages of messages, events and threads, logs to trim, and sizes of sessions, shared by all adapters.
 
-import { EVENT_PAGE_CHARACTERS, type EventPage } from "../core/ports/driven/store.ts";
-import type { MessagePageEnd, SessionStore, ThreadQuery } from "../core/ports/driven/session-store.ts";
+import { EVENT_PAGE_CHARACTERS, type EventPage, type EventStore } from "../core/ports/driven/store.ts";
+import type { MessagePageEnd, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
-import { DEFAULT_APP, type SessionRecord } from "../core/session.ts";
+import type { SessionRecord } from "../core/session.ts";
+import { type On, prepare, type Work } from "./shared.ts";
 
 /** SQL for the bytes of a message. */
 export const MESSAGE_BYTES =
@@ -54,14 +55,6 @@ export function pageEnd(
   return { last, hasMore: false };
 }
 
-/**
- * Minimum length of logs in the separate index of long logs (migration 0001), so that trimming reads no
- * others.
- */
-export const LONG_LOG = 1000;
-/** Maximum sessions that one call of `trim` examines. */
-export const LOOKED_AT = 1000;
-
 export interface LogRow {
   readonly key: number;
   readonly life: string;
@@ -86,32 +79,49 @@ export function eventPage({ life, head, event_floor: floor }: LogRow, rows: Iter
   return { life, head, floor, events };
 }
 
-/** Yields the Apps whose sessions with a wallet or an owner expire. */
-export function* boundExpiries({
-  boundBefore = null,
-  byApp = {},
-}: Parameters<SessionStore["expire"]>[0]): Generator<{ readonly app: string; readonly before: number }> {
-  const times = Object.entries(byApp).map(([app, { boundBefore = null }]) => ({ app, before: boundBefore }));
-  for (const { app, before } of [{ app: DEFAULT_APP, before: boundBefore }, ...times])
-    if (before !== null) yield { app, before };
+/** A log, and the number of its last event that is neither young nor among those that are always kept. */
+interface TrimmableRow {
+  readonly key: number;
+  readonly event_floor: number;
+  readonly floor: number;
 }
 
-/** Selects sessions of a user or wallet, by their key. Parameters: the value, an App or NULL, the key before the first, the limit. */
-export function heldBy(column: "owned_by" | "public_key", columns: string): string {
-  return `SELECT ${columns} FROM sessions WHERE ${column} = $1 AND ($2 IS NULL OR coalesce(app, 'default') = $2) AND key > $3
-    ORDER BY key LIMIT $4`;
-}
+/**
+ * Minimum length of logs in the separate index of long logs (migration 0001), so that trimming reads no
+ * others.
+ */
+const LONG_LOG = 1000;
+/** Maximum sessions that one call of `trim` examines. */
+const LOOKED_AT = 1000;
 
-/** Yields which sessions expire, in the order of removal: those of the default App (`null`), then those of the others. */
-export function* expiries(
-  { byApp = {}, ...others }: Parameters<SessionStore["expire"]>[0],
-  otherApps: readonly { readonly app: string }[],
-): Generator<{ readonly app: string | null; readonly retention: 0 | 1; readonly before: number }> {
-  const times = new Map(Object.entries(byApp));
-  for (const app of [null, ...otherApps.map(({ app }) => app)]) {
-    const { emptyBefore, unboundBefore } = (app === null ? null : times.get(app)) ?? others;
-    // An empty session is removed at the earlier of the two times, with a wallet or without.
-    yield { app, retention: 0, before: Math.max(emptyBefore, unboundBefore) };
-    yield { app, retention: 1, before: unboundBefore };
-  }
+const candidates = (longLogs: (on: On) => string) =>
+  prepare<[number, number, number], TrimmableRow>(
+    (on) => `SELECT key, event_floor, coalesce(
+       (SELECT e.number - 1 FROM events e WHERE e.session_key = key AND e.number > event_floor
+          AND e.number <= head - $1 AND e.at >= $3 ORDER BY e.number LIMIT 1),
+       head - $1) AS floor
+     FROM (SELECT key, head, event_floor FROM sessions ${longLogs(on)} head - event_floor > $1 AND key > $2
+           ORDER BY key LIMIT ${LOOKED_AT}) AS long
+     ORDER BY key`,
+  );
+const longerThan = candidates(() => "WHERE");
+const longerThanMany = candidates(
+  (on) => `${on.sqlite("INDEXED BY sessions_with_long_logs")} WHERE head - event_floor > ${LONG_LOG} AND`,
+);
+
+/**
+ * Returns the logs to trim among those whose session's key is above `position`, and the next position: many
+ * logs may be long and young, and one call must not read all of them.
+ */
+export function* trimmableLogs(
+  { keepCount, keepAfter, limit }: Parameters<EventStore["trim"]>[0],
+  position: number,
+): Work<{ readonly logs: readonly TrimmableRow[]; readonly next: number }> {
+  const find = keepCount >= LONG_LOG ? longerThanMany : longerThan;
+  const rows = yield* find.all(keepCount, position, keepAfter);
+  const trimmable = rows.filter(({ floor, event_floor }) => floor > event_floor);
+  const first = trimmable[limit];
+  // Start over after the last log.
+  const next = first === undefined ? (rows.length < LOOKED_AT ? 0 : (rows.at(-1)?.key ?? 0)) : first.key - 1;
+  return { logs: trimmable.slice(0, limit), next };
 }

@@ -6,7 +6,8 @@
 import { birthOf, needsOf, sessionOf } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { storeClosed, storeUnavailable } from "../unavailable.ts";
-import { ofSession, PASSED_OVER, type Calls } from "./calls.ts";
+import { ofSession } from "../shared.ts";
+import { PASSED_OVER, type Calls } from "./calls.ts";
 import { CommitLanes } from "./commit-lanes.ts";
 import type { Connections } from "./connections.ts";
 import { answerOf } from "./failures.ts";

@@ -2,8 +2,10 @@
 
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
+import { sharedPorts, type SharedPorts } from "../shared-ports.ts";
 import type { Connection } from "./connections.ts";
 import type { Patience } from "./session-locks.ts";
+import { runOn } from "./statement.ts";
 
 /** Result of a call that did nothing because its session is locked. It is retried. */
 export const PASSED_OVER = Symbol("passed over");
@@ -33,7 +35,10 @@ export interface Calls {
   ): Promise<Answer>;
 }
 
-/** Returns the subject of calls about a session. */
-export function ofSession(id: string): string {
-  return `session ${id}`;
+/** Returns the ports that are written for both databases. */
+export function sharedPortsOf(calls: Calls): SharedPorts {
+  return sharedPorts((_name, { way, subject, work }, parameters) => {
+    const about = typeof subject === "function" ? subject(...parameters) : subject;
+    return calls[way](about, (connection, at) => runOn(connection, work(at as never, ...parameters)));
+  });
 }

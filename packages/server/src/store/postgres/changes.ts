@@ -5,7 +5,7 @@ import type { Removal, SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import { LEASE_MS, type StepRecord, type TurnRecord } from "../../core/turn.ts";
-import { auditRow } from "../audit-rows.ts";
+import { auditRow } from "../audit.ts";
 import type { Row } from "./bulk.ts";
 import type { SessionState } from "./session-state.ts";
 

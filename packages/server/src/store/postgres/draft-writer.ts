@@ -13,7 +13,7 @@ import {
   turnCells,
   turnRow,
 } from "../cells.ts";
-import { insertAudit } from "./audit.ts";
+import { AUDIT } from "../audit.ts";
 import { prepareDelete, prepareInsert, prepareTable, prepareUpdate, type Write } from "./bulk.ts";
 import type { Removal } from "../../core/commands/draft.ts";
 import type { Changes } from "./changes.ts";
@@ -30,6 +30,7 @@ const messages = prepareTable("messages", MESSAGES);
 const turns = prepareTable("turns", TURNS);
 const actions = prepareTable("actions", ACTIONS);
 
+const insertAudit = prepareInsert("audit", AUDIT, "(once) DO NOTHING");
 const noteUses = prepareUpdate("sessions", { used_at: "bigint" }, { key: "bigint" });
 const removals = TABLES_OF_SESSIONS.map(
   (table): string => `DELETE FROM ${table} WHERE session_key = ANY($1::bigint[])`,

@@ -6,11 +6,12 @@ import {
   EVENT_PAGE_CHARACTERS,
   type EventStore,
 } from "../../core/ports/driven/store.ts";
-import { eventPage, type EventRow, type LogRow, LONG_LOG, LOOKED_AT } from "../pages.ts";
-import { type Calls, ofSession } from "./calls.ts";
+import { eventPage, type EventRow, type LogRow, trimmableLogs } from "../pages.ts";
+import { ofSession } from "../shared.ts";
+import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { lockSessions } from "./session-locks.ts";
-import { prepare } from "./statement.ts";
+import { prepare, runOn } from "./statement.ts";
 import type { Write } from "./bulk.ts";
 
 const DROP =
@@ -75,47 +76,19 @@ export function eventsOf(calls: Calls): EventStore {
   };
 }
 
-/** A log, and the number of its last event that is neither young nor among those that are always kept. */
-interface TrimmableRow {
-  readonly key: number;
-  readonly event_floor: number;
-  readonly floor: number;
-}
-
-const candidates = (isLong: string) =>
-  prepare<[number, number, number], TrimmableRow>(
-    `SELECT key, event_floor, coalesce(
-       (SELECT e.number - 1 FROM events e WHERE e.session_key = key AND e.number > event_floor
-          AND e.number <= head - $1 AND e.at >= $3 ORDER BY e.number LIMIT 1),
-       head - $1) AS floor
-     FROM (SELECT key, head, event_floor FROM sessions WHERE ${isLong} AND head - event_floor > $1 AND key > $2
-           ORDER BY key LIMIT ${LOOKED_AT}) AS long
-     ORDER BY key`,
-  );
-const longerThan = candidates("true");
-const longerThanMany = candidates(`head - event_floor > ${LONG_LOG}`);
-
 function trimWith(calls: Calls): EventStore["trim"] {
-  // Continue after the last call: many logs may be long and young, and one call must not read all of them.
   let position = 0;
-  return async ({ keepCount, keepAfter, limit }) => {
-    const find = keepCount >= LONG_LOG ? longerThanMany : longerThan;
+  return async (input) => {
     const { trimmed, next } = await calls.alone("trim", async (connection) => {
-      const rows = await find.all(connection, keepCount, position, keepAfter);
-      const trimmable = rows.filter(({ floor, event_floor }) => floor > event_floor);
-      const taken = trimmable.slice(0, limit);
-      const first = trimmable[limit];
-      // Start over after the last log.
-      const next =
-        first === undefined ? (rows.length < LOOKED_AT ? 0 : (rows.at(-1)?.key ?? 0)) : first.key - 1;
-      return { trimmed: await trimLogs(connection, taken), next };
+      const { logs, next } = await runOn(connection, trimmableLogs(input, position));
+      return { trimmed: await trimLogs(connection, logs), next };
     });
     position = next;
     return trimmed;
   };
 }
 
-async function trimLogs(connection: Connection, rows: readonly TrimmableRow[]): Promise<number> {
+async function trimLogs(connection: Connection, rows: Parameters<typeof dropEvents>[0]): Promise<number> {
   if (rows.length === 0) return 0;
   // A log only grows and its events only get older, so `floor` still holds under the lock.
   const locked = await lockSessions(connection, { keys: rows.map(({ key }) => key) }, "passes over");

@@ -6,7 +6,7 @@ import type { Connections } from "./connections.ts";
 import { answerOf } from "./failures.ts";
 import { byKey, Gathered, type Answered } from "./gathered.ts";
 import { repeated } from "./group-commit.ts";
-import { timeGiven } from "./numbers.ts";
+import { timeGiven } from "../shared.ts";
 import { prepare, send, together } from "./statement.ts";
 
 interface Hold {

@@ -1,12 +1,12 @@
 // Describes a database for operators. Changes nothing, and works on an empty database.
 
 import { join } from "node:path";
-import { readMigrations, type SchemaState } from "../migrations.ts";
+import { inspect, type Inspection } from "../inspection.ts";
 import { Connections } from "./connections.ts";
 import { checkServer } from "./server-check.ts";
-import { prepare } from "./statement.ts";
+import { prepare, runOn } from "./statement.ts";
 
-export interface PostgresInspection extends SchemaState {
+export interface PostgresInspection extends Inspection {
   /** Version of the server, such as `15.8`. */
   readonly version: string;
   /** The server's clock minus this machine's, with an error of at most the round trip. */
@@ -21,8 +21,6 @@ export interface PostgresInspection extends SchemaState {
   readonly mayCreate: boolean;
   readonly connections: number;
   readonly maxConnections: number;
-  /** Number of sealed secrets by the id of their master key. */
-  readonly secretsByKey: Readonly<Record<string, number>>;
 }
 
 const facts = prepare<
@@ -34,21 +32,12 @@ const facts = prepare<
     readonly may_create: boolean;
     readonly connections: number;
     readonly max_connections: number;
-    readonly migrated: boolean;
-    readonly secrets: boolean;
   }
 >(
   `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, pg_is_in_recovery() AS standby,
      current_user::text AS who, coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-     current_setting('max_connections')::integer AS max_connections,
-     to_regclass('schema_migrations') IS NOT NULL AS migrated, to_regclass('secrets') IS NOT NULL AS secrets`,
-);
-const newest = prepare<[], { readonly version: number | null }>(
-  "SELECT max(version) AS version FROM schema_migrations",
-);
-const sealed = prepare<[], { readonly key_id: string; readonly count: number }>(
-  "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
+     current_setting('max_connections')::integer AS max_connections`,
 );
 
 /**
@@ -66,9 +55,8 @@ export async function inspectPostgres(url: string, now: () => number): Promise<P
       const found = await facts.get(connection);
       const roundTripMs = now() - sentAt;
       if (found === undefined) throw new Error("The database does not answer");
-      const schema = found.migrated ? await newest.get(connection) : undefined;
-      const secrets = found.secrets ? await sealed.all(connection) : [];
       return {
+        ...(await runOn(connection, inspect(join(import.meta.dirname, "migrations")))),
         version,
         clockAheadMs: Math.round(found.now - (sentAt + roundTripMs / 2)),
         roundTripMs,
@@ -77,9 +65,6 @@ export async function inspectPostgres(url: string, now: () => number): Promise<P
         mayCreate: found.may_create,
         connections: found.connections,
         maxConnections: found.max_connections,
-        schemaVersion: schema?.version ?? 0,
-        migrations: readMigrations(join(import.meta.dirname, "migrations")),
-        secretsByKey: Object.fromEntries(secrets.map(({ key_id, count }) => [key_id, count])),
       };
     });
   } finally {

@@ -18,11 +18,6 @@ export interface Numbers {
   takeEpoch(): number;
 }
 
-/** SQL for the time in a parameter, or else the database's time, in milliseconds since the Unix epoch. */
-export function timeGiven(parameter: string): string {
-  return `coalesce(${parameter}::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`;
-}
-
 interface TakenRow extends TransactionName {
   readonly at: number;
   readonly epochs: string;

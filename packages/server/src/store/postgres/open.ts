@@ -6,10 +6,9 @@ import { needsOf, type SessionCommand } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { CommandStore, Store } from "../../core/ports/driven/store.ts";
 import { readMigrations } from "../migrations.ts";
-import { actionsOf } from "./actions.ts";
-import { adminOf } from "./admin.ts";
 import { CallQueue } from "./call-queue.ts";
-import type { Calls } from "./calls.ts";
+import { usedWith } from "./admin.ts";
+import { type Calls, sharedPortsOf } from "./calls.ts";
 import {
   type ConnectionOptions,
   CONNECTIONS,
@@ -19,12 +18,7 @@ import {
   STATEMENT_MS,
 } from "./connections.ts";
 import { eventsOf } from "./events.ts";
-import { jobsOf } from "./jobs.ts";
-import { auditOf } from "./audit.ts";
-import { keysOf } from "./keys.ts";
-import { usersOf } from "./users.ts";
 import { migrate } from "./migrate.ts";
-import { secretsOf } from "./secrets.ts";
 import { executeEachWith } from "./selections.ts";
 import { checkServer } from "./server-check.ts";
 import { sessionsOf } from "./sessions.ts";
@@ -81,6 +75,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const one = { lanes: 1, mostTogether: 1, mostWaitedFor: 1, heldMs: lockMs(LEASE_WAIT_MS) };
   const leaseCalls = new CallQueue({ connections: leaseConnections, clock, ...one });
   const leaseTurns = turnsOf(leaseCalls);
+  const shared = sharedPortsOf(calls);
   let closed: Promise<void> | null = null;
   return {
     ...commandsOf(calls, options),
@@ -90,14 +85,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       renew: leaseTurns.renew,
       releaseDeadLeases: leaseTurns.releaseDeadLeases,
     },
-    actions: actionsOf(calls),
     events: eventsOf(calls),
-    jobs: jobsOf(calls),
-    keys: keysOf(calls),
-    users: usersOf(calls),
-    audit: auditOf(calls),
-    secrets: secretsOf(calls),
-    admin: adminOf(calls),
+    ...shared,
+    admin: { ...shared.admin, used: usedWith(calls) },
     purge: () => Promise.resolve(true),
     probe: () => calls.alone("probe", async (connection) => void (await probe.run(connection))),
     close: () =>

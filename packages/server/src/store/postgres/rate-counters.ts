@@ -13,7 +13,7 @@ import { answerOf } from "./failures.ts";
 import { byKey, Gathered, type Answered } from "./gathered.ts";
 import { repeated } from "./group-commit.ts";
 import { HeldPlaces } from "./held-places.ts";
-import { timeGiven } from "./numbers.ts";
+import { timeGiven } from "../shared.ts";
 import { prepare } from "./statement.ts";
 
 export interface RateCountersOptions extends ConnectionOptions {

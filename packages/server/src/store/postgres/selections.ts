@@ -12,11 +12,12 @@ import {
   type Selection,
 } from "../../core/commands/selections.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
+import { dueSessions } from "../actions.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { writeOf } from "./draft-writer.ts";
 import { epochsOf } from "./group-commit.ts";
-import { prepare } from "./statement.ts";
+import { prepare, runOn } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
 /**
@@ -83,18 +84,10 @@ async function claimTurns(calls: Calls, selection: ClaimTurns, againMs: number):
   return [...claimed, ...(await held).claimed];
 }
 
-// A node of the previous version leaves the claim of an action that it ends.
-const due = prepare<[number, number], { readonly id: string }>(
-  `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM (
-     SELECT session_key, expires_at AS due_at FROM actions WHERE status = 'pending' AND expires_at <= $1
-     UNION ALL SELECT session_key, claim_expires_at FROM actions WHERE status = 'pending' AND claim_expires_at <= $1
-   ) AS due GROUP BY session_key ORDER BY min(due_at), session_key LIMIT $2`,
-);
-
 /** Expires due actions. Those of locked sessions are retried a second later. */
 function expireActions(calls: Calls, { limit }: ExpireActions): Promise<Changed> {
   return calls.alone("actions", async (connection, at) => {
-    const rows = await due.all(connection, at, limit);
+    const rows = await runOn(connection, dueSessions.all(at, limit));
     return await executeAll(
       connection,
       at,

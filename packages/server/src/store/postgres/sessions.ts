@@ -8,19 +8,13 @@ import {
 } from "../../core/ports/driven/session-store.ts";
 import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import {
-  boundExpiries,
-  COUNT_SIZES,
-  expiries,
-  heldBy,
-  MESSAGE_BYTES,
-  pageEnd,
-  partsAfter,
-} from "../pages.ts";
+import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
-import { ofSession, type Calls } from "./calls.ts";
+import { ofSession } from "../shared.ts";
+import type { Calls } from "./calls.ts";
 import { removeSessions } from "./draft-writer.ts";
-import { prepare } from "./statement.ts";
+import { expiredSessions, sessionsHeldBy } from "../sessions.ts";
+import { prepare, runOn } from "./statement.ts";
 import { MESSAGE, of, SESSION } from "../columns.ts";
 import type { Connection } from "./connections.ts";
 
@@ -39,11 +33,8 @@ export function sessionsOf(calls: Calls): SessionStore {
     ...listWith(calls),
     ...messagesWith(calls),
     expire: (input) => calls.alone("expiry", (connection) => expireSessions(connection, input)),
-    heldBy: ({ owner, publicKey, app }, after, limit) =>
-      calls.look("users", async (connection) => {
-        const held = owner === null ? ofWallet : ofOwner;
-        return (await held.all(connection, owner ?? publicKey, app, after, limit)).map(toSession);
-      }),
+    heldBy: (whose, after, limit) =>
+      calls.look("users", (connection) => runOn(connection, sessionsHeldBy(whose, after, limit))),
     countSizes: countSizesWith(calls),
   };
 }
@@ -196,57 +187,11 @@ function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "message
   };
 }
 
-type Held = [value: string | null, app: string | null, after: number, limit: number];
-const inText = (statement: string): string => statement.replaceAll("$2", "$2::text");
-const ofOwner = prepare<Held, SessionRow>(inText(heldBy("owned_by", SESSION)));
-const ofWallet = prepare<Held, SessionRow>(inText(heldBy("public_key", SESSION)));
-
-interface LifeRow {
-  readonly key: number;
-  readonly id: string;
-  readonly life: string;
-}
-
-// SKIP LOCKED: a locked session is in use.
-const PORTION = "AND status <> 'processing' ORDER BY used_at, key LIMIT $3 FOR UPDATE SKIP LOCKED";
-const ofDefault = prepare<[number, number, number], LifeRow>(
-  `SELECT key, id, life FROM sessions
-   WHERE retention < 2 AND coalesce(app, 'default') = 'default' AND retention = $1 AND used_at < $2 ${PORTION}`,
-);
-const ofApp = prepare<[number, number, number, string], LifeRow>(
-  `SELECT key, id, life FROM sessions
-   WHERE retention < 2 AND app <> 'default' AND app = $4 AND retention = $1 AND used_at < $2 ${PORTION}`,
-);
-const bound = prepare<[string, number, number], LifeRow>(
-  `SELECT key, id, life FROM sessions WHERE retention = 2 AND coalesce(app, 'default') = $1 AND used_at < $2 ${PORTION}`,
-);
-// One index lookup per App, however many sessions it has.
-const otherApps = prepare<[], { readonly app: string }>(
-  `WITH RECURSIVE apps (app) AS (
-     (SELECT app FROM sessions WHERE retention < 2 AND app <> 'default' ORDER BY app LIMIT 1)
-     UNION ALL
-     SELECT (SELECT s.app FROM sessions AS s WHERE s.retention < 2 AND s.app <> 'default' AND s.app > apps.app
-             ORDER BY s.app LIMIT 1)
-     FROM apps WHERE apps.app IS NOT NULL
-   )
-   SELECT app FROM apps WHERE app IS NOT NULL`,
-);
-
 async function expireSessions(
   connection: Connection,
   input: Parameters<SessionStore["expire"]>[0],
 ): Promise<Awaited<ReturnType<SessionStore["expire"]>>> {
-  const ended: LifeRow[] = [];
-  for (const { app, retention, before } of expiries(input, await otherApps.all(connection))) {
-    const left = input.limit - ended.length;
-    const found =
-      app === null
-        ? ofDefault.all(connection, retention, before, left)
-        : ofApp.all(connection, retention, before, left, app);
-    ended.push(...(await found));
-  }
-  for (const { app, before } of boundExpiries(input))
-    ended.push(...(await bound.all(connection, app, before, input.limit - ended.length)));
+  const ended = await runOn(connection, expiredSessions(input));
   await removeSessions(
     connection,
     ended.map(({ key }) => key),

@@ -2,12 +2,13 @@
 
 import { createHash } from "node:crypto";
 import { Client, type PoolClient, type QueryConfig, type QueryResult } from "pg";
+import type { Value, Work } from "../shared.ts";
 import { connectionLost } from "./failures.ts";
+
+export type { Value } from "../shared.ts";
 
 /** One connection. Statements that are not awaited one by one are sent together. */
 export type Connection = Pick<PoolClient, "query">;
-
-export type Value = string | number | null | readonly (string | number | null)[];
 
 /** A prepared statement, typed where its text is written. */
 export interface Statement<Parameters extends readonly Value[], Row = never> {
@@ -70,6 +71,18 @@ export function prepare<Parameters extends readonly Value[], Row = never>(
     all: async (connection, ...parameters) => (await query(connection, parameters)).rows as Row[],
     run: async (connection, ...parameters) => (await query(connection, parameters)).rowCount ?? 0,
   };
+}
+
+/** Runs work that is written for both databases. */
+export async function runOn<Result>(connection: Connection, work: Work<Result>): Promise<Result> {
+  let step = work.next();
+  while (step.done !== true) {
+    const { postgres, parameters, wants } = step.value;
+    const statement = prepare<readonly Value[], unknown>(postgres);
+    const answer = wants === "rows" ? statement.all : statement.run;
+    step = work.next(await answer(connection, ...parameters));
+  }
+  return step.value;
 }
 
 /**

@@ -1,19 +1,12 @@
 // Tables of a database and their rows, for moving data between stores.
 
-import type {
-  Column,
-  Extract,
-  MoveNote,
-  Table,
-  TableRow,
-  TableWriter,
-} from "../../core/ports/driven/table-store.ts";
-import { UNFINISHED_MOVE } from "../migrations.ts";
+import type { Column, Extract, Table, TableRow, TableWriter } from "../../core/ports/driven/table-store.ts";
 import type { Columns } from "../columns.ts";
+import { partOf, quoted, tableWriter } from "../table-rows.ts";
 import { prepareInsert, type WriteRows } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
 import { connectionLost } from "./failures.ts";
-import { prepare, send } from "./statement.ts";
+import { prepare, runOn } from "./statement.ts";
 
 /** Tables about the database itself, whose rows are not moved. */
 const BOOKKEEPING = ["schema_migrations", "probes", "moves"];
@@ -77,19 +70,6 @@ function unknownType(table: string, column: string, type: string): Error {
   return new Error(`The column ${column} of the table ${table} has the type ${type}, which cannot be moved`);
 }
 
-/** The sequences by the names that both adapters use: without the final "s" that they have in PostgreSQL. */
-const sequences = prepare<[], { readonly name: string; readonly value: number }>(
-  `SELECT left(sequencename, -1) AS name, coalesce(last_value, 0) AS value FROM pg_sequences
-   WHERE schemaname = current_schema() ORDER BY sequencename COLLATE "C"`,
-);
-const raise = prepare<[string, number]>(
-  `SELECT setval(s.name::regclass, $2::bigint)
-   FROM (SELECT quote_ident(sequencename) AS name, coalesce(last_value, 0) AS value FROM pg_sequences
-         WHERE schemaname = current_schema() AND sequencename = $1::text || 's') AS s
-   WHERE s.value < $2::bigint`,
-);
-const take = prepare<[string], { readonly value: number }>("SELECT nextval($1::text || 's') AS value");
-
 /** All methods must be called in a transaction. */
 export function tableRowsOf(connection: Connection): TableWriter {
   const inserts = new Map<string, WriteRows>();
@@ -102,29 +82,10 @@ export function tableRowsOf(connection: Connection): TableWriter {
     inserts.set(table.name, insert);
     return insert;
   };
-  return {
-    async count(table) {
-      const [row] = await rowsOf(connection, `SELECT count(*) FROM ${quoted(table.name)}`, []);
-      return Number(row?.[0]);
-    },
-    extract: (table, part) => rowsOf(connection, textOf(table, part), valuesOf(part)),
-    sequences: async () =>
-      Object.fromEntries((await sequences.all(connection)).map(({ name, value }) => [name, value])),
-    moveNote: () => readMoveNote(connection),
+  return tableWriter((work) => runOn(connection, work), {
+    extract: (table, part) => extract(connection, table, part),
     insert: async (table, rows) => (await insertInto(table))(rows)(connection),
-    async remove(table, where) {
-      const condition = where === null ? "" : ` WHERE ${quoted(where.column)} = $1`;
-      const text = `DELETE FROM ${quoted(table.name)}${condition}`;
-      await rowsOf(connection, text, where === null ? [] : [where.value]);
-    },
-    raise: async (sequence, number) => void (await raise.run(connection, sequence, number)),
-    async take(sequence) {
-      const row = await take.get(connection, sequence);
-      if (row === undefined) throw new Error(`The database has no sequence ${sequence}`);
-      return row.value;
-    },
-    noteMove: (note) => writeMoveNote(connection, note),
-  };
+  });
 }
 
 async function typesOf(connection: Connection, table: Table) {
@@ -132,89 +93,19 @@ async function typesOf(connection: Connection, table: Table) {
   return new Map(found?.columns.map(({ name, type }) => [name, type]));
 }
 
-async function rowsOf(connection: Connection, text: string, values: TableRow): Promise<TableRow[]> {
-  try {
-    const { rows } = await connection.query<(string | number | null)[]>({
-      text,
-      values: [...values],
-      rowMode: "array",
-    });
-    return rows;
-  } catch (error) {
-    throw connectionLost(error);
-  }
-}
-
 /** Selects rows up to the one that reaches the limit of characters; the database sums up the rows before it. */
-function textOf(table: Table, { after, where, rows, characters }: Extract): string {
-  const columns = table.columns.map(({ name }) => quoted(name)).join(", ");
-  const key = table.key.map(quoted).join(", ");
-  const first = table.key.map((_name, index) => `$${index + 1}`).join(", ");
-  const conditions = [
-    ...(after === null ? [] : [`(${key}) > (${first})`]),
-    ...(where === undefined ? [] : [`${quoted(where.column)} = $${(after?.length ?? 0) + 1}`]),
-  ];
-  const condition = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+async function extract(connection: Connection, table: Table, part: Extract): Promise<TableRow[]> {
+  const { columns, key, rows, values } = partOf(table, part);
   const length = table.columns
     .map(({ name, kind }) => (kind === "text" ? `coalesce(octet_length(${quoted(name)}), 0)` : "8"))
     .join(" + ");
-  return `SELECT ${columns} FROM (
+  const text = `SELECT ${columns} FROM (
       SELECT ${columns}, coalesce(sum(${length}) OVER (ORDER BY ${key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS "before it"
-      FROM (SELECT ${columns} FROM ${quoted(table.name)}${condition} ORDER BY ${key} LIMIT ${rows}) AS part
-    ) AS summed WHERE "before it" < ${characters} ORDER BY ${key}`;
-}
-
-function valuesOf({ after, where }: Extract): TableRow {
-  return [...(after ?? []), ...(where === undefined ? [] : [where.value])];
-}
-
-function quoted(name: string): string {
-  return `"${name}"`;
-}
-
-const known = prepare<[string], { readonly known: boolean }>("SELECT to_regclass($1) IS NOT NULL AS known");
-const closed = prepare<[number]>("SELECT 1 FROM schema_migrations WHERE version = $1");
-const note = prepare<[], { readonly note: string }>("SELECT note FROM moves");
-const write = prepare<[string]>(
-  "INSERT INTO moves (one, note) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET note = excluded.note",
-);
-const close = prepare<[number]>(
-  "INSERT INTO schema_migrations (version, name, applied_at) VALUES ($1, 'unfinished move', 0) ON CONFLICT (version) DO NOTHING",
-);
-const open = prepare<[number]>("DELETE FROM schema_migrations WHERE version = $1");
-
-/**
- * Returns true if a move into this database began and did not finish. An empty database has no table to ask.
- */
-export async function isMoveUnfinished(connection: Connection): Promise<boolean> {
-  return (await has(connection, "schema_migrations")) && (await isClosed(connection));
-}
-
-/**
- * Returns what the last move into this database noted, or `null` without one. The first move creates the
- * table, because most databases never need it.
- */
-async function readMoveNote(connection: Connection): Promise<MoveNote | null> {
-  if (!(await has(connection, "moves"))) return null;
-  const row = await note.get(connection);
-  return row === undefined ? null : { isFinished: !(await isClosed(connection)), text: row.note };
-}
-
-async function writeMoveNote(connection: Connection, { isFinished, text }: MoveNote): Promise<void> {
-  if (!(await has(connection, "moves"))) {
-    await send(
-      connection,
-      "CREATE TABLE moves (one smallint PRIMARY KEY CHECK (one = 1), note text NOT NULL)",
-    );
+      FROM (SELECT ${columns} FROM ${rows} LIMIT ${part.rows}) AS part
+    ) AS summed WHERE "before it" < ${part.characters} ORDER BY ${key}`;
+  try {
+    return (await connection.query<(string | number | null)[]>({ text, values, rowMode: "array" })).rows;
+  } catch (error) {
+    throw connectionLost(error);
   }
-  await write.run(connection, text);
-  await (isFinished ? open : close).run(connection, UNFINISHED_MOVE);
-}
-
-async function isClosed(connection: Connection): Promise<boolean> {
-  return (await closed.get(connection, UNFINISHED_MOVE)) !== undefined;
-}
-
-async function has(connection: Connection, table: string): Promise<boolean> {
-  return (await known.get(connection, table))?.known === true;
 }

@@ -10,11 +10,12 @@ import type {
   TableWriter,
 } from "../../core/ports/driven/table-store.ts";
 import { readMigrations } from "../migrations.ts";
+import { isMoveUnfinished } from "../table-rows.ts";
 import { Connections, type Connection } from "./connections.ts";
 import { migrate } from "./migrate.ts";
 import { checkServer } from "./server-check.ts";
-import { prepare, send } from "./statement.ts";
-import { isMoveUnfinished, tableRowsOf, tablesOf } from "./table-rows.ts";
+import { prepare, runOn, send } from "./statement.ts";
+import { tableRowsOf, tablesOf } from "./table-rows.ts";
 
 export interface PostgresTablesOptions {
   /** A PostgreSQL URL: `postgres://user:password@host:port/database`. */
@@ -53,7 +54,8 @@ export async function withPostgresTables<Result>(
   const connections = new Connections({ url, connections: 1, statementMs: PATIENCE_MS });
   try {
     await checkServer(connections);
-    const isGoingOn = access === "target" && (await connections.use(isMoveUnfinished));
+    const isGoingOn =
+      access === "target" && (await connections.use((connection) => runOn(connection, isMoveUnfinished())));
     if (!isGoingOn) await migrate(connections, readMigrations(join(import.meta.dirname, "migrations")));
     return await connections.use(async (connection) => {
       const tables = await tablesOf(connection);

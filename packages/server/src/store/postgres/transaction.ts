@@ -23,7 +23,8 @@ import {
   toTurn,
   type TurnRow,
 } from "../rows.ts";
-import { type Calls, ofSession, PASSED_OVER } from "./calls.ts";
+import { ofSession } from "../shared.ts";
+import { type Calls, PASSED_OVER } from "./calls.ts";
 import { Changes } from "./changes.ts";
 import { MESSAGE, SESSION, STEP, TURN } from "../columns.ts";
 import type { TransactionName } from "./commit.ts";

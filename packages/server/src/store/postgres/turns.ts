@@ -15,7 +15,8 @@ import {
   toReasoning,
   type TurnRow,
 } from "../rows.ts";
-import { type Calls, ofSession } from "./calls.ts";
+import { ofSession } from "../shared.ts";
+import type { Calls } from "./calls.ts";
 import { MESSAGE, SESSION, STEP, TURN } from "../columns.ts";
 import type { Connection } from "./connections.ts";
 import { readFacts, statesOf } from "./facts.ts";

@@ -1,9 +1,13 @@
 // The messages between the two threads of the store. All messages go through the structured clone.
 
 import type { Store } from "../../core/ports/driven/store.ts";
+import type { SharedPorts } from "../shared-ports.ts";
 
 /** The ports whose methods are called by name. Commands, the probe and the purge are not called this way. */
 export type Ports = Omit<Store, "execute" | "executeEach" | "probe" | "purge" | "close">;
+
+/** The ports that are written for SQLite only. */
+export type OwnPorts = Omit<Ports, keyof SharedPorts>;
 
 /** A method of a port, such as `sessions.find`. */
 export type Method = { [P in keyof Ports]: `${P}.${keyof Ports[P] & string}` }[keyof Ports];

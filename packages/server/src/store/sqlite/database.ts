@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import type { Work } from "../shared.ts";
 import { type Migration, readMigrations, refuseNewerSchema } from "../migrations.ts";
 import { createPrivateFile } from "./private-files.ts";
 
@@ -75,6 +76,26 @@ export function prepareIn(database: DatabaseSync): Prepare {
       iterate: (...parameters) => statement.iterate(...parameters) as Iterable<unknown> as Iterable<Row>,
       run: (...parameters) => Number(statement.run(...parameters).changes),
     };
+  };
+}
+
+/** Runs work that is written for both databases, in the current transaction. */
+export type RunWork = <Result>(work: Work<Result>) => Result;
+
+export function prepareWork(prepare: Prepare): RunWork {
+  const statements = new Map<string, Statement<SQLInputValue[], unknown>>();
+  return (work) => {
+    let step = work.next();
+    while (step.done !== true) {
+      const { sqlite, parameters, wants } = step.value;
+      const statement = statements.get(sqlite) ?? prepare<SQLInputValue[], unknown>(sqlite);
+      statements.set(sqlite, statement);
+      const cells = parameters.map((value) =>
+        typeof value === "object" && value !== null ? JSON.stringify(value) : value,
+      );
+      step = work.next(wants === "rows" ? statement.all(...cells) : statement.run(...cells));
+    }
+    return step.value;
   };
 }
 

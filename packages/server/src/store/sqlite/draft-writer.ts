@@ -27,9 +27,9 @@ import {
   turnCells,
   turnRow,
 } from "../cells.ts";
-import { prepareAuditWriter } from "./audit.ts";
+import { writeAudit } from "../audit.ts";
 import { prepareEventLog } from "./events.ts";
-import type { Prepare } from "./database.ts";
+import { type Prepare, prepareWork } from "./database.ts";
 
 /** `before` is the session as it was read; `null` for a new one. */
 export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => void;
@@ -49,12 +49,10 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
     "INSERT OR REPLACE INTO title_jobs (session_key, due_at) VALUES (?, ?)",
   );
   const deleteTitleJob = prepare<[number]>("DELETE FROM title_jobs WHERE session_key = ?");
-
-  const writeAudit = prepareAuditWriter(prepare);
-
+  const run = prepareWork(prepare);
   return (before, draft) => {
     const { key, titleSource } = draft.session;
-    for (const entry of draft.audited) writeAudit(draft.at, entry);
+    for (const entry of draft.audited) run(writeAudit(draft.at, entry));
     if (draft.isRemoved) {
       if (before !== null) remove(key);
       return;

@@ -2,8 +2,8 @@
 
 import { EVENT_LOG_CUT_BYTES, type EventStore } from "../../core/ports/driven/store.ts";
 import type { Synchronous } from "./calls.ts";
-import { eventPage, type EventRow, type LogRow, LONG_LOG, LOOKED_AT } from "../pages.ts";
-import type { Prepare } from "./database.ts";
+import { eventPage, type EventRow, type LogRow, trimmableLogs } from "../pages.ts";
+import { type Prepare, prepareWork } from "./database.ts";
 
 export interface EventLog {
   /** Drops the events of a session whose numbers are at most `floor`. */
@@ -59,37 +59,13 @@ export function prepareEvents(prepare: Prepare): Synchronous<EventStore> {
 }
 
 function prepareTrim(prepare: Prepare): Synchronous<EventStore>["trim"] {
-  const columns = "SELECT key, life, head, event_floor FROM sessions";
-  const isLong = "head - event_floor > ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-  const longerThan = prepare<[number, number, number], LogRow>(`${columns} WHERE ${isLong}`);
-  const longerThanMany = prepare<[number, number, number], LogRow>(
-    `${columns} INDEXED BY sessions_with_long_logs WHERE head - event_floor > ${LONG_LOG} AND ${isLong}`,
-  );
-  const firstYoung = prepare<
-    [number, number, number, number],
-    { readonly number: number }
-  >(`SELECT number FROM events WHERE session_key = ? AND number > ? AND number <= ? AND at >= ?
-     ORDER BY number LIMIT 1`);
+  const run = prepareWork(prepare);
   const eventLog = prepareEventLog(prepare);
-  // Continue after the last call: many logs may be long and young, and one call must not read all of them.
   let position = 0;
-  return (_at, { keepCount, keepAfter, limit }) => {
-    const statement = keepCount >= LONG_LOG ? longerThanMany : longerThan;
-    const candidates = statement.all(keepCount, position, LOOKED_AT);
-    position = candidates.length < LOOKED_AT ? 0 : (candidates.at(-1)?.key ?? 0);
-    let trimmed = 0;
-    for (const { key, head, event_floor } of candidates) {
-      if (trimmed === limit) {
-        position = Math.min(position === 0 ? key - 1 : position, key - 1);
-        break;
-      }
-      const last = head - keepCount;
-      const young = firstYoung.get(key, event_floor, last, keepAfter);
-      const floor = young === undefined ? last : young.number - 1;
-      if (floor <= event_floor) continue;
-      eventLog.dropUpTo(key, floor);
-      trimmed += 1;
-    }
-    return trimmed;
+  return (_at, input) => {
+    const { logs, next } = run(trimmableLogs(input, position));
+    position = next;
+    for (const { key, floor } of logs) eventLog.dropUpTo(key, floor);
+    return logs.length;
   };
 }

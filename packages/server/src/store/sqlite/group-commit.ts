@@ -6,19 +6,14 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Selection } from "../../core/commands/selections.ts";
-import { prepareActions } from "./actions.ts";
-import { prepareAdmin } from "./admin.ts";
-import { prepareAudit } from "./audit.ts";
-import type { Call, Outcome, Ports, Synchronous } from "./calls.ts";
+import { makeShared } from "../shared-ports.ts";
+import { prepareUsed } from "./admin.ts";
+import type { Call, Outcome, OwnPorts, Synchronous } from "./calls.ts";
 import { prepareEvents } from "./events.ts";
 import { failureOf } from "./failures.ts";
-import { prepareJobs } from "./jobs.ts";
-import { prepareKeys } from "./keys.ts";
-import { prepareUsers } from "./users.ts";
-import { prepareSecrets } from "./secrets.ts";
 import { prepareSelections } from "./selections.ts";
 import { prepareSessions } from "./sessions.ts";
-import { type Prepare, prepareIn } from "./database.ts";
+import { type Prepare, prepareIn, prepareWork } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 import { prepareTurns } from "./turns.ts";
 
@@ -27,19 +22,19 @@ type Run = (at: number, ...parameters: never[]) => unknown;
 export type Methods = Pick<ReadonlyMap<string, Run>, "get">;
 
 export function prepareMethods(prepare: Prepare, transaction: Transaction): Methods {
-  const ports: { readonly [P in keyof Ports]: Synchronous<Ports[P]> } = {
+  const work = prepareWork(prepare);
+  const own: { readonly [P in keyof OwnPorts]: Synchronous<OwnPorts[P]> } = {
     sessions: prepareSessions(prepare, transaction),
     turns: prepareTurns(prepare, transaction),
-    actions: prepareActions(prepare, transaction),
     events: prepareEvents(prepare),
-    jobs: prepareJobs(prepare),
-    keys: prepareKeys(prepare),
-    users: prepareUsers(prepare),
-    secrets: prepareSecrets(prepare),
-    admin: prepareAdmin(prepare),
-    audit: prepareAudit(prepare),
   };
-  const select = prepareSelections(prepare);
+  const shared = makeShared(
+    (_name, method): Run =>
+      (at, ...parameters) =>
+        work(method.work(at as never, ...parameters)),
+  );
+  const admin = { ...shared["admin"], used: prepareUsed(prepare, work) };
+  const select = prepareSelections(prepare, work);
   const count = prepare<[]>("UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
   const commands: Readonly<Record<string, Run>> = {
     execute: (at, command: SessionCommand) => transaction.execute(at, command),
@@ -49,7 +44,7 @@ export function prepareMethods(prepare: Prepare, transaction: Transaction): Meth
     // The worker purges after the commit.
     purge: () => undefined,
   };
-  const methods = Object.entries(ports).flatMap(([port, named]) =>
+  const methods = Object.entries({ ...own, ...shared, admin }).flatMap(([port, named]) =>
     Object.entries<Run>(named).map(([name, run]) => [`${port}.${name}`, run] as const),
   );
   return new Map([...Object.entries(commands), ...methods]);

@@ -3,43 +3,22 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { readMigrations, type SchemaState } from "../migrations.ts";
-import { DATABASE_FILE, prepareIn } from "./database.ts";
+import { inspect, type Inspection } from "../inspection.ts";
+import { DATABASE_FILE, prepareIn, prepareWork } from "./database.ts";
 import { lockFile } from "./lock.ts";
 
-export interface SqliteInspection extends SchemaState {
+export interface SqliteInspection extends Inspection {
   readonly isServed: boolean;
-  /** Number of sealed secrets by the id of their master key. */
-  readonly secretsByKey: Readonly<Record<string, number>>;
 }
 
 /** Returns `null` if there is no database yet. Throws SQLite's error if it cannot be read. */
 export function inspectSqlite(directory: string): SqliteInspection | null {
   const path = join(directory, DATABASE_FILE);
   if (!existsSync(path)) return null;
-  const migrations = readMigrations(join(import.meta.dirname, "migrations"));
   const database = new DatabaseSync(path, { readOnly: true });
   try {
-    const prepare = prepareIn(database);
-    const has = prepare<[string]>("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
-    const secrets =
-      has.get("secrets") === undefined
-        ? []
-        : prepare<[], { readonly key_id: string; readonly count: number }>(
-            "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
-          ).all();
-    const version =
-      has.get("schema_migrations") === undefined
-        ? 0
-        : prepare<[], { readonly version: number | null }>(
-            "SELECT max(version) AS version FROM schema_migrations",
-          ).get()?.version;
-    return {
-      schemaVersion: version ?? 0,
-      migrations,
-      isServed: isServed(directory),
-      secretsByKey: Object.fromEntries(secrets.map(({ key_id, count }) => [key_id, count])),
-    };
+    const found = prepareWork(prepareIn(database))(inspect(join(import.meta.dirname, "migrations")));
+    return { ...found, isServed: isServed(directory) };
   } finally {
     database.close();
   }

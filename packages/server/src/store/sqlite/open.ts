@@ -7,6 +7,7 @@ import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Selection } from "../../core/commands/selections.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
+import { sharedPorts } from "../shared-ports.ts";
 import { storeClosed, storeFull, storeUnavailable } from "../unavailable.ts";
 import type {
   Call,
@@ -70,11 +71,12 @@ type Ask = <M extends Method>(method: M, ...parameters: Parameters<Signature<M>>
 function portsOf(calls: CallQueue): Ports {
   const read = ((method, ...parameters) => calls.call(method, false, parameters)) as Ask;
   const write = ((method, ...parameters) => calls.call(method, true, parameters)) as Ask;
-  return { ...conversationPorts(read, write), ...servicePorts(read, write) };
-}
-
-function conversationPorts(read: Ask, write: Ask): Pick<Ports, "sessions" | "turns" | "actions" | "events"> {
+  const shared = sharedPorts((name, { way }, parameters) =>
+    calls.call(name as Method, way === "alone", parameters),
+  );
   return {
+    ...shared,
+    admin: { ...shared.admin, used: (query) => read("admin.used", query) },
     sessions: {
       find: (id) => read("sessions.find", id),
       versions: (ids) => read("sessions.versions", ids),
@@ -96,68 +98,9 @@ function conversationPorts(read: Ask, write: Ask): Pick<Ports, "sessions" | "tur
       reasoning: (id, life, turns) => read("turns.reasoning", id, life, turns),
       history: (identity, maxCharacters) => read("turns.history", identity, maxCharacters),
     },
-    actions: {
-      list: (sessionId, limit) => read("actions.list", sessionId, limit),
-      callerOf: (...query) => read("actions.callerOf", ...query),
-      isAnyDue: () => read("actions.isAnyDue"),
-    },
     events: {
       after: (sessionId, after, limit) => read("events.after", sessionId, after, limit),
       trim: (input) => write("events.trim", input),
-    },
-  };
-}
-
-function servicePorts(
-  read: Ask,
-  write: Ask,
-): Pick<Ports, "jobs" | "keys" | "users" | "secrets" | "admin" | "audit"> {
-  return {
-    jobs: {
-      claimTitles: (limit, leaseMs) => write("jobs.claimTitles", limit, leaseMs),
-      isKeyUsed: (sessionId, key) => read("jobs.isKeyUsed", sessionId, key),
-      forgetIdempotencyKeys: (limit) => write("jobs.forgetIdempotencyKeys", limit),
-      takeDuty: (name, heldMs) => write("jobs.takeDuty", name, heldMs),
-    },
-    keys: {
-      add: (key, entry) => write("keys.add", key, entry),
-      find: (id) => read("keys.find", id),
-      list: () => read("keys.list"),
-      revoke: (id, entry) => write("keys.revoke", id, entry),
-      rotate: (id, next, overlapMs, entry) => write("keys.rotate", id, next, overlapMs, entry),
-    },
-    users: {
-      revokeToken: (id, expiresAt) => write("users.revokeToken", id, expiresAt),
-      isTokenRevoked: (id) => read("users.isTokenRevoked", id),
-      forgetRevokedTokens: (limit) => write("users.forgetRevokedTokens", limit),
-    },
-    secrets: {
-      put: (secrets, entry) => write("secrets.put", secrets, entry),
-      of: (app, clientId) => read("secrets.of", app, clientId),
-      remove: (app, clientId, name, entry) => write("secrets.remove", app, clientId, name, entry),
-      ofClient: (clientId) => read("secrets.ofClient", clientId),
-      countByKey: () => read("secrets.countByKey"),
-      keyInForce: () => read("secrets.keyInForce"),
-      bringInForce: (keyId, before) => write("secrets.bringInForce", keyId, before),
-      sealedByOthers: (keyId, after, limit) => read("secrets.sealedByOthers", keyId, after, limit),
-      replace: (before, after) => write("secrets.replace", before, after),
-    },
-    audit: {
-      add: (entry) => write("audit.add", entry),
-      list: (query) => read("audit.list", query),
-      forget: (before, limit) => write("audit.forget", before, limit),
-      saltOf: (owner, fresh) => write("audit.saltOf", owner, fresh),
-      endErasure: (entry, owner) => write("audit.endErasure", entry, owner),
-    },
-    admin: {
-      now: () => read("admin.now"),
-      counts: (limit) => read("admin.counts", limit),
-      apps: (limit) => read("admin.apps", limit),
-      used: (query) => read("admin.used", query),
-      open: (query) => read("admin.open", query),
-      find: (id) => read("admin.find", id),
-      turns: (id, below, limit) => read("admin.turns", id, below, limit),
-      ended: (query) => read("admin.ended", query),
     },
   };
 }

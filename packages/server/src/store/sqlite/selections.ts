@@ -4,19 +4,21 @@ import type { SessionCommand } from "../../core/commands/index.ts";
 import {
   claimCommand,
   type ClaimTurns,
-  type ExpireActions,
   expireCommand,
   type Selection,
 } from "../../core/commands/selections.ts";
-import { DUE } from "./actions.ts";
-import type { Prepare } from "./database.ts";
+import { dueSessions } from "../actions.ts";
+import type { Prepare, RunWork } from "./database.ts";
 
 export function prepareSelections(
   prepare: Prepare,
+  run: RunWork,
 ): (at: number, selection: Selection) => readonly SessionCommand[] {
   const claims = prepareClaims(prepare);
-  const expiries = prepareExpiries(prepare);
-  return (at, selection) => (selection.kind === "claimTurns" ? claims(selection) : expiries(at, selection));
+  return (at, selection) =>
+    selection.kind === "claimTurns"
+      ? claims(selection)
+      : run(dueSessions.all(at, selection.limit)).map(({ id }) => expireCommand(id));
 }
 
 function prepareClaims(prepare: Prepare): (selection: ClaimTurns) => readonly SessionCommand[] {
@@ -48,15 +50,4 @@ function prepareClaims(prepare: Prepare): (selection: ClaimTurns) => readonly Se
       return agentMessageId === undefined ? [] : [claimCommand(selection, id, number, agentMessageId)];
     });
   };
-}
-
-function prepareExpiries(
-  prepare: Prepare,
-): (at: number, selection: ExpireActions) => readonly SessionCommand[] {
-  const due = prepare<
-    [number, number],
-    { readonly id: string }
-  >(`SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM ${DUE}
-     GROUP BY session_key ORDER BY min(due_at), session_key LIMIT ?2`);
-  return (at, { limit }) => due.all(at, limit).map(({ id }) => expireCommand(id));
 }

@@ -9,36 +9,19 @@ import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./draft-writer.ts";
-import {
-  boundExpiries,
-  COUNT_SIZES,
-  expiries,
-  heldBy,
-  MESSAGE_BYTES,
-  pageEnd,
-  partsAfter,
-} from "../pages.ts";
+import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { type MessageRow, type SessionRow, toMessage, toSession, toSessionUse } from "../rows.ts";
-import type { Prepare } from "./database.ts";
+import { expiredSessions, sessionsHeldBy } from "../sessions.ts";
+import { type Prepare, prepareWork } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
-
-interface LifeRow {
-  readonly key: number;
-  readonly id: string;
-  readonly life: string;
-}
 
 export function prepareSessions(prepare: Prepare, transaction: Transaction): Synchronous<SessionStore> {
   const { facts } = transaction;
+  const run = prepareWork(prepare);
   const remove = prepareRemoval(prepare);
   const countSizes = prepare<[number]>(
     `${COUNT_SIZES} IN (SELECT key FROM sessions INDEXED BY sessions_without_sizes WHERE message_bytes IS NULL ORDER BY key LIMIT ?)`,
   );
-  const held = (column: "owned_by" | "public_key") =>
-    prepare<[string | null, string | null, number, number], SessionRow>(
-      heldBy(column, "*").replaceAll("$", "?"),
-    );
-  const [ofOwner, ofWallet] = [held("owned_by"), held("public_key")];
   return {
     find: (at, id) => {
       const row = facts.sessionRow(id);
@@ -47,9 +30,12 @@ export function prepareSessions(prepare: Prepare, transaction: Transaction): Syn
     ...prepareVersions(prepare, transaction),
     ...prepareList(prepare),
     ...prepareMessages(prepare, transaction),
-    expire: prepareExpire(prepare, remove),
-    heldBy: (_at, { owner, publicKey, app }, after, limit) =>
-      (owner === null ? ofWallet : ofOwner).all(owner ?? publicKey, app, after, limit).map(toSession),
+    expire: (_at, input) => {
+      const ended = run(expiredSessions(input));
+      for (const { key } of ended) remove(key);
+      return ended.map(({ id, life }) => ({ id, life }));
+    },
+    heldBy: (_at, whose, after, limit) => run(sessionsHeldBy(whose, after, limit)),
     countSizes: (_at, limit) => countSizes.run(limit),
   };
 }
@@ -197,48 +183,5 @@ function prepareMessages(
       }
       return messages;
     },
-  };
-}
-
-function prepareExpire(prepare: Prepare, remove: (key: number) => void): Synchronous<SessionStore>["expire"] {
-  const ofDefault = prepare<
-    [number, number, number],
-    LifeRow
-  >(`SELECT key, id, life FROM sessions INDEXED BY sessions_by_use
-     WHERE retention < 2 AND coalesce(app, 'default') = 'default' AND retention = ? AND used_at < ? AND status <> 'processing'
-     ORDER BY used_at LIMIT ?`);
-  const ofApp = prepare<
-    [string, number, number, number],
-    LifeRow
-  >(`SELECT key, id, life FROM sessions INDEXED BY sessions_by_app_and_use
-     WHERE retention < 2 AND app <> 'default' AND app = ? AND retention = ? AND used_at < ? AND status <> 'processing'
-     ORDER BY used_at LIMIT ?`);
-  const bound = prepare<
-    [string, number, number],
-    LifeRow
-  >(`SELECT key, id, life FROM sessions INDEXED BY sessions_bound_by_use
-     WHERE retention = 2 AND coalesce(app, 'default') = ? AND used_at < ? AND status <> 'processing'
-     ORDER BY used_at LIMIT ?`);
-  // One index lookup per App, however many sessions it has.
-  const otherApps = prepare<[], { readonly app: string }>(`WITH RECURSIVE apps (app) AS (
-       SELECT min(app) FROM sessions INDEXED BY sessions_by_app_and_use WHERE retention < 2 AND app <> 'default'
-       UNION ALL
-       SELECT (SELECT min(s.app) FROM sessions AS s INDEXED BY sessions_by_app_and_use
-               WHERE s.retention < 2 AND s.app <> 'default' AND s.app > apps.app)
-       FROM apps WHERE apps.app IS NOT NULL
-     )
-     SELECT app FROM apps WHERE app IS NOT NULL`);
-  return (_at, input) => {
-    const ended: LifeRow[] = [];
-    for (const { app, retention, before } of expiries(input, otherApps.all())) {
-      const left = input.limit - ended.length;
-      const found =
-        app === null ? ofDefault.all(retention, before, left) : ofApp.all(app, retention, before, left);
-      ended.push(...found);
-    }
-    for (const { app, before } of boundExpiries(input))
-      ended.push(...bound.all(app, before, input.limit - ended.length));
-    for (const { key } of ended) remove(key);
-    return ended.map(({ id, life }) => ({ id, life }));
   };
 }

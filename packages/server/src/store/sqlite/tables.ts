@@ -10,9 +10,10 @@ import type {
   TableWriter,
 } from "../../core/ports/driven/table-store.ts";
 import { createDirectory, hasDatabase, inDirectory } from "./data-directory.ts";
-import { connect, openDatabase, prepareIn } from "./database.ts";
+import { isMoveUnfinished } from "../table-rows.ts";
+import { connect, openDatabase, prepareIn, prepareWork } from "./database.ts";
 import { lockFile } from "./lock.ts";
-import { isMoveUnfinished, prepareTables, tablesOf } from "./table-rows.ts";
+import { prepareTables, tablesOf } from "./table-rows.ts";
 
 export interface SqliteTablesOptions {
   /** Absolute path of the data directory. */
@@ -57,7 +58,7 @@ function lockServers(directory: string): { release(): void } {
 function open(directory: string, access: TableAccess, at: number): DatabaseSync {
   if (access === "target") {
     const database = connect(directory);
-    if (isMoveUnfinished(prepareIn(database))) return database;
+    if (prepareWork(prepareIn(database))(isMoveUnfinished())) return database;
     database.close();
   }
   return openDatabase(directory, at);

@@ -1,0 +1,46 @@
+import { IDEMPOTENCY_KEPT_MS } from "../core/commands/chat.ts";
+import type { JobStore } from "../core/ports/driven/store.ts";
+import { type TitleRow, toTitleJob } from "./rows.ts";
+import { change, inList, look, prepare, type SharedPort, timeGiven } from "./shared.ts";
+
+// SKIP LOCKED: another node is taking the job. CROSS keeps SQLite from reading all messages first.
+const due = prepare<[number, number], TitleRow>(
+  (on) => `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text, m.turn
+   FROM title_jobs j
+   ${on.sqlite("CROSS")} JOIN sessions s ON s.key = j.session_key
+   ${on.sqlite("CROSS")} JOIN messages m ON m.session_key = j.session_key AND m.position = 1
+   WHERE j.due_at <= $1 ORDER BY j.due_at LIMIT $2 ${on.postgres("FOR UPDATE OF j SKIP LOCKED")}`,
+);
+const lend = prepare<[number, readonly number[]]>(
+  (on) => `UPDATE title_jobs SET due_at = $1 WHERE session_key ${inList(on, "$2", "bigint")}`,
+);
+const used = prepare<[string, string, number, number | null], { readonly used: number }>(
+  (on) => `SELECT 1 AS used FROM sessions s JOIN idempotency_keys k ON k.session_key = s.key
+   WHERE s.id = $1 AND k.key = $2 AND k.at > ${timeGiven("$4", on)} - $3::bigint`,
+);
+const forget = prepare<[number, number]>(
+  (on) => `DELETE FROM idempotency_keys WHERE (session_key, key) IN
+     (SELECT session_key, key FROM idempotency_keys WHERE at <= $1 ORDER BY at LIMIT $2 ${on.postgres("FOR UPDATE SKIP LOCKED")})`,
+);
+const takeDuty = prepare<[string, number, number]>(
+  `INSERT INTO duties AS d (name, due_at) VALUES ($1, $2)
+   ON CONFLICT (name) DO UPDATE SET due_at = $2 WHERE d.due_at <= $3`,
+);
+
+export const jobs: SharedPort<JobStore> = {
+  claimTitles: change("titles", function* (at, limit, leaseMs) {
+    const rows = yield* due.all(at, limit);
+    const keys = rows.map(({ key }) => key);
+    if (keys.length > 0) yield* lend.run(at + leaseMs, keys);
+    return rows.map(toTitleJob);
+  }),
+  isKeyUsed: look("used keys", function* (at, sessionId, key) {
+    return (yield* used.get(sessionId, key, IDEMPOTENCY_KEPT_MS, at)) !== undefined;
+  }),
+  forgetIdempotencyKeys: change("idempotency keys", (at, limit) =>
+    forget.run(at - IDEMPOTENCY_KEPT_MS, limit),
+  ),
+  takeDuty: change("duties", function* (at, name, heldMs) {
+    return (yield* takeDuty.run(name, at + heldMs, at)) > 0 ? at : null;
+  }),
+};
