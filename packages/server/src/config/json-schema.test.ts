@@ -67,6 +67,9 @@ const SECTIONS: Readonly<Record<string, readonly z.ZodObject[]>> = {
   retention: [RetentionSection],
 };
 
+/** Sections whose table has only the settings that the table of another section does not have. */
+const MORE_THAN: Readonly<Record<string, string>> = { operators: "users" };
+
 it("matches the tables of docs/configuration.md", async () => {
   const page = await readFile(REFERENCE, "utf8");
   const found = new Set<string>();
@@ -74,7 +77,9 @@ it("matches the tables of docs/configuration.md", async () => {
     /(<!-- settings: (\w+) -->\n)[^]*?(\n<!-- end -->)/g,
     (_, start: string, name: string, end: string) => {
       found.add(name);
-      return `${start}${settingsTable(SECTIONS[name] ?? [])}${end}`;
+      const known = settingsOf(SECTIONS[MORE_THAN[name] ?? ""] ?? []).map(([setting]) => setting);
+      const settings = settingsOf(SECTIONS[name] ?? []).filter(([setting]) => !known.includes(setting));
+      return `${start}${settingsTable(settings)}${end}`;
     },
   );
   expect([...found].toSorted()).toEqual(Object.keys(SECTIONS).toSorted());
@@ -83,15 +88,26 @@ it("matches the tables of docs/configuration.md", async () => {
 
 type Setting = { readonly description?: string; readonly default?: unknown };
 
-function settingsTable(sections: readonly z.ZodObject[]): string {
-  const rows = sections.flatMap((section) => {
+function settingsOf(sections: readonly z.ZodObject[]): readonly (readonly [name: string, Setting])[] {
+  return sections.flatMap((section) => {
     const { properties } = z.toJSONSchema(section, { io: "input", unrepresentable: "any" });
-    return Object.entries(properties ?? {}).map(([name, setting]) => {
-      const { default: value, description = "" } = setting as Setting;
-      return `| \`${name}\` | ${defaultText(name, value)} | ${description} |`;
-    });
+    return Object.entries(properties ?? {}).map(([name, setting]) => [name, setting as Setting] as const);
   });
-  return ["| Setting | Default | Meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Returns a table of settings, with a column of defaults if any setting has one. */
+function settingsTable(settings: readonly (readonly [name: string, Setting])[]): string {
+  const rows = settings.map(([name, { default: value, description = "" }]) => ({
+    name,
+    value: defaultText(name, value),
+    description,
+  }));
+  if (rows.every(({ value }) => value === "–")) {
+    const lines = rows.map(({ name, description }) => `| \`${name}\` | ${description} |`);
+    return ["| Setting | Meaning |", "|---|---|", ...lines].join("\n");
+  }
+  const lines = rows.map(({ name, value, description }) => `| \`${name}\` | ${value} | ${description} |`);
+  return ["| Setting | Default | Meaning |", "|---|---|---|", ...lines].join("\n");
 }
 
 const UNITS = { Ms: [86_400_000, "d", 3_600_000, "h", 60_000, "min", 1000, "s"], Bytes: [2 ** 20, "MiB"] };
