@@ -79,7 +79,7 @@ it("matches the tables of docs/configuration.md", async () => {
       found.add(name);
       const known = settingsOf(SECTIONS[MORE_THAN[name] ?? ""] ?? []).map(([setting]) => setting);
       const settings = settingsOf(SECTIONS[name] ?? []).filter(([setting]) => !known.includes(setting));
-      return `${start}${settingsTable(settings)}${end}`;
+      return `${start}${settingsText(settings)}${end}`;
     },
   );
   expect([...found].toSorted()).toEqual(Object.keys(SECTIONS).toSorted());
@@ -95,26 +95,30 @@ function settingsOf(sections: readonly z.ZodObject[]): readonly (readonly [name:
   });
 }
 
-/** Returns a table of settings, with a column of defaults if any setting has one. */
-function settingsTable(settings: readonly (readonly [name: string, Setting])[]): string {
+/** Returns a table if most settings have a default, otherwise a list. */
+function settingsText(settings: readonly (readonly [name: string, Setting])[]): string {
   const rows = settings.map(([name, { default: value, description = "" }]) => ({
     name,
     value: defaultText(name, value),
     description,
   }));
-  if (rows.every(({ value }) => value === "–")) {
-    const lines = rows.map(({ name, description }) => `| \`${name}\` | ${description} |`);
-    return ["| Setting | Meaning |", "|---|---|", ...lines].join("\n");
+  if (rows.filter(({ value }) => value !== null).length * 2 > rows.length) {
+    const lines = rows.map(({ name, value, description }) => `| \`${name}\` | ${value} | ${description} |`);
+    return ["| Setting | Default | Meaning |", "|---|---|---|", ...lines].join("\n");
   }
-  const lines = rows.map(({ name, value, description }) => `| \`${name}\` | ${value} | ${description} |`);
-  return ["| Setting | Default | Meaning |", "|---|---|---|", ...lines].join("\n");
+  return rows
+    .map(({ name, value, description }) => {
+      const ending = value === null ? "" : ` Default: ${value}.`;
+      return `- \`${name}\`: ${description}${ending}`;
+    })
+    .join("\n");
 }
 
 const UNITS = { Ms: [86_400_000, "d", 3_600_000, "h", 60_000, "min", 1000, "s"], Bytes: [2 ** 20, "MiB"] };
 
-function defaultText(name: string, value: unknown): string {
+function defaultText(name: string, value: unknown): string | null {
   if (value === undefined || (typeof value === "object" && Object.keys(Object(value)).length === 0))
-    return "–";
+    return null;
   if (typeof value !== "number") return `\`${JSON.stringify(value)}\``;
   const units = Object.entries(UNITS).find(([ending]) => name.endsWith(ending))?.[1] ?? [];
   for (let index = 0; index < units.length; index += 2) {
