@@ -180,20 +180,20 @@ const ExpirySection = z.strictObject({
 });
 
 export const AppSection = z.strictObject({
-  description: text.optional().describe("Description of the App, for readers of the file."),
+  description: text.optional().describe("Text for readers of the file."),
   models: z
     .array(rig)
     .min(1)
     .optional()
     .describe(
-      "Models, as `provider/model`; the first is the default. Without it, one model of each known provider whose key is set, then `demo/assistant`.",
+      "Models, as `provider/model`; the first is the default. Without any, those of the keys in the environment, then `demo/assistant`.",
     ),
   utilityModel: rig.optional().describe("Model for titles; defaults to the first of `models`."),
   instructions: text.optional().describe("System prompt of every conversation."),
   tools: z
     .union([z.array(z.enum(BUILT_IN_TOOLS)), z.record(toolName, ToolValue)])
     .default([...DEFAULT_TOOLS])
-    .describe("A list of built-in tools, or an object of names with `true` (built-in) or a custom tool."),
+    .describe("A list of built-in tools, or an object of names with `true` or a custom tool."),
   mcp: z
     .record(serverName, McpSection)
     .optional()

@@ -87,9 +87,7 @@ const MIB = 1024 * 1024;
 export const LimitsSection = z.strictObject({
   turnMs: timer
     .default(10 * MINUTE)
-    .describe(
-      "Maximum duration of a turn over all its restarts, without waits for a person. A killed process may count 10 seconds more.",
-    ),
+    .describe("Maximum duration of a turn over all its restarts, without waits for a person."),
   idleMs: timer.default(5 * MINUTE).describe("A turn fails after this long without text or a tool result."),
   maxSteps: count(1, 1000)
     .default(20)
@@ -116,7 +114,7 @@ export const LimitsSection = z.strictObject({
   maxModelRetries: count(0, 20)
     .default(3)
     .describe(
-      "Maximum retries of a failed model call, if the provider allows them, after its `Retry-After` or 1, 2, 4 … seconds.",
+      "Maximum retries of a failed model call, after the provider's `Retry-After` or 1, 2, 4 … seconds.",
     ),
   actionMs: timer.default(10 * MINUTE).describe("Time to decide an action; then it counts as denied."),
 });
@@ -139,9 +137,7 @@ export const RateLimitsSection = z.strictObject({
     .describe("Requests a minute per process and session."),
   writesPerMinute: rate
     .default(RATES.writesPerMinute)
-    .describe(
-      "Changes a minute per address, without messages and secrets: create, rename, pin, delete, interrupt, set model, decide, and `user_state`.",
-    ),
+    .describe("Changes a minute per address, without messages and secrets."),
   sessionWritesPerMinute: rate.default(RATES.sessionWritesPerMinute).describe("The same per session."),
   streamsPerAddress: rate
     .default(RATES.streamsPerAddress)
@@ -189,7 +185,7 @@ export const SignInSection = z.strictObject({
     .min(1, "must name at least one host")
     .optional()
     .describe(
-      "Hosts of the pages where users sign in with wallets, such as `app.example.com`, with the port if their URL has one. Defaults to the host of `COLLOQUY_PUBLIC_URL`, or, on a loopback address without trusted proxies, to the host of the request.",
+      "Hosts of the pages where wallets sign in, such as `app.example.com`, with the port if their URL has one. Defaults to the host of `COLLOQUY_PUBLIC_URL`, or, on a loopback address without trusted proxies, to the host of the request.",
     ),
 });
 
@@ -202,7 +198,7 @@ export const ConfigFile = z.strictObject({
   providers: z
     .record(shortName, ProviderSection)
     .optional()
-    .describe("Model providers by name. openai, anthropic, google and demo need no entry."),
+    .describe("Model providers by name. Known ones need no entry."),
   chains: z
     .record(
       z.string().regex(/^[1-9][0-9]{0,14}$/, "must be the number of a chain, such as 1 for Ethereum"),
@@ -210,23 +206,21 @@ export const ConfigFile = z.strictObject({
     )
     .optional()
     .describe(
-      "Blockchains by chain id, for wallet tools and the sign-in of contract wallets. Anyone who controls a chain's server can sign in with every wallet: list only what you trust.",
+      "Blockchains by chain id, for wallet tools and contract wallets. Anyone who controls a chain's server can sign in with every wallet: list only what you trust.",
     ),
-  operators: OperatorsSection.optional().describe(
-    "Sign-in of operators with tokens (JWT) of an OpenID Connect issuer, for the whole admin API.",
-  ),
+  operators: OperatorsSection.optional().describe("Sign-in of operators, for the whole admin API."),
   siwe: SignInSection.prefault({}).describe("Sign-in with wallets (EIP-4361)."),
   cors: CorsSection.default({ origins: [] }).describe("Cross-origin access (CORS)."),
   walletListing: z
     .enum(["on", "off"])
     .default("on")
     .describe(
-      "Whether the threads of a wallet can be listed. Wallet addresses are public: whoever reaches the service can list and open the threads of any, unless Apps demand proof.",
+      "Whether the threads of a wallet can be listed. Addresses are public: whoever reaches the service can list and open the threads of any, unless Apps demand proof.",
     ),
   limits: LimitsSection.prefault({}).describe("Limits of turns, tools, memory and queues."),
   rateLimits: RateLimitsSection.prefault({}).describe("Rate limits, enforced if the service is public."),
   retention: RetentionSection.prefault({}).describe(
-    "How long events and the audit trail are kept. A session keeps its last `events` events or those younger than `eventMs`, whichever is more, at most 8 MiB.",
+    "How long events and audit entries are kept. A session keeps its last `events` events or those younger than `eventMs`, whichever is more, at most 8 MiB.",
   ),
 });
 
