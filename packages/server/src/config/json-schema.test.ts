@@ -1,4 +1,4 @@
-// The JSON Schema for editors and the tables of docs/configuration.md are generated from the schema of the file.
+// The JSON Schema for editors and the lists of settings in docs/configuration.md are generated from the schema of the file.
 // `vitest run packages/server/src/config/json-schema.test.ts -u` updates both.
 
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -48,7 +48,7 @@ it("matches the published JSON Schema", async () => {
   await expect(`${text}\n`).toMatchFileSnapshot(PUBLISHED);
 });
 
-/** The sections that have a table of their own in the reference, by the name in its marker. */
+/** The sections that have a list of their own in the reference, by the name in its marker. */
 const SECTIONS: Readonly<Record<string, readonly z.ZodObject[]>> = {
   file: [ConfigFile],
   apps: [AppSection],
@@ -67,10 +67,10 @@ const SECTIONS: Readonly<Record<string, readonly z.ZodObject[]>> = {
   retention: [RetentionSection],
 };
 
-/** Sections whose table has only the settings that the table of another section does not have. */
+/** Sections whose list has only the settings that the list of another section does not have. */
 const MORE_THAN: Readonly<Record<string, string>> = { operators: "users" };
 
-it("matches the tables of docs/configuration.md", async () => {
+it("matches the lists of docs/configuration.md", async () => {
   const page = await readFile(REFERENCE, "utf8");
   const found = new Set<string>();
   const rendered = page.replaceAll(
@@ -79,7 +79,7 @@ it("matches the tables of docs/configuration.md", async () => {
       found.add(name);
       const known = settingsOf(SECTIONS[MORE_THAN[name] ?? ""] ?? []).map(([setting]) => setting);
       const settings = settingsOf(SECTIONS[name] ?? []).filter(([setting]) => !known.includes(setting));
-      return `${start}${settingsText(settings)}${end}`;
+      return `${start}${settingsList(settings)}${end}`;
     },
   );
   expect([...found].toSorted()).toEqual(Object.keys(SECTIONS).toSorted());
@@ -95,21 +95,12 @@ function settingsOf(sections: readonly z.ZodObject[]): readonly (readonly [name:
   });
 }
 
-/** Returns a table if most settings have a default, otherwise a list. */
-function settingsText(settings: readonly (readonly [name: string, Setting])[]): string {
-  const rows = settings.map(([name, { default: value, description = "" }]) => ({
-    name,
-    value: defaultText(name, value),
-    description,
-  }));
-  if (rows.filter(({ value }) => value !== null).length * 2 > rows.length) {
-    const lines = rows.map(({ name, value, description }) => `| \`${name}\` | ${value} | ${description} |`);
-    return ["| Setting | Default | Meaning |", "|---|---|---|", ...lines].join("\n");
-  }
-  return rows
-    .map(({ name, value, description }) => {
-      const ending = value === null ? "" : ` Default: ${value}.`;
-      return `- \`${name}\`: ${description}${ending}`;
+/** Returns a list of settings, each with its default, if any. */
+function settingsList(settings: readonly (readonly [name: string, Setting])[]): string {
+  return settings
+    .map(([name, { default: value, description = "" }]) => {
+      const text = defaultText(name, value);
+      return `- \`${name}\`: ${description}${text === null ? "" : ` Default: ${text}.`}`;
     })
     .join("\n");
 }
