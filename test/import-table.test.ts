@@ -1,5 +1,5 @@
-// Enforces the table "Rooms" of docs/architecture.md by reading every import, and the absence of import cycles.
-// A new room needs a new line here.
+// Enforces which rooms (docs/architecture.md) may import which, by reading every import, and the absence of import
+// cycles. A new room needs a new line here.
 
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";

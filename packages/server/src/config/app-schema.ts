@@ -65,11 +65,8 @@ export const SlotSection = z.strictObject({
       "must be a name of at most 64 letters, digits and _, such as API_KEY",
     )
     .describe('Name for `{{secret.NAME}}` and `context.secret("NAME")`: at most 64 letters, digits and `_`.'),
-  description: text.describe("Explanation of the secret, for the user."),
-  required: z
-    .boolean()
-    .default(true)
-    .describe("Whether the App is useless without the secret. Clients show it to the user."),
+  description: text.describe("Explanation for the user."),
+  required: z.boolean().default(true).describe("Whether the App is useless without it, for clients to show."),
 });
 
 const McpUrlSection = z.strictObject({
@@ -95,21 +92,17 @@ const McpCommandSection = z.strictObject({
       z.string(),
     )
     .optional()
-    .describe(
-      "Its environment. It inherits nothing from the service beyond what the platform needs. May have `{{env.NAME}}`.",
-    ),
+    .describe("Its environment; it inherits only what the platform needs. May have `{{env.NAME}}`."),
 });
 
 export const McpSection = z.union([McpUrlSection, McpCommandSection]);
 
 export const OpenApiSection = z.strictObject({
-  document: text.describe(
-    "OpenAPI document: a path relative to the directory of the configuration file, or an http or https URL.",
-  ),
+  document: text.describe("OpenAPI document: a path relative to the configuration file, or a URL."),
   baseURL: baseURL
     .optional()
     .describe(
-      "Base URL of the service; defaults to the first server of the document. `http` reaches only loopback and private addresses, because calls may carry keys; the same holds for `document`.",
+      "Base URL of the service; defaults to the first server of the document. Like `document`, it may use `http` only for loopback and private addresses.",
     ),
   operations: z.array(text).min(1).optional().describe("Operation ids that become tools; defaults to all."),
   headers: headers
@@ -157,22 +150,19 @@ export const OperatorsSection = z
   .strictObject({
     ...TOKEN_ISSUER,
     claim: text.describe(
-      "Token claim that makes a user an operator, such as `groups`. Use dots for nested claims, as in `realm_access.roles`.",
+      "Token claim that makes a user an operator, such as `groups` or, nested, `realm_access.roles`.",
     ),
     values: z
       .array(text)
       .min(1)
-      .describe("The claim must equal one of these values, or be a list that contains one."),
+      .describe("Accepted values: the claim equals one, or is a list that contains one."),
   })
   .refine(hasOneKeySource, KEY_SOURCE_RULE);
 
 const UsersSection = z
   .strictObject({
     ...TOKEN_ISSUER,
-    required: z
-      .boolean()
-      .default(false)
-      .describe("Whether to refuse requests of users who are not signed in."),
+    required: z.boolean().default(false).describe("Whether to refuse users who are not signed in."),
     claimSessions: z
       .boolean()
       .default(false)
@@ -183,104 +173,87 @@ const UsersSection = z
 const HOUR = 60 * 60 * 1000;
 
 const ExpirySection = z.strictObject({
-  emptyMs: period
-    .default(HOUR)
-    .describe("How long an empty session is kept after its last use, with or without a wallet."),
+  emptyMs: period.default(HOUR).describe("Time for an empty session, with or without a wallet."),
   unboundMs: period
     .default(30 * 24 * HOUR)
-    .describe("How long a session without a wallet and a signed-in user is kept after its last use."),
+    .describe("Time for a session without a wallet and a signed-in user."),
 });
 
 export const AppSection = z.strictObject({
-  description: text.optional().describe("Description of the App, for readers of the file."),
+  description: text.optional().describe("Text for readers of the file."),
   models: z
     .array(rig)
     .min(1)
     .optional()
     .describe(
-      "Models that a session may use, as `provider/model`; the first is the default. Defaults to one model of each known provider whose key is set, then `demo/assistant`.",
+      "Models, as `provider/model`; the first is the default. Without any, those of the keys in the environment, then `demo/assistant`.",
     ),
   utilityModel: rig.optional().describe("Model for titles; defaults to the first of `models`."),
   instructions: text.optional().describe("System prompt of every conversation."),
   tools: z
     .union([z.array(z.enum(BUILT_IN_TOOLS)), z.record(toolName, ToolValue)])
     .default([...DEFAULT_TOOLS])
-    .describe(
-      "Tools of the assistant: a list of built-in tools, or an object of names with `true` (built-in) or a custom tool. `[]` for none.",
-    ),
+    .describe("A list of built-in tools, or an object of names with `true` or a custom tool."),
   mcp: z
     .record(serverName, McpSection)
     .optional()
-    .describe("MCP servers by name. Their tools are called `NAME_tool`."),
+    .describe("MCP servers by name, whose tools are called `NAME_tool`."),
   openapi: z
     .record(serverName, OpenApiSection)
     .optional()
-    .describe(
-      "HTTP services by name, described by an OpenAPI document. Their operations become tools called `NAME_operation`.",
-    ),
+    .describe("HTTP services by name, whose operations become tools called `NAME_operation`."),
   clientTools: z
     .record(ClientToolName, ClientTool)
     .default({})
-    .describe(
-      "Tools that run in the client, by name: a call becomes an action that a client claims, runs and answers.",
-    ),
+    .describe("Tools that a client runs, by name."),
   allowClientTools: z
     .boolean()
     .default(false)
-    .describe("Whether a chat may offer further tools that its client runs (`client_tools`)."),
+    .describe("Whether a chat may offer more of them (`client_tools`)."),
   wallet: WalletSection.default(false).describe(
-    'Wallet tools: `true` for all chains of the file, the one with the smallest id being the default, or `{ "chains": [8453, 1] }` for some, the first being the default.',
+    'Wallet tools: `true` for all chains, of which the smallest id is the default, or `{ "chains": [8453, 1] }` for some, of which the first is the default.',
   ),
   effects: z
     .record(toolName, z.enum(["read", "idempotent", "unsafe"]))
     .optional()
     .describe(
-      "Effect of a repeated call, by tool name: none (`read`), the same (`idempotent`) or a new one (`unsafe`). After a crash only the first two run again. Defaults to what the tool declares, else `unsafe`.",
+      "What a repeated call does, by tool name: nothing (`read`), the same (`idempotent`) or something new (`unsafe`). Defaults to what the tool declares, else `unsafe`, which never runs again after a crash.",
     ),
   approvals: z
     .record(toolName, ApprovalValue)
     .optional()
     .describe(
-      "Whether a person must approve calls, by tool name: `always`, `never` (the default), or in a TypeScript or JavaScript file a function of the input and the turn that returns `true` for yes. If it throws, approval is required.",
+      "Whether a person must approve calls, by tool name: `always`, `never` (the default), or in a module a function of the input and the turn; if it throws, approval is required.",
     ),
-  secrets: z
-    .array(SlotSection)
-    .default([])
-    .describe("Secrets that users of the App may set. Tools use them; nobody can read them."),
+  secrets: z.array(SlotSection).default([]).describe("Secrets that users may set for the tools."),
   requireKey: z
     .enum(["chat", "all"])
     .default("chat")
     .describe(
-      "Requests that need the App's key: `chat` (chat, set model and lists) or `all` (everything about its sessions). Not for `default`.",
+      "What needs the App's key: `chat` (chat, set model and lists) or `all` (everything about its sessions). Not for `default`.",
     ),
-  users: UsersSection.optional().describe(
-    "Sign-in of the App's users with tokens (JWT) of an OpenID Connect issuer. A conversation that a signed-in user begins belongs to them.",
-  ),
+  users: UsersSection.optional().describe("Sign-in of users with tokens (JWT) of an OpenID Connect issuer."),
   wallets: z
     .enum(["claimed", "proved"])
     .default("claimed")
     .describe(
-      "Whether clients must prove that they hold a wallet (`proved`): otherwise binding a session to it, and listing its threads, is 403. In an App without `users`, a wallet that has signed in is the user.",
+      "Whether clients must prove (`proved`) that they hold a wallet, to bind a session to it and to list its threads.",
     ),
   onBusy: z
     .enum(["enqueue", "reject", "interrupt"])
     .default("enqueue")
     .describe(
-      "What happens to a message during a running turn: `enqueue` it, `reject` it with 409, or `interrupt` the turn.",
+      "A message during a running turn: `enqueue` it, `reject` it with 409, or `interrupt` the turn.",
     ),
   rateLimits: z
     .strictObject(APP_RATE_LIMITS)
     .partial()
     .default({})
-    .describe("Rate limits for clients of this App, in place of the general ones."),
+    .describe("Rate limits of this App, in place of the general ones."),
   expiry: ExpirySection.prefault({}).describe(
-    "How long a session is kept after its last use. An open event stream counts as use. Sessions of a wallet or a signed-in user are kept forever, unless `retention` says otherwise.",
+    "How long a session is kept after its last use; an open event stream is use. Those of a wallet or a signed-in user are kept forever, or as long as `retention`.",
   ),
-  retention: days
-    .optional()
-    .describe(
-      "Days without use after which every session is deleted, also those of wallets and signed-in users.",
-    ),
+  retention: days.optional().describe("Days without use after which every session is deleted."),
 });
 
 export type AppSection = z.infer<typeof AppSection>;

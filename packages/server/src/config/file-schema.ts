@@ -25,30 +25,30 @@ export const ProviderSection = z.strictObject({
     .enum(PROVIDER_KINDS)
     .optional()
     .describe(
-      "API of the provider: `openai`, `anthropic`, `google`, `demo` or `openai-compatible` (Ollama, vLLM, LM Studio, a gateway). Optional if the provider has the name of a kind.",
+      "`openai`, `anthropic`, `google`, `demo` or `openai-compatible` (Ollama, vLLM, LM Studio, a gateway). Optional if the provider has the name of a kind.",
     ),
   baseURL: baseURL
     .optional()
     .describe(
-      "Base URL of its API, without `/chat/completions`. Required for `openai-compatible`. Defaults to the provider's own, or to the one in its variable such as `OPENAI_BASE_URL`; with `apiKeyEnv` that variable is ignored, so that no key is sent to a URL it is not meant for.",
+      "Base URL of its API, without `/chat/completions`. Required for `openai-compatible`; others default to a variable such as `OPENAI_BASE_URL`, which `apiKeyEnv` turns off, or to the provider's own.",
     ),
   apiKeyEnv: z
     .string()
     .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, "must be the name of an environment variable, not a key")
     .optional()
     .describe(
-      "Name of the environment variable that holds its key. Defaults to the usual variable of a known provider; `openai-compatible` may have none.",
+      "Name of the environment variable with its key. Defaults to the usual one; `openai-compatible` may have none.",
     ),
   headers: headers
     .optional()
     .describe("Header fields sent with every request; never printed. May have `{{env.NAME}}`."),
   maxRunningTurns: count(1, 100_000)
     .optional()
-    .describe("Maximum concurrent turns of this process on the provider; defaults to `limits.maxRunning`."),
+    .describe("Maximum concurrent turns of this process; defaults to `limits.maxRunning`."),
   contextWindow: count(1_000, 100_000_000)
     .optional()
     .describe(
-      "Context window of its models in tokens, prompt and answer together; history is cut to it. Defaults to the known size of each model, and to 8,192 for an unknown model of an `openai-compatible` server.",
+      "Context window in tokens, prompt and answer together; history is cut to it. Defaults to the model's known size, or 8,192 for an unknown model of an `openai-compatible` server.",
     ),
 });
 
@@ -77,7 +77,7 @@ export const ChainSection = z.strictObject({
     )
     .optional()
     .describe(
-      'Contracts at nonstandard addresses, for test chains: `{ "address", "blockCreated"? }` by viem\'s name for them.',
+      'Contracts at other addresses, for test chains: `{ "address", "blockCreated"? }` by viem\'s name.',
     ),
 });
 
@@ -87,46 +87,36 @@ const MIB = 1024 * 1024;
 export const LimitsSection = z.strictObject({
   turnMs: timer
     .default(10 * MINUTE)
-    .describe(
-      "Maximum duration of a turn over all its restarts, excluding time spent waiting for a person. After a killed process, up to 10 seconds until another one takes over count too.",
-    ),
+    .describe("Maximum duration of a turn over all its restarts, without waits for a person."),
   idleMs: timer.default(5 * MINUTE).describe("A turn fails after this long without text or a tool result."),
   maxSteps: count(1, 1000)
     .default(20)
-    .describe(
-      "Maximum model calls of a turn. Each may make up to 128 tool calls; further ones are not made.",
-    ),
+    .describe("Maximum model calls of a turn, each with up to 128 tool calls."),
   toolMs: timer.default(MINUTE).describe("Maximum duration of a tool call."),
   maxQueued: count(0, 1000)
     .default(10)
-    .describe("Maximum messages of a session queued behind the running turn; beyond it chats get 429."),
+    .describe("Maximum queued messages of a session; beyond it chats get 429."),
   sessionBytes: count(64 * 1024, 1024 * MIB)
     .default(16 * MIB)
-    .describe(
-      "Maximum bytes of messages in a session, as JSON in a snapshot; beyond it chats get 409 `session_full`.",
-    ),
+    .describe("Maximum bytes of a session's messages as JSON; beyond it chats get 409 `session_full`."),
   maxRunning: count(1, 100_000)
     .default(256)
     .describe("Maximum concurrent turns of the process; others wait in the store."),
   maxWaiting: count(1, 10_000_000)
     .default(10_000)
     .describe(
-      "Maximum waiting turns, excluding those behind a turn that waits for a person; beyond it chats get 503 with `Retry-After`.",
+      "Maximum waiting turns, without those behind a turn that waits for a person; beyond it chats get 503.",
     ),
   memoryBytes: count(MIB, Number.MAX_SAFE_INTEGER)
     .default(256 * MIB)
-    .describe("Memory for the snapshots of live sessions; the least recently used are evicted first."),
-  idleMemoryMs: timer
-    .default(30 * MINUTE)
-    .describe("Idle time after which a session is evicted from memory. Clients do not notice."),
+    .describe("Memory for snapshots of live sessions; the least recently used leave first."),
+  idleMemoryMs: timer.default(30 * MINUTE).describe("Idle time after which a session leaves memory."),
   maxModelRetries: count(0, 20)
     .default(3)
     .describe(
-      "Maximum retries of a model call whose failure the provider marks as retryable, after its `Retry-After` or else after 1, 2, 4 … seconds.",
+      "Maximum retries of a failed model call, after the provider's `Retry-After` or 1, 2, 4 … seconds.",
     ),
-  actionMs: timer
-    .default(10 * MINUTE)
-    .describe("Time limit for a person to decide an action; then it counts as denied."),
+  actionMs: timer.default(10 * MINUTE).describe("Time to decide an action; then it counts as denied."),
 });
 
 const RATES = DEFAULT_RATE_LIMITS;
@@ -137,41 +127,33 @@ export const RateLimitsSection = z.strictObject({
   newSessionsPerMinute: rate
     .default(RATES.newSessionsPerMinute)
     .describe(
-      "New sessions a minute per address. With an App key: per `client_id`, and a hundred times the number per key.",
+      "New sessions a minute per address. With an App key: per `client_id`, and a hundred times as many per key.",
     ),
   readsPerMinute: rate
     .default(RATES.readsPerMinute)
-    .describe("Requests of any kind under `/api` a minute per process and address, without administration."),
+    .describe("Requests under `/api` a minute per process and address, without administration."),
   sessionReadsPerMinute: rate
     .default(RATES.sessionReadsPerMinute)
-    .describe("Requests of any kind a minute per process and session."),
+    .describe("Requests a minute per process and session."),
   writesPerMinute: rate
     .default(RATES.writesPerMinute)
-    .describe(
-      "Write requests a minute per address, without messages and secrets: create, rename, pin, delete, interrupt, set model, decide, and changes of `user_state`.",
-    ),
-  sessionWritesPerMinute: rate
-    .default(RATES.sessionWritesPerMinute)
-    .describe("Write requests a minute per session, without messages and secrets."),
+    .describe("Changes a minute per address, without messages and secrets."),
+  sessionWritesPerMinute: rate.default(RATES.sessionWritesPerMinute).describe("The same per session."),
   streamsPerAddress: rate
     .default(RATES.streamsPerAddress)
-    .describe("Maximum open event streams per address. With an App key: a hundred times the number per key."),
-  streamsPerSession: rate
-    .default(RATES.streamsPerSession)
-    .describe("Maximum open event streams per session."),
+    .describe("Open event streams per address. With an App key: a hundred times as many per key."),
+  streamsPerSession: rate.default(RATES.streamsPerSession).describe("Open event streams per session."),
   connectionsPerAddress: rate
     .default(RATES.connectionsPerAddress)
-    .describe(
-      "Maximum open connections per process and address. Connections of trusted proxies do not count.",
-    ),
+    .describe("Open connections per process and address, without those of trusted proxies."),
 });
 
 export const RetentionSection = z.strictObject({
-  events: count(1, 1_000_000).default(1000).describe("Number of events."),
-  eventMs: period.default(24 * 60 * MINUTE).describe("Age of events."),
+  events: count(1, 1_000_000).default(1000).describe("Number of a session's last events."),
+  eventMs: period.default(24 * 60 * MINUTE).describe("Age of a session's events."),
   auditDays: days
     .default(365)
-    .describe("Days for which entries of the [audit trail](security.md#the-audit-trail) are kept."),
+    .describe("Days for entries of the [audit trail](security.md#the-audit-trail)."),
 });
 
 export const CorsSection = z.strictObject({
@@ -185,7 +167,7 @@ export const CorsSection = z.strictObject({
         ),
     )
     .describe(
-      "Origins whose pages may call the service, such as `https://app.example.com`, or `*` for any. Its own origin may always, and on a loopback address every loopback origin.",
+      "Origins whose pages may call the service, such as `https://app.example.com`, or `*` for any. Its own may always, and on a loopback address every loopback origin.",
     ),
 });
 
@@ -203,7 +185,7 @@ export const SignInSection = z.strictObject({
     .min(1, "must name at least one host")
     .optional()
     .describe(
-      "Hosts of the pages where users sign in with wallets, such as `app.example.com`, with the port if their URL has one. Defaults to the host of `COLLOQUY_PUBLIC_URL`, or else, on a loopback address without trusted proxies, to the host of the request; without any of these, nobody signs in.",
+      "Hosts of the pages where wallets sign in, such as `app.example.com`, with the port if their URL has one. Defaults to the host of `COLLOQUY_PUBLIC_URL`, or, on a loopback address without trusted proxies, to the host of the request.",
     ),
 });
 
@@ -212,15 +194,11 @@ export const ConfigFile = z.strictObject({
   apps: z
     .record(shortName, AppSection)
     .optional()
-    .describe(
-      "Apps by name. Each has its own models, tools, keys and secrets. `default` always exists and needs no key.",
-    ),
+    .describe("Apps by name. `default` always exists and needs no key."),
   providers: z
     .record(shortName, ProviderSection)
     .optional()
-    .describe(
-      "Model providers by name, the part of a model before the slash. openai, anthropic, google and demo need no entry.",
-    ),
+    .describe("Model providers by name. Known ones need no entry."),
   chains: z
     .record(
       z.string().regex(/^[1-9][0-9]{0,14}$/, "must be the number of a chain, such as 1 for Ethereum"),
@@ -228,25 +206,21 @@ export const ConfigFile = z.strictObject({
     )
     .optional()
     .describe(
-      "Blockchains by chain id, for wallet tools and the sign-in of contract wallets. List only chains that you trust: anyone who controls a chain's server can sign in with every wallet.",
+      "Blockchains by chain id, for wallet tools and contract wallets. Anyone who controls a chain's server can sign in with every wallet: list only what you trust.",
     ),
-  operators: OperatorsSection.optional().describe(
-    "Sign-in of operators with tokens (JWT) of an OpenID Connect issuer. They may use the whole admin API, like `COLLOQUY_ADMIN_KEY`.",
-  ),
+  operators: OperatorsSection.optional().describe("Sign-in of operators, for the whole admin API."),
   siwe: SignInSection.prefault({}).describe("Sign-in with wallets (EIP-4361)."),
   cors: CorsSection.default({ origins: [] }).describe("Cross-origin access (CORS)."),
   walletListing: z
     .enum(["on", "off"])
     .default("on")
     .describe(
-      "Whether the threads of a wallet can be listed; `off` rejects the request with 403. Wallet addresses are public: whoever can reach the service can list and open the threads of any address.",
+      "Whether the threads of a wallet can be listed. Addresses are public: whoever reaches the service can list and open the threads of any, unless Apps demand proof.",
     ),
   limits: LimitsSection.prefault({}).describe("Limits of turns, tools, memory and queues."),
-  rateLimits: RateLimitsSection.prefault({}).describe(
-    "Rate limits for clients, enforced if the service is public.",
-  ),
+  rateLimits: RateLimitsSection.prefault({}).describe("Rate limits, enforced if the service is public."),
   retention: RetentionSection.prefault({}).describe(
-    "A session keeps its last `events` events or those younger than `eventMs`, whichever is more, but at most 8 MiB of them; the audit trail its entries.",
+    "How long events and audit entries are kept. A session keeps its last `events` events or those younger than `eventMs`, whichever is more, at most 8 MiB.",
   ),
 });
 

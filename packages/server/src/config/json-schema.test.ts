@@ -1,4 +1,4 @@
-// The JSON Schema for editors and the tables of docs/configuration.md are generated from the schema of the file.
+// The JSON Schema for editors and the lists of settings in docs/configuration.md are generated from the schema of the file.
 // `vitest run packages/server/src/config/json-schema.test.ts -u` updates both.
 
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -48,7 +48,7 @@ it("matches the published JSON Schema", async () => {
   await expect(`${text}\n`).toMatchFileSnapshot(PUBLISHED);
 });
 
-/** The sections that have a table of their own in the reference, by the name in its marker. */
+/** The sections that have a list of their own in the reference, by the name in its marker. */
 const SECTIONS: Readonly<Record<string, readonly z.ZodObject[]>> = {
   file: [ConfigFile],
   apps: [AppSection],
@@ -67,14 +67,19 @@ const SECTIONS: Readonly<Record<string, readonly z.ZodObject[]>> = {
   retention: [RetentionSection],
 };
 
-it("matches the tables of docs/configuration.md", async () => {
+/** Sections whose list has only the settings that the list of another section does not have. */
+const MORE_THAN: Readonly<Record<string, string>> = { operators: "users" };
+
+it("matches the lists of docs/configuration.md", async () => {
   const page = await readFile(REFERENCE, "utf8");
   const found = new Set<string>();
   const rendered = page.replaceAll(
     /(<!-- settings: (\w+) -->\n)[^]*?(\n<!-- end -->)/g,
     (_, start: string, name: string, end: string) => {
       found.add(name);
-      return `${start}${settingsTable(SECTIONS[name] ?? [])}${end}`;
+      const known = settingsOf(SECTIONS[MORE_THAN[name] ?? ""] ?? []).map(([setting]) => setting);
+      const settings = settingsOf(SECTIONS[name] ?? []).filter(([setting]) => !known.includes(setting));
+      return `${start}${settingsList(settings)}${end}`;
     },
   );
   expect([...found].toSorted()).toEqual(Object.keys(SECTIONS).toSorted());
@@ -83,22 +88,28 @@ it("matches the tables of docs/configuration.md", async () => {
 
 type Setting = { readonly description?: string; readonly default?: unknown };
 
-function settingsTable(sections: readonly z.ZodObject[]): string {
-  const rows = sections.flatMap((section) => {
+function settingsOf(sections: readonly z.ZodObject[]): readonly (readonly [name: string, Setting])[] {
+  return sections.flatMap((section) => {
     const { properties } = z.toJSONSchema(section, { io: "input", unrepresentable: "any" });
-    return Object.entries(properties ?? {}).map(([name, setting]) => {
-      const { default: value, description = "" } = setting as Setting;
-      return `| \`${name}\` | ${defaultText(name, value)} | ${description} |`;
-    });
+    return Object.entries(properties ?? {}).map(([name, setting]) => [name, setting as Setting] as const);
   });
-  return ["| Setting | Default | Meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Returns a list of settings, each with its default, if any. */
+function settingsList(settings: readonly (readonly [name: string, Setting])[]): string {
+  return settings
+    .map(([name, { default: value, description = "" }]) => {
+      const text = defaultText(name, value);
+      return `- \`${name}\`: ${description}${text === null ? "" : ` Default: ${text}.`}`;
+    })
+    .join("\n");
 }
 
 const UNITS = { Ms: [86_400_000, "d", 3_600_000, "h", 60_000, "min", 1000, "s"], Bytes: [2 ** 20, "MiB"] };
 
-function defaultText(name: string, value: unknown): string {
+function defaultText(name: string, value: unknown): string | null {
   if (value === undefined || (typeof value === "object" && Object.keys(Object(value)).length === 0))
-    return "–";
+    return null;
   if (typeof value !== "number") return `\`${JSON.stringify(value)}\``;
   const units = Object.entries(UNITS).find(([ending]) => name.endsWith(ending))?.[1] ?? [];
   for (let index = 0; index < units.length; index += 2) {

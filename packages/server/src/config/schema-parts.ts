@@ -39,9 +39,9 @@ export const rate = count(1, 1_000_000_000);
 /** Rate limits that an App can override. */
 export const APP_RATE_LIMITS = {
   chatsPerMinute: rate.describe(
-    "Messages a minute per address; with an App key per `client_id`, or else per session. Requests about secrets and repeated requests have the same limit each.",
+    "Messages a minute per address; with an App key per `client_id`, or else per session. Secrets and repeated requests have the same limit each.",
   ),
-  keyChatsPerMinute: rate.describe("Messages a minute per App key, over all its clients and sessions."),
+  keyChatsPerMinute: rate.describe("Messages a minute per App key."),
 };
 
 export const timer = count(1, LONGEST_TIMER);
