@@ -62,7 +62,7 @@ export class Actions implements ActionService {
   ): Promise<Action> {
     const { registry } = this.#options;
     const cleaned = await this.#clean(sessionId, actionId, answer);
-    const outcome = await this.#outcome(
+    const outcome = await this.#resumeTurns(
       registry.execute({
         kind: "decideAction",
         target: { session: sessionId, birth: null, load: false, access },
@@ -83,7 +83,7 @@ export class Actions implements ActionService {
       idempotencyKey === null
         ? randomUUID()
         : createHash("sha256").update(`${actionId} ${idempotencyKey}`).digest("base64url");
-    const outcome = await this.#outcome(
+    const outcome = await this.#resumeTurns(
       this.#options.registry.execute({
         kind: "claimAction",
         target: { session: sessionId, birth: null, load: false, access },
@@ -95,8 +95,8 @@ export class Actions implements ActionService {
     return { claim: claim.token, expires_at: new Date(claim.expiresAt).toISOString() };
   }
 
-  /** Returns the outcome of a command, after turns that it resumed were announced. */
-  async #outcome<Outcome extends { readonly kind: string }>(
+  /** Wakes the dispatcher if the command made turns claimable: it claims them in another transaction. Returns the outcome. */
+  async #resumeTurns<Outcome extends { readonly kind: string }>(
     executed: Promise<{ readonly outcome: Outcome } | null>,
   ): Promise<Outcome | { readonly kind: "unknown" }> {
     const { dispatcher } = this.#options;

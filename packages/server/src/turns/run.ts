@@ -76,43 +76,38 @@ export class TurnRunner {
     this.#options = options;
   }
 
-  /**
-   * Runs a turn to its end. Rejects on a defect. The journal notifies `queue` of turns that may be claimed
-   * next.
-   */
+  /** Runs a turn to its end. Rejects on a defect. The journal notifies `queue` of turns that may be claimed next. */
   async run(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<void> {
+    const { apps, hub, journals, logger, metrics, models } = this.#options;
     // The node that runs a turn must receive the notifications of its session.
-    const following = this.#options.hub.follow(turn.sessionId);
+    const following = hub.follow(turn.sessionId);
     try {
-      await this.#run(turn, signal, queue);
+      const journal = await journals.open(turn, signal, queue);
+      try {
+        const app = apps.get(turn.app);
+        const end =
+          app === null
+            ? endOf(await journal.fail(APP_GONE))
+            : await runTurn(turn, journal, {
+                ...this.#options,
+                instructions: app.instructions,
+                signal,
+                onUsage: (usage) => metrics.tokensUsed(usage),
+                onFailure: (code, error) =>
+                  logger.warn(failureFields(turn, code, models.failureFacts(error)), "a turn failed"),
+              });
+        metrics.turnEnded(end);
+      } finally {
+        journal.close();
+      }
     } finally {
       following.stop();
     }
   }
-
-  async #run(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<void> {
-    const { apps, journals, logger, metrics, models } = this.#options;
-    const journal = await journals.open(turn, signal, queue);
-    try {
-      const app = apps.get(turn.app);
-      if (app === null) {
-        metrics.turnEnded((await journal.fail(APP_GONE)) ? "failed" : "stopped");
-        return;
-      }
-      const end = await runTurn(turn, journal, {
-        ...this.#options,
-        instructions: app.instructions,
-        signal,
-        onUsage: (usage) => metrics.tokensUsed(usage),
-        onFailure: (code, error) =>
-          logger.warn(failureFields(turn, code, models.failureFacts(error)), "a turn failed"),
-      });
-      metrics.turnEnded(end);
-    } finally {
-      journal.close();
-    }
-  }
 }
+
+/** Returns how a turn ended that was to fail: it may have been stopped before. */
+const endOf = (hasFailed: boolean): RunEnd => (hasFailed ? "failed" : "stopped");
 
 /** Returns log fields without the error's message, which may quote the conversation. */
 function failureFields({ sessionId, turn, model }: StartedTurn, code: string, facts: FailureFacts): object {
@@ -126,7 +121,7 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
     const signal = AbortSignal.any([options.signal, deadline.signal]);
     const end = signal.aborted
       ? "stopped"
-      : await new TurnRun(
+      : await new AgentLoop(
           turn,
           journal,
           { ...options, signal, tools: await options.tools.open(turn, signal) },
@@ -134,7 +129,7 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
         ).run();
     if (end !== "stopped" || options.signal.aborted || deadline.failure === null) return end;
     options.onFailure(deadline.failure.code, null);
-    return (await journal.fail(deadline.failure)) ? "failed" : "stopped";
+    return endOf(await journal.fail(deadline.failure));
   } catch (error) {
     // Stops the turn's concurrent work.
     deadline.abort();
@@ -150,14 +145,15 @@ interface EndedStep {
   readonly results: ToolResults;
 }
 
-interface TurnRunOptions extends Omit<RunOptions, "tools"> {
+interface LoopOptions extends Omit<RunOptions, "tools"> {
   readonly tools: TurnTools;
 }
 
-class TurnRun {
+/** The loop of one turn. Results of calls are stored, so that `history` can return them to a later run. */
+class AgentLoop {
   readonly #turn: StartedTurn;
   readonly #journal: TurnJournal;
-  readonly #options: TurnRunOptions;
+  readonly #options: LoopOptions;
   readonly #deadline: TurnDeadline;
   readonly #callIds: string[];
   /** Bytes of the answer's stored arguments so far. */
@@ -166,7 +162,7 @@ class TurnRun {
   #hasRejected = false;
   readonly #callContext: CallContext;
 
-  constructor(turn: StartedTurn, journal: TurnJournal, options: TurnRunOptions, deadline: TurnDeadline) {
+  constructor(turn: StartedTurn, journal: TurnJournal, options: LoopOptions, deadline: TurnDeadline) {
     this.#turn = turn;
     this.#journal = journal;
     this.#options = options;
@@ -313,7 +309,7 @@ class TurnRun {
 
   async #fail({ code, message }: TurnFailure, error: unknown = null): Promise<RunEnd> {
     this.#options.onFailure(code, error);
-    return (await this.#journal.fail({ code, message })) ? "failed" : "stopped";
+    return endOf(await this.#journal.fail({ code, message }));
   }
 }
 

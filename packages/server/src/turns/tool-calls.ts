@@ -139,23 +139,23 @@ class StepCalls {
   }
 
   async run(first: readonly ToolCallRecord[]): Promise<ToolResults | null> {
-    await Promise.all(first.map((call) => this.#runFrom(call)));
+    await Promise.all(first.map((call) => this.#useSlot(call)));
     return this.#isOver ? null : this.#results;
   }
 
-  /** Runs a call, then waiting calls one after the other. */
-  async #runFrom(first: ToolCallRecord): Promise<void> {
+  /** Runs a call in its slot, then waiting calls one after the other. */
+  async #useSlot(first: ToolCallRecord): Promise<void> {
     let call: ToolCallRecord | undefined = first;
     try {
-      while (call !== undefined && !this.#isOver) call = await this.#runOne(call);
+      while (call !== undefined && !this.#isOver) call = await this.#runAndStore(call);
     } catch (error) {
       this.#isOver = true;
       throw error;
     }
   }
 
-  /** Runs a call and returns the call that takes its slot. */
-  async #runOne(call: ToolCallRecord): Promise<ToolCallRecord | undefined> {
+  /** Runs a call, stores its result, and returns the call that takes its slot. */
+  async #runAndStore(call: ToolCallRecord): Promise<ToolCallRecord | undefined> {
     const outcome = await this.#call(call);
     const next = this.#isOver || outcome === null ? undefined : this.#waiting.shift();
     const starts = next === undefined ? [] : startsOf([next]);

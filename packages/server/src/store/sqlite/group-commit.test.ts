@@ -11,7 +11,8 @@ import { chatInput, existing, NOTHING, target } from "../contract/testing/scenar
 import type { Call, Outcome } from "./calls.ts";
 import { openDatabase, prepareIn } from "./database.ts";
 import { FatalStoreError } from "./failures.ts";
-import { type Commit, prepareCommit, prepareMethods } from "./group-commit.ts";
+import { type Commit, prepareCommit } from "./group-commit.ts";
+import { prepareMethods } from "./methods.ts";
 import { prepareTransaction } from "./transaction.ts";
 
 /** An error as node:sqlite throws it. */

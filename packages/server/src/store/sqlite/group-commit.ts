@@ -5,50 +5,11 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionCommand } from "../../core/commands/index.ts";
-import type { Selection } from "../../core/commands/selections.ts";
-import { makeShared } from "../shared-ports.ts";
-import { prepareUsed } from "./admin.ts";
-import type { Call, Outcome, OwnPorts, Synchronous } from "./calls.ts";
-import { prepareEvents } from "./events.ts";
+import type { Call, Outcome } from "./calls.ts";
+import { prepareIn } from "./database.ts";
 import { failureOf } from "./failures.ts";
-import { prepareSelections } from "./selections.ts";
-import { prepareSessions } from "./sessions.ts";
-import { type Prepare, prepareIn, prepareWork } from "./database.ts";
+import type { Methods } from "./methods.ts";
 import type { Transaction } from "./transaction.ts";
-import { prepareTurns } from "./turns.ts";
-
-/** Runs the method of a call. The caller's types have checked its parameters (open.ts). */
-type Run = (at: number, ...parameters: never[]) => unknown;
-export type Methods = Pick<ReadonlyMap<string, Run>, "get">;
-
-export function prepareMethods(prepare: Prepare, transaction: Transaction): Methods {
-  const work = prepareWork(prepare);
-  const own: { readonly [P in keyof OwnPorts]: Synchronous<OwnPorts[P]> } = {
-    sessions: prepareSessions(prepare, transaction),
-    turns: prepareTurns(prepare, transaction),
-    events: prepareEvents(prepare),
-  };
-  const shared = makeShared(
-    (_name, method): Run =>
-      (at, ...parameters) =>
-        work(method.work(at as never, ...parameters)),
-  );
-  const admin = { ...shared["admin"], used: prepareUsed(prepare, work) };
-  const select = prepareSelections(prepare, work);
-  const count = prepare<[]>("UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
-  const commands: Readonly<Record<string, Run>> = {
-    execute: (at, command: SessionCommand) => transaction.execute(at, command),
-    executeEach: (at, selection: Selection) =>
-      select(at, selection).flatMap((command) => transaction.executeSelected(at, command) ?? []),
-    probe: () => void count.run(),
-    // The worker purges after the commit.
-    purge: () => undefined,
-  };
-  const methods = Object.entries({ ...own, ...shared, admin }).flatMap(([port, named]) =>
-    Object.entries<Run>(named).map(([name, run]) => [`${port}.${name}`, run] as const),
-  );
-  return new Map([...Object.entries(commands), ...methods]);
-}
 
 /**
  * Runs calls in order and returns their outcomes, in the same order, once they are on disk. Throws a
@@ -68,7 +29,7 @@ export function prepareCommit(database: DatabaseSync, transaction: Transaction, 
       calls.some(({ writes }) => writes),
       () => calls.map((call) => ({ value: run(call) })),
     );
-  const alone = (call: Call): Outcome => {
+  const inOwnTransaction = (call: Call): Outcome => {
     try {
       return { value: inTransaction(call.writes, () => run(call)) };
     } catch (error) {
@@ -97,7 +58,7 @@ export function prepareCommit(database: DatabaseSync, transaction: Transaction, 
         failureOf(error);
       }
     }
-    return calls.map(alone);
+    return calls.map(inOwnTransaction);
   };
 }
 

@@ -56,7 +56,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const call = <Answer>(method: Call["method"], ...parameters: unknown[]): Promise<Answer> =>
     calls.call(method, true, parameters) as Promise<Answer>;
   return {
-    // `prepareMethods` (group-commit.ts) maps the names to functions, in the worker.
+    // The worker finds the function of each name in `prepareMethods` (methods.ts).
     execute: (command: SessionCommand) => call("execute", command),
     executeEach: (selection: Selection) => call("executeEach", selection),
     ...portsOf(calls),

@@ -15,7 +15,7 @@ import {
   target,
 } from "../contract/testing/scenario.ts";
 import { openDatabase, prepareIn } from "./database.ts";
-import { prepareMethods } from "./group-commit.ts";
+import { prepareMethods } from "./methods.ts";
 import { prepareTransaction } from "./transaction.ts";
 
 describe("the removal of a session", () => {

@@ -6,8 +6,9 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "
 import type { Call, FromWorker, Outcome, ToWorker, WorkerOptions } from "./calls.ts";
 import { createDirectory, inDirectory } from "./data-directory.ts";
 import { openDatabase, prepareIn } from "./database.ts";
-import { prepareCommit, prepareMethods } from "./group-commit.ts";
+import { prepareCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
+import { prepareMethods } from "./methods.ts";
 import { prepareTransaction } from "./transaction.ts";
 import { prepareWal, type Wal } from "./wal.ts";
 
