@@ -1,7 +1,7 @@
 // Finds and reads the configuration file. JSON is parsed here, so that errors have a line and column; TypeScript and
 // JavaScript are imported, which Node supports natively.
 
-import { access, readFile } from "node:fs/promises";
+import { lstat, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -215,8 +215,9 @@ function positionIn(stack: string, path: string): RegExpExecArray | null {
   return null;
 }
 
+/** Counts a link whose target is missing, which must not count as a service without a file. */
 async function exists(path: string): Promise<boolean> {
-  return access(path).then(
+  return lstat(path).then(
     () => true,
     () => false,
   );
