@@ -157,3 +157,10 @@ describe("check", () => {
     }
   });
 });
+
+it("does not send a key that cannot be in a header", async () => {
+  const environment = { COLLOQUY_ADMIN_KEY: "an-admin-key_of/24+characters\nand-a-second-line" };
+  const { code, errors } = await run(["sessions", "list", "--url", "http://127.0.0.1:9"], { environment });
+  expect(code).toBe(2);
+  expect(errors).toMatch(/^Colloquy: COLLOQUY_ADMIN_KEY must be one line of ASCII [^\n]+\n$/);
+});
