@@ -237,6 +237,16 @@ describe("a configuration that holds a timer", () => {
   });
 });
 
+it("check warns of an MCP server whose program does not exist", async () => {
+  const mcp = { notes: { command: "/no/such/program" } };
+  const text = JSON.stringify({ apps: { default: { mcp } } });
+  await writeFile(join(directory, "colloquy.config.json"), text);
+  const { exited, output, errors } = start({}, "check");
+  expect(await exited()).toEqual({ code: 0, signal: null });
+  expect(output()).toMatch(/is valid/);
+  expect(errors()).toMatch(/^Warning: [^\n]*mcp notes: [^\n]*cannot be reached[^\n]*\n$/);
+});
+
 describe("a configuration that ends the process", () => {
   it.each(["check", "check --json", "serve"])("is reported with exit code 2: %s", async (parameters) => {
     await writeFile(join(directory, "colloquy.config.js"), "process.exit(0);");
