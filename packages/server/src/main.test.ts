@@ -257,6 +257,16 @@ describe("a configuration that ends the process", () => {
     );
     expect(output()).toBe("");
   });
+
+  it("is reported if it throws where nothing catches the error", async () => {
+    const text = 'Promise.reject(new Error("planted")); await new Promise(() => {}); export default {};';
+    await writeFile(join(directory, "colloquy.config.mjs"), text);
+    const { exited, errors } = start({}, "check");
+    expect(await exited()).toEqual({ code: 2, signal: null });
+    expect(errors()).toMatch(
+      /^Colloquy: [^\n]*Take process\.exit, and errors that nothing catches, out of it/,
+    );
+  });
 });
 
 describe("a defect", () => {

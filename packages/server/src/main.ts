@@ -89,7 +89,7 @@ async function readConfig(
 function reportExitDuringRead(): void {
   process.exitCode = 2;
   console.error(
-    "Colloquy: The configuration file ended the process while it was read. Take process.exit out of it, and out of what it imports.",
+    "Colloquy: The configuration file ended the process while it was read. Take process.exit, and errors that nothing catches, out of it and out of what it imports.",
   );
 }
 
