@@ -74,6 +74,13 @@ describe("starting", () => {
     expect(errors()).toBe("");
   });
 
+  it("reads a .env that begins with a byte order mark, as some editors write it", async () => {
+    await writeFile(join(directory, ".env"), "\uFEFFCOLLOQUY_PUBLIC_URL=abc\n");
+    const { errors, exited } = start({}, "check");
+    expect(await exited()).toEqual({ code: 2, signal: null });
+    expect(errors()).toContain("COLLOQUY_PUBLIC_URL: must be the URL");
+  });
+
   it("ignores a .env that is not a file, with a message", async () => {
     await mkdir(join(directory, ".env"));
     const { errors, exited } = start({}, "check");
