@@ -74,6 +74,13 @@ describe("starting", () => {
     expect(errors()).toBe("");
   });
 
+  it("reads a .env that begins with a byte order mark, as some editors write it", async () => {
+    await writeFile(join(directory, ".env"), "\uFEFFCOLLOQUY_PUBLIC_URL=abc\n");
+    const { errors, exited } = start({}, "check");
+    expect(await exited()).toEqual({ code: 2, signal: null });
+    expect(errors()).toContain("COLLOQUY_PUBLIC_URL: must be the URL");
+  });
+
   it("ignores a .env that is not a file, with a message", async () => {
     await mkdir(join(directory, ".env"));
     const { errors, exited } = start({}, "check");
@@ -237,6 +244,16 @@ describe("a configuration that holds a timer", () => {
   });
 });
 
+it("check warns of an MCP server whose program does not exist", async () => {
+  const mcp = { notes: { command: "/no/such/program" } };
+  const text = JSON.stringify({ apps: { default: { mcp } } });
+  await writeFile(join(directory, "colloquy.config.json"), text);
+  const { exited, output, errors } = start({}, "check");
+  expect(await exited()).toEqual({ code: 0, signal: null });
+  expect(output()).toMatch(/is valid/);
+  expect(errors()).toMatch(/^Warning: [^\n]*mcp notes: [^\n]*cannot be reached[^\n]*\n$/);
+});
+
 describe("a configuration that ends the process", () => {
   it.each(["check", "check --json", "serve"])("is reported with exit code 2: %s", async (parameters) => {
     await writeFile(join(directory, "colloquy.config.js"), "process.exit(0);");
@@ -246,6 +263,16 @@ describe("a configuration that ends the process", () => {
       /^Colloquy: The configuration file ended the process while it was read\. [^\n]+\n$/,
     );
     expect(output()).toBe("");
+  });
+
+  it("is reported if it throws where nothing catches the error", async () => {
+    const text = 'Promise.reject(new Error("planted")); await new Promise(() => {}); export default {};';
+    await writeFile(join(directory, "colloquy.config.mjs"), text);
+    const { exited, errors } = start({}, "check");
+    expect(await exited()).toEqual({ code: 2, signal: null });
+    expect(errors()).toMatch(
+      /^Colloquy: [^\n]*Take process\.exit, and errors that nothing catches, out of it/,
+    );
   });
 });
 

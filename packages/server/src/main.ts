@@ -6,6 +6,7 @@ import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isatty } from "node:tty";
+import { parseEnv } from "node:util";
 import type { Administration, AdministrationSettings, DatabaseNeed } from "./wiring/administration.ts";
 import type { CommandParts, ExitCode, Overrides } from "./cli/command.ts";
 import type { Environment } from "./config/secret-variable.ts";
@@ -89,7 +90,7 @@ async function readConfig(
 function reportExitDuringRead(): void {
   process.exitCode = 2;
   console.error(
-    "Colloquy: The configuration file ended the process while it was read. Take process.exit out of it, and out of what it imports.",
+    "Colloquy: The configuration file ended the process while it was read. Take process.exit, and errors that nothing catches, out of it and out of what it imports.",
   );
 }
 
@@ -226,9 +227,8 @@ async function watch(files: FileStamps, reloads: Reloads): Promise<void> {
 /** Reads .env in the working directory; variables that are set take precedence. */
 function readEnvironmentFile(): void {
   try {
-    // Gives a better error than loadEnvFile does.
-    readFileSync(".env");
-    process.loadEnvFile();
+    const text = readFileSync(".env", "utf8").replace(/^\uFEFF/, "");
+    for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
   } catch (error) {
     if (codeOf(error) === "ENOENT") return;
     console.error(`Colloquy: ${explainLeftOut(resolve(".env"), error)}`);

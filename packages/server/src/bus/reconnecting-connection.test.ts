@@ -3,19 +3,24 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
 
-const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
-
 /** A connection that the test makes and breaks. */
 function given() {
   const clock = new ManualClock();
   const checks: PromiseWithResolvers<void>[] = [];
   const attempts: { at: number; make(): void; fail(): void; break(): void }[] = [];
+  const warnings: string[] = [];
+  const logger: Logger = {
+    debug() {},
+    info() {},
+    warn: (_details, message) => warnings.push(message),
+    error() {},
+  };
   let made = 0;
   let ended = 0;
   const connection = new ReconnectingConnection<string>({
     name: "a server",
     clock,
-    logger: SILENT,
+    logger,
     onConnected: () => (made += 1),
     connect: (signal) => {
       const { promise, resolve, reject } = Promise.withResolvers<EstablishedConnection<string>>();
@@ -36,7 +41,7 @@ function given() {
       return promise;
     },
   });
-  return { connection, clock, attempts, checks, made: () => made, ended: () => ended };
+  return { connection, clock, attempts, checks, warnings, made: () => made, ended: () => ended };
 }
 
 /** Expects doubling pauses between attempts that each ended at the next multiple of ten seconds. */
@@ -78,6 +83,24 @@ describe("ReconnectingConnection", () => {
     }
     expect(attempts).toHaveLength(13);
     expectDoublingPauses(attempts);
+    await connection.close();
+  });
+
+  it("warns once if the server is away from the start, and again after a break", async () => {
+    const { connection, clock, attempts, warnings } = given();
+    connection.start();
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      attempts[attempt]?.fail();
+      await clock.advance(10_000);
+    }
+    expect(warnings).toEqual([expect.stringMatching(/^the bus cannot connect and is retrying;/)]);
+    attempts[3]?.make();
+    expect(await connection.ready()).toBe(true);
+    attempts[3]?.break();
+    await clock.advance(10_000);
+    attempts[4]?.fail();
+    await clock.advance(10_000);
+    expect(warnings).toHaveLength(2);
     await connection.close();
   });
 

@@ -100,7 +100,12 @@ export class ReconnectingConnection<Connection> {
     try {
       return await connect(this.#closing.signal);
     } catch (error) {
-      if (!this.#closing.signal.aborted) {
+      if (this.#closing.signal.aborted) return null;
+      // Only the first attempt of the process has no failure before it; a lost connection has been reported.
+      if (this.#failures === 0) {
+        const message = "the bus cannot connect and is retrying; changes reach other nodes with a delay";
+        logger.warn({ err: error, to: name }, message);
+      } else {
         logger.debug({ err: error, to: name }, "the bus could not connect; retrying");
       }
       return null;

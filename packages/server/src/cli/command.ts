@@ -67,8 +67,12 @@ export class CommandFailure extends Error {
 /** Returns a key from a variable or from the file that its `_FILE` variant names; `""` if neither is set. */
 export function readKey({ environment }: Pick<CommandParts, "environment">, variable: string): string {
   const reading = readSecret(environment, variable);
-  if ("text" in reading) return reading.text;
-  throw new CommandFailure(`Colloquy: ${variable} ${reading.problem}`, 2);
+  if ("problem" in reading) throw new CommandFailure(`Colloquy: ${variable} ${reading.problem}`, 2);
+  if (/^[\x20-\x7e]*$/.test(reading.text)) return reading.text;
+  throw new CommandFailure(
+    `Colloquy: ${variable} must be one line of ASCII characters, because a header carries it. Copy it again.`,
+    2,
+  );
 }
 
 /** Runs `work` with the store open and always closes it. Rejects with `NoDatabase` if `need` requires an existing one. */

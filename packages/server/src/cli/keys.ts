@@ -129,11 +129,13 @@ function printIssued(parts: CommandParts, issued: IssuedAdminKey, json = false):
   if (json) return printJson(parts, issued);
   const { id, apps, scopes, expires_at: expiresAt } = issued;
   const until = expiresAt === null ? "does not expire" : `expires ${expiresAt}`;
-  printLine(parts, `${issued.key}\n`);
+  printLine(parts, issued.key);
   const opened = apps.length === 0 ? "the admin API" : apps.join(", ");
-  printLine(parts, `This is the key ${id}. It opens ${opened} for ${scopes.join(", ")}, and ${until}.`);
   const header = apps.length === 0 ? "Authorization: Bearer" : "SERVICE-APP-KEY";
-  printLine(parts, `Save it now: it is shown only once. Clients send it in the header ${header}.`);
+  parts.errors.write(
+    `\nThis is the key ${id}. It opens ${opened} for ${scopes.join(", ")}, and ${until}.\n` +
+      `Save it now: it is shown only once. Clients send it in the header ${header}.\n`,
+  );
 }
 
 function asTable(listed: readonly AdminKey[]): readonly string[] {

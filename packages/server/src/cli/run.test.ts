@@ -157,3 +157,21 @@ describe("check", () => {
     }
   });
 });
+
+it("does not send a key that cannot be in a header", async () => {
+  const environment = { COLLOQUY_ADMIN_KEY: "an-admin-key_of/24+characters\nand-a-second-line" };
+  const { code, errors } = await run(["sessions", "list", "--url", "http://127.0.0.1:9"], { environment });
+  expect(code).toBe(2);
+  expect(errors).toMatch(/^Colloquy: COLLOQUY_ADMIN_KEY must be one line of ASCII [^\n]+\n$/);
+});
+
+it("says what to do if SQLite fails during a command", async () => {
+  const failure = Object.assign(new Error("database or disk is full"), { code: "ERR_SQLITE_ERROR" });
+  const openAdministration = () => Promise.reject(failure);
+  const { code, errors } = await run(["import", "sessions.jsonl"], { openAdministration });
+  const advice = "See that its disk works and has space, then run the command again.";
+  expect({ code, errors }).toEqual({
+    code: 1,
+    errors: `Colloquy: The database cannot be used: database or disk is full. ${advice}\n`,
+  });
+});

@@ -104,9 +104,14 @@ function explain(error: unknown, { errors }: CommandParts): ExitCode {
     errors.write(`Colloquy: ${harmlessLine(error.message)}${HINTS[error.code] ?? ""}\n`);
     return 1;
   }
-  const reason = error instanceof ServiceError ? error.detail : String(error);
-  errors.write(`Colloquy: ${harmlessText(reason.replace(/^Error: /, ""))}\n`);
+  errors.write(`Colloquy: ${harmlessText(reasonOf(error).replace(/^Error: /, ""))}\n`);
   return 1;
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ServiceError) return error.detail;
+  if (!(error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR")) return String(error);
+  return `The database cannot be used: ${error.message}. See that its disk works and has space, then run the command again.`;
 }
 
 function addCheckCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {

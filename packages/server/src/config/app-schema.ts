@@ -1,6 +1,7 @@
 // Schema of one App in the configuration file. Patterns have no flags, because the JSON Schema generated from
 // them supports none. Checks across settings are in app-tools.ts and apps.ts.
 
+import { createPublicKey } from "node:crypto";
 import type { InferToolInput, InferToolOutput, Tool } from "ai";
 import { ClientTool, ClientToolName } from "@colloquy/protocol";
 import { z } from "zod";
@@ -265,8 +266,13 @@ function isUserURL(value: string): boolean {
 }
 
 /** Returns true for a JWK of a public key: the private part `d` and shared secrets must not be in the file. */
-function isPublicKey({ kty, d }: Readonly<Record<string, unknown>>): boolean {
-  return typeof kty === "string" && kty !== "oct" && d === undefined;
+function isPublicKey(key: Readonly<Record<string, unknown>>): boolean {
+  try {
+    createPublicKey({ key, format: "jwk" });
+    return key["d"] === undefined;
+  } catch {
+    return false;
+  }
 }
 
 function isOwnTool(value: unknown): value is OwnTool {

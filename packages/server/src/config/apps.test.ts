@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { useAppConfigs } from "./testing/app-configs.ts";
 import { problemTexts } from "./testing/config-directory.ts";
@@ -40,6 +41,18 @@ describe("Apps", () => {
       expect(problemTexts(await load({ apps: { default: { users } } }))).toEqual([
         expect.stringContaining("must be an https URL, or an http URL of this machine"),
       ]);
+  });
+
+  it.each([
+    { kty: "EC", crv: "P-256", x: "AA", y: "AA" },
+    { kty: "RSA", n: "AQAB" },
+    { kty: "oct", k: "AA" },
+    generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" }),
+  ])("refuses a key of an issuer that verifies no token: %j", async (key) => {
+    const users = { issuer: "https://login.example.com", audience: "chat", keys: [key] };
+    expect(problemTexts(await load({ apps: { default: { users } } }))).toEqual([
+      "apps.default.users.keys[0]: must be a public key as a JWK (RFC 7517).",
+    ]);
   });
 
   it("limits the expiry of all sessions of an App by its retention, which is in days", async () => {

@@ -114,3 +114,17 @@ describe("a module in a CommonJS project", () => {
     await expect(instructions(0)).rejects.toThrow(`Rename the file to colloquy.config.m${extension}`);
   });
 });
+
+describe("a module in a project without a type", () => {
+  beforeEach(() => write("package.json", "{}"));
+
+  it("is rejected if it exports nothing, which Node reads as CommonJS", async () => {
+    await write("colloquy.config.ts", "const config = { apps: { shop: {} } };");
+    await expect(instructions(0)).rejects.toThrow("has no default export");
+  });
+
+  it("may use module.exports", async () => {
+    await write("colloquy.config.js", 'module.exports = { apps: { default: { instructions: "Hi" } } };');
+    expect(await instructions(0)).toBe("Hi");
+  });
+});

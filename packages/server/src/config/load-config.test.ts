@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, symlink } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import { builtInTools } from "../tools/built-in/built-in-tools.ts";
@@ -203,6 +203,11 @@ describe("a file", () => {
     expect(await problems({ COLLOQUY_CONFIG: name })).toEqual([
       `: ${inside(name)} cannot be used: it is a directory and no file. Set COLLOQUY_CONFIG to a file that the user of the service may read.`,
     ]);
+  });
+
+  it("is reported if it is a link that leads nowhere", async () => {
+    await symlink(inside("gone.json"), inside("colloquy.config.json"));
+    expect((await problems())[0]).toContain("there is no such file or directory");
   });
 
   it("is reported with line and column, without its text, if it is not valid JSON", async () => {

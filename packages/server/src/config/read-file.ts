@@ -1,10 +1,11 @@
 // Finds and reads the configuration file. JSON is parsed here, so that errors have a line and column; TypeScript and
 // JavaScript are imported, which Node supports natively.
 
-import { access, readFile } from "node:fs/promises";
+import { lstat, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import { describeFileError } from "../core/file-error.ts";
 import { isPlainObject } from "../core/json.ts";
 import { scanJson, type RepeatedName } from "../core/json-scan.ts";
@@ -140,7 +141,11 @@ async function readModule(path: string, reading: Reading): Promise<unknown> {
 
 /** Awaits a default export that is a promise here, so that the timeout covers it. */
 async function readDefault(path: string, reading: Reading): Promise<unknown> {
-  return await (await importFresh(path, reading)).default;
+  const exported = await importFresh(path, reading);
+  const content: unknown = await exported.default;
+  // Node reads a file without import and export as CommonJS, which always exports an object.
+  const isCommonJs = "module.exports" in exported;
+  return isCommonJs && isDeepStrictEqual(content, {}) ? undefined : content;
 }
 
 /**
@@ -210,8 +215,9 @@ function positionIn(stack: string, path: string): RegExpExecArray | null {
   return null;
 }
 
+/** Counts a link whose target is missing, which must not count as a service without a file. */
 async function exists(path: string): Promise<boolean> {
-  return access(path).then(
+  return lstat(path).then(
     () => true,
     () => false,
   );

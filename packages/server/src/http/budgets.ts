@@ -194,5 +194,6 @@ export function rateLimitFields(spent: readonly Spent[]): Record<"ratelimit-poli
 }
 
 function secondsOf(ms: number): string {
-  return String(Math.max(1, Math.ceil(ms / 1000)));
+  // Rounded first: the difference of two times of the clock may be a fraction above the window.
+  return String(Math.max(1, Math.ceil(Math.round(ms) / 1000)));
 }

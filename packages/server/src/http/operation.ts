@@ -30,6 +30,9 @@ export const AppName = text()
   .max(APP_NAME_MAX, `must be at most ${APP_NAME_MAX} characters`)
   .meta({ description: "Target App; `default` when absent", examples: ["default"] });
 
+/** An App in the admin API, where an empty name must not count as absent: that would mean all Apps. */
+export const NamedApp = AppName.min(1, "must not be empty");
+
 export const ClientId = text()
   .regex(/^[^\p{Cc}]{1,128}$/u, `must be 1 to ${CLIENT_ID_MAX} characters without control characters`)
   .meta({ description: "Client identifier for scoped secrets", examples: ["web-7"] });

@@ -71,7 +71,7 @@ export function bodyTooLarge(): ServiceError {
   return new ServiceError(
     413,
     "body_too_large",
-    `Send a body of at most ${kib(BODY_MAX_BYTES)}, ${kib(CHAT_BODY_MAX_BYTES)} for a chat, ${kib(DECISION_BODY_MAX_BYTES)} for a decision.`,
+    `Send a body of at most ${kib(BODY_MAX_BYTES)}, ${kib(CHAT_BODY_MAX_BYTES)} for a chat, ${kib(DECISION_BODY_MAX_BYTES)} for a decision. With the AI SDK, send the last message alone.`,
   );
 }
 

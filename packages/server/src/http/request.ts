@@ -251,10 +251,14 @@ export function compileSerializer(): (value: unknown) => string {
   return JSON.stringify;
 }
 
-/** Names the parameter of the first issue and its valid values. */
+/** Characters of a place in a body that a refusal quotes: names in it are the client's. */
+const PLACE_MAX = 200;
+
+/** Names the parameter of the first issue, or the place in it, and its valid values. */
 function refusal(place: string, sent: unknown, error: z.ZodError): InvalidRequest {
   const [issue] = error.issues;
-  const [name] = issue?.path ?? [];
+  const path = issue?.path ?? [];
+  const [name] = path;
   if (issue === undefined || name === undefined) {
     return new InvalidRequest(
       "body_invalid",
@@ -262,7 +266,7 @@ function refusal(place: string, sent: unknown, error: z.ZodError): InvalidReques
     );
   }
   const value = (sent as Readonly<Record<PropertyKey, unknown>>)[name];
-  const subject = `The ${place} "${String(name)}"`;
+  const subject = `The ${place} "${path.map(String).join(".").slice(0, PLACE_MAX)}"`;
   if (value === undefined) {
     return new InvalidRequest("parameter_missing", `${subject} is missing: it ${expectation(issue)}.`);
   }
@@ -277,6 +281,9 @@ function refusal(place: string, sent: unknown, error: z.ZodError): InvalidReques
  * the fallback.
  */
 function expectation(issue: z.core.$ZodIssue): string {
+  // The issue of a record with a wrong name.
+  const [ofName] = issue.code === "invalid_key" ? issue.issues : [];
+  if (ofName !== undefined) return expectation(ofName);
   if (issue.message.startsWith("must ")) return issue.message;
   return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is not right: ${issue.message}`;
 }

@@ -234,7 +234,7 @@ describe("POST /api/ai-sdk/chat rejects", () => {
     const plain = { body: text, headers: { "content-type": "text/plain" } };
     expectProblem(await refused(url(), undefined, plain), 415, "media_type_unsupported");
     const huge = bodyOf(newSession(), [userMessage("x".repeat(17 * 1024 * 1024 + 1000)), one]);
-    expectProblem(await refused(url(), huge), 413, "body_too_large");
+    expect(expectProblem(await refused(url(), huge), 413, "body_too_large")).toContain("AI SDK");
   });
 
   it("the message of another session and of an answer with a Conflict", async () => {

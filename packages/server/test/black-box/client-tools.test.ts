@@ -232,6 +232,16 @@ describe("a tool that runs in the client", () => {
     expectProblem(answer, 400, code);
   });
 
+  it.each([
+    [{ x: { inputSchema: { type: "object" } } }, '"client_tools.x.description" must be a string.'],
+    [{ x: { ...WHERE, timeoutMs: 1 } }, '"client_tools.x.timeoutMs" must be at least 1,000.'],
+    [{ "a b": WHERE }, '"client_tools.a b" must be a tool\'s name: 1 to 64 letters, digits, _ and -.'],
+  ])("is refused with the place of the problem: %j", async (client_tools, place) => {
+    const json = { message: "hello", client_tools };
+    const answer = await send(url(), "POST", "/api/chat", { session: newSession(), json });
+    expect(expectProblem(answer, 400, "parameter_invalid")).toBe(`The body field ${place}`);
+  });
+
   it("may have properties that are named like keywords, and 16 tools", async () => {
     const inputSchema = { type: "object", properties: { pattern: { type: "string" }, format: {} } };
     const json = { message: "hello", client_tools: { ...many(15), odd: { ...WHERE, inputSchema } } };

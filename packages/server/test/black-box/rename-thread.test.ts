@@ -63,6 +63,7 @@ describe("PATCH /api/sessions/{id}", () => {
     { title: "" },
     { title: "   " },
     { title: "x".repeat(201) },
+    { title: "👍".repeat(201) },
     { title: 7 },
     { title: null },
     {},
@@ -78,9 +79,9 @@ describe("PATCH /api/sessions/{id}", () => {
     expectProblem(await send(url(), "PATCH", `/api/sessions/${await created()}`), 400);
   });
 
-  it("accepts 200 characters", async () => {
+  it.each(["ü", "👍"])("accepts 200 characters: %s", async (character) => {
     const session = await created();
-    const title = "ü".repeat(200);
+    const title = character.repeat(200);
     const answer = await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title } });
     expect(answer.json()).toMatchObject({ title });
   });

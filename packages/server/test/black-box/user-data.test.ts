@@ -187,6 +187,21 @@ describe("an erasure", () => {
       secrets: 1,
     });
   });
+
+  it.each(["public_key=WALLET&app=", "app=shop&public_key=", "app=shop&issuer=&subject="])(
+    "is refused for %s, because an empty parameter does not count as absent",
+    async (query) => {
+      const wallet = newWallet();
+      const session = await chat("by wallet", {}, { app: "default", public_key: wallet });
+      const path = `/api/admin/users?${query.replace("WALLET", wallet)}`;
+      expectProblem(await ask("DELETE", path, ADMIN), 400, "parameter_invalid");
+      expect((await ask("GET", `/api/sessions/${session}`)).status).toBe(200);
+    },
+  );
+});
+
+it.each(["sessions", "audit", "keys"])("GET /api/admin/%s refuses an empty App", async (list) => {
+  expectProblem(await ask("GET", `/api/admin/${list}?app=`, ADMIN), 400, "parameter_invalid");
 });
 
 /** Returns where the text is still stored: tables of PostgreSQL, or files of SQLite. */

@@ -59,3 +59,23 @@ describe("a stored message", () => {
     });
   });
 });
+
+describe("an approval of the page", () => {
+  const answersOf = (approval: unknown) =>
+    readAnswer([{ type: "tool-pay", toolCallId: "a", state: "approval-responded", approval }]).answers;
+
+  it("decides the action that it names", () => {
+    expect(answersOf({ id: "x", approved: true })).toEqual([{ approvalId: "x", approved: true }]);
+    expect(answersOf({ id: "x", approved: false })).toEqual([{ approvalId: "x", approved: false }]);
+  });
+
+  it.each([
+    { id: "x" },
+    { id: "x", approved: "true" },
+    { id: "x", approved: null },
+    { approved: true },
+    null,
+  ])("decides nothing if it is %j", (approval) => {
+    expect(answersOf(approval)).toEqual([]);
+  });
+});

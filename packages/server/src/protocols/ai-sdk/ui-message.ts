@@ -77,7 +77,9 @@ function idOf(value: JsonValue): readonly string[] {
 function answerOf(part: ToolPart): readonly CallAnswer[] {
   const { toolCallId: callId, state, approval = null, output = null, errorText, providerExecuted } = part;
   if (state === "approval-responded") {
-    const approved = isJsonObject(approval) && approval["approved"] === true;
+    const approved = isJsonObject(approval) ? approval["approved"] : null;
+    // Neither yes nor no: the page must ask again, because a decision cannot be taken back.
+    if (typeof approved !== "boolean") return [];
     return idOf(approval).map((approvalId) => ({ approvalId, approved }));
   }
   if (providerExecuted === true) return [];

@@ -93,6 +93,14 @@ describe("data that others can access", () => {
     expect(tightenData(join(folder, "none"))).toEqual([]);
   });
 
+  it("is left unchanged if it is no directory, such as a device", () => {
+    const file = join(folder, "somebody-elses.txt");
+    writeFileSync(file, "");
+    chmodSync(file, 0o666);
+    expect(tightenData(file)).toEqual([]);
+    expect(modeOf(file)).toBe(0o666);
+  });
+
   it("is reported but left unchanged in a shared directory, and on a volume that refuses chmod", () => {
     const shared = join(folder, "shared");
     mkdirSync(shared);

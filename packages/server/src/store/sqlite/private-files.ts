@@ -1,6 +1,6 @@
 // Keeps the data private to the service's user, whatever the umask and the creator of the directory.
 
-import { chmodSync, closeSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, constants, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 export const OWNER_ONLY = 0o600;
@@ -42,9 +42,10 @@ export interface Tightened {
 
 /**
  * Removes the permissions of other users from a data directory and its files. Returns the paths that others
- * could access.
+ * could access. Leaves anything but a directory alone: it is not ours, and the start fails on it next.
  */
 export function tightenData(directory: string): readonly Tightened[] {
+  if (((modeOf(directory) ?? 0) & constants.S_IFMT) !== constants.S_IFDIR) return [];
   return [directory, ...FILES.map((name) => join(directory, name))].flatMap(tighten);
 }
 

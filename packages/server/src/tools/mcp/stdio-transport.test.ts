@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemClock } from "../../wiring/clock.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { StdioTransport } from "./stdio-transport.ts";
 import { mcpTools, stdioServer } from "./testing/opened-mcp.ts";
 import { until } from "./testing/until.ts";
 
@@ -203,6 +205,18 @@ describe("a server process", () => {
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     expect(tools.logger.lines.map(({ message }) => message)).toEqual(["an MCP server cannot be reached"]);
     await tools.toolset.close();
+  });
+
+  it("has nothing to wait for when its program cannot be started", async () => {
+    const transport = new StdioTransport({
+      command: join(directory, "none"),
+      args: [],
+      env: {},
+      clock: new ManualClock(),
+      onErrorLine: () => undefined,
+    });
+    await expect(transport.start()).rejects.toThrow("ENOENT");
+    await transport.close();
   });
 
   it("may print invalid messages, and has its stderr logged in parts and without its keys", async () => {

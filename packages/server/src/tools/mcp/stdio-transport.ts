@@ -84,7 +84,13 @@ export class StdioTransport implements Transport {
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
     passLines(child.stderr, onErrorLine);
-    await spawned;
+    try {
+      await spawned;
+    } catch (error) {
+      // Without a process there is no exit, for which `close` would wait.
+      this.#end(child);
+      throw error;
+    }
   }
 
   async send(message: JSONRPCMessage): Promise<void> {

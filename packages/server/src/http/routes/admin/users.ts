@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Person } from "../../../core/ports/driving/admin-service.ts";
 import { operatorOf } from "../../actors.ts";
-import { AppName, optional, PublicKey, refusals } from "../../operation.ts";
+import { NamedApp, PublicKey, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { ErasedAnswer, EXPORT_DESCRIPTION, EXPORT_RESPONSE, sendLines } from "../users.ts";
 
@@ -9,7 +9,7 @@ const TEXT_MAX = 1024;
 
 function text(description: string) {
   const message = `must be 1 to ${TEXT_MAX} characters`;
-  return optional(z.string(message).min(1, message).max(TEXT_MAX, message).meta({ description }));
+  return z.string(message).min(1, message).max(TEXT_MAX, message).meta({ description }).optional();
 }
 
 const PersonQuery = z
@@ -17,8 +17,8 @@ const PersonQuery = z
     issuer: text("`iss` of the user's tokens, with `subject`"),
     subject: text("`sub` of the user's tokens"),
     owner: text("Pseudonym of the user from the log line of an erasure, in place of issuer and subject"),
-    public_key: optional(PublicKey).meta({ description: "Wallet address, in place of issuer and subject" }),
-    app: optional(AppName).meta({ description: "Only in this App; in all when absent" }),
+    public_key: PublicKey.optional().meta({ description: "Wallet address, in place of issuer and subject" }),
+    app: NamedApp.optional().meta({ description: "Only in this App; in all when absent" }),
   })
   .refine(
     ({ issuer, subject, owner, public_key }) => {

@@ -1,0 +1,11 @@
+import { expect, it } from "vitest";
+import { rateLimitFields } from "./budgets.ts";
+
+it("never reports more seconds than the window has, whatever the clock's fraction", () => {
+  const start = 123_456.7;
+  // A window that has just begun.
+  const endsInMs = start + 60_000 - start;
+  expect(endsInMs).toBeGreaterThan(60_000);
+  const { ratelimit } = rateLimitFields([{ name: "chats", limit: 60, left: 59, endsInMs }]);
+  expect(ratelimit).toBe('"chats";r=59;t=60');
+});
