@@ -150,8 +150,7 @@ export class AppGuard {
   }
 
   /**
-   * Authorizes a request on an App, and returns its client there and what it may use. An anonymous request to `default` passes: its
-   * client is the one that it names.
+   * Authorizes a request on an App; returns its client and what it may use. To `default`, anonymous requests pass as the client they name.
    * @throws ServiceError 401 or 403, by `authorizeApp` or `clientOf`
    */
   callerOf(request: FastifyRequest, app: string, named: string | null) {

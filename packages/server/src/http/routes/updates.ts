@@ -38,6 +38,7 @@ const UpdatesQuery = z.object({
   ),
 });
 
+/** Without `include`: no group, so that events of messages are sent only with `include=messages`. */
 const NO_GROUPS: ReadonlySet<IncludeGroup> = new Set();
 
 export function updatesRoute(app: HttpApp, parts: RouteParts): void {

@@ -1,4 +1,4 @@
-// The event hub of a process: every commit and every delta passes through it, to the listeners of this process and to other nodes.
+// The event hub of a process (bus/event-hub.ts): every commit and delta passes through it, to listeners here and to other nodes.
 
 import type { PendingAction } from "@colloquy/protocol";
 import type { PlacedMessage } from "../../message.ts";
