@@ -1,4 +1,4 @@
-// The event hub of a process (bus/event-hub.ts): every commit and delta passes through it, to listeners here and to other nodes.
+// The event hub of a process: every commit and every delta passes through it, to the listeners of this process and to other nodes.
 
 import type { PendingAction } from "@colloquy/protocol";
 import type { PlacedMessage } from "../../message.ts";
@@ -50,6 +50,7 @@ export interface HubListener {
   incarnationsOf?(sessionId: string): readonly string[];
 }
 
+/** Implemented by `ProcessEventHub` (bus/event-hub.ts). */
 export interface EventHub extends Pick<Bus, "notifyWork" | "close"> {
   /** Calls the listeners of this process before it returns, and later those of processes that follow the session. Never throws. */
   publish(sessionId: string, notification: SessionNotification): void;
