@@ -1,4 +1,4 @@
-// Stream access without checks: they belong to the HTTP layer (http/app-access.ts).
+// Stream access without checks: they belong to the HTTP layer (http/app-guard.ts).
 
 import { ANONYMOUS } from "../src/core/session-access.ts";
 import type { StreamAccess, WantedApp } from "../src/core/ports/driving/services.ts";

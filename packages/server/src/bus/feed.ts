@@ -1,5 +1,5 @@
 // Serves event streams. Subscribers receive the notifications of the hub and missed events from the store; the feed never touches a
-// live session.
+// live session. Direction: feed → channel (one per session) → subscriber (one per stream) → sink.
 
 import { tooManyStreams } from "../core/errors.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
@@ -20,24 +20,14 @@ import type {
   UpdateService,
 } from "../core/ports/driving/services.ts";
 import type { SessionAccess } from "../core/session-access.ts";
-import { DEFAULT_APP } from "../core/session.ts";
 import { parseEventId } from "../core/session-event.ts";
+import { Channel } from "./channel.ts";
 import { type EventSource, pendingActionsText, resyncText, RETRY_TEXT } from "./event-text.ts";
 import { StreamMaintenance } from "./stream-maintenance.ts";
 import { StreamingTexts, TextRepair } from "./streaming-texts.ts";
-import {
-  advanceHead,
-  type Channel,
-  hasGapBefore,
-  incarnationsOf,
-  isKnown,
-  sendDelta,
-  sendEvents,
-  sendWholeMessage,
-  Subscriber,
-} from "./subscriber.ts";
+import { Subscriber } from "./subscriber.ts";
 
-/** Finds the position of a session's event log. */
+/** Finds the position of a session's event log. Implemented by `Conversations` (sessions/conversations.ts). */
 interface Positions {
   /** Creates the session if it does not exist. */
   ensurePosition(
@@ -63,6 +53,7 @@ export interface FeedOptions {
 export class Feed implements UpdateService {
   readonly #options: FeedOptions;
   readonly #channels = new Map<string, Channel>();
+  /** Beside the text of live sessions, because an answer may stream on another node: no live session receives its deltas. */
   readonly #texts = new StreamingTexts();
   readonly #maintenance: StreamMaintenance;
   readonly #repair: TextRepair;
@@ -76,10 +67,7 @@ export class Feed implements UpdateService {
       onNotification: (...args) => this.#onNotification(...args),
       onEvicted: (sessionId) => this.#texts.release(sessionId),
       onAnswerLoaded: (...args) => this.#recover(...args),
-      incarnationsOf: (sessionId) => {
-        const channel = this.#channels.get(sessionId);
-        return channel === undefined ? [] : incarnationsOf(channel);
-      },
+      incarnationsOf: (sessionId) => this.#channels.get(sessionId)?.incarnations ?? [],
     });
     this.#maintenance = new StreamMaintenance({ channels: this.#channels, clock, store });
     const isBroken = (id: string): boolean => this.#channels.has(id) && this.#texts.hasGap(id);
@@ -121,7 +109,7 @@ export class Feed implements UpdateService {
         onEnd: () => this.#leave(channel, subscriber),
       });
       channel.subscribers.add(subscriber);
-      if (channel.ended.has(position.life)) subscriber.finishDeleted();
+      if (channel.hasEnded(position.life)) subscriber.finishDeleted();
       else if (this.#stopped) subscriber.finishWithRetry();
       else if (subscriber.verifyAccess(channel)) {
         // A replay includes the request of each waiting action; without one, they are announced again.
@@ -153,14 +141,14 @@ export class Feed implements UpdateService {
   #recover(session: LoadedSession, streaming: StreamingText): void {
     const channel = this.#channels.get(session.id);
     // Notifications that arrived since then are newer than the loaded text.
-    if (channel?.life === session.life && session.head < channel.head) return this.#repair.begin(session.id);
+    if (channel?.isPast(session) === true) return this.#repair.begin(session.id);
     const isNew = this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch });
     if (!isNew || channel === undefined) return;
     // Subscribers may not have all loaded events yet. Send those first: the text of a message follows its
     // first event.
-    advanceHead(channel, session);
-    this.#catchUp(channel);
-    this.#sendText(channel);
+    channel.advance(session);
+    channel.catchUp();
+    channel.sendText();
   }
 
   /** Joins before the session is read, so that the stream misses no notification in between. */
@@ -169,18 +157,7 @@ export class Feed implements UpdateService {
     let channel = this.#channels.get(sessionId);
     if (channel !== undefined && limit !== null && channel.streams >= limit) throw tooManyStreams(limit);
     if (channel === undefined) {
-      channel = {
-        sessionId,
-        life: "",
-        app: DEFAULT_APP,
-        owner: null,
-        head: 0,
-        subscribers: new Set(),
-        streams: 0,
-        ended: new Set(),
-        following: this.#options.hub.follow(sessionId),
-        streaming: (life) => this.#texts.get(sessionId, life),
-      };
+      channel = new Channel(sessionId, this.#options.hub.follow(sessionId), this.#texts);
       this.#channels.set(sessionId, channel);
     }
     channel.streams += 1;
@@ -201,25 +178,25 @@ export class Feed implements UpdateService {
   #onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void {
     const channel = this.#channels.get(sessionId);
     // A node that was paused announces events that this node has read from the store since.
-    if (channel !== undefined && isKnown(channel, notification)) return;
+    if (channel !== undefined && channel.isKnown(notification)) return;
     const outcome = this.#texts.apply(sessionId, notification);
     if (channel === undefined) return;
     if (notification.kind === "events") {
-      const hasGap = hasGapBefore(channel, notification);
+      const { life, events } = notification;
+      const hasGap = channel.hasGapBefore(life, events);
       // Subscribers get the text once it has been read again: missed events may have changed it.
       if (hasGap) this.#texts.doubt(sessionId);
-      sendEvents(channel, notification.life, notification.events);
+      channel.sendEvents(life, events);
       if (hasGap) this.#repair.begin(sessionId);
     } else if (notification.kind === "delta") {
-      if (outcome === "applied" || origin === "here") sendDelta(channel, notification);
+      // The text before a delta of this process was published here too, so subscribers need not wait for the repair of a gap.
+      if (outcome === "applied" || origin === "here") channel.sendDelta(notification);
       if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (notification.kind === "moved") {
       const isNew = notification.life !== channel.life || notification.head > channel.head;
       if (this.#texts.isQuietSinceLastCall(sessionId) || isNew) this.#repair.begin(sessionId);
     } else {
-      channel.ended.add(notification.life);
-      for (const subscriber of channel.subscribers)
-        if (subscriber.source.life === notification.life) subscriber.finishDeleted();
+      channel.end(notification.life);
     }
   }
 
@@ -235,27 +212,15 @@ export class Feed implements UpdateService {
 
   /** Applies a position read from the store. Returns false if notifications have already moved past it. */
   #applyPosition(channel: Channel, position: StreamPosition): boolean {
-    const { life, head, epoch, streaming } = position;
-    if (channel.ended.has(life) || (channel.life === life && head < channel.head)) return false;
-    advanceHead(channel, position);
+    const { life, epoch, streaming } = position;
+    if (channel.hasEnded(life) || channel.isPast(position)) return false;
+    channel.advance(position);
     // Update the text first: a subscriber that catches up receives it last.
     const isNew = streaming !== null && this.#texts.merge(channel.sessionId, life, { ...streaming, epoch });
     if (streaming === null) this.#texts.release(channel.sessionId);
-    this.#catchUp(channel);
-    if (isNew) this.#sendText(channel);
+    channel.catchUp();
+    if (isNew) channel.sendText();
     return true;
-  }
-
-  /** Sends the whole streaming text to live subscribers. The others receive it when they have caught up. */
-  #sendText(channel: Channel): void {
-    const streaming = this.#texts.get(channel.sessionId, channel.life);
-    if (streaming !== null) sendWholeMessage(channel, streaming);
-  }
-
-  #catchUp(channel: Channel): void {
-    for (const subscriber of channel.subscribers) {
-      if (subscriber.source.life === channel.life && subscriber.verifyAccess(channel)) subscriber.catchUp();
-    }
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { CommandStore } from "../core/ports/driven/store.ts";
-import type { Channel } from "./subscriber.ts";
+import type { Channel } from "./channel.ts";
 
 const HEARTBEAT_MS = 15_000;
 /** Heartbeats are sent in slices: ten thousand at once would block the event loop for 0.1 s. */

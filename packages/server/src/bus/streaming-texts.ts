@@ -205,7 +205,8 @@ function applyDelta(streaming: Streaming | undefined, delta: Delta): DeltaOutcom
     streaming.epoch = delta.epoch;
     streaming.isComplete = false;
   }
-  if (streaming.isComplete && streaming.early.length === 0 && grow(streaming, delta)) return "applied";
+  if (streaming.isComplete && streaming.early.length === 0 && writeAtOffset(streaming, delta))
+    return "applied";
   if (streaming.early.length < MAX_EARLY) streaming.early.push(delta);
   return "gap";
 }
@@ -215,12 +216,12 @@ function applyEarly(streaming: Streaming): void {
   for (const delta of early) {
     // Deltas within the text that was read are older than it.
     if (delta.offset + delta.text.length <= streaming.text.length) continue;
-    if (!grow(streaming, delta)) streaming.early.push(delta);
+    if (!writeAtOffset(streaming, delta)) streaming.early.push(delta);
   }
 }
 
-/** Writes the delta at its offset. Returns false if text before it is missing. */
-function grow(streaming: Streaming, { offset, text }: Delta): boolean {
+/** Returns false if text before the delta is missing. */
+function writeAtOffset(streaming: Streaming, { offset, text }: Delta): boolean {
   if (offset > streaming.text.length) return false;
   streaming.text =
     offset === streaming.text.length ? streaming.text + text : streaming.text.slice(0, offset) + text;

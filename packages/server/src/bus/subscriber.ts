@@ -1,9 +1,8 @@
-// The open event streams of one session: a subscriber per stream, on one channel. A subscriber replays the log page by page,
+// One open event stream. A subscriber replays the log page by page,
 // waits until the client has drained each page, and goes live when it reaches the announced head. A gap between announced
 // events sends it back to the log. It queues nothing while it replays, so a slow client costs little memory.
 
 import type { IncludeGroup } from "@colloquy/protocol";
-import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { EventStore } from "../core/ports/driven/store.ts";
 import type {
@@ -13,9 +12,7 @@ import type {
   StreamSink,
 } from "../core/ports/driving/services.ts";
 import { appAfter, type NumberedEvent, ownerAfter } from "../core/session-event.ts";
-import { DEFAULT_APP } from "../core/session.ts";
 import {
-  deltaText,
   type EventSource,
   eventText,
   HEARTBEAT_TEXT,
@@ -43,23 +40,6 @@ export interface SubscriberChannel extends SessionOwnership {
   head: number;
   /** Returns the whole text of the agent message that streams in this incarnation; read when a stream goes live. */
   streaming(life: string): StreamingText | null;
-}
-
-/** The feed's state of a session with open streams. */
-export interface Channel extends SubscriberChannel {
-  readonly sessionId: string;
-  /** The newest known incarnation, to which `head` refers. */
-  life: string;
-  /** The App and the owner of the session in that incarnation. */
-  app: string;
-  owner: string | null;
-  readonly subscribers: Set<Subscriber>;
-  /** Number of streams that are open or being opened. */
-  streams: number;
-  /** Incarnations that ended while a stream was being opened. */
-  readonly ended: Set<string>;
-  /** Subscription to the notifications of other nodes, held while a stream is open. */
-  readonly following: Following;
 }
 
 export class Subscriber {
@@ -236,100 +216,5 @@ export class Subscriber {
   #writeLive(text: Buffer): void {
     const undrained = this.#sink.write(text) - text.length;
     if (undrained > MAX_UNDRAINED_BYTES) this.end("abort");
-  }
-}
-
-interface Advance {
-  readonly life: string;
-  readonly head: number;
-  /** `null` if it is unchanged. */
-  readonly app: string | null;
-  /** `undefined` if it is unchanged. */
-  readonly owner: string | null | undefined;
-}
-
-/** Advances the head. A new incarnation restarts the numbering; events of an ended incarnation are ignored. */
-export function advanceHead(channel: Channel, { life, head, app, owner }: Advance): void {
-  if (channel.ended.has(life)) return;
-  const isSame = channel.life === life;
-  const isOlder = head < channel.head;
-  channel.head = isSame ? Math.max(channel.head, head) : head;
-  // A session joins an App at most once; an older notification must not undo that.
-  if (!isSame) channel.app = app ?? DEFAULT_APP;
-  else if (app !== null && app !== DEFAULT_APP) channel.app = app;
-  if (!isSame) channel.owner = owner ?? null;
-  else if (owner !== undefined && !isOlder) channel.owner = owner;
-  channel.life = life;
-}
-
-/** Returns the newest known incarnation, and older ones whose streams are open because their end was not announced. */
-export function incarnationsOf({ life, subscribers }: Channel): readonly string[] {
-  const incarnations = new Set([...subscribers].map(({ source }) => source.life));
-  return [...(life === "" ? incarnations : incarnations.add(life))];
-}
-
-/** Returns true if this node missed the start of a new incarnation, or events between the head and the notification. */
-export function hasGapBefore(
-  { life, head }: Channel,
-  notification: Extract<SessionNotification, { kind: "events" }>,
-): boolean {
-  if (life === "") return false;
-  return life !== notification.life || (notification.events[0]?.number ?? 0) > head + 1;
-}
-
-/** Returns true if the notification holds no event after the head. */
-export function isKnown({ life, head }: Channel, notification: SessionNotification): boolean {
-  return (
-    notification.kind === "events" &&
-    notification.life === life &&
-    (notification.events.at(-1)?.number ?? 0) <= head
-  );
-}
-
-/** Sends streaming text to the subscribers of its incarnation. */
-export function sendDelta(
-  channel: Channel,
-  notification: Omit<Extract<SessionNotification, { kind: "delta" }>, "kind" | "epoch">,
-): void {
-  let text: Buffer | null = null;
-  for (const subscriber of channel.subscribers) {
-    if (subscriber.source.life !== notification.life) continue;
-    text ??= deltaText(subscriber.source, {
-      message_id: notification.messageId,
-      offset: notification.offset,
-      text: notification.text,
-    });
-    subscriber.writeDelta(text);
-  }
-}
-
-/** Sends the whole streaming message to the subscribers of the current incarnation. */
-export function sendWholeMessage({ life, subscribers }: Channel, streaming: StreamingText): void {
-  for (const subscriber of subscribers)
-    if (subscriber.source.life === life)
-      subscriber.writeDelta(wholeMessageText(subscriber.source, streaming));
-}
-
-/** Sends announced events to the subscribers of their incarnation. */
-export function sendEvents(channel: Channel, life: string, events: readonly NumberedEvent[]): void {
-  advanceHead(channel, {
-    life,
-    head: events.at(-1)?.number ?? 0,
-    app: appAfter(events),
-    owner: ownerAfter(events),
-  });
-  const texts = new Map<string, Buffer | null>();
-  for (const subscriber of channel.subscribers) {
-    if (subscriber.source.life !== life || !subscriber.verifyAccess(channel)) continue;
-    const groups = [...subscriber.included].join();
-    subscriber.announce(events, (event) => {
-      const key = `${event.number} ${groups}`;
-      let text = texts.get(key);
-      if (text === undefined) {
-        text = eventText(subscriber.source, event, subscriber.included);
-        texts.set(key, text);
-      }
-      return text;
-    });
   }
 }

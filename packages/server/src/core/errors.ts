@@ -84,7 +84,7 @@ export function unknownSession(): NotFound {
   );
 }
 
-/** 503: the session's App changed after the access check. The HTTP layer checks again before it responds with this. */
+/** The session is not in an App that was checked. Caught by `runAuthorized` (http/app-guard.ts); a 503 only if it happens twice. */
 export class OtherApp extends Unavailable {
   constructor() {
     super(503, "app_changed", "This session has come to another App meanwhile. Send the request again.", 1);

@@ -38,8 +38,8 @@ export interface Admission {
   chat(request: FastifyRequest, caller: Caller, isRepeat: IsRepeat | null): Counted;
   /** Like `chat`, with its own budget. */
   secrets(request: FastifyRequest, caller: Caller): Counted;
-  /** Returns how services create a session, after a check. */
-  newSession(request: FastifyRequest, named?: NewSession): NewSessionOptions;
+  /** Returns how services create a missing session: its spelling, and the count that must pass first. */
+  creation(request: FastifyRequest, named?: NewSession): NewSessionOptions;
   /** Returns the check that services run before a request that rarely changes its session does so; `null` without limits. */
   change(request: FastifyRequest, sessionId: string): AdmitChange;
   /**
@@ -91,7 +91,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
       hook: () => null,
       chat: stop,
       secrets: stop,
-      newSession: (request, { spelling = spellingOf(request) } = {}) => ({ spelling, admit: null }),
+      creation: (request, { spelling = spellingOf(request) } = {}) => ({ spelling, admit: null }),
       change: () => null,
       stream: () => Promise.resolve(null),
     };
@@ -109,7 +109,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
       refuseWhenStopping(readiness);
       return spendFor("secrets", "key-secrets", request, caller);
     },
-    newSession(request, { clientId = null, spelling = spellingOf(request) } = {}) {
+    creation(request, { clientId = null, spelling = spellingOf(request) } = {}) {
       const spent = spentOf(request);
       const ofAddress = countLater(budgets, [["new-sessions", addressKeyOf(request)]], spent);
       const key = appKey(request.raw);
@@ -131,7 +131,7 @@ function isLimited(url: string): boolean {
 
 function countingHook(budgets: Budgets, { method, config = {} }: RouteOptions): onRequestHookHandler {
   const sessionOf = config.hasSessionInPath === true ? sessionOfPath : sessionOfHeader;
-  const isChange = !READS.has([method].flat().join()) && config.hasOwnBudget !== true;
+  const isChange = !READS.has([method].flat().join()) && config.skipsWriteBudget !== true;
   const count = (request: FastifyRequest): Counted => {
     const spent = spentOf(request);
     const address = addressKeyOf(request);

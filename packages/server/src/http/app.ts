@@ -23,7 +23,7 @@ import { createAdmission, type Admission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { Budgets } from "./budgets.ts";
 import { capConnections } from "./concurrency-limits.ts";
-import { AppAccess } from "./app-access.ts";
+import { AppGuard } from "./app-guard.ts";
 import { NO_ACCESS } from "./authentication.ts";
 import { compileSerializer, compileValidator, parseBody } from "./request.ts";
 import {
@@ -129,7 +129,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
     version: manifest.version,
     answers: createAnswers(edge, log),
     admission: limited.admission,
-    access: new AppAccess(services),
+    guard: new AppGuard(services),
     admin: adminParts(parts, limited.budgets),
     protocols,
   };

@@ -1,7 +1,12 @@
 // The first of two access checks, before validation (contract section 6): verifies the key and token of a request, and responds with 401
 // if the requested App, or that of the session, requires one that is missing or invalid.
 
-import type { FastifyRequest } from "fastify";
+import type {
+  FastifyContextConfig,
+  FastifyRequest,
+  preParsingHookHandler,
+  preValidationHookHandler,
+} from "fastify";
 import { ServiceError } from "../core/errors.ts";
 import type { AppScope } from "../core/key-scopes.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
@@ -24,8 +29,8 @@ declare module "fastify" {
     sessionApp: string;
     /** The session as found in the store; `null` if it was not looked up. */
     sessionSeen: SessionVersion | null;
-    /** Id of a session whose App is still to be checked by the command's transaction; `null` for none. */
-    unseenSession: string | null;
+    /** Id of a session whose App the hook left unread, because `runAuthorized` has the command's transaction check it; `null` for none. */
+    deferredSession: string | null;
   }
   interface FastifyContextConfig {
     /** True if a session of a non-default App needs that App's key regardless of `requireKey`. */
@@ -34,8 +39,8 @@ declare module "fastify" {
     scope?: AppScope;
     /** True if the path names the session, as `:id`. */
     hasSessionInPath?: true;
-    /** True if the route counts its changes itself, by caller. */
-    hasOwnBudget?: true;
+    /** True if admission does not count the route's requests as `writes`; the handler counts them by caller. */
+    skipsWriteBudget?: true;
   }
 }
 
@@ -45,12 +50,52 @@ export const NO_ACCESS = {
   user: null,
   sessionApp: DEFAULT_APP,
   sessionSeen: null,
-  unseenSession: null,
+  deferredSession: null,
 };
 
 /** Clears the results of an earlier check. */
 export function clearAccess(request: FastifyRequest): void {
   Object.assign(request, NO_ACCESS);
+}
+
+/**
+ * Returns route options that check before the body is read and, if there is a body, again afterwards: only a body can delay the second
+ * check (RFC 9112 section 6). `check` returns no promise if nothing needs reading.
+ */
+export function accessHooks(scope: AppScope | null, check: Check) {
+  const preParsing: preParsingHookHandler = (request, _reply, payload, done) =>
+    callDone(
+      () => check(request, !hasBody(request)),
+      (error) => done(error, payload),
+    );
+  const preValidation: preValidationHookHandler = (request, _reply, done) => {
+    if (!hasBody(request)) return done();
+    clearAccess(request);
+    callDone(
+      () => check(request, true),
+      (error) => (error === null ? done() : done(error)),
+    );
+  };
+  const config: FastifyContextConfig = scope === null ? {} : { scope };
+  return { config, preParsing, preValidation };
+}
+
+/** Throws or rejects with a 401. `isWhole` is false while a body is still to be read. */
+type Check = (request: FastifyRequest, isWhole: boolean) => Promise<void> | undefined;
+
+function callDone(check: () => Promise<void> | undefined, done: (error: Error | null) => void): void {
+  let checked: Promise<void> | undefined;
+  try {
+    checked = check();
+  } catch (error) {
+    return done(error as Error);
+  }
+  if (checked === undefined) done(null);
+  else void checked.then(() => done(null), done);
+}
+
+function hasBody({ raw: { headers } }: FastifyRequest): boolean {
+  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 }
 
 export interface AuthenticationParts {

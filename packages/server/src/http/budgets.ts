@@ -38,7 +38,7 @@ const BUDGETS = {
 
 export type BudgetName = keyof typeof BUDGETS;
 
-/** A promise only if several processes count together. A single process returns or throws synchronously. */
+/** A promise only if several processes count together. A single process returns or throws synchronously: a poll costs no promise. */
 export type Counted = void | Promise<void>;
 
 /** State of a budget after counting a request. */

@@ -17,6 +17,7 @@ export function isEventStream(response: ServerResponse): boolean {
   return MARK in response;
 }
 
+/** The first `write` sends the head; `attach` sends it if nothing was written. */
 export class EventStream implements StreamSink {
   /** `null` before the head is sent and after the client is gone. */
   #response: ServerResponse | null = null;
@@ -36,7 +37,7 @@ export class EventStream implements StreamSink {
     return this.#begin === null;
   }
 
-  /** Connects the stream to its subscriber. Sends the head unless an event already did. */
+  /** Connects the stream to its subscriber. */
   attach(open: OpenStream): void {
     this.#open = open;
     if (this.#begin !== null) this.#ensureBegun()?.flushHeaders();

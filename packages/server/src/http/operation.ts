@@ -25,7 +25,7 @@ export const PublicKey = text()
     return invalid(context, "must be a wallet address: 1 to 128 printable characters without white space");
   });
 
-/** Only `default` passes here; `app-access.ts` checks other names against the key first. */
+/** Only `default` passes here; `app-guard.ts` checks other names against the key first. */
 export const AppName = text()
   .max(APP_NAME_MAX, `must be at most ${APP_NAME_MAX} characters`)
   .meta({ description: "Target App; `default` when absent", examples: ["default"] });

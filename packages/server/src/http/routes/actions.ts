@@ -42,7 +42,7 @@ const ClaimBody = z
   .nullish()
   .meta({ description: "May be absent." });
 
-export function actionRoutes(app: HttpApp, { services, admission, access }: RouteParts): void {
+export function actionRoutes(app: HttpApp, { services, admission, guard }: RouteParts): void {
   app.get(
     "/api/actions",
     {
@@ -58,15 +58,13 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
           ...refusals(401, 404, 429, 503, 507),
         },
       },
-      ...access.sessionHooks("read"),
+      ...guard.sessionHooks("read"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      access.authorizeFoundSession(request);
-      const allowed = access.sessionAccess(request);
-      return reply.send([
-        ...(await services.actions.list(sessionId, allowed, admission.newSession(request))),
-      ]);
+      guard.authorizeFoundSession(request);
+      const allowed = guard.sessionAccess(request);
+      return reply.send([...(await services.actions.list(sessionId, allowed, admission.creation(request)))]);
     },
   );
 
@@ -86,23 +84,23 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
         body: DecisionBody,
         response: { 200: Action, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
       },
-      ...access.decisionHooks("chat"),
+      ...guard.decisionHooks("chat"),
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
       const { decision, result, claim } = request.body;
       const answer = { decision, result: result ?? null, ...(typeof claim === "string" && { claim }) };
-      return access.runAuthorized(request, sessionId, async (allowed) => {
+      return guard.runAuthorized(request, sessionId, async (allowed) => {
         const by = await actorOf(request, services.audit);
         return await services.actions.decide(sessionId, request.params.id, answer, allowed, by);
       });
     },
   );
 
-  claimRoute(app, { services, access });
+  claimRoute(app, { services, guard });
 }
 
-function claimRoute(app: HttpApp, { services, access }: Pick<RouteParts, "services" | "access">): void {
+function claimRoute(app: HttpApp, { services, guard }: Pick<RouteParts, "services" | "guard">): void {
   app.post(
     "/api/actions/:id/claim",
     {
@@ -119,12 +117,12 @@ function claimRoute(app: HttpApp, { services, access }: Pick<RouteParts, "servic
         body: ClaimBody,
         response: { 200: ActionClaim, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
       },
-      ...access.decisionHooks("chat"),
+      ...guard.decisionHooks("chat"),
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
       const claim = { renews: request.body?.claim ?? null, idempotencyKey: idempotencyKey(request.raw) };
-      return access.runAuthorized(request, sessionId, (allowed) =>
+      return guard.runAuthorized(request, sessionId, (allowed) =>
         services.actions.claim(sessionId, request.params.id, claim, allowed),
       );
     },

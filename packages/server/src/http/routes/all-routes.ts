@@ -17,8 +17,9 @@ import { adminKeyRoutes } from "./admin/keys.ts";
 import { adminSessionRoutes } from "./admin/sessions.ts";
 
 /**
- * Every operation that the document describes. Tests fail until a new one is listed in http/testing/operations.ts and
- * test/isolation/classified-operations.ts, and `packages/client` has a method named like its `operationId`.
+ * Every operation that the document describes; `pinThread` (sessions.ts) is the smallest example. Tests fail until a new one is listed
+ * in http/testing/operations.ts and test/isolation/classified-operations.ts, and `packages/client` has a method named like its
+ * `operationId`.
  */
 export function allRoutes(app: HttpApp, parts: RouteParts, register: Registry): void {
   sessionRoutes(app, parts);

@@ -42,7 +42,7 @@ export function siweRoutes(app: HttpApp, parts: RouteParts): void {
   verify(app, parts);
 }
 
-function nonceAndRefresh(app: HttpApp, { services: { wallets }, access }: RouteParts): void {
+function nonceAndRefresh(app: HttpApp, { services: { wallets }, guard }: RouteParts): void {
   app.post(
     "/api/auth/siwe/nonce",
     {
@@ -68,13 +68,13 @@ function nonceAndRefresh(app: HttpApp, { services: { wallets }, access }: RouteP
         security: [{ userToken: [] }],
         response: { 200: WalletToken, ...refusals(401, 413, 429, 503) },
       },
-      ...access.tokenHooks(),
+      ...guard.tokenHooks(),
     },
-    async (request) => wireToken(await wallets.refresh(access.requiredToken(request))),
+    async (request) => wireToken(await wallets.refresh(guard.requiredToken(request))),
   );
 }
 
-function verify(app: HttpApp, { services: { wallets }, access, config }: RouteParts): void {
+function verify(app: HttpApp, { services: { wallets }, guard, config }: RouteParts): void {
   app.post(
     "/api/auth/siwe/verify",
     {
@@ -93,7 +93,7 @@ function verify(app: HttpApp, { services: { wallets }, access, config }: RoutePa
     async (request) => {
       const { message, signature } = request.body;
       const domains = domainsFor(request, config);
-      const token = access.tokenOf(request);
+      const token = guard.tokenOf(request);
       return wireToken(await wallets.verify({ message, signature, domains, token }));
     },
   );
@@ -113,7 +113,7 @@ function domainsFor(request: FastifyRequest, config: RouteParts["config"]): read
   throw new Unavailable(503, "siwe_unavailable", detail, 60);
 }
 
-export function authRoutes(app: HttpApp, { services, access }: RouteParts): void {
+export function authRoutes(app: HttpApp, { services, guard }: RouteParts): void {
   app.post(
     "/api/auth/revoke",
     {
@@ -129,10 +129,10 @@ export function authRoutes(app: HttpApp, { services, access }: RouteParts): void
           ...refusals(401, 413, 429, 503, 507),
         },
       },
-      ...access.tokenHooks(),
+      ...guard.tokenHooks(),
     },
     async (request, reply) => {
-      await services.users.revoke(access.requiredToken(request));
+      await services.users.revoke(guard.requiredToken(request));
       return reply.code(204).send();
     },
   );

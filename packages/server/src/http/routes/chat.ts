@@ -1,4 +1,4 @@
-// Sends a message or interrupts. Before a handler runs, `app.ts` checks and counts the request, and `access` checks its App key.
+// Sends a message or interrupts. Before a handler runs, `app.ts` checks and counts the request, and `guard` its App key.
 // The response is a snapshot; events reach their subscribers through `updates.ts`.
 
 import { z } from "zod";
@@ -20,7 +20,7 @@ import {
 } from "../operation.ts";
 import { CHAT_BODY_MAX_BYTES } from "../problem.ts";
 import { OfferedTools } from "./offered-tools.ts";
-import { countingItself, type HttpApp, type RouteParts } from "./route-parts.ts";
+import { withoutWriteBudget, type HttpApp, type RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/chat";
 /** Characters (UTF-16 units) of a message (contract section 6). */
@@ -86,7 +86,7 @@ const ChatBody = z
     example: { message: "what is 12 * 7?" },
   });
 
-export function chatRoute(app: HttpApp, { services, answers, admission, access }: RouteParts): void {
+export function chatRoute(app: HttpApp, { services, answers, admission, guard }: RouteParts): void {
   app.post(
     ROUTE,
     {
@@ -98,6 +98,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
           "Answers at once with the snapshot of the session; follow the answer with `GET /api/updates` or `GET /api/state`. " +
           "Creates the session when there is none.",
         tags: ["Conversation"],
+        // Validates nothing: header schemas are documentation, and the handler reads headers itself.
         headers: z.object({
           ...HEADERS.session,
           ...HEADERS.appKey,
@@ -108,7 +109,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         body: ChatBody,
         response: { 200: Snapshot, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...countingItself(access.queryOrBodyHooks("chat")),
+      ...withoutWriteBudget(guard.queryOrBodyHooks("chat")),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -117,19 +118,17 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
       const key = idempotencyKey(request.raw);
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
       const appName = parameters.app ?? DEFAULT_APP;
-      access.authorizeApp(request, appName);
-      const clientId = access.clientOf(request, appName, parameters.client_id ?? null);
+      const { clientId, access } = guard.callerOf(request, appName, parameters.client_id ?? null);
       const signal = untilGone(reply.raw, waitMs);
-      const counted = admission.chat(
+      await admission.chat(
         request,
         { app: appName, clientId, sessionId },
         key === null ? null : () => services.conversations.isRepeat(sessionId, key),
       );
-      if (counted !== undefined) await counted;
       const view = await services.conversations.chat(
         {
           sessionId,
-          access: access.sessionAccess(request, appName),
+          access,
           app: appName,
           message,
           ...optionsOf(parameters),
@@ -138,9 +137,9 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
           waitMs,
           signal,
         },
-        admission.newSession(request, { clientId }),
+        admission.creation(request, { clientId }),
       );
-      if (waitMs > 0) await access.authorizeAgain(request, sessionId, appName).catch(throwAfterCommit);
+      if (waitMs > 0) await guard.authorizeAgain(request, sessionId, appName).catch(throwAfterCommit);
       answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);
     },
   );
@@ -198,7 +197,7 @@ export function readMessage(message: string | null | undefined): string {
   return message;
 }
 
-export function interruptRoute(app: HttpApp, { services, answers, admission, access }: RouteParts): void {
+export function interruptRoute(app: HttpApp, { services, answers, admission, guard }: RouteParts): void {
   app.post(
     "/api/interrupt",
     {
@@ -211,12 +210,12 @@ export function interruptRoute(app: HttpApp, { services, answers, admission, acc
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         response: { 200: Snapshot, ...refusals(401, 404, 413, 429, 503, 507) },
       },
-      ...access.sessionCommandHooks("chat"),
+      ...guard.sessionCommandHooks("chat"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      const view = await access.runAuthorized(request, sessionId, (allowed) =>
-        services.conversations.interrupt(sessionId, allowed, admission.newSession(request)),
+      const view = await guard.runAuthorized(request, sessionId, (allowed) =>
+        services.conversations.interrupt(sessionId, allowed, admission.creation(request)),
       );
       answers.snapshot({ request, reply, route: "/api/interrupt", waitMs: 0 }, view);
     },

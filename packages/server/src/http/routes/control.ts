@@ -28,7 +28,7 @@ export function controlRoutes(app: HttpApp, parts: RouteParts): void {
   listApps(app, parts);
 }
 
-function setModel(app: HttpApp, { services, admission, access }: RouteParts): void {
+function setModel(app: HttpApp, { services, admission, guard }: RouteParts): void {
   app.post(
     "/api/control/model",
     {
@@ -41,27 +41,27 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
         querystring: SetModelQuery,
         response: { 200: SetModelResult, ...refusals(401, 404, 409, 413, 429, 503, 507) },
       },
-      ...access.modelHooks({ changes: true }),
+      ...guard.modelHooks({ changes: true }),
     },
     (request) => {
       const { rig, baml, app: name } = request.query;
       return services.models.setModel(
         {
           sessionId: requiredSessionId(request.raw),
-          access: access.sessionAccess(request, name ?? access.onlyOpened(request) ?? DEFAULT_APP),
+          access: guard.sessionAccess(request, name ?? guard.onlyOpened(request) ?? DEFAULT_APP),
           app: name ?? null,
-          keyApp: access.onlyOpened(request),
-          authorize: (wanted) => access.authorizeApp(request, wanted),
+          keyApp: guard.onlyOpened(request),
+          authorize: (wanted) => guard.authorizeApp(request, wanted),
           rig,
           utilityModel: baml ?? null,
         },
-        admission.newSession(request),
+        admission.creation(request),
       );
     },
   );
 }
 
-function listModels(app: HttpApp, { services, admission, access }: RouteParts): void {
+function listModels(app: HttpApp, { services, admission, guard }: RouteParts): void {
   app.get(
     "/api/control/models",
     {
@@ -79,27 +79,27 @@ function listModels(app: HttpApp, { services, admission, access }: RouteParts): 
           ...refusals(401, 404, 409, 429, 503, 507),
         },
       },
-      ...access.modelHooks({ changes: false }),
+      ...guard.modelHooks({ changes: false }),
     },
     async (request, reply) => {
       const { app: name } = request.query;
-      const keyApp = access.onlyOpened(request);
+      const keyApp = guard.onlyOpened(request);
       const models = await services.models.listModels(
         {
           sessionId: optionalSessionId(request.raw),
-          access: access.sessionAccess(request, name ?? keyApp ?? DEFAULT_APP),
+          access: guard.sessionAccess(request, name ?? keyApp ?? DEFAULT_APP),
           app: name ?? null,
           keyApp,
-          authorize: (wanted) => access.authorizeSession(request, wanted),
+          authorize: (wanted) => guard.authorizeSession(request, wanted),
         },
-        admission.newSession(request),
+        admission.creation(request),
       );
       return reply.send([...models]);
     },
   );
 }
 
-function listApps(app: HttpApp, { services, admission, access }: RouteParts): void {
+function listApps(app: HttpApp, { services, admission, guard }: RouteParts): void {
   const { apps, conversations, tools } = services;
   app.get(
     "/api/control/apps",
@@ -116,15 +116,15 @@ function listApps(app: HttpApp, { services, admission, access }: RouteParts): vo
           ...refusals(401, 404, 429, 503, 507),
         },
       },
-      ...access.listHooks("read"),
+      ...guard.listHooks("read"),
     },
     async (request, reply) => {
       await conversations.ensure(
         requiredSessionId(request.raw),
-        access.sessionAccess(request),
-        admission.newSession(request),
+        guard.sessionAccess(request),
+        admission.creation(request),
       );
-      const names = [DEFAULT_APP, ...access.opened(request)];
+      const names = [DEFAULT_APP, ...guard.opened(request)];
       await Promise.all(names.map((name) => tools.refresh(name)));
       return reply.send(
         names.flatMap((name) => {

@@ -12,7 +12,7 @@ import type { Services } from "../../core/ports/driving/services.ts";
 import type { AdminService } from "../../core/ports/driving/admin-service.ts";
 import type { Admission } from "../admission.ts";
 import type { Answers } from "../answers.ts";
-import type { AppAccess } from "../app-access.ts";
+import type { AppGuard } from "../app-guard.ts";
 import type { HttpConfig, RequestLog } from "../edge.ts";
 
 export type HttpApp = FastifyInstance<
@@ -28,7 +28,7 @@ export interface RouteParts {
   readonly services: Services;
   readonly answers: Answers;
   readonly admission: Admission;
-  readonly access: AppAccess;
+  readonly guard: AppGuard;
   readonly log: RequestLog;
   readonly config: HttpConfig;
   /** `null` disables the admin API. */
@@ -49,7 +49,7 @@ export interface AdminParts {
 /** Documentation that all admin operations share. */
 export const ADMIN = { tags: ["Administration"], security: [{ adminKey: [] }] };
 
-/** Returns hooks of a route that counts its changes itself, by caller. */
-export function countingItself<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
-  return { ...hooks, config: { ...hooks.config, hasOwnBudget: true } } as const;
+/** Returns hooks of a route whose handler counts its changes by caller, so that admission does not count them as `writes`. */
+export function withoutWriteBudget<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
+  return { ...hooks, config: { ...hooks.config, skipsWriteBudget: true } } as const;
 }

@@ -8,7 +8,7 @@ import { DEFAULT_APP } from "../../core/session.ts";
 import { actorOf } from "../actors.ts";
 import { AppName, ClientId, HEADERS, optional, refusals } from "../operation.ts";
 import { accepts } from "../user-access.ts";
-import { countingItself, type HttpApp, type RouteParts } from "./route-parts.ts";
+import { withoutWriteBudget, type HttpApp, type RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/secrets";
 const TAGS = ["Secrets"];
@@ -55,12 +55,12 @@ type Admit = (
   query: { readonly app?: string | undefined; readonly client_id?: string | undefined },
 ) => Promise<{ readonly app: string; readonly clientId: string }>;
 
-function admission({ access, admission, config }: RouteParts): Admit {
+function admission({ guard, admission, config }: RouteParts): Admit {
   return async (request, { app = DEFAULT_APP, client_id: named }) => {
-    access.authorizeApp(request, app);
+    guard.authorizeApp(request, app);
     const isUser = accepts(request.user, app);
     if (app === DEFAULT_APP && !isUser && isPublic(config)) throw keyNeeded();
-    const clientId = access.clientOf(request, app, named ?? null);
+    const clientId = guard.clientOf(request, app, named ?? null);
     if (clientId === null) throw clientMissing();
     await admission.secrets(request, { app, clientId, sessionId: null });
     return { app, clientId };
@@ -85,7 +85,7 @@ function clientMissing(): InvalidRequest {
   return new InvalidRequest("parameter_missing", detail);
 }
 
-function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): void {
+function list(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void {
   app.get(
     ROUTE,
     {
@@ -97,7 +97,7 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
         querystring: Client,
         response: { 200: Names, ...refusals(401, 429, 503) },
       },
-      ...countingItself(access.queryHooks("secrets")),
+      ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request, reply) => {
       const { app: name, clientId } = await admit(request, request.query);
@@ -106,7 +106,7 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
   );
 }
 
-function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void {
+function set(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void {
   app.put(
     ROUTE,
     {
@@ -121,7 +121,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
         body: Values,
         response: { 200: Names, ...refusals(401, 413, 415, 429, 503, 507) },
       },
-      ...countingItself(access.queryHooks("secrets")),
+      ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request, reply) => {
       const { app: name, clientId } = await admit(request, request.query);
@@ -133,7 +133,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
   );
 }
 
-function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): void {
+function remove(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void {
   app.delete(
     ROUTE,
     {
@@ -146,7 +146,7 @@ function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): v
         querystring: ClientAndSlot,
         response: { 200: Removed, ...refusals(401, 429, 503, 507) },
       },
-      ...countingItself(access.queryHooks("secrets")),
+      ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request) => {
       const { app: name, clientId } = await admit(request, request.query);

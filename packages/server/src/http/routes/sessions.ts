@@ -85,7 +85,7 @@ export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   claimThread(app, parts);
 }
 
-function createSession(app: HttpApp, { services, admission, access }: RouteParts): void {
+function createSession(app: HttpApp, { services, admission, guard }: RouteParts): void {
   const { threads } = services;
   app.post(
     "/api/sessions",
@@ -99,19 +99,19 @@ function createSession(app: HttpApp, { services, admission, access }: RouteParts
         body: CreateBody,
         response: { 200: Thread, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...access.sessionCommandHooks("chat"),
+      ...guard.sessionCommandHooks("chat"),
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
       const publicKey = request.body?.public_key ?? null;
-      return access.runAuthorized(request, sessionId, (allowed) =>
-        threads.create(sessionId, publicKey, allowed, admission.newSession(request)),
+      return guard.runAuthorized(request, sessionId, (allowed) =>
+        threads.create(sessionId, publicKey, allowed, admission.creation(request)),
       );
     },
   );
 }
 
-function listThreads(app: HttpApp, { services, admission, access }: RouteParts): void {
+function listThreads(app: HttpApp, { services, admission, guard }: RouteParts): void {
   const { conversations, threads } = services;
   app.get(
     "/api/sessions",
@@ -131,22 +131,22 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
           ...refusals(401, 404, 429, 503, 507),
         },
       },
-      ...access.listHooks("read"),
+      ...guard.listHooks("read"),
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       const { public_key: publicKey, limit, cursor } = request.query;
-      const allowed = access.listAccess(request, publicKey ?? null);
+      const allowed = guard.listAccess(request, publicKey ?? null);
       if (publicKey === undefined && allowed.user === null) throw walletMissing();
       const query = { publicKey: publicKey ?? null, access: allowed, cursor: cursor ?? null };
       // List first, so that a rejected request creates nothing.
       if (limit === undefined) {
         const all = await threads.listAll(query);
-        await conversations.ensure(sessionId, access.sessionAccess(request), admission.newSession(request));
+        await conversations.ensure(sessionId, guard.sessionAccess(request), admission.creation(request));
         return await sendArray(reply, all);
       }
       const page = await threads.list({ ...query, limit });
-      await conversations.ensure(sessionId, access.sessionAccess(request), admission.newSession(request));
+      await conversations.ensure(sessionId, guard.sessionAccess(request), admission.creation(request));
       if (page.next !== null) {
         const ofWallet = publicKey === undefined ? {} : { public_key: publicKey };
         const next = { ...ofWallet, limit: String(limit), cursor: page.next };
@@ -163,7 +163,7 @@ function walletMissing(): InvalidRequest {
   return new InvalidRequest("parameter_missing", detail);
 }
 
-function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
+function getAndMessages(app: HttpApp, { services, guard }: RouteParts): void {
   const { threads } = services;
   app.get(
     "/api/sessions/:id",
@@ -176,11 +176,11 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: Thread, ...refusals(401, 404, 429, 503) },
       },
-      ...access.pathCommandHooks("read"),
+      ...guard.pathCommandHooks("read"),
     },
     (request) => {
       const { id } = request.params;
-      return access.runAuthorized(request, id, (allowed) => threads.get(id, allowed));
+      return guard.runAuthorized(request, id, (allowed) => threads.get(id, allowed));
     },
   );
 
@@ -202,12 +202,12 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
           ...refusals(401, 404, 429, 503),
         },
       },
-      ...access.pathCommandHooks("read"),
+      ...guard.pathCommandHooks("read"),
     },
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX, include } = request.query;
-      const page = await access.runAuthorized(request, id, (allowed) =>
+      const page = await guard.runAuthorized(request, id, (allowed) =>
         threads.messages(id, after, limit, allowed, include !== undefined),
       );
       const query = { limit: String(limit), ...(include && { include }) };
@@ -216,7 +216,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
   );
 }
 
-function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
+function renameAndDelete(app: HttpApp, { services, guard }: RouteParts): void {
   const { threads } = services;
   app.patch(
     "/api/sessions/:id",
@@ -230,12 +230,12 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         body: RenameBody,
         response: { 200: Thread, ...refusals(401, 404, 413, 415, 429, 503, 507) },
       },
-      ...access.pathCommandHooks("chat"),
+      ...guard.pathCommandHooks("chat"),
     },
     (request) => {
       const { id } = request.params;
       const { title } = request.body;
-      return access.runAuthorized(request, id, (allowed) => threads.rename(id, title, allowed));
+      return guard.runAuthorized(request, id, (allowed) => threads.rename(id, title, allowed));
     },
   );
 
@@ -251,17 +251,17 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: DeletedThread, ...refusals(401, 404, 413, 429, 503, 507) },
       },
-      ...access.pathCommandHooks("chat"),
+      ...guard.pathCommandHooks("chat"),
     },
     async (request) => {
       const { id } = request.params;
-      const spelling = await access.runAuthorized(request, id, (allowed) => threads.remove(id, allowed));
+      const spelling = await guard.runAuthorized(request, id, (allowed) => threads.remove(id, allowed));
       return { session_id: spelling, deleted: true as const };
     },
   );
 }
 
-function forkThread(app: HttpApp, { services, admission, access }: RouteParts): void {
+function forkThread(app: HttpApp, { services, admission, guard }: RouteParts): void {
   app.post(
     "/api/sessions/:id/fork",
     {
@@ -277,20 +277,20 @@ function forkThread(app: HttpApp, { services, admission, access }: RouteParts): 
         body: ForkBody,
         response: { 200: Thread, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...access.pathKeyHooks("chat"),
+      ...guard.pathKeyHooks("chat"),
     },
     (request) => {
       const { id } = request.params;
       const { session_id: spelling, through_message_id: through = null } = request.body;
-      const creation = admission.newSession(request, { spelling });
-      return access.runAuthorized(request, id, (allowed) =>
+      const creation = admission.creation(request, { spelling });
+      return guard.runAuthorized(request, id, (allowed) =>
         services.threads.fork(id, { session: spelling.toLowerCase(), through }, allowed, creation),
       );
     },
   );
 }
 
-function claimThread(app: HttpApp, { services, access }: RouteParts): void {
+function claimThread(app: HttpApp, { services, guard }: RouteParts): void {
   app.post(
     "/api/sessions/:id/claim",
     {
@@ -305,12 +305,12 @@ function claimThread(app: HttpApp, { services, access }: RouteParts): void {
         params: IdPath,
         response: { 200: Thread, ...refusals(401, 404, 409, 413, 429, 503, 507) },
       },
-      ...access.pathCommandHooks("chat"),
+      ...guard.pathCommandHooks("chat"),
     },
     (request) => {
       const { id } = request.params;
-      return access.runAuthorized(request, id, async (allowed) => {
-        const claimant = access.claimant(request);
+      return guard.runAuthorized(request, id, async (allowed) => {
+        const claimant = guard.claimant(request);
         if (claimant === null) {
           // A hidden session is 404 for every user.
           await services.threads.get(id, allowed);
@@ -322,7 +322,7 @@ function claimThread(app: HttpApp, { services, access }: RouteParts): void {
   );
 }
 
-function pinAndUnpin(app: HttpApp, { services, access }: RouteParts): void {
+function pinAndUnpin(app: HttpApp, { services, guard }: RouteParts): void {
   const { threads } = services;
   const route = (method: "put" | "delete", pinned: boolean, operationId: string, summary: string) => {
     app[method](
@@ -337,11 +337,11 @@ function pinAndUnpin(app: HttpApp, { services, access }: RouteParts): void {
           headers: z.object(HEADERS.sessionKey),
           response: { 200: Thread, ...refusals(401, 404, 413, 429, 503, 507) },
         },
-        ...access.pathCommandHooks("chat"),
+        ...guard.pathCommandHooks("chat"),
       },
       (request) => {
         const { id } = request.params;
-        return access.runAuthorized(request, id, (allowed) => threads.pin(id, pinned, allowed));
+        return guard.runAuthorized(request, id, (allowed) => threads.pin(id, pinned, allowed));
       },
     );
   };

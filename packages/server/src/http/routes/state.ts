@@ -16,7 +16,7 @@ const StateQuery = z.object({ user_state: optional(UserStateText), client_id: op
  * clock.
  */
 export function stateRoute(app: HttpApp, parts: RouteParts): void {
-  const { access, log } = parts;
+  const { guard, log } = parts;
   app.get(
     STATE_ROUTE,
     {
@@ -44,7 +44,7 @@ export function stateRoute(app: HttpApp, parts: RouteParts): void {
     },
     (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      const checked = access.requireForSession(request, sessionId);
+      const checked = guard.requireForSession(request, sessionId);
       if (checked === undefined) return answer(parts, request, reply, sessionId);
       log.started(request);
       return checked.then(() => answer(parts, request, reply, sessionId));
@@ -53,27 +53,27 @@ export function stateRoute(app: HttpApp, parts: RouteParts): void {
 }
 
 function answer(
-  { services, answers, admission, access, log }: RouteParts,
+  { services, answers, admission, guard, log }: RouteParts,
   request: FastifyRequest,
   reply: FastifyReply,
   sessionId: string,
 ): void | Promise<void> {
   if (request.validationError !== undefined) throw request.validationError;
   const waitMs = preferredWait(textHeader(request.raw, "prefer"));
-  access.authorizeFoundSession(request);
+  guard.authorizeFoundSession(request);
   const { user_state: userState, client_id: clientId } = request.query as z.output<typeof StateQuery>;
-  access.clientOf(request, request.sessionApp, clientId ?? null);
+  guard.clientOf(request, request.sessionApp, clientId ?? null);
   const found = services.conversations.state(
     {
       sessionId,
-      access: access.sessionAccess(request),
+      access: guard.sessionAccess(request),
       userState: userState ?? null,
       waitMs,
       signal: untilGone(reply.raw, waitMs),
       seen: request.sessionSeen,
       admitChange: userState === undefined ? null : admission.change(request, sessionId),
     },
-    admission.newSession(request),
+    admission.creation(request),
   );
   const exchange = { request, reply, route: STATE_ROUTE, waitMs };
   const send = (view: SnapshotView): void => answers.taggedSnapshot(exchange, view);
@@ -81,7 +81,7 @@ function answer(
   if (request.startedAt === UNTIMED) log.started(request);
   if (waitMs === 0) return found.then(send);
   return found.then(async (view) => {
-    await access.authorizeAgain(request, sessionId);
+    await guard.authorizeAgain(request, sessionId);
     send(view);
   });
 }

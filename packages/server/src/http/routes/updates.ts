@@ -38,10 +38,11 @@ const UpdatesQuery = z.object({
   ),
 });
 
+/** Without `include`: no group, so that events of messages are sent only with `include=messages`. */
 const NO_GROUPS: ReadonlySet<IncludeGroup> = new Set();
 
 export function updatesRoute(app: HttpApp, parts: RouteParts): void {
-  const { access, services, admission } = parts;
+  const { guard, services, admission } = parts;
   app.get(
     ROUTE,
     {
@@ -68,22 +69,22 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
           ...refusals(401, 404, 406, 429, 503, 507),
         },
       },
-      ...access.streamHooks("read"),
+      ...guard.streamHooks("read"),
     },
     (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       requireEventStream(textHeader(request.raw, "accept"));
       const { include, last_event_id: fromQuery } = request.query;
       const lastEventId = (textHeader(request.raw, "last-event-id") || fromQuery) ?? null;
-      access.authorizeFoundSession(request);
+      guard.authorizeFoundSession(request);
       const wanted = {
         sessionId,
-        access: access.streamAccess(request),
+        access: guard.streamAccess(request),
         include: include ?? NO_GROUPS,
         lastEventId,
       };
       return sendStream(parts, { request, reply, route: ROUTE, waitMs: 0, sessionId }, (stream) =>
-        services.updates.open(wanted, stream, admission.newSession(request)),
+        services.updates.open(wanted, stream, admission.creation(request)),
       );
     },
   );

@@ -25,7 +25,7 @@ export const EXPORT_DESCRIPTION =
   "JSON Lines with a `kind` each: `session`, then its `message`s and `action`s (the last 1,000); `secret` (the name alone); at the end `done` with counts. " +
   "Without that line, the export is incomplete.";
 
-export function userDataRoutes(app: HttpApp, { services, access }: RouteParts): void {
+export function userDataRoutes(app: HttpApp, { services, guard }: RouteParts): void {
   app.get(
     "/api/users/me/export",
     {
@@ -40,10 +40,10 @@ export function userDataRoutes(app: HttpApp, { services, access }: RouteParts): 
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...access.queryHooks("read"),
+      ...guard.queryHooks("read"),
     },
     async (request, reply) => {
-      const whose = access.userOf(request, request.query.app ?? DEFAULT_APP);
+      const whose = guard.userOf(request, request.query.app ?? DEFAULT_APP);
       const by = await actorOf(request, services.audit);
       return sendLines(reply, services.userData.export(whose, by));
     },
@@ -61,10 +61,10 @@ export function userDataRoutes(app: HttpApp, { services, access }: RouteParts): 
         querystring: Query,
         response: { 200: ErasedAnswer, ...refusals(401, 429, 503, 507) },
       },
-      ...access.queryHooks("chat"),
+      ...guard.queryHooks("chat"),
     },
     async (request) => {
-      const whose = access.userOf(request, request.query.app ?? DEFAULT_APP);
+      const whose = guard.userOf(request, request.query.app ?? DEFAULT_APP);
       return await services.userData.erase(whose, await actorOf(request, services.audit));
     },
   );

@@ -9,14 +9,14 @@ import type { AppScope } from "../../core/key-scopes.ts";
 import type { SessionAccess } from "../../core/session-access.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { actorOf } from "../../http/actors.ts";
-import { needingAppKey } from "../../http/app-access.ts";
+import { needingAppKey } from "../../http/app-guard.ts";
 import { sendStream } from "../../http/stream-response.ts";
 import { type EventStream } from "../../http/event-stream.ts";
 import { HEADERS, refusals } from "../../http/operation.ts";
 import { untilGone } from "../../http/request.ts";
 import { sendArray } from "../../http/routes/send-array.ts";
 import {
-  countingItself,
+  withoutWriteBudget,
   type HttpApp,
   type ProtocolRoutes,
   type RouteParts,
@@ -53,7 +53,7 @@ export function aiSdkRoutes({ sessionBytes }: { readonly sessionBytes: number })
 }
 
 function chatRoute(app: HttpApp, parts: RouteParts, bodyLimit: number): void {
-  const { access } = parts;
+  const { guard } = parts;
   app.post(
     CHAT,
     {
@@ -69,7 +69,7 @@ function chatRoute(app: HttpApp, parts: RouteParts, bodyLimit: number): void {
         body: ChatBody,
         response: { 200: STREAM_ANSWER, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...countingItself(needingAppKey(access.queryOrBodyHooks("chat"))),
+      ...withoutWriteBudget(needingAppKey(guard.queryOrBodyHooks("chat"))),
     },
     async (request, reply) => {
       const last = readLastMessage(request.body);
@@ -86,18 +86,16 @@ async function answerText(
   body: ChatBody,
   last: SentText,
 ): Promise<void> {
-  const { access, admission, services } = parts;
+  const { guard, admission, services } = parts;
   const { id: spelling, trigger, messageId } = body;
   const clientTools = body.client_tools ?? null;
   const sessionId = spelling.toLowerCase();
   const app = body.app ?? DEFAULT_APP;
-  access.authorizeApp(request, app);
-  const clientId = access.clientOf(request, app, body.client_id ?? null);
-  const counted = admission.chat(request, { app, clientId, sessionId }, null);
-  if (counted !== undefined) await counted;
+  const { clientId, access } = guard.callerOf(request, app, body.client_id ?? null);
+  await admission.chat(request, { app, clientId, sessionId }, null);
   const chat = {
     sessionId,
-    access: access.sessionAccess(request, app),
+    access,
     app,
     rig: body.rig ?? null,
     publicKey: body.public_key ?? null,
@@ -107,7 +105,7 @@ async function answerText(
     waitMs: 0,
     signal: untilGone(reply.raw, 0),
   };
-  const creation = admission.newSession(request, { clientId, spelling });
+  const creation = admission.creation(request, { clientId, spelling });
   await sendStream(parts, exchangeOf(request, reply, CHAT, sessionId), async (out) => {
     const start = await sendText(services, chat, { ...last, trigger, messageId }, creation);
     return await follow(parts, { request, sessionId, scope: "chat" }, start, null, out);
@@ -121,11 +119,11 @@ async function continueAnswer(
   body: ChatBody,
   last: SentAnswer,
 ): Promise<void> {
-  const { access, admission, services } = parts;
+  const { guard, admission, services } = parts;
   const sessionId = body.id.toLowerCase();
   await admission.change(request, sessionId)?.();
   await sendStream(parts, exchangeOf(request, reply, CHAT, sessionId), async (out) => {
-    const start = await access.runAuthorized(request, sessionId, async (allowed) => {
+    const start = await guard.runAuthorized(request, sessionId, async (allowed) => {
       const by = await actorOf(request, services.audit);
       return await answerCalls(services, { sessionId, access: allowed, by }, last);
     });
@@ -134,7 +132,7 @@ async function continueAnswer(
 }
 
 function streamRoute(app: HttpApp, parts: RouteParts): void {
-  const { access, services } = parts;
+  const { guard, services } = parts;
   app.get(
     STREAM,
     {
@@ -152,12 +150,12 @@ function streamRoute(app: HttpApp, parts: RouteParts): void {
           ...refusals(401, 404, 429, 503, 507),
         },
       },
-      ...access.pathStreamHooks("read"),
+      ...guard.pathStreamHooks("read"),
     },
     async (request, reply) => {
       const sessionId = request.params.id.toLowerCase();
-      access.authorizeFoundSession(request);
-      const position = await services.conversations.position(sessionId, access.sessionAccess(request));
+      guard.authorizeFoundSession(request);
+      const position = await services.conversations.position(sessionId, guard.sessionAccess(request));
       if (position === null || !position.isProcessing) return reply.code(204).send();
       const start = startInProgress(position) ?? startOfQueued(position, null);
       await sendStream(parts, exchangeOf(request, reply, STREAM, sessionId), (out) =>
@@ -167,7 +165,7 @@ function streamRoute(app: HttpApp, parts: RouteParts): void {
   );
 }
 
-function messagesRoute(app: HttpApp, { access, services }: RouteParts): void {
+function messagesRoute(app: HttpApp, { guard, services }: RouteParts): void {
   app.get(
     MESSAGES,
     {
@@ -186,11 +184,11 @@ function messagesRoute(app: HttpApp, { access, services }: RouteParts): void {
           ...refusals(401, 404, 429, 503),
         },
       },
-      ...access.pathCommandHooks("read"),
+      ...guard.pathCommandHooks("read"),
     },
     async (request, reply) => {
       const sessionId = request.params.id.toLowerCase();
-      return await access.runAuthorized(request, sessionId, async (allowed) => {
+      return await guard.runAuthorized(request, sessionId, async (allowed) => {
         const position = await services.conversations.position(sessionId, allowed);
         if (position === null) return await reply.send([]);
         const streaming = position.streaming?.messageId ?? null;
@@ -203,7 +201,7 @@ function messagesRoute(app: HttpApp, { access, services }: RouteParts): void {
 
 /** Subscribes to the session, unless the turn is over. `known` is what the client has of the answer. */
 async function follow(
-  { services, access }: RouteParts,
+  { services, guard }: RouteParts,
   { request, sessionId, scope }: { request: FastifyRequest; sessionId: string; scope: AppScope },
   { state, lastEventId }: Start,
   known: KnownAnswer | null,
@@ -211,7 +209,7 @@ async function follow(
 ): Promise<OpenStream> {
   const sink = new AnswerStream(new FollowedTurn(state, new AnswerChunks(known)), out);
   if (!sink.begin(state)) return { close: () => undefined };
-  const wanted = { sessionId, access: access.streamAccess(request, scope), include: ALL, lastEventId };
+  const wanted = { sessionId, access: guard.streamAccess(request, scope), include: ALL, lastEventId };
   return await services.updates.open(wanted, sink, EXISTING);
 }
 

@@ -1,4 +1,4 @@
-// The Apps as sessions and turns see them at run time.
+// The Apps as sessions and turns see them at run time. Implemented by `createApps` (apps/app-catalog.ts).
 
 import type { AppDescriptor } from "@colloquy/protocol";
 import type { AppSettings } from "../../app-settings.ts";

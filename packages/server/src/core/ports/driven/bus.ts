@@ -41,7 +41,7 @@ export interface Following {
   stop(): void;
 }
 
-/** Carries notifications to the other processes. */
+/** Carries notifications to the other processes. Implemented by `ClusterBus` (bus/cluster-bus.ts). */
 export interface Bus {
   /** Sends to the processes that follow the session, in the order of the calls. Never throws. */
   publish(sessionId: string, notification: SessionNotification): void;

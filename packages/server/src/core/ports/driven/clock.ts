@@ -1,5 +1,5 @@
 // The clock of the service. All code that waits or reads the time takes a `Clock`, so that tests can advance
-// it past a deadline instead of sleeping.
+// it past a deadline instead of sleeping. Implemented by `createSystemClock` (wiring/clock.ts).
 
 export interface Clock {
   /** Wall-clock time in milliseconds since the Unix epoch. */

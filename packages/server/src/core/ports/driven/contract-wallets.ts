@@ -6,7 +6,7 @@ export interface SignedMessage {
   readonly signature: `0x${string}`;
 }
 
-/** Wallets that are contracts, and so have no key that could sign. */
+/** Wallets that are contracts, and so have no key that could sign. Implemented in tools/wallet/. */
 export interface ContractWallets {
   /**
    * Returns true if the contract at the address accepts the signature (EIP-1271), also before it is deployed (ERC-6492); false on a chain

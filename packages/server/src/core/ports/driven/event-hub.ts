@@ -50,6 +50,7 @@ export interface HubListener {
   incarnationsOf?(sessionId: string): readonly string[];
 }
 
+/** Implemented by `ProcessEventHub` (bus/event-hub.ts). */
 export interface EventHub extends Pick<Bus, "notifyWork" | "close"> {
   /** Calls the listeners of this process before it returns, and later those of processes that follow the session. Never throws. */
   publish(sessionId: string, notification: SessionNotification): void;

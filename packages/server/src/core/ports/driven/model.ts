@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { NoticeCode } from "@colloquy/protocol";
 
-/** Resolves rigs (`provider/model`) to callable models. */
+/** Resolves rigs (`provider/model`) to callable models. Implemented by `createModelCatalog` (models/catalog.ts). */
 export interface ModelCatalog {
   /**
    * Returns the language model of a rig; imports the provider's package on first use. Rejects if the provider is unknown or

@@ -1,4 +1,4 @@
-// Counts that all processes of a service share. A single server counts in memory (http/budgets.ts).
+// Counts that all processes of a service share. A single server counts in memory (http/budgets.ts). Implemented in store/postgres/.
 
 /** State of a count in a window that begins with its first request. */
 export interface WindowCount {

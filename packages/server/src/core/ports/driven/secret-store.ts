@@ -63,7 +63,7 @@ export interface SigningKeys {
   find(id: string): Promise<SigningKey | null>;
 }
 
-/** Changes by an actor are in the audit trail. */
+/** Changes by an actor are in the audit trail. Implemented, like `SigningKeys`, by `Vault` (apps/secrets/vault.ts). */
 export interface SecretVault {
   /**
    * True if there is a master key; otherwise every method rejects with `Unavailable` (503,

@@ -68,7 +68,7 @@ export interface JobStore {
   takeDuty(name: string, heldMs: number): Promise<number | null>;
 }
 
-/** All ports of one store, opened together. */
+/** All ports of one store, opened together. Implemented by `open.ts` of each store; ports that do not differ, by the files of store/. */
 export interface Store extends CommandStore {
   readonly sessions: SessionStore;
   readonly turns: TurnStore;

@@ -1,5 +1,5 @@
 // A store as tables and rows, for moving data between stores. Tables and columns come from the schema, so new ones are included.
-// This port enforces no rules about sessions; its callers must.
+// This port enforces no rules about sessions; its callers must. Implemented by `tables.ts` of each store.
 
 /** Value of a column; booleans are 1 or 0, JSON is text. */
 export type Cell = string | number | null;

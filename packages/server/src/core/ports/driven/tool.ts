@@ -112,7 +112,7 @@ export type PolicyDecision =
   /** The call never runs; the outcome says why. */
   | ({ readonly kind: "deny" } & ToolOutcome);
 
-/** The tools of one turn. */
+/** The tools of one turn. Implemented by `ToolsOfTurn` (tools/toolset.ts). */
 export interface TurnTools {
   /** The same array at each access. */
   readonly definitions: readonly ToolDefinition[];
@@ -130,7 +130,7 @@ export interface TurnTools {
   call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome>;
 }
 
-/** The tools of all Apps. */
+/** The tools of all Apps. Implemented by `AppTools` (tools/toolset.ts), like the two ports below. */
 export interface Toolset {
   /**
    * Returns the tools of a turn; none for an unknown App. Never rejects. Omits the tools of servers that do

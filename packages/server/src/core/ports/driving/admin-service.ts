@@ -1,4 +1,4 @@
-// Services behind the admin routes. Requests arrive validated; failures are thrown as ServiceError.
+// Services behind the admin routes (admin/administration.ts). Requests arrive validated; failures are thrown as ServiceError.
 
 import type {
   Action,

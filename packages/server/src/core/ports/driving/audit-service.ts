@@ -2,6 +2,7 @@ import type { AuditPage } from "@colloquy/protocol";
 import type { AuditEntry } from "../../audit.ts";
 import type { AuditQuery } from "../driven/store.ts";
 
+/** Implemented by `createAuditTrail` (admin/audit-trail.ts). */
 export interface AuditTrail {
   /** Returns the pseudonym of a user in the trail. */
   subjectOf(owner: string): Promise<string>;

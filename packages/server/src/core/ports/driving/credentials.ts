@@ -1,4 +1,4 @@
-// Driving ports: the keys of Apps, and the sign-in tokens of users.
+// Driving ports: the keys of Apps, and the sign-in tokens of users. Implemented in apps/keys/ and apps/users/.
 
 import type { ServiceError } from "../../errors.ts";
 import type { Actor } from "../../audit.ts";

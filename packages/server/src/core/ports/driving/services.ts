@@ -235,7 +235,7 @@ export interface ActionService {
   ): Promise<ActionClaim>;
 }
 
-/** Clients' secrets for Apps (contract section 4). Values are never returned. */
+/** Clients' secrets for Apps (contract section 4). Values are never returned. Implemented by `createSecretService` (apps/secrets/vault.ts). */
 export interface SecretService {
   /** Returns the names of the slots that are set, in alphabetical order. */
   names(app: string, clientId: string): Promise<readonly string[]>;
@@ -264,7 +264,7 @@ export interface SessionOwnership {
 /** Why a stream ends: the code of its last notice. */
 export type StreamEnd = Extract<NoticeCode, "app_key_invalid" | "user_token_expired" | "session_not_found">;
 
-/** Access check of an open stream, by its App key and its user's token. */
+/** Access check of an open stream, by its App key and its user's token. Implemented by `CheckedStream` (http/stream-access.ts). */
 export interface StreamAccess {
   /** What the stream may use when it is opened. */
   readonly session: SessionAccess;
@@ -304,7 +304,7 @@ export interface UpdateService {
   open(request: StreamRequest, sink: StreamSink, creation: NewSessionOptions): Promise<OpenStream>;
 }
 
-/** Readiness of the service for traffic. */
+/** Readiness of the service for traffic. Implemented by `createReadiness` (wiring/operations.ts). */
 export interface Readiness {
   /** Returns one sentence per problem; empty if the service is ready. */
   problems(): Promise<readonly string[]>;

@@ -31,6 +31,7 @@ export interface Erased {
   readonly secrets: number;
 }
 
+/** Implemented by `UserData` (sessions/user-data.ts). */
 export interface UserDataService {
   /** Reads one session after the other, as fast as the lines are taken. */
   export(whose: SessionsOf, by: Actor): AsyncIterable<ExportLine>;

@@ -11,14 +11,13 @@ import type { KeyGrant } from "../core/ports/driving/credentials.ts";
 import type { Claimant, StreamAccess } from "../core/ports/driving/services.ts";
 import { ANONYMOUS, holdsWallet, type SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { accessHooks } from "./access-hooks.ts";
-import { Authentication, type AuthenticationParts, clearAccess } from "./authentication.ts";
+import { accessHooks, Authentication, type AuthenticationParts, clearAccess } from "./authentication.ts";
 import { appForbidden, otherClient, reservedClient, scopeMissing } from "./key-refusals.ts";
 import { appKey, appOfBody, appOfQuery, sessionOfHeader, sessionOfPath } from "./request.ts";
 import { CheckedStream } from "./stream-access.ts";
 import { accepts, opens, tokenRequired, type UserAccess } from "./user-access.ts";
 
-export class AppAccess {
+export class AppGuard {
   readonly #authentication: Authentication;
   readonly #users: UserAccess;
   readonly #apps: AppCatalog;
@@ -93,29 +92,6 @@ export class AppAccess {
   }
 
   /**
-   * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's App, which saves a read for
-   * requests without a key or token. A validation error still costs that read, because 401 precedes it.
-   */
-  sessionCommandHooks(scope: AppScope) {
-    return this.#commandHooks(scope, sessionOfHeader);
-  }
-
-  /** Like `sessionCommandHooks`, for the session in the path. */
-  pathCommandHooks(scope: AppScope) {
-    return inPath(this.#commandHooks(scope, sessionOfPath));
-  }
-
-  /** Like `sessionCommandHooks`, for decisions, which need the key of the session's App regardless of `requireKey`. */
-  decisionHooks(scope: AppScope) {
-    return needingAppKey(this.sessionCommandHooks(scope));
-  }
-
-  /** Like `pathCommandHooks`, for operations that need the key of the session's App regardless of `requireKey`. */
-  pathKeyHooks(scope: AppScope) {
-    return needingAppKey(this.pathCommandHooks(scope));
-  }
-
-  /**
    * For operations on an App's models: the App in the query, or else the session's, or else the only App of the key. `changes` is true
    * if the operation always needs the App's key.
    */
@@ -171,6 +147,15 @@ export class AppAccess {
   onlyOpened(request: FastifyRequest): string | null {
     const [only, ...others] = this.opened(request);
     return only === undefined || others.length > 0 ? null : only;
+  }
+
+  /**
+   * Authorizes a request on an App; returns its client and what it may use. To `default`, anonymous requests pass as the client they name.
+   * @throws ServiceError 401 or 403, by `authorizeApp` or `clientOf`
+   */
+  callerOf(request: FastifyRequest, app: string, named: string | null) {
+    this.authorizeApp(request, app);
+    return { clientId: this.clientOf(request, app, named), access: this.sessionAccess(request, app) };
   }
 
   /**
@@ -234,6 +219,43 @@ export class AppAccess {
   }
 
   /**
+   * Like `sessionHooks`, for operations under `runAuthorized`: the command's transaction checks the session's App, which saves a read for
+   * requests without a key or token. A validation error still costs that read, because 401 precedes it.
+   */
+  sessionCommandHooks(scope: AppScope) {
+    return this.#commandHooks(scope, sessionOfHeader);
+  }
+
+  /** Like `sessionCommandHooks`, for the session in the path. */
+  pathCommandHooks(scope: AppScope) {
+    return inPath(this.#commandHooks(scope, sessionOfPath));
+  }
+
+  /** Like `sessionCommandHooks`, for decisions, which need the key of the session's App regardless of `requireKey`. */
+  decisionHooks(scope: AppScope) {
+    return needingAppKey(this.sessionCommandHooks(scope));
+  }
+
+  /** Like `pathCommandHooks`, for operations that need the key of the session's App regardless of `requireKey`. */
+  pathKeyHooks(scope: AppScope) {
+    return needingAppKey(this.pathCommandHooks(scope));
+  }
+
+  #commandHooks(scope: AppScope, sessionOf: (request: FastifyRequest) => string | null) {
+    const check = (request: FastifyRequest): Promise<void> | undefined => {
+      const isAnonymous = this.#authentication.isAnonymous(request);
+      request.deferredSession = isAnonymous ? sessionOf(request) : null;
+      return isAnonymous ? undefined : this.#authentication.requireForSession(request, sessionOf(request));
+    };
+    /** Rethrows a refusal, unless the session's App requires a key or a user: 401 precedes the refusal. */
+    const errorHandler = async (error: FastifyError, request: FastifyRequest): Promise<never> => {
+      await this.#authentication.requireForSession(request, request.deferredSession);
+      throw error;
+    };
+    return { ...accessHooks(scope, check), errorHandler };
+  }
+
+  /**
    * Runs `work` with the Apps that the request may use: the one that a hook found, or else all that require no key. If the session belongs
    * to another App (`work` then rejects with `OtherApp` and changes nothing), checks access to that App.
    * @throws ServiceError 401 or 403
@@ -243,11 +265,11 @@ export class AppAccess {
     sessionId: string,
     work: (access: SessionAccess) => Promise<Answer>,
   ): Promise<Answer> {
-    const isUnseen = request.unseenSession !== null;
-    request.unseenSession = null;
-    if (!isUnseen) this.authorizeFoundSession(request);
+    const isDeferred = request.deferredSession !== null;
+    request.deferredSession = null;
+    if (!isDeferred) this.authorizeFoundSession(request);
     try {
-      const apps = isUnseen ? this.#forAnyone(request) : [request.sessionApp];
+      const apps = isDeferred ? this.#appsWithoutCredentials(request) : [request.sessionApp];
       return await work({ ...this.sessionAccess(request), apps });
     } catch (error) {
       if (!(error instanceof OtherApp)) throw error;
@@ -256,6 +278,14 @@ export class AppAccess {
     await this.#authentication.requireForSession(request, sessionId);
     this.authorizeFoundSession(request);
     return await work({ ...this.sessionAccess(request), apps: [request.sessionApp] });
+  }
+
+  /** Returns the Apps whose sessions need neither key nor user. */
+  #appsWithoutCredentials(request: FastifyRequest): readonly string[] {
+    return this.#apps
+      .names()
+      .filter((app) => app === DEFAULT_APP || !this.#authentication.dependsOnKey(request, app))
+      .filter((app) => this.#apps.get(app)?.users?.required !== true);
   }
 
   /**
@@ -300,28 +330,6 @@ export class AppAccess {
       await this.#authentication.checkKey(request);
       await this.#authentication.requireForSession(request, sessionOf(request));
     });
-  }
-
-  #commandHooks(scope: AppScope, sessionOf: (request: FastifyRequest) => string | null) {
-    const check = (request: FastifyRequest): Promise<void> | undefined => {
-      const isAnonymous = this.#authentication.isAnonymous(request);
-      request.unseenSession = isAnonymous ? sessionOf(request) : null;
-      return isAnonymous ? undefined : this.#authentication.requireForSession(request, sessionOf(request));
-    };
-    /** Rethrows a refusal, unless the session's App requires a key or a user: 401 precedes the refusal. */
-    const errorHandler = async (error: FastifyError, request: FastifyRequest): Promise<never> => {
-      await this.#authentication.requireForSession(request, request.unseenSession);
-      throw error;
-    };
-    return { ...accessHooks(scope, check), errorHandler };
-  }
-
-  /** Returns the Apps whose sessions need neither key nor user. */
-  #forAnyone(request: FastifyRequest): readonly string[] {
-    return this.#apps
-      .names()
-      .filter((app) => app === DEFAULT_APP || !this.#authentication.dependsOnKey(request, app))
-      .filter((app) => this.#apps.get(app)?.users?.required !== true);
   }
 }
 

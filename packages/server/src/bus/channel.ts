@@ -1,0 +1,143 @@
+// A session with open event streams: what the feed knows of its log, and the subscribers to which it passes notifications. One per
+// session, because ten thousand streams may be open.
+
+import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
+import { appAfter, type NumberedEvent, ownerAfter } from "../core/session-event.ts";
+import { DEFAULT_APP } from "../core/session.ts";
+import { deltaText, eventText, wholeMessageText } from "./event-text.ts";
+import type { StreamingTexts } from "./streaming-texts.ts";
+import type { Subscriber, SubscriberChannel } from "./subscriber.ts";
+
+interface Advance {
+  readonly life: string;
+  readonly head: number;
+  /** `null` if it is unchanged. */
+  readonly app: string | null;
+  /** `undefined` if it is unchanged. */
+  readonly owner: string | null | undefined;
+}
+
+export class Channel implements SubscriberChannel {
+  readonly sessionId: string;
+  /** Subscription to the notifications of other nodes, held while a stream is open. */
+  readonly following: Following;
+  readonly subscribers = new Set<Subscriber>();
+  /** Number of streams that are open or being opened. */
+  streams = 0;
+  /** The newest known incarnation, to which `head`, `app` and `owner` refer. */
+  life = "";
+  head = 0;
+  app = DEFAULT_APP;
+  owner: string | null = null;
+  readonly #texts: StreamingTexts;
+  /** Incarnations that ended while a stream was being opened. */
+  readonly #ended = new Set<string>();
+
+  constructor(sessionId: string, following: Following, texts: StreamingTexts) {
+    this.sessionId = sessionId;
+    this.following = following;
+    this.#texts = texts;
+  }
+
+  streaming(life: string): StreamingText | null {
+    return this.#texts.get(this.sessionId, life);
+  }
+
+  /** Returns the newest known incarnation, and older ones whose streams are open because their end was not announced. */
+  get incarnations(): readonly string[] {
+    const incarnations = new Set([...this.subscribers].map(({ source }) => source.life));
+    return [...(this.life === "" ? incarnations : incarnations.add(this.life))];
+  }
+
+  hasEnded(life: string): boolean {
+    return this.#ended.has(life);
+  }
+
+  /** Returns true if notifications have moved past a position that was read from the store. */
+  isPast({ life, head }: Pick<Advance, "life" | "head">): boolean {
+    return this.life === life && head < this.head;
+  }
+
+  /** Returns true if the notification holds no event after the head. */
+  isKnown(notification: SessionNotification): boolean {
+    return (
+      notification.kind === "events" &&
+      notification.life === this.life &&
+      (notification.events.at(-1)?.number ?? 0) <= this.head
+    );
+  }
+
+  /** Returns true if this node missed the start of a new incarnation, or events between the head and the announced ones. */
+  hasGapBefore(life: string, events: readonly NumberedEvent[]): boolean {
+    if (this.life === "") return false;
+    return this.life !== life || (events[0]?.number ?? 0) > this.head + 1;
+  }
+
+  /** Advances the head. A new incarnation restarts the numbering; events of an ended incarnation are ignored. */
+  advance({ life, head, app, owner }: Advance): void {
+    if (this.#ended.has(life)) return;
+    const isSame = this.life === life;
+    const isOlder = head < this.head;
+    this.head = isSame ? Math.max(this.head, head) : head;
+    // A session joins an App at most once; an older notification must not undo that.
+    if (!isSame) this.app = app ?? DEFAULT_APP;
+    else if (app !== null && app !== DEFAULT_APP) this.app = app;
+    if (!isSame) this.owner = owner ?? null;
+    else if (owner !== undefined && !isOlder) this.owner = owner;
+    this.life = life;
+  }
+
+  /** Sends announced events to the subscribers of their incarnation. */
+  sendEvents(life: string, events: readonly NumberedEvent[]): void {
+    const head = events.at(-1)?.number ?? 0;
+    this.advance({ life, head, app: appAfter(events), owner: ownerAfter(events) });
+    const texts = new Map<string, Buffer | null>();
+    for (const subscriber of this.subscribers) {
+      if (subscriber.source.life !== life || !subscriber.verifyAccess(this)) continue;
+      const groups = [...subscriber.included].join();
+      subscriber.announce(events, (event) => {
+        const key = `${event.number} ${groups}`;
+        let text = texts.get(key);
+        if (text === undefined) {
+          text = eventText(subscriber.source, event, subscriber.included);
+          texts.set(key, text);
+        }
+        return text;
+      });
+    }
+  }
+
+  /** Sends streaming text to the subscribers of its incarnation. */
+  sendDelta(delta: Extract<SessionNotification, { kind: "delta" }>): void {
+    const { life, messageId, offset, text } = delta;
+    let bytes: Buffer | null = null;
+    for (const subscriber of this.subscribers) {
+      if (subscriber.source.life !== life) continue;
+      bytes ??= deltaText(subscriber.source, { message_id: messageId, offset, text });
+      subscriber.writeDelta(bytes);
+    }
+  }
+
+  /** Sends the whole streaming text to live subscribers. The others receive it when they have caught up. */
+  sendText(): void {
+    const streaming = this.streaming(this.life);
+    if (streaming === null) return;
+    for (const subscriber of this.subscribers)
+      if (subscriber.source.life === this.life)
+        subscriber.writeDelta(wholeMessageText(subscriber.source, streaming));
+  }
+
+  /** Has subscribers replay what was committed but not announced, if their keys allow it. */
+  catchUp(): void {
+    for (const subscriber of this.subscribers)
+      if (subscriber.source.life === this.life && subscriber.verifyAccess(this)) subscriber.catchUp();
+  }
+
+  /** Ends the streams of a deleted incarnation. */
+  end(life: string): void {
+    this.#ended.add(life);
+    for (const subscriber of this.subscribers)
+      if (subscriber.source.life === life) subscriber.finishDeleted();
+  }
+}
