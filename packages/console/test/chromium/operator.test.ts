@@ -345,6 +345,8 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     const page = await open("usage");
     await expectSeen(page.getByText("No turn ended in this time.").first());
     await page.getByRole("link", { name: "Latency" }).click();
+    // The usage page says it twice.
+    await expectSeen(page.getByRole("heading", { name: "Latency" }));
     await expectSeen(page.getByText("No turn ended in this time."));
     await page.getByRole("link", { name: "Sessions" }).click();
     await expectSeen(page.getByText("There is no such session."));
