@@ -103,10 +103,9 @@ export class Conversations implements ConversationService {
     access: SessionAccess,
     creation: NewSessionOptions,
   ): Promise<SnapshotView> {
-    const { registry, store } = this.#options;
-    const applied = await registry.commit(sessionId, access, creation, (target) =>
-      store.execute({ kind: "interrupt", target, input: { streamed: this.#streamed(sessionId) } }),
-    );
+    const input = { streamed: this.#streamed(sessionId) };
+    const { registry } = this.#options;
+    const applied = await registry.executeOrCreate(sessionId, access, creation, { kind: "interrupt", input });
     return await this.#afterCommit(applied, { sessionId, access, waitMs: 0, signal: NEVER });
   }
 
@@ -152,7 +151,7 @@ export class Conversations implements ConversationService {
 
   async #state(request: StateRequest, creation: NewSessionOptions): Promise<SnapshotView> {
     const { sessionId, userState, waitMs, seen = null } = request;
-    const { registry, store } = this.#options;
+    const { registry } = this.#options;
     // Repeating the user state of a session in memory changes nothing, so it counts as a read.
     const isRead = userState === null || registry.inMemory(sessionId) !== null;
     const session = isRead ? await registry.get(sessionId, request.access, creation, seen) : null;
@@ -161,9 +160,8 @@ export class Conversations implements ConversationService {
       return await this.#snapshot(session, session.head, request);
     }
     await request.admitChange?.();
-    const merged = await registry.commit(sessionId, request.access, creation, (target) =>
-      store.execute({ kind: "open", target, input: { userState, publicKey: null } }),
-    );
+    const command = { kind: "open", input: { userState, publicKey: null } } as const;
+    const merged = await registry.executeOrCreate(sessionId, request.access, creation, command);
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
     return await this.#afterCommit(merged, request);
   }
@@ -184,25 +182,19 @@ export class Conversations implements ConversationService {
     slot: Reservation,
     creation: NewSessionOptions,
   ): Promise<Applied<AcceptedChat>> {
-    const { registry, store, titles } = this.#options;
+    const { registry, titles } = this.#options;
     let outcome: ChatOutcome | null = null;
     try {
-      const applied = await registry.commit(request.sessionId, request.access, creation, (target) =>
-        store.execute({
-          kind: "chat",
-          target,
-          input: {
-            ...chatInputOf(request, app, this.#options.limits),
-            // Only an interrupt needs the text, which may be long.
-            streamed:
-              app.onBusy === "interrupt" || (request.replaces ?? null) !== null
-                ? this.#streamed(request.sessionId)
-                : null,
-            claim: slot.claim,
-            fullProviders: slot.fullProviders,
-          },
-        }),
-      );
+      const interrupts = app.onBusy === "interrupt" || (request.replaces ?? null) !== null;
+      const input = {
+        ...chatInputOf(request, app, this.#options.limits),
+        // Only an interrupt needs the text, which may be long.
+        streamed: interrupts ? this.#streamed(request.sessionId) : null,
+        claim: slot.claim,
+        fullProviders: slot.fullProviders,
+      };
+      const command = { kind: "chat", input } as const;
+      const applied = await registry.executeOrCreate(request.sessionId, request.access, creation, command);
       outcome = applied.outcome;
       if (outcome.kind === "rejected") throw chatRejection(outcome.reason);
       if (outcome.kind === "accepted" && outcome.wantsTitle) {
