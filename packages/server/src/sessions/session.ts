@@ -313,7 +313,11 @@ export class Session {
       case "tool_complete":
       case "system_notice":
         return true;
+      case "messages_copied":
+        // No event shows the copied messages: the session must be loaded again.
+        return false;
       default:
+        event satisfies never;
         // A newer node wrote it: the session must be loaded again.
         return false;
     }
