@@ -2,7 +2,7 @@
 
 import type { StartedTurn } from "../turn.ts";
 import type { ClaimTurnInput } from "./claim-turn.ts";
-import type { Expired } from "./expire-actions.ts";
+import type { Unblocking } from "./asking.ts";
 import type { SessionCommand } from "./index.ts";
 
 /**
@@ -23,7 +23,7 @@ export interface ExpireActions {
 
 export type Selection = ClaimTurns | ExpireActions;
 
-export type SelectedOutcome<S extends Selection> = S extends ClaimTurns ? StartedTurn | null : Expired;
+export type SelectedOutcome<S extends Selection> = S extends ClaimTurns ? StartedTurn | null : Unblocking;
 
 export function claimCommand(
   { owner, fullProviders, models }: ClaimTurns,

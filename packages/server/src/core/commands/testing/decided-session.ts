@@ -193,7 +193,7 @@ export class DecidedSession {
   expire(ms: number): number {
     this.at += ms;
     const outcome = this.run("expireActions", null);
-    return outcome === "skipped" ? 0 : outcome.arrived;
+    return outcome === "skipped" ? 0 : outcome.unblocked;
   }
 
   complete(turn: StartedTurn, text: string, finishReason = "stop"): boolean {
