@@ -3,7 +3,8 @@
 
 import { logAudit } from "../core/audit.ts";
 import type { SessionTarget } from "../core/commands/command.ts";
-import { sessionOf, type AnswerOf, type OutcomeOf, type SessionCommand } from "../core/commands/index.ts";
+import { sessionOf } from "../core/commands/decide.ts";
+import type { AnswerOf, OutcomeOf, SessionCommand } from "../core/commands/index.ts";
 import { OutcomeUnknown, Unavailable, unknownSession } from "../core/errors.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
@@ -50,9 +51,7 @@ export interface SessionRegistryOptions {
   readonly apps: Pick<AppCatalog, "get">;
 }
 
-type Untargeted<Command> = Command extends { readonly target: SessionTarget }
-  ? Omit<Command, "target">
-  : never;
+type Untargeted<C> = C extends { readonly target: SessionTarget } ? Omit<C, "target"> : never;
 /** A command on a session, without its target. */
 type UntargetedCommand = Untargeted<SessionCommand>;
 
@@ -279,7 +278,7 @@ export class SessionRegistry {
   /** Records the use of an incarnation. Returns false if the incarnation was deleted, and drops it. */
   async #touch({ id, life }: { readonly id: string; readonly life: string }): Promise<boolean> {
     const askedAt = momentOf(this.#options.clock);
-    const target = { session: id, incarnation: life };
+    const target = { session: id, life };
     const noted = await this.#options.store.execute({ kind: "noteUse", target, input: null });
     if (noted === null) this.remove(id, life);
     else this.ofIncarnation(id, life)?.noteUse(askedAt);

@@ -14,7 +14,7 @@ import type { ToolCallRecord } from "../message.ts";
 import type { OpenTurn, TurnRecord } from "../turn.ts";
 import type { WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
-import type { ToolOutcomeInput } from "./tool-calls.ts";
+import type { ToolOutcomeInput } from "./call-results.ts";
 
 /** Results of calls that were not approved. */
 export const DENIED = "The user denied this call.";

@@ -8,7 +8,7 @@ import { outcomeOf, resumeIfDecided, type Unblocking, withMessage } from "./aski
 import { define, dispositionOf, type WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { expireDue } from "./expire-actions.ts";
-import { recordResults } from "./tool-calls.ts";
+import { recordResults } from "./call-results.ts";
 
 /** A person's decision. */
 export interface ActionAnswer {

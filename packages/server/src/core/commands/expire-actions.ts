@@ -3,7 +3,13 @@ import type { OpenTurn } from "../turn.ts";
 import { resumeIfDecided, isDue, outcomeOf, type Unblocking, withMessage } from "./asking.ts";
 import { define } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
-import { recordResults } from "./tool-calls.ts";
+import { recordResults } from "./call-results.ts";
+
+/** Expires all due actions of up to `limit` sessions. Actions that have been due longest come first. */
+export interface ExpireActions {
+  readonly kind: "expireActions";
+  readonly limit: number;
+}
 
 /** Expires every action of the session that is over, and ends lapsed claims of the others, so that another client may run their calls. */
 export const expireActions = define({
@@ -16,6 +22,14 @@ export const expireActions = define({
   },
   disposition: (outcome) => (outcome === "skipped" ? "void" : "commit"),
 });
+
+export function expireCommand(session: string) {
+  return {
+    kind: "expireActions",
+    target: { session, birth: null, load: false, access: null },
+    input: null,
+  } as const;
+}
 
 /** Expires actions that are over, and ends lapsed claims. Returns `unblocked`. */
 export function expireDue(draft: SessionDraft, openTurns: readonly OpenTurn[]): number {

@@ -4,8 +4,7 @@
 // needs.
 
 import type { DatabaseSync } from "node:sqlite";
-import type { SessionCommand } from "../../core/commands/index.ts";
-import type { Selection } from "../../core/commands/selections.ts";
+import type { Selection, SessionCommand } from "../../core/commands/index.ts";
 import { makeShared } from "../shared-ports.ts";
 import { prepareUsed } from "./admin.ts";
 import type { Call, Outcome, OwnPorts, Synchronous } from "./calls.ts";
