@@ -2,8 +2,7 @@
 // after the turn's epoch was raised. Snapshots would not show it: a former owner's write may look like the
 // new owner's.
 
-import type { SessionCommand } from "../src/core/commands/index.ts";
-import type { Selection } from "../src/core/commands/selections.ts";
+import type { Selection, SessionCommand } from "../src/core/commands/index.ts";
 import type { CommandStore, Store } from "../src/core/ports/driven/store.ts";
 import type { StartedTurn, TurnIdentity } from "../src/core/turn.ts";
 

@@ -1,7 +1,6 @@
 // A store whose calls a test intercepts, to count, delay or fail them.
 
-import type { SessionCommand } from "../src/core/commands/index.ts";
-import type { Selection } from "../src/core/commands/selections.ts";
+import type { Selection, SessionCommand } from "../src/core/commands/index.ts";
 import { OutcomeUnknown } from "../src/core/errors.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";
 

@@ -103,8 +103,8 @@ export class Actions implements ActionService {
     // The change may have been stored, and its turn may then be claimable.
     executed.catch(() => dispatcher.workArrived());
     const { outcome } = (await executed) ?? { outcome: { kind: "unknown" } as const };
-    if ("arrived" in outcome && typeof outcome.arrived === "number" && outcome.arrived > 0)
-      dispatcher.workArrived(outcome.arrived);
+    if ("unblocked" in outcome && typeof outcome.unblocked === "number" && outcome.unblocked > 0)
+      dispatcher.workArrived(outcome.unblocked);
     return outcome;
   }
 
@@ -179,8 +179,8 @@ export class ActionExpiry {
     const { store, registry, dispatcher } = this.#options;
     const expired = await store.executeEach({ kind: "expireActions", limit: PORTION });
     for (const committed of expired) registry.apply(committed);
-    const arrived = expired.reduce((sum, { outcome }) => sum + outcome.arrived, 0);
-    if (arrived > 0) dispatcher.workArrived(arrived);
+    const unblocked = expired.reduce((sum, { outcome }) => sum + outcome.unblocked, 0);
+    if (unblocked > 0) dispatcher.workArrived(unblocked);
     return expired.length;
   }
 }

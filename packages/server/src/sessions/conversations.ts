@@ -73,8 +73,8 @@ export class Conversations implements ConversationService {
     const { dispatcher } = this.#options;
     const { sessionId, idempotencyKey: key } = request;
     // A repeated chat adds no waiting turn.
-    const isRepeat = async () => key !== null && (await this.isRepeat(sessionId, key));
-    if ((await dispatcher.isFull()) && !(await isRepeat())) {
+    const isKnown = async () => key !== null && (await this.isRepeat(sessionId, key));
+    if ((await dispatcher.isFull()) && !(await isKnown())) {
       // Contract section 3.
       const detail = "Too many messages wait for the assistant at the moment. Send this one again later.";
       throw new Unavailable(503, "too_many_waiting", detail, 5);
@@ -84,6 +84,49 @@ export class Conversations implements ConversationService {
     assertToolsAllowed(app, request.options ?? {});
     await this.#checkSchema(request.options?.responseSchema);
     return await this.#accept(request, app, dispatcher.reserve(), creation);
+  }
+
+  /** Commits the chat, then starts its turn if it got the slot. */
+  async #accept(
+    request: ChatRequest,
+    app: AppDefinition,
+    slot: Reservation,
+    creation: NewSessionOptions,
+  ): Promise<Applied<AcceptedChat>> {
+    const { registry, titles } = this.#options;
+    let outcome: ChatOutcome | null = null;
+    try {
+      const interrupts = app.onBusy === "interrupt" || (request.replaces ?? null) !== null;
+      const input = {
+        ...chatInputOf(request, app, this.#options.limits),
+        // Only an interrupt needs the text, which may be long.
+        streamed: interrupts ? this.#streamed(request.sessionId) : null,
+        claim: slot.claim,
+        fullProviders: slot.fullProviders,
+      };
+      const command = { kind: "chat", input } as const;
+      const applied = await registry.executeOrCreate(request.sessionId, request.access, creation, command);
+      outcome = applied.outcome;
+      if (outcome.kind === "rejected") throw chatRejection(outcome.reason);
+      if (outcome.kind === "accepted" && outcome.wantsTitle) {
+        const { id, life, utilityModel } = applied.record;
+        titles.start({
+          sessionId: id,
+          life,
+          app: app.name,
+          utilityModel,
+          text: request.message,
+          turn: outcome.turn,
+        });
+      }
+      return { ...applied, outcome };
+    } catch (error) {
+      // The turn may have been stored, and may then be claimable.
+      if (outcome === null) this.#options.dispatcher.workArrived();
+      throw error;
+    } finally {
+      startTurnOrRelease(slot, outcome);
+    }
   }
 
   async isRepeat(sessionId: string, key: string): Promise<boolean> {
@@ -103,10 +146,9 @@ export class Conversations implements ConversationService {
     access: SessionAccess,
     creation: NewSessionOptions,
   ): Promise<SnapshotView> {
-    const { registry, store } = this.#options;
-    const applied = await registry.commit(sessionId, access, creation, (target) =>
-      store.execute({ kind: "interrupt", target, input: { streamed: this.#streamed(sessionId) } }),
-    );
+    const input = { streamed: this.#streamed(sessionId) };
+    const { registry } = this.#options;
+    const applied = await registry.executeOrCreate(sessionId, access, creation, { kind: "interrupt", input });
     return await this.#afterCommit(applied, { sessionId, access, waitMs: 0, signal: NEVER });
   }
 
@@ -152,7 +194,7 @@ export class Conversations implements ConversationService {
 
   async #state(request: StateRequest, creation: NewSessionOptions): Promise<SnapshotView> {
     const { sessionId, userState, waitMs, seen = null } = request;
-    const { registry, store } = this.#options;
+    const { registry } = this.#options;
     // Repeating the user state of a session in memory changes nothing, so it counts as a read.
     const isRead = userState === null || registry.inMemory(sessionId) !== null;
     const session = isRead ? await registry.get(sessionId, request.access, creation, seen) : null;
@@ -161,9 +203,8 @@ export class Conversations implements ConversationService {
       return await this.#snapshot(session, session.head, request);
     }
     await request.admitChange?.();
-    const merged = await registry.commit(sessionId, request.access, creation, (target) =>
-      store.execute({ kind: "open", target, input: { userState, publicKey: null } }),
-    );
+    const command = { kind: "open", input: { userState, publicKey: null } } as const;
+    const merged = await registry.executeOrCreate(sessionId, request.access, creation, command);
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
     return await this.#afterCommit(merged, request);
   }
@@ -175,55 +216,6 @@ export class Conversations implements ConversationService {
       "invalid_response_schema",
       `\`response_schema\` cannot be used: ${problem}. Correct the JSON Schema.`,
     );
-  }
-
-  /** Commits the chat, then starts its turn if it got the slot. */
-  async #accept(
-    request: ChatRequest,
-    app: AppDefinition,
-    slot: Reservation,
-    creation: NewSessionOptions,
-  ): Promise<Applied<AcceptedChat>> {
-    const { registry, store, titles } = this.#options;
-    let outcome: ChatOutcome | null = null;
-    try {
-      const applied = await registry.commit(request.sessionId, request.access, creation, (target) =>
-        store.execute({
-          kind: "chat",
-          target,
-          input: {
-            ...chatInputOf(request, app, this.#options.limits),
-            // Only an interrupt needs the text, which may be long.
-            streamed:
-              app.onBusy === "interrupt" || (request.replaces ?? null) !== null
-                ? this.#streamed(request.sessionId)
-                : null,
-            claim: slot.claim,
-            fullProviders: slot.fullProviders,
-          },
-        }),
-      );
-      outcome = applied.outcome;
-      if (outcome.kind === "rejected") throw chatRejection(outcome.reason);
-      if (outcome.kind === "accepted" && outcome.wantsTitle) {
-        const { id, life, utilityModel } = applied.record;
-        titles.start({
-          sessionId: id,
-          life,
-          app: app.name,
-          utilityModel,
-          text: request.message,
-          turn: outcome.turn,
-        });
-      }
-      return { ...applied, outcome };
-    } catch (error) {
-      // The turn may have been stored, and may then be claimable.
-      if (outcome === null) this.#options.dispatcher.workArrived();
-      throw error;
-    } finally {
-      startTurnOrRelease(slot, outcome);
-    }
   }
 
   /** Returns the text of the session's running turn in this process, committed or not. */

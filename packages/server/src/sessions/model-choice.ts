@@ -30,8 +30,12 @@ export class ModelChoices implements ModelService {
     const app = this.#allowed(name, request);
     assertOffered(app, "rig", rig);
     if (utilityModel !== null && utilityModel !== app.utilityModel) assertOffered(app, "baml", utilityModel);
-    const { outcome, record, created } = await this.#registry.commit(sessionId, access, creation, (target) =>
-      this.#store.execute({ kind: "setModel", target, input: { app: app.name, rig, utilityModel } }),
+    const command = { kind: "setModel", input: { app: app.name, rig, utilityModel } } as const;
+    const { outcome, record, created } = await this.#registry.executeOrCreate(
+      sessionId,
+      access,
+      creation,
+      command,
     );
     if (outcome === "app_mismatch") throw appMismatch();
     return { success: true, rig: record.model, baml: record.utilityModel ?? app.utilityModel, created };

@@ -1,9 +1,10 @@
-// Finds the session of an id: in memory, or else in the store, or else by creating it. Every commit passes through here: it is applied to
-// memory and then published, in the order of the commits.
+// Executes commands on sessions. Every commit passes through here: it is applied to memory and then published, in the order of the
+// commits. Also finds the session of an id: in memory, or else in the store, or else by creating it.
 
 import { logAudit } from "../core/audit.ts";
 import type { SessionTarget } from "../core/commands/command.ts";
-import type { OutcomeOf, SessionCommand } from "../core/commands/index.ts";
+import { sessionOf } from "../core/commands/decide.ts";
+import type { AnswerOf, OutcomeOf, SessionCommand } from "../core/commands/index.ts";
 import { OutcomeUnknown, Unavailable, unknownSession } from "../core/errors.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
@@ -19,6 +20,7 @@ import type {
 import type { CommandStore } from "../core/ports/driven/store.ts";
 import type { NewSessionOptions } from "../core/ports/driving/services.ts";
 import type { Refused, SessionAccess } from "../core/session-access.ts";
+import type { SessionBirth } from "../core/session.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import { type Applied, assertShown, hiddenError, refusedIn, hiddenInMemory } from "./applied.ts";
 import type { ReplicaSync } from "./replica-sync.ts";
@@ -49,7 +51,9 @@ export interface SessionRegistryOptions {
   readonly apps: Pick<AppCatalog, "get">;
 }
 
-type Transaction<Outcome> = (target: SessionTarget) => Promise<Committed<Outcome> | null>;
+type Untargeted<C> = C extends { readonly target: SessionTarget } ? Omit<C, "target"> : never;
+/** A command on a session, without its target. */
+type UntargetedCommand = Untargeted<SessionCommand>;
 
 export class SessionRegistry {
   readonly #options: SessionRegistryOptions;
@@ -72,114 +76,61 @@ export class SessionRegistry {
     this.#idleCheck.stop();
   }
 
-  /** Returns the session if it is in memory, certainly current, and its use need not be recorded now. Counts as use. */
-  getSync(id: string): Session | null {
-    const session = this.#isMemoryCurrent ? this.inMemory(id) : null;
-    return session?.isUseNoted(this.#options.clock) === true ? session : null;
-  }
-
-  /** Returns the session if it is in memory, however long ago its use was recorded. */
-  inMemory(id: string): Session | null {
-    return this.#options.cache.get(id) ?? null;
-  }
-
-  /** Returns the session if it is in memory and certainly current, without counting this as use. */
-  peekCurrent(id: string): Session | null {
-    return this.#isMemoryCurrent ? (this.#options.cache.peek(id) ?? null) : null;
-  }
-
-  /** Returns the session if this incarnation is in memory, without counting this as use. */
-  ofIncarnation(id: string, life: string): Session | null {
-    const session = this.#options.cache.peek(id);
-    return session?.life === life ? session : null;
-  }
-
   /**
-   * Returns the session, and creates it if it does not exist; an empty one becomes the user's. Its use is durable when this resolves.
-   * `seen` is its version if the caller has read it for the same request.
-   * @throws NotFound if it belongs to another user
-   */
-  async get(
-    id: string,
-    access: SessionAccess,
-    creation: NewSessionOptions,
-    seen: SessionVersion | null = null,
-  ): Promise<Session> {
-    const { admit = null, spelling = id } = creation ?? {};
-    const known = await this.#current(id, seen);
-    const isUsable = known !== null && (known.isUseNoted(this.#options.clock) || (await this.#touch(known)));
-    const existed = known === null && seen !== null;
-    const session = isUsable ? known : await this.#loads.load(id, admit, existed, spelling);
-    return session.isOpenTo(access) ? session : await this.#claimed(session, access);
-  }
-
-  /** Returns an empty session, which becomes the user's. */
-  async #claimed(session: Session, access: SessionAccess): Promise<Session> {
-    assertShown(session, access);
-    if (session.owner !== null) return session;
-    const applied = await this.execute({
-      kind: "open",
-      target: { session: session.id, birth: null, load: true, access },
-      input: NO_CHANGE,
-    });
-    if (applied === null) throw unknownSession();
-    return applied.session ?? session;
-  }
-
-  /** Records the use of a session that was read from the store, unless it was recorded recently. */
-  async noteUse({ id, life, unusedMs }: SessionUse): Promise<void> {
-    if (unusedMs >= USE_RECORDED_MS) await this.#touch({ id, life });
-  }
-
-  /** Returns the session of an existing id; `null` if it does not exist. */
-  async find(id: string): Promise<Session | null> {
-    return (await this.#current(id)) ?? (await this.#load(id, null));
-  }
-
-  /**
-   * Runs a transaction on a session, which is created if it does not exist, and applies its commit. `creation` must allow the creation if
-   * the session is neither in memory nor in the store.
-   * @throws NotFound or OtherApp if `access` hides the session, which is then unchanged
-   */
-  async commit<Outcome>(
-    id: string,
-    access: SessionAccess,
-    creation: NewSessionOptions,
-    transaction: Transaction<Outcome>,
-  ): Promise<Applied<Exclude<Outcome, Refused>>> {
-    const { admit = null, spelling = id } = creation ?? {};
-    const inExisting = () => this.#commit({ id, access, birth: null }, transaction);
-    const inAny = async () =>
-      assertCreated(
-        await this.#commit({ id, access, birth: newBirth(this.#options.apps, spelling) }, transaction),
-      );
-    if (admit === null || this.peekCurrent(id) !== null) return this.#shown(await inAny(), access);
-    // Another process may have deleted a session in memory, and creating it again requires admission.
-    const done = this.inMemory(id) === null ? null : await inExisting();
-    return this.#shown(done ?? (await this.#creations.run(id, admit, inAny)), access);
-  }
-
-  /**
-   * Runs a command on an existing session or turn, and applies and publishes its commit. Returns `null` if the target does not exist.
+   * Executes a command on an existing session or turn. Returns `null` if the target does not exist.
    * @throws NotFound or OtherApp if the target's access hides the session, which is then unchanged
    */
   async execute<C extends SessionCommand>(command: C): Promise<Applied<OutcomeOf<C["kind"]>> | null> {
+    const applied = await this.#commit(command);
     const { target } = command;
-    const id = "turn" in target ? target.turn.sessionId : target.session;
+    return applied && this.#shown(applied, "access" in target ? target.access : null);
+  }
+
+  /**
+   * Executes a command on a session, which is created if it does not exist. `creation` must allow the creation if the session is neither in
+   * memory nor in the store.
+   * @throws NotFound or OtherApp if `access` hides the session, which is then unchanged
+   */
+  async executeOrCreate<C extends UntargetedCommand>(
+    id: string,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+    command: C,
+  ): Promise<Applied<Exclude<OutcomeOf<C["kind"]>, Refused>>> {
+    const { admit = null, spelling = id } = creation ?? {};
+    const run = async (birth: SessionBirth | null) => {
+      const target = { session: id, birth, load: this.inMemory(id) === null, access };
+      return await this.#caughtUp(await this.#commit<C["kind"]>({ ...command, target }));
+    };
+    const inAny = async () => assertCreated(await run(newBirth(this.#options.apps, spelling)));
+    // The usual path: the creation needs no admission, or the session certainly exists.
+    if (admit === null || this.peekCurrent(id) !== null) return this.#shown(await inAny(), access);
+    // Another process may have deleted a session in memory, and creating it again requires admission.
+    const done = this.inMemory(id) === null ? null : await run(null);
+    return this.#shown(done ?? (await this.#creations.run(id, admit, inAny)), access);
+  }
+
+  /** Executes a command, and applies and publishes its commit. Returns `null` if the target does not exist. */
+  async #commit<K extends SessionCommand["kind"]>(
+    command: SessionCommand & { readonly kind: K },
+  ): Promise<Applied<AnswerOf<K>> | null> {
+    const id = sessionOf(command);
     const askedAt = momentOf(this.#options.clock);
     const committed = await this.#invalidateOnUnknownOutcome(id, this.#options.store.execute(command));
     if (committed === null) return null;
+    // A refused command has no events; `#shown` throws.
     const applied = this.apply(committed, askedAt);
     // This must precede any commit of the next incarnation.
     if (command.kind === "delete" && committed.outcome === "ok") this.remove(id, committed.session.life);
-    return this.#shown(applied, "access" in target ? target.access : null);
+    return applied;
   }
 
-  /** Returns the error for a session that `access` hides. Invalidates the session if memory disagrees, so that a retry sees the stored one. */
-  hidden(id: string, access: SessionAccess | null, reason: Refused): Error {
-    const session = this.peekCurrent(id);
-    if (session !== null && hiddenInMemory(session, access) === null) this.invalidate(id);
-    return hiddenError(reason);
+  /** Only PostgreSQL can lose the outcome of a commit. Returns the same promise, so that nothing runs between it and `apply`. */
+  #invalidateOnUnknownOutcome<Answer>(id: string, change: Promise<Answer>): Promise<Answer> {
+    change.catch((error: unknown) => {
+      if (error instanceof OutcomeUnknown) this.invalidate(id);
+    });
+    return change;
   }
 
   /**
@@ -208,6 +159,7 @@ export class SessionRegistry {
       hub.answerLoaded(session, streaming);
     // Last, because the session may be evicted at once, and its published text with it.
     if (session !== null) cache.put(session);
+    // An interrupt or a newer start of the turn has raised the epoch: the old run in this process stops here.
     running.supersede(record.key, epoch);
     logAudit(logger, committed.audited);
     if (session !== null) this.#catchUpLater(session, record.head);
@@ -218,6 +170,23 @@ export class SessionRegistry {
   remove(id: string, life: string): void {
     this.#options.cache.end(id, life);
     this.#options.hub.publish(id, { kind: "deleted", life });
+  }
+
+  /** Returns a commit whose session was not hidden. */
+  #shown<Outcome>(
+    applied: Applied<Outcome>,
+    access: SessionAccess | null,
+  ): Applied<Exclude<Outcome, Refused>> {
+    const refused = refusedIn(applied);
+    if (refused !== null) throw this.hidden(applied.record.id, access, refused);
+    return applied as Applied<Exclude<Outcome, Refused>>;
+  }
+
+  /** Returns the error for a session that `access` hides. Invalidates the session if memory disagrees, so that a retry sees the stored one. */
+  hidden(id: string, access: SessionAccess | null, reason: Refused): Error {
+    const session = this.peekCurrent(id);
+    if (session !== null && hiddenInMemory(session, access) === null) this.invalidate(id);
+    return hiddenError(reason);
   }
 
   /** Applies a notification of another process. Events that arrive too early are buffered, and gaps are read from the store. */
@@ -233,6 +202,28 @@ export class SessionRegistry {
     this.#catchUpLater(session, head ?? 0);
   }
 
+  /** Returns the commit, whose session is caught up; `null` if it cannot be shown now. Never rejects, because the change is committed. */
+  async #caughtUp<Outcome>(applied: Applied<Outcome> | null): Promise<Applied<Outcome> | null> {
+    if (applied === null || applied.session === null) return applied;
+    const isCurrent = await this.#catchUp(applied.session, applied.record.head).catch(() => false);
+    return isCurrent ? applied : { ...applied, session: null };
+  }
+
+  /** Reads earlier events that other processes committed. Callers that respond from the session check it themselves. */
+  #catchUpLater(session: Session, head: number): void {
+    this.#catchUp(session, head).catch(() => undefined);
+  }
+
+  /** Reads the events up to `head` that other processes committed. Returns false if the session cannot catch up, and drops it. */
+  async #catchUp(session: Session, head: number): Promise<boolean> {
+    const { cache, sync } = this.#options;
+    if (sync === null || session.head >= head) return true;
+    const isCurrent = await sync.toHead(session, head);
+    if (isCurrent) cache.weigh(session);
+    else cache.replace(session);
+    return isCurrent;
+  }
+
   /** Makes the next caller load the session again, because memory may lack a commit. */
   invalidate(id: string): void {
     const session = this.#options.cache.peek(id);
@@ -243,6 +234,77 @@ export class SessionRegistry {
   invalidateWaiting(): void {
     const { cache } = this.#options;
     for (const session of cache.sessions()) if (session.hasPendingActions) cache.replace(session);
+  }
+
+  /**
+   * Returns the session, and creates it if it does not exist; an empty one becomes the user's. Its use is durable when this resolves.
+   * `seen` is its version if the caller has read it for the same request.
+   * @throws NotFound if it belongs to another user
+   */
+  async get(
+    id: string,
+    access: SessionAccess,
+    creation: NewSessionOptions,
+    seen: SessionVersion | null = null,
+  ): Promise<Session> {
+    const { admit = null, spelling = id } = creation ?? {};
+    const known = await this.#current(id, seen);
+    const isUsable = known !== null && (known.isUseNoted(this.#options.clock) || (await this.#touch(known)));
+    const existed = known === null && seen !== null;
+    const session = isUsable ? known : await this.#loads.load(id, admit, existed, spelling);
+    return session.isOpenTo(access) ? session : await this.#claimed(session, access);
+  }
+
+  /** Returns an empty session, which becomes the user's. */
+  async #claimed(session: Session, access: SessionAccess): Promise<Session> {
+    assertShown(session, access);
+    if (session.owner !== null) return session;
+    const target = { session: session.id, birth: null, load: true, access };
+    const applied = await this.execute({ kind: "open", target, input: NO_CHANGE });
+    if (applied === null) throw unknownSession();
+    return applied.session ?? session;
+  }
+
+  /** Returns the session of an existing id; `null` if it does not exist. */
+  async find(id: string): Promise<Session | null> {
+    return (await this.#current(id)) ?? (await this.#load(id, null));
+  }
+
+  /** Records the use of a session that was read from the store, unless it was recorded recently. */
+  async noteUse({ id, life, unusedMs }: SessionUse): Promise<void> {
+    if (unusedMs >= USE_RECORDED_MS) await this.#touch({ id, life });
+  }
+
+  /** Records the use of an incarnation. Returns false if the incarnation was deleted, and drops it. */
+  async #touch({ id, life }: { readonly id: string; readonly life: string }): Promise<boolean> {
+    const askedAt = momentOf(this.#options.clock);
+    const target = { session: id, life };
+    const noted = await this.#options.store.execute({ kind: "noteUse", target, input: null });
+    if (noted === null) this.remove(id, life);
+    else this.ofIncarnation(id, life)?.noteUse(askedAt);
+    return noted !== null;
+  }
+
+  /** Returns the session if it is in memory, certainly current, and its use need not be recorded now. Counts as use. */
+  getSync(id: string): Session | null {
+    const session = this.#isMemoryCurrent ? this.inMemory(id) : null;
+    return session?.isUseNoted(this.#options.clock) === true ? session : null;
+  }
+
+  /** Returns the session if it is in memory, however long ago its use was recorded. */
+  inMemory(id: string): Session | null {
+    return this.#options.cache.get(id) ?? null;
+  }
+
+  /** Returns the session if it is in memory and certainly current, without counting this as use. */
+  peekCurrent(id: string): Session | null {
+    return this.#isMemoryCurrent ? (this.#options.cache.peek(id) ?? null) : null;
+  }
+
+  /** Returns the session if this incarnation is in memory, without counting this as use. */
+  ofIncarnation(id: string, life: string): Session | null {
+    const session = this.#options.cache.peek(id);
+    return session?.life === life ? session : null;
   }
 
   /** True if sessions in memory need not be compared with the store. */
@@ -266,68 +328,6 @@ export class SessionRegistry {
     return null;
   }
 
-  /** Records the use of an incarnation. Returns false if the incarnation was deleted, and drops it. */
-  async #touch({ id, life }: { readonly id: string; readonly life: string }): Promise<boolean> {
-    const askedAt = momentOf(this.#options.clock);
-    const target = { session: id, incarnation: life };
-    const noted = await this.#options.store.execute({ kind: "noteUse", target, input: null });
-    if (noted === null) this.remove(id, life);
-    else this.ofIncarnation(id, life)?.noteUse(askedAt);
-    return noted !== null;
-  }
-
-  /** Returns the same promise, so that nothing runs between the promise and `apply`. */
-  #invalidateOnUnknownOutcome<Answer>(id: string, change: Promise<Answer>): Promise<Answer> {
-    change.catch((error: unknown) => {
-      if (error instanceof OutcomeUnknown) this.invalidate(id);
-    });
-    return change;
-  }
-
-  /** Returns a commit whose session was not hidden. */
-  #shown<Outcome>(
-    applied: Applied<Outcome>,
-    access: SessionAccess | null,
-  ): Applied<Exclude<Outcome, Refused>> {
-    const refused = refusedIn(applied);
-    if (refused !== null) throw this.hidden(applied.record.id, access, refused);
-    return applied as Applied<Exclude<Outcome, Refused>>;
-  }
-
-  async #commit<Outcome>(
-    { id, birth, access }: Pick<SessionTarget, "access" | "birth"> & { readonly id: string },
-    transaction: Transaction<Outcome>,
-  ): Promise<Applied<Outcome> | null> {
-    const askedAt = momentOf(this.#options.clock);
-    const load = this.inMemory(id) === null;
-    const target = { session: id, birth, load, access };
-    const committed = await this.#invalidateOnUnknownOutcome(id, transaction(target));
-    if (committed === null) return null;
-    const applied = this.apply(committed, askedAt);
-    return { ...applied, session: await this.#caughtUp(applied) };
-  }
-
-  /** Reads earlier events that other processes committed. Callers that respond from the session check it themselves. */
-  #catchUpLater(session: Session, head: number): void {
-    this.#catchUp(session, head).catch(() => undefined);
-  }
-
-  /** Returns the session, caught up to its commit; `null` if it cannot be shown now. Never rejects, because the change is committed. */
-  async #caughtUp({ session, record }: Applied<unknown>): Promise<Session | null> {
-    if (session === null) return null;
-    return (await this.#catchUp(session, record.head).catch(() => false)) ? session : null;
-  }
-
-  /** Reads the events up to `head` that other processes committed. Returns false if the session cannot catch up, and drops it. */
-  async #catchUp(session: Session, head: number): Promise<boolean> {
-    const { cache, sync } = this.#options;
-    if (sync === null || session.head >= head) return true;
-    const isCurrent = await sync.toHead(session, head);
-    if (isCurrent) cache.weigh(session);
-    else cache.replace(session);
-    return isCurrent;
-  }
-
   /**
    * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. Loads again if the session
    * was deleted or changed too fast during the load; throws `Unavailable` after some attempts.
@@ -336,9 +336,8 @@ export class SessionRegistry {
     for (let loads = 0; loads < MAX_LOADS; loads += 1) {
       const askedAt = momentOf(this.#options.clock);
       const birth = spelling === null ? null : newBirth(this.#options.apps, spelling);
-      const opened = await this.#commit({ id, birth, access: null }, (target) =>
-        this.#options.store.execute({ kind: "open", target: { ...target, load: true }, input: NO_CHANGE }),
-      );
+      const target = { session: id, birth, load: true, access: null };
+      const opened = await this.#caughtUp(await this.#commit({ kind: "open", target, input: NO_CHANGE }));
       if (opened === null) return null;
       if (opened.session === null) continue;
       opened.session.noteUse(askedAt);

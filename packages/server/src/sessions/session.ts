@@ -222,9 +222,8 @@ export class Session {
   }
 
   /**
-   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers,
-   * which is the whole text of the step if the session was loaded in the middle of it. Returns `null` if the
-   * message does not stream, or while events before the text are missing.
+   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers, which is the whole text of the step
+   * if the session was loaded in the middle of it; `null` if the message does not stream, or while events before the text are missing.
    */
   grow(messageId: string, before: string, delta: string): Growth | null {
     if (this.isBehind) {
@@ -258,9 +257,8 @@ export class Session {
   }
 
   /**
-   * Resolves when the session stops processing, asks a person by an event after `head`, is deleted or
-   * replaced, or when the signal is aborted. May resolve for a request that was decided in the meantime.
-   * Never rejects.
+   * Resolves when the session stops processing, asks a person by an event after `head`, is deleted or replaced, or when the signal is
+   * aborted. May resolve for a request that was decided in the meantime. Never rejects.
    */
   async untilIdleOrAsking(head: number, signal: AbortSignal): Promise<void> {
     if (!this.isProcessing || this.hasRequestAfter(head) || this.#ended || this.#replaced || signal.aborted)
@@ -313,8 +311,11 @@ export class Session {
       case "tool_complete":
       case "system_notice":
         return true;
+      case "messages_copied":
+        // No event shows the copies: the session must be loaded again, as after an event of a newer node.
+        return false;
       default:
-        // A newer node wrote it: the session must be loaded again.
+        event satisfies never;
         return false;
     }
   }

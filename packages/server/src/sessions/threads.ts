@@ -56,10 +56,9 @@ export class Threads implements ThreadService {
     access: SessionAccess,
     creation: NewSessionOptions,
   ): Promise<Thread> {
-    const { registry, store } = this.#options;
-    const { outcome, record } = await registry.commit(sessionId, access, creation, (target) =>
-      store.execute({ kind: "open", target, input: { userState: null, publicKey } }),
-    );
+    const { registry } = this.#options;
+    const command = { kind: "open", input: { userState: null, publicKey } } as const;
+    const { outcome, record } = await registry.executeOrCreate(sessionId, access, creation, command);
     if (outcome === "wallet_mismatch") {
       const detail = "This session is bound to another wallet. Start a new session for this one.";
       throw new Conflict("wallet_mismatch", detail);
@@ -130,15 +129,14 @@ export class Threads implements ThreadService {
     access: SessionAccess,
     creation: NewSessionOptions,
   ): Promise<Thread> {
-    const { registry, store } = this.#options;
+    const { registry } = this.#options;
     const input = { origin: sessionId, through, access, messageId: randomUUID() };
     // A copy that belongs to another App is not empty, whether or not the request may use that App.
-    const { outcome, record } = await registry.commit(
-      session,
-      { ...access, apps: null },
-      creation,
-      (target) => store.execute({ kind: "fork", target, input }),
-    );
+    const ofAnyApp = { ...access, apps: null };
+    const { outcome, record } = await registry.executeOrCreate(session, ofAnyApp, creation, {
+      kind: "fork",
+      input,
+    });
     if (outcome !== "ok") throw forkRejection(outcome);
     return toThread(record);
   }

@@ -182,7 +182,7 @@ export class Titles {
 
   async #finish(job: TitleJob, title: string): Promise<void> {
     try {
-      const target = { session: job.sessionId, incarnation: job.life };
+      const target = { session: job.sessionId, life: job.life };
       await this.#options.registry.execute({ kind: "finishTitle", target, input: { title, turn: job.turn } });
     } catch (error) {
       this.#options.logger.warn({ err: error }, "could not store a title; retrying later");

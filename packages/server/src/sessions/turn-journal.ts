@@ -4,7 +4,7 @@
 import type { AskedAction } from "../core/action.ts";
 import type { TurnTarget } from "../core/commands/command.ts";
 import type { SessionCommand } from "../core/commands/index.ts";
-import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
+import type { ToolOutcomeInput } from "../core/commands/call-results.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
 import { joinStepText, type StepCall } from "../core/message.ts";

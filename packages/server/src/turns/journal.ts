@@ -2,7 +2,7 @@
 // write (interrupted, deleted, taken over) and must stop silently. Implemented by `StoredTurnJournal` (sessions/turn-journal.ts).
 
 import type { AskedAction } from "../core/action.ts";
-import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
+import type { ToolOutcomeInput } from "../core/commands/call-results.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/store.ts";

@@ -2,7 +2,7 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import type { ActionRequest, AskedAction } from "../core/action.ts";
-import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
+import type { ToolOutcomeInput } from "../core/commands/call-results.ts";
 import { cleanJson, type JsonValue } from "../core/json.ts";
 import { needsIntent, type OutputBudget, type StepCall, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type * as commands from "../../src/core/commands/index.ts";
+import type * as decide from "../../src/core/commands/decide.ts";
 import type * as draft from "../../src/core/commands/draft.ts";
 import type * as session from "../../src/core/session.ts";
 import type * as turn from "../../src/core/turn.ts";
@@ -11,7 +11,7 @@ import type * as leases from "../../src/turns/leases.ts";
 import type * as runningTurns from "../../src/turns/running-turns.ts";
 
 interface Modules {
-  readonly "core/commands/index.ts": typeof commands;
+  readonly "core/commands/decide.ts": typeof decide;
   readonly "core/commands/draft.ts": typeof draft;
   readonly "core/session.ts": typeof session;
   readonly "core/turn.ts": typeof turn;
@@ -27,7 +27,7 @@ export async function loadServiceCode(sources: string) {
   const load = async <Name extends keyof Modules>(name: Name): Promise<Modules[Name]> =>
     (await import(pathToFileURL(join(sources, name)).href)) as Modules[Name];
   return {
-    ...(await load("core/commands/index.ts")),
+    ...(await load("core/commands/decide.ts")),
     ...(await load("core/commands/draft.ts")),
     ...(await load("core/session.ts")),
     ...(await load("core/turn.ts")),

@@ -148,7 +148,7 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
     const asked = askOf("a", { asked: clientToolOf() });
     const { id } = await waitFor(one, asked);
     const decided = await decide(two, existing(id), asked.id, DENY);
-    expect(decided?.outcome).toMatchObject({ kind: "decided", arrived: 1 });
+    expect(decided?.outcome).toMatchObject({ kind: "decided", unblocked: 1 });
     for (const store of [one, two]) await store.close();
     expect(await findsAfter({ database }, "SELECT 1")).toEqual([]);
   });

@@ -36,7 +36,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   let batch: { readonly id: string; readonly life: string }[] | null = null;
   const noteUse = async ({ target }: { readonly target: IncarnationTarget }): Promise<null> => {
     if (batch === null) touched.push((batch = []));
-    batch.push({ id: target.session, life: target.incarnation });
+    batch.push({ id: target.session, life: target.life });
     await new Promise((resolve) => setImmediate(resolve));
     batch = null;
     return null;

@@ -114,7 +114,7 @@ describe("a turn waiting for a person", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b")], [ask("a")]);
-    expect(one.decide("action-a", "deny")).toMatchObject({ kind: "decided", arrived: 0 });
+    expect(one.decide("action-a", "deny")).toMatchObject({ kind: "decided", unblocked: 0 });
     one.result(turn, outcomeOf("b"));
     expect(one.wait(turn)).toBe("runnable");
     expect(one.claim()).toMatchObject({ attempt: 1, openCalls: [] });
@@ -140,7 +140,7 @@ describe("a turn waiting for a person", () => {
     one.wait(turn);
     one.chat("meanwhile");
     expect(behind()).toEqual([false, true, true]);
-    expect(one.decide("action-a", "deny")).toMatchObject({ arrived: 3 });
+    expect(one.decide("action-a", "deny")).toMatchObject({ unblocked: 3 });
     expect(behind()).toEqual([false, false, false]);
     one.chat("after");
     expect(behind()).toEqual([false, false, false, false]);
@@ -169,7 +169,7 @@ describe("a turn waiting for a person", () => {
 describe("an approval", () => {
   it("resumes the turn, which starts the call exactly once, with the input that was shown", () => {
     const { one } = waiting();
-    expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided", arrived: 1 });
+    expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided", unblocked: 1 });
     expect(one.types).toEqual(["system_event", "message_updated"]);
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
     expect(one.messages[1]?.toolCalls[0]?.phase).toBe("approved");
@@ -206,9 +206,9 @@ describe("an approval", () => {
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b")], [ask("a"), ask("b")]);
     one.wait(turn);
-    expect(one.decide("action-b", "approve")).toMatchObject({ arrived: 0 });
+    expect(one.decide("action-b", "approve")).toMatchObject({ unblocked: 0 });
     expect(one.turns[0]?.state).toBe("waiting");
-    expect(one.decide("action-a", "deny")).toMatchObject({ arrived: 1 });
+    expect(one.decide("action-a", "deny")).toMatchObject({ unblocked: 1 });
     expect(one.claim()?.openCalls.map(({ id }) => id)).toEqual(["b"]);
   });
 });
@@ -268,7 +268,7 @@ describe("a decision", () => {
     const after = one.session;
     expect(one.decide("action-a", "approve", { answer: "this" })).toMatchObject({
       kind: "decided",
-      arrived: 0,
+      unblocked: 0,
     });
     expect(one.decide("action-a", "approve", { answer: "that" })).toEqual({ kind: "decided_otherwise" });
     expect(one.decide("action-a", "deny")).toEqual({ kind: "decided_otherwise" });
@@ -288,7 +288,7 @@ describe("an undecided action", () => {
     expect(one.at).toBe(createdAt + VALID_MS);
     expect(resultsOf(one)).toEqual([["a", EXPIRED, true]]);
     expect(one.claim()).toMatchObject({ openCalls: [] });
-    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", arrived: 0 });
+    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", unblocked: 0 });
   });
 
   it("expires together with the other due actions of its turn, in one change of the message with a result per call", () => {
@@ -317,7 +317,7 @@ describe("an undecided action", () => {
   it("cannot be decided from its expiry on, even if the expiry was not processed yet", () => {
     const { one } = waiting();
     one.at = one.actions[0]!.expiresAt - 1;
-    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", arrived: 1 });
+    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", unblocked: 1 });
     expect(one.actions[0]?.status).toBe("expired");
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
   });

@@ -14,7 +14,7 @@ import type { ToolCallRecord } from "../message.ts";
 import type { OpenTurn, TurnRecord } from "../turn.ts";
 import type { WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
-import type { ToolOutcomeInput } from "./tool-calls.ts";
+import type { ToolOutcomeInput } from "./call-results.ts";
 
 /** Results of calls that were not approved. */
 export const DENIED = "The user denied this call.";
@@ -93,9 +93,14 @@ function approvedOutput(
   return error === undefined ? { output, isError: false } : { output: error, isError: true };
 }
 
+export interface Unblocking {
+  /** Number of turns that no longer wait for a person: a waiting turn whose last action was resolved, and those queued behind it. */
+  readonly unblocked: number;
+}
+
 /**
- * Makes a waiting turn claimable once all its actions are resolved; a turn that still runs other calls continues by itself. Returns the
- * number of turns that no longer wait for a person.
+ * Makes a waiting turn claimable once all its actions are resolved; a turn that still runs other calls continues by itself. Returns
+ * `unblocked`.
  */
 export function resumeIfDecided(
   draft: SessionDraft,
@@ -103,6 +108,7 @@ export function resumeIfDecided(
   openTurns: readonly OpenTurn[],
 ): number {
   if (turn.state !== "waiting" || actions.length > 0) return 0;
+  // Running without an owner: claimable, see `TurnRecord.runnable`.
   draft.changeTurn({ ...turn, state: "running", runnable: true });
   return 1 + markBehindWaiting(draft, turn, openTurns, { behindWaiting: false });
 }

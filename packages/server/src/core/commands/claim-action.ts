@@ -1,4 +1,5 @@
 import { isOver, liveClaim, type ActionClaim } from "../action.ts";
+import type { Unblocking } from "./asking.ts";
 import { define, dispositionOf } from "./command.ts";
 import { expireDue } from "./expire-actions.ts";
 
@@ -16,7 +17,7 @@ export interface ClaimActionInput {
 export type ClaimOutcome =
   | { readonly kind: "claimed"; readonly claim: ActionClaim }
   /** The action has expired, or a client lost its claim; by this command at the latest. */
-  | { readonly kind: "expired"; readonly arrived: number }
+  | ({ readonly kind: "expired" } & Unblocking)
   | { readonly kind: "unknown" }
   | { readonly kind: "not_claimable" }
   | { readonly kind: "decided_otherwise" }
@@ -34,10 +35,10 @@ export const claimAction = define({
     const action = facts.action();
     if (action === null) return { kind: "unknown" };
     if (action.asked.kind !== "client_tool") return { kind: "not_claimable" };
-    if (action.status === "expired") return { kind: "expired", arrived: 0 };
+    if (action.status === "expired") return { kind: "expired", unblocked: 0 };
     if (action.status === "cancelled") return { kind: "cancelled" };
     if (action.status !== "pending") return { kind: "decided_otherwise" };
-    if (isOver(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, facts.openTurns()) };
+    if (isOver(action, draft.at)) return { kind: "expired", unblocked: expireDue(draft, facts.openTurns()) };
     const live = liveClaim(action, draft.at);
     if (live !== null && live.token !== renews && live.token !== token) return { kind: "claimed_otherwise" };
     if (live === null && renews !== null) return { kind: "not_claimed" };

@@ -15,6 +15,16 @@ export interface ClaimTurnInput {
   readonly models: Readonly<Record<string, readonly string[]>>;
 }
 
+/**
+ * Starts up to `agentMessageIds.length` runnable turns, except those of a full provider. Turns that have waited longest come first. Fewer
+ * results than ids mean that no other turn was runnable, or that its session was locked. After a turn that failed (`null`), the next one is
+ * runnable.
+ */
+export interface ClaimTurns extends Pick<ClaimTurnInput, "owner" | "fullProviders" | "models"> {
+  readonly kind: "claimTurns";
+  readonly agentMessageIds: readonly string[];
+}
+
 /** Starts a runnable turn, or fails it after too many attempts (`null`). Skips a turn that is no longer runnable or whose provider is full. */
 export const claimTurn = define({
   target: "session",
@@ -33,3 +43,17 @@ export const claimTurn = define({
   },
   disposition: (outcome) => (outcome === "skipped" ? "void" : "commit"),
 });
+
+export function claimCommand(
+  { owner, fullProviders, models }: ClaimTurns,
+  session: string,
+  turn: number,
+  agentMessageId: string,
+) {
+  const target = { session, birth: null, load: false, access: null };
+  return {
+    kind: "claimTurn",
+    target,
+    input: { turn, owner, agentMessageId, fullProviders, models },
+  } as const;
+}

@@ -132,12 +132,12 @@ describe("the result of a client tool", () => {
     claim(one, "first");
     expect(approve(one, "first", result)).toMatchObject({
       kind: "decided",
-      arrived: 1,
+      unblocked: 1,
       action: { status: "approved", result, claim: null },
     });
     expect(resultsOf(one)).toEqual([["a", output, isError]]);
     expect(one.claim()).toMatchObject({ openCalls: [] });
-    expect(approve(one, "first", result)).toMatchObject({ kind: "decided", arrived: 0 });
+    expect(approve(one, "first", result)).toMatchObject({ kind: "decided", unblocked: 0 });
     expect(approve(one, "first", { output: "other" })).toEqual({ kind: "decided_otherwise" });
   });
 
@@ -198,19 +198,19 @@ describe("a claim that lapses", () => {
     const { one } = waiting();
     claim(one, "first");
     one.at += CLAIM_MS - 1;
-    expect(find(one)).toMatchObject({ arrived: 1 });
+    expect(find(one)).toMatchObject({ unblocked: 1 });
     expect(actionOf(one)).toMatchObject({ status: "expired", claim: null });
     expect(resultsOf(one)).toEqual([["a", "outcome unknown", true]]);
     expect(one.claim()).toMatchObject({ openCalls: [] });
-    expect(claim(one, "third")).toEqual({ kind: "expired", arrived: 0 });
-    expect(approve(one, "first")).toEqual({ kind: "expired", arrived: 0 });
+    expect(claim(one, "third")).toEqual({ kind: "expired", unblocked: 0 });
+    expect(approve(one, "first")).toEqual({ kind: "expired", unblocked: 0 });
   });
 
   it("frees a repeatable call for another client, and says so", () => {
     const { one } = waiting({ repeatable: true });
     claim(one, "first");
     one.at += CLAIM_MS - 1;
-    expect(one.run("expireActions", null)).toEqual({ arrived: 0 });
+    expect(one.run("expireActions", null)).toEqual({ unblocked: 0 });
     expect(one.types).toEqual(["action_claimed"]);
     expect(one.last.events[0]?.event).toMatchObject({ claim_expires_at: null });
     expect(one.run("expireActions", null)).toBe("skipped");
@@ -250,7 +250,7 @@ describe("a turn that ends while a client runs its call", () => {
     one.loseOwner();
     const again = one.claim()!;
     expect(again.openCalls.map(({ id }) => id)).toEqual(["b"]);
-    expect(approve(one, "first", { output: 5 })).toMatchObject({ kind: "decided", arrived: 0 });
+    expect(approve(one, "first", { output: 5 })).toMatchObject({ kind: "decided", unblocked: 0 });
     expect(resultsOf(one)).toEqual([["a", 5, false]]);
   });
 });

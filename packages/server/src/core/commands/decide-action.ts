@@ -4,11 +4,11 @@ import { type ActionKind, type ActionRecord, isOver, liveClaim } from "../action
 import { type JsonValue, sameJson } from "../json.ts";
 import { type MessageRecord, OutputBudget, type ToolCallRecord } from "../message.ts";
 import type { OpenTurn } from "../turn.ts";
-import { outcomeOf, resumeIfDecided, withMessage } from "./asking.ts";
+import { outcomeOf, resumeIfDecided, type Unblocking, withMessage } from "./asking.ts";
 import { define, dispositionOf, type WritingTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { expireDue } from "./expire-actions.ts";
-import { recordResults } from "./tool-calls.ts";
+import { recordResults } from "./call-results.ts";
 
 /** A person's decision. */
 export interface ActionAnswer {
@@ -25,12 +25,11 @@ export interface DecideActionInput extends ActionAnswer {
   readonly by?: Actor | null;
 }
 
-/** `arrived` is the number of turns that no longer wait for a person, as in `Expired`. */
 export type ActionOutcome =
   /** The action was resolved by this answer, or earlier by an equal one. */
-  | { readonly kind: "decided"; readonly action: ActionRecord; readonly arrived: number }
+  | ({ readonly kind: "decided"; readonly action: ActionRecord } & Unblocking)
   /** The action has expired, by this command at the latest. */
-  | { readonly kind: "expired"; readonly arrived: number }
+  | ({ readonly kind: "expired" } & Unblocking)
   | { readonly kind: "unknown" }
   /** `expected` describes a valid result. */
   | { readonly kind: "invalid"; readonly expected: string }
@@ -57,15 +56,15 @@ export const decideAction = define({
     if (action === null) return { kind: "unknown" };
     if (!isExpectedResult(action.asked.kind, answer))
       return { kind: "invalid", expected: expectedOf(action, answer) };
-    if (action.status === "expired") return { kind: "expired", arrived: 0 };
+    if (action.status === "expired") return { kind: "expired", unblocked: 0 };
     if (action.status === "cancelled") return { kind: "cancelled" };
     const status = answer.decision === "approve" ? "approved" : "denied";
     if (action.status !== "pending") {
       const isSame = action.status === status && sameJson(action.result, answer.result);
-      return isSame ? { kind: "decided", action, arrived: 0 } : { kind: "decided_otherwise" };
+      return isSame ? { kind: "decided", action, unblocked: 0 } : { kind: "decided_otherwise" };
     }
     const openTurns = facts.openTurns();
-    if (isOver(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, openTurns) };
+    if (isOver(action, draft.at)) return { kind: "expired", unblocked: expireDue(draft, openTurns) };
     const live = liveClaim(action, draft.at);
     if (live !== null && answer.claim !== live.token) return { kind: "claimed_otherwise" };
     if (live === null && action.asked.kind === "client_tool" && status === "approved")
@@ -79,8 +78,8 @@ export const decideAction = define({
       tool,
       decision: answer.decision,
     });
-    const arrived = resumeIfDecided(draft, applyDecision(draft, turn, action, answer), openTurns);
-    return { kind: "decided", action: resolved, arrived };
+    const unblocked = resumeIfDecided(draft, applyDecision(draft, turn, action, answer), openTurns);
+    return { kind: "decided", action: resolved, unblocked };
   },
   disposition: ({ kind }) => (kind === "decided" || kind === "expired" ? "commit" : dispositionOf(kind)),
 });
@@ -102,13 +101,13 @@ function applyDecision(
 ): WritingTurn {
   const actions = turn.actions.filter(({ id }) => id !== action.id);
   if (action.asked.kind === "approval" && decision === "approve")
-    return { ...turn, agentMessage: allowCall(draft, turn.agentMessage, action.callId), actions };
+    return { ...turn, agentMessage: approveCall(draft, turn.agentMessage, action.callId), actions };
   const outcome = outcomeOf(draft, action, decision === "approve" ? "approved" : "denied", result);
   const output = new OutputBudget(turn.agentMessage).fit(outcome.output);
   return { ...turn, agentMessage: recordResults(draft, turn, [{ ...outcome, output }]), actions };
 }
 
-function allowCall(draft: SessionDraft, message: MessageRecord, callId: string): MessageRecord {
+function approveCall(draft: SessionDraft, message: MessageRecord, callId: string): MessageRecord {
   const toolCalls = message.toolCalls.map(
     (call): ToolCallRecord => (call.id === callId ? { ...call, phase: "approved" } : call),
   );

@@ -1,30 +1,39 @@
 import { isOver } from "../action.ts";
 import type { OpenTurn } from "../turn.ts";
-import { resumeIfDecided, isDue, outcomeOf, withMessage } from "./asking.ts";
+import { resumeIfDecided, isDue, outcomeOf, type Unblocking, withMessage } from "./asking.ts";
 import { define } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
-import { recordResults } from "./tool-calls.ts";
+import { recordResults } from "./call-results.ts";
 
-export interface Expired {
-  /** Number of turns that no longer wait for a person: the action's turn and those queued behind it. */
-  readonly arrived: number;
+/** Expires all due actions of up to `limit` sessions. Actions that have been due longest come first. */
+export interface ExpireActions {
+  readonly kind: "expireActions";
+  readonly limit: number;
 }
 
 /** Expires every action of the session that is over, and ends lapsed claims of the others, so that another client may run their calls. */
 export const expireActions = define({
   target: "session",
   needs: (_input: null) => ({ openTurns: true }),
-  decide: (draft, facts): Expired | "skipped" => {
+  decide: (draft, facts): Unblocking | "skipped" => {
     const openTurns = facts.openTurns();
     const isAnyDue = openTurns.some(({ actions }) => actions.some((action) => isDue(action, draft.at)));
-    return isAnyDue ? { arrived: expireDue(draft, openTurns) } : "skipped";
+    return isAnyDue ? { unblocked: expireDue(draft, openTurns) } : "skipped";
   },
   disposition: (outcome) => (outcome === "skipped" ? "void" : "commit"),
 });
 
-/** Expires actions that are over, and ends lapsed claims. Returns `arrived`. */
+export function expireCommand(session: string) {
+  return {
+    kind: "expireActions",
+    target: { session, birth: null, load: false, access: null },
+    input: null,
+  } as const;
+}
+
+/** Expires actions that are over, and ends lapsed claims. Returns `unblocked`. */
 export function expireDue(draft: SessionDraft, openTurns: readonly OpenTurn[]): number {
-  let arrived = 0;
+  let unblocked = 0;
   for (const open of openTurns) {
     const over = open.actions.filter((action) => isOver(action, draft.at));
     const actions = open.actions
@@ -37,7 +46,7 @@ export function expireDue(draft: SessionDraft, openTurns: readonly OpenTurn[]): 
       return outcomeOf(draft, action, "expired", null);
     });
     const agentMessage = recordResults(draft, turn, outcomes);
-    arrived += resumeIfDecided(draft, { ...turn, agentMessage, actions }, openTurns);
+    unblocked += resumeIfDecided(draft, { ...turn, agentMessage, actions }, openTurns);
   }
-  return arrived;
+  return unblocked;
 }

@@ -10,7 +10,7 @@ import {
   endCall,
   noticeMissingSecret,
   type EndedCall,
-} from "./tool-calls.ts";
+} from "./call-results.ts";
 
 export interface StepWithCallsInput {
   readonly step: NewStep;

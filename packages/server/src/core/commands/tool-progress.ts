@@ -1,6 +1,6 @@
 import type { JsonValue } from "../json.ts";
 import { defineForTurn } from "./command.ts";
-import { emitToolUpdate } from "./tool-calls.ts";
+import { emitToolUpdate } from "./call-results.ts";
 
 export interface ToolProgressInput {
   readonly callId: string;

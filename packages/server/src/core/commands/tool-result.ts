@@ -1,6 +1,6 @@
 import { defineForTurn } from "./command.ts";
 import { markStarted } from "./start-calls.ts";
-import { recordResults, type ToolOutcomeInput } from "./tool-calls.ts";
+import { recordResults, type ToolOutcomeInput } from "./call-results.ts";
 
 export interface ToolResultInput {
   readonly outcome: ToolOutcomeInput;

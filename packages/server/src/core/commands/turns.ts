@@ -93,8 +93,8 @@ export function useAvailableModel(draft: SessionDraft, models: readonly string[]
 }
 
 /**
- * Gives a runnable turn to an owner under a new epoch. A repeated turn continues after its last finished step; after too many attempts it
- * fails, and this returns `null`.
+ * Gives a runnable turn to an owner under a new epoch. A turn whose owner is gone, or that waited for a person, continues after its last
+ * finished step; after too many attempts it fails, and this returns `null`.
  */
 export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim): StartedTurn | null {
   if (!open.turn.runnable) throw new Error(`Turn ${open.turn.number} cannot be started: it is not runnable`);
@@ -113,7 +113,7 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
   const agentMessage =
     open.agentMessage === null
       ? addAgentMessage(draft, open, claim)
-      : rewindAgentMessage(draft, open.agentMessage);
+      : reopenAgentMessage(draft, open.agentMessage);
   const turn = draft.changeTurn({
     ...open.turn,
     state: "running",
@@ -179,10 +179,10 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
 }
 
 /**
- * Emits the message as of the last finished step, because subscribers may have seen more, and closes started
- * unsafe calls.
+ * Emits the message as of the last finished step, because subscribers may have seen more, and closes started unsafe calls. An approved call
+ * has not begun and stays open.
  */
-function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
+function reopenAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.obsoleteCheckpoints.add(message.turn);
   return draft.changeMessage(message, closeCalls(message, { closes: isUncertain }), "message_updated");
 }

@@ -75,9 +75,9 @@ export function describeActions(openStore: OpenStore): void {
         decide(given.store, existing(id), asked.id, APPROVE),
       ]);
       expect(answers.map((answer) => answer?.outcome)).toMatchObject([
-        { kind: "decided", action: { status: "approved" }, arrived: 1 },
+        { kind: "decided", action: { status: "approved" }, unblocked: 1 },
         { kind: "decided_otherwise" },
-        { kind: "decided", action: { status: "approved" }, arrived: 0 },
+        { kind: "decided", action: { status: "approved" }, unblocked: 0 },
       ]);
       const before = await everything(given.store, id);
       await decide(given.store, existing(id), asked.id, { decision: "approve", result: { more: 1 } });
@@ -120,7 +120,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await given.store.actions.isAnyDue()).toBe(true);
       const [first, ...more] = await given.store.executeEach({ kind: "expireActions", limit: 10 });
       expect(more).toEqual([]);
-      expect(first).toMatchObject({ session: { id: ids[0] }, outcome: { arrived: 1 } });
+      expect(first).toMatchObject({ session: { id: ids[0] }, outcome: { unblocked: 1 } });
       await given.clock.advance(4);
       const rest = [
         await given.store.executeEach({ kind: "expireActions", limit: 1 }),
@@ -190,7 +190,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await everything(given.store, id)).toEqual(before);
       expect(await claimTurns(given.store)).toEqual([]);
       expect((await decide(given.store, existing(id), asked.id, APPROVE))?.outcome).toMatchObject({
-        arrived: 1,
+        unblocked: 1,
       });
       expect((await claimTurns(given.store))[0]?.outcome?.openCalls).toMatchObject([{ id: "a" }]);
     });

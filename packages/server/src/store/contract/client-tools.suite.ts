@@ -56,7 +56,7 @@ export function describeClientTools(openStore: OpenStore): void {
       given.store = await given.reopen();
       expect(await everything(given.store, id)).toEqual(before);
       const decided = await decide(given.store, existing(id), asked.id, outputUnder("mine"));
-      expect(decided?.outcome).toMatchObject({ kind: "decided", arrived: 1 });
+      expect(decided?.outcome).toMatchObject({ kind: "decided", unblocked: 1 });
     });
 
     it("are due when their claim lapses: an unsafe call ends, a repeatable one is free again", async () => {
@@ -75,11 +75,11 @@ export function describeClientTools(openStore: OpenStore): void {
       expect(await given.store.actions.isAnyDue()).toBe(true);
       const [first, ...none] = await given.store.executeEach({ kind: "expireActions", limit: 5 });
       expect(none).toEqual([]);
-      expect(first).toMatchObject({ session: { id }, outcome: { arrived: 1 } });
+      expect(first).toMatchObject({ session: { id }, outcome: { unblocked: 1 } });
       await given.clock.advance(1);
       expect(await given.store.actions.isAnyDue()).toBe(true);
       const freed = await given.store.executeEach({ kind: "expireActions", limit: 5 });
-      expect(freed).toMatchObject([{ session: { id: other }, outcome: { arrived: 0 } }]);
+      expect(freed).toMatchObject([{ session: { id: other }, outcome: { unblocked: 0 } }]);
       expect(await given.store.actions.isAnyDue()).toBe(false);
       expect((await load(given.store, other)).pendingActions).toMatchObject([{ claim: null }]);
       expect((await load(given.store, id)).messages[1]?.toolResults).toMatchObject([

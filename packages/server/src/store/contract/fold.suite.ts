@@ -168,7 +168,7 @@ class History {
         return this.#note(
           await this.#given.store.execute({
             kind: "finishTitle",
-            target: { session: started.sessionId, incarnation: started.life },
+            target: { session: started.sessionId, life: started.life },
             input: { title: command.text, turn: started.turn },
           }),
         );

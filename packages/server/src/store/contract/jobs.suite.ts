@@ -63,7 +63,7 @@ export function describeJobs(openStore: OpenStore): void {
       const { life } = await startTurn(given.store, id, "hello");
       const finished = await given.store.execute({
         kind: "finishTitle",
-        target: { session: id, incarnation: life },
+        target: { session: id, life },
         input: { title: "A greeting", turn: 1 },
       });
       expect(finished?.session).toMatchObject({ title: "A greeting", titleSource: "generated" });
@@ -76,7 +76,7 @@ export function describeJobs(openStore: OpenStore): void {
         (
           await given.store.execute({
             kind: "finishTitle",
-            target: { session: id, incarnation: life },
+            target: { session: id, life },
             input: { title: "Another", turn: 1 },
           })
         )?.events,
@@ -92,7 +92,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(await claim()).toEqual([]);
       const late = await given.store.execute({
         kind: "finishTitle",
-        target: { session: id, incarnation: life },
+        target: { session: id, life },
         input: { title: "Generated", turn: 1 },
       });
       expect(late).toMatchObject({ events: [], session: { title: "Mine", titleSource: "user" } });
@@ -100,7 +100,7 @@ export function describeJobs(openStore: OpenStore): void {
       const turn = await startTurn(given.store, other, "hello");
       await given.store.execute({
         kind: "finishTitle",
-        target: { session: other, incarnation: turn.life },
+        target: { session: other, life: turn.life },
         input: { title: "Generated", turn: 1 },
       });
       await rename(given.store, existing(other), "Mine");
@@ -123,7 +123,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(
         await given.store.execute({
           kind: "finishTitle",
-          target: { session: id, incarnation: old.life },
+          target: { session: id, life: old.life },
           input: { title: "Late", turn: 1 },
         }),
       ).toBeNull();
@@ -132,7 +132,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(
         await given.store.execute({
           kind: "finishTitle",
-          target: { session: id, incarnation: old.life },
+          target: { session: id, life: old.life },
           input: { title: "Late", turn: 1 },
         }),
       ).toBeNull();

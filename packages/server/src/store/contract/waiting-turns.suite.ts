@@ -59,7 +59,9 @@ export function describeWaitingTurns(openStore: OpenStore): void {
       expect(await given.store.turns.countWaiting(10)).toBe(0);
       const refused = await chat(given.store, id, "too many", { maxQueued: 3 });
       expect(refused.outcome).toEqual({ kind: "rejected", reason: "queue_full" });
-      expect((await decide(given.store, existing(id), asks.id, DENY))?.outcome).toMatchObject({ arrived: 4 });
+      expect((await decide(given.store, existing(id), asks.id, DENY))?.outcome).toMatchObject({
+        unblocked: 4,
+      });
       expect(await given.store.turns.countWaiting(10)).toBe(4);
       await claimTurns(given.store);
       expect(await given.store.turns.countWaiting(10)).toBe(3);
@@ -71,7 +73,7 @@ export function describeWaitingTurns(openStore: OpenStore): void {
       }
       await given.clock.advance(600_000);
       const expired = await given.store.executeEach({ kind: "expireActions", limit: 10 });
-      expect(expired.map(({ outcome }) => outcome)).toEqual([{ arrived: 2 }, { arrived: 2 }]);
+      expect(expired.map(({ outcome }) => outcome)).toEqual([{ unblocked: 2 }, { unblocked: 2 }]);
       expect(await given.store.turns.countWaiting(10)).toBe(4);
     });
 
@@ -79,11 +81,11 @@ export function describeWaitingTurns(openStore: OpenStore): void {
       const [first, second] = [askOf("a"), askOf("b")];
       const { id } = await waitFor(given.store, first, second);
       expect((await decide(given.store, existing(id), first.id, APPROVE))?.outcome).toMatchObject({
-        arrived: 0,
+        unblocked: 0,
       });
       expect(await claimTurns(given.store)).toEqual([]);
       expect((await decide(given.store, existing(id), second.id, DENY))?.outcome).toMatchObject({
-        arrived: 1,
+        unblocked: 1,
       });
       const [claimed] = await claimTurns(given.store, { count: 5 });
       expect(claimed?.outcome).toMatchObject({
@@ -140,7 +142,7 @@ export function describeWaitingTurns(openStore: OpenStore): void {
       const { id } = await waitFor(given.store, askOf("a", { validMs: 1_000 }), askOf("b"));
       await given.clock.advance(1_000);
       const [expired] = await given.store.executeEach({ kind: "expireActions", limit: 10 });
-      expect(expired?.outcome).toEqual({ arrived: 0 });
+      expect(expired?.outcome).toEqual({ unblocked: 0 });
       expect((await load(given.store, id)).pendingActions.map(({ callId }) => callId)).toEqual(["b"]);
       expect(await claimTurns(given.store)).toEqual([]);
     });

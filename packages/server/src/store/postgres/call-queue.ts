@@ -3,7 +3,7 @@
 // locked are taken out of the batch: they wait for the lock on one of a few separate connections, or are
 // retried a moment later.
 
-import { birthOf, needsOf, sessionOf } from "../../core/commands/index.ts";
+import { birthOf, needsOf, sessionOf } from "../../core/commands/decide.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { storeClosed, storeUnavailable } from "../unavailable.ts";
 import { ofSession } from "../shared.ts";

@@ -2,7 +2,8 @@
 // other nodes.
 
 import { join } from "node:path";
-import { needsOf, type SessionCommand } from "../../core/commands/index.ts";
+import { needsOf } from "../../core/commands/decide.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { CommandStore, Store } from "../../core/ports/driven/store.ts";
 import { readMigrations } from "../migrations.ts";

@@ -2,15 +2,10 @@
 // separate transaction.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { needsOf, sessionOf, type SessionCommand } from "../../core/commands/index.ts";
-import {
-  claimCommand,
-  expireCommand,
-  type ClaimTurns,
-  type ExpireActions,
-  type SelectedOutcome,
-  type Selection,
-} from "../../core/commands/selections.ts";
+import { needsOf, sessionOf } from "../../core/commands/decide.ts";
+import type { SelectedOutcome, Selection, SessionCommand } from "../../core/commands/index.ts";
+import { claimCommand, type ClaimTurns } from "../../core/commands/claim-turn.ts";
+import { expireCommand, type ExpireActions } from "../../core/commands/expire-actions.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import { dueSessions } from "../actions.ts";
 import type { Calls } from "./calls.ts";

@@ -2,7 +2,8 @@
 
 import type { ActionRecord } from "../../core/action.ts";
 import { partialTextOf, type Origin, type StoredFacts, type TurnCount } from "../../core/commands/command.ts";
-import { needsOf, type SessionCommand } from "../../core/commands/index.ts";
+import { needsOf } from "../../core/commands/decide.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Removal, SessionDraft, UsedKey } from "../../core/commands/draft.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";

@@ -6,9 +6,9 @@ import {
   type Decision,
   loadsSession,
   needsOf,
-  type SessionCommand,
   sessionOf,
-} from "../../core/commands/index.ts";
+} from "../../core/commands/decide.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Origin } from "../../core/commands/command.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
 import { Unavailable } from "../../core/errors.ts";

@@ -163,8 +163,8 @@ describe("group commit", () => {
       value: { outcome: "other_app", loaded: null },
     });
     expect(outcome(open(existing(randomUUID())))).toEqual({ value: null });
-    const noteUse = (session: string, incarnation: string) =>
-      execute({ kind: "noteUse", target: { session, incarnation }, input: null });
+    const noteUse = (session: string, life: string) =>
+      execute({ kind: "noteUse", target: { session, life }, input: null });
     expect(outcome(noteUse(id, life))).toMatchObject({ value: { outcome: "ok" } });
     expect(outcome(noteUse(wallet, "other"))).toEqual({ value: null });
     const changed = { userState: { a: 2 }, publicKey: null };

@@ -1,7 +1,6 @@
 // What the worker runs for each name that open.ts sends: commands, and the methods of the ports.
 
-import type { SessionCommand } from "../../core/commands/index.ts";
-import type { Selection } from "../../core/commands/selections.ts";
+import type { Selection, SessionCommand } from "../../core/commands/index.ts";
 import { makeShared } from "../shared-ports.ts";
 import { prepareUsed } from "./admin.ts";
 import type { OwnPorts, Synchronous } from "./calls.ts";

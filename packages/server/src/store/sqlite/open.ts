@@ -3,8 +3,7 @@
 
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { SessionCommand } from "../../core/commands/index.ts";
-import type { Selection } from "../../core/commands/selections.ts";
+import type { Selection, SessionCommand } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import { sharedPorts } from "../shared-ports.ts";

@@ -1,12 +1,8 @@
 // Selects the sessions of `executeEach`. Only one process at a time writes to the database, so there are no locks to skip.
 
-import type { SessionCommand } from "../../core/commands/index.ts";
-import {
-  claimCommand,
-  type ClaimTurns,
-  expireCommand,
-  type Selection,
-} from "../../core/commands/selections.ts";
+import type { Selection, SessionCommand } from "../../core/commands/index.ts";
+import { claimCommand, type ClaimTurns } from "../../core/commands/claim-turn.ts";
+import { expireCommand } from "../../core/commands/expire-actions.ts";
 import { dueSessions } from "../actions.ts";
 import type { Prepare, RunWork } from "./database.ts";
 

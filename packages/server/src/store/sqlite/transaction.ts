@@ -6,9 +6,9 @@ import {
   type Decision,
   loadsSession,
   needsOf,
-  type SessionCommand,
   sessionOf,
-} from "../../core/commands/index.ts";
+} from "../../core/commands/decide.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
 import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth, type SessionRecord } from "../../core/session.ts";

@@ -1,5 +1,5 @@
 import type { AskedAction } from "../../core/action.ts";
-import type { ToolOutcomeInput } from "../../core/commands/tool-calls.ts";
+import type { ToolOutcomeInput } from "../../core/commands/call-results.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { MessageRecord, StepCall } from "../../core/message.ts";
 import type { PastTurn } from "../../core/ports/driven/store.ts";

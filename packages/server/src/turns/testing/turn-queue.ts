@@ -2,7 +2,7 @@
 // controls what happens between a request and its answer. Transactions run in request order, as in a real
 // store.
 
-import type { ClaimTurns } from "../../core/commands/selections.ts";
+import type { ClaimTurns } from "../../core/commands/claim-turn.ts";
 import { providerOf, type StartedTurn } from "../../core/turn.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { TurnStore } from "../../core/ports/driven/store.ts";

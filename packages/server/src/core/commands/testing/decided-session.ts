@@ -19,17 +19,12 @@ import {
 } from "../../turn.ts";
 import type { ChatInput, ChatOutcome } from "../chat.ts";
 import type { PartialText, StoredFacts, Tail } from "../command.ts";
-import {
-  decideCommand,
-  type CommandKind,
-  type InputOf,
-  type OutcomeOf,
-  type SessionCommand,
-} from "../index.ts";
+import { decideCommand } from "../decide.ts";
+import type { CommandKind, InputOf, OutcomeOf, SessionCommand } from "../index.ts";
 import { SessionDraft, type Removal, type UsedKey } from "../draft.ts";
 import { plainChat } from "./plain-chat.ts";
 import type { ActionAnswer, ActionOutcome } from "../decide-action.ts";
-import type { ToolOutcomeInput } from "../tool-calls.ts";
+import type { ToolOutcomeInput } from "../call-results.ts";
 
 export const RIGS = ["demo/assistant", "other/model"] as const;
 /** Time of the first command, in milliseconds since the epoch; each command advances it by one. */
@@ -150,7 +145,7 @@ export class DecidedSession {
 
   /** `turn` is that of the message that the title is about. */
   finishTitle(title: string, turn = this.messages[0]?.turn ?? 0): void {
-    const target = { session: this.session.id, incarnation: this.session.life };
+    const target = { session: this.session.id, life: this.session.life };
     this.#execute("finishTitle", target, { title, turn });
   }
 
@@ -193,7 +188,7 @@ export class DecidedSession {
   expire(ms: number): number {
     this.at += ms;
     const outcome = this.run("expireActions", null);
-    return outcome === "skipped" ? 0 : outcome.arrived;
+    return outcome === "skipped" ? 0 : outcome.unblocked;
   }
 
   complete(turn: StartedTurn, text: string, finishReason = "stop"): boolean {

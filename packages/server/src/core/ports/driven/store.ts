@@ -1,6 +1,5 @@
 import type { Reasoning } from "@colloquy/protocol";
-import type { AnswerOf, SessionCommand } from "../../commands/index.ts";
-import type { SelectedOutcome, Selection } from "../../commands/selections.ts";
+import type { AnswerOf, SelectedOutcome, Selection, SessionCommand } from "../../commands/index.ts";
 import type { ActionRecord } from "../../action.ts";
 import type { AdminStore } from "./admin-store.ts";
 import type { SecretStore } from "./secret-store.ts";

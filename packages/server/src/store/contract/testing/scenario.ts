@@ -62,7 +62,7 @@ export async function touch(
 ): Promise<readonly string[]> {
   const noted = await Promise.all(
     used.map(({ id, life }) =>
-      store.execute({ kind: "noteUse", target: { session: id, incarnation: life }, input: null }),
+      store.execute({ kind: "noteUse", target: { session: id, life }, input: null }),
     ),
   );
   return used.flatMap(({ id }, index) => (noted[index] === null ? [id] : []));

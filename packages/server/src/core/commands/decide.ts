@@ -1,0 +1,88 @@
+// What a command reads, and its decision on a draft, for both stores.
+
+import { SERVICE_ACTOR } from "../audit.ts";
+import { hiddenFrom, losesOwner, mayBind, newOwnerOf } from "../session-access.ts";
+import type { SessionBirth } from "../session.ts";
+import {
+  turnThatWrites,
+  type Definition,
+  type Disposition,
+  type Needs,
+  type StoredFacts,
+  type Targets,
+} from "./command.ts";
+import type { SessionDraft } from "./draft.ts";
+import { type CommandKind, DEFINITIONS, type SessionCommand } from "./index.ts";
+
+/** Returns the definition of a command. Callers know its types by the command's kind. */
+function definitionOf(kind: CommandKind): Definition<keyof Targets, unknown, Needs, unknown> {
+  return DEFINITIONS[kind] as Definition<keyof Targets, unknown, Needs, unknown>;
+}
+
+/** The result of a command's `decide`. A person's decision is an `ActionAnswer`. */
+export interface Decision {
+  readonly outcome: unknown;
+  readonly disposition: Disposition;
+}
+
+/** Returns the id of the session that a command changes. */
+export function sessionOf({ target }: SessionCommand): string {
+  return "turn" in target ? target.turn.sessionId : target.session;
+}
+
+/** Returns the initial values of a session that the command may create, `null` if it must exist. */
+export function birthOf({ target }: SessionCommand): SessionBirth | null {
+  return "birth" in target ? target.birth : null;
+}
+
+/** Returns true if the command's answer holds the whole session. */
+export function loadsSession({ target }: SessionCommand): boolean {
+  return "load" in target && target.load;
+}
+
+/** Returns the facts that a command and its answer need. */
+export function needsOf(command: SessionCommand): Needs {
+  const needs = definitionOf(command.kind).needs(command.input);
+  return loadsSession(command) ? { ...needs, snapshot: true } : needs;
+}
+
+/**
+ * Decides a command on a draft. Returns `null` if its turn may no longer write or its
+ * incarnation has ended. A lease that expires at or before `leasesAt` (milliseconds on the store's clock) no
+ * longer permits writes.
+ */
+export function decideCommand(
+  { kind, target, input }: SessionCommand,
+  draft: SessionDraft,
+  facts: StoredFacts,
+  leasesAt: number,
+): Decision | null {
+  const { decide, disposition } = definitionOf(kind);
+  const decided = (given: Parameters<typeof decide>[1]): Decision => {
+    const outcome = decide(draft, given, input);
+    return { outcome, disposition: disposition(outcome) };
+  };
+  if ("turn" in target) {
+    const [openTurns, lease] = [facts.openTurns(), facts.lease()];
+    const turn = turnThatWrites(draft.session, openTurns, target.turn, { lease, at: leasesAt });
+    return turn === null || lease === null ? null : decided({ turn, openTurns, lease });
+  }
+  if ("life" in target && target.life !== draft.session.life) return null;
+  if ("access" in target && target.access !== null) {
+    const hidden = hiddenFrom(draft.session, target.access);
+    if (hidden !== null) return { outcome: hidden, disposition: "hidden" };
+    const owner = newOwnerOf(draft.session, target.access);
+    if (owner !== null) draft.changeOwner(owner);
+    const before = draft.session;
+    const decision = decided(facts);
+    if (decision.disposition !== "commit") return decision;
+    if (!mayBind(before, draft.session, target.access))
+      return { outcome: "wallet_not_proved", disposition: "hidden" };
+    if (losesOwner(before, draft.session, target.access)) {
+      draft.changeOwner(null);
+      draft.audit("session_transferred", SERVICE_ACTOR, { to: null });
+    }
+    return decision;
+  }
+  return decided(facts);
+}
