@@ -222,6 +222,19 @@ describe.each([
     }
   });
 
+  it("is rejected if a key of both Apps is revoked in the meantime", async () => {
+    const edge = edgeWithApps();
+    await givenSession(edge, "defi");
+    edge.services.conversations.beforeWork = async () => {
+      await givenSession(edge, "vault");
+      edge.services.keys.grants.delete("to-both");
+    };
+    const payload = bodyOf(method, url);
+    const { headers } = sending("to-both");
+    const answer = await edge.send(method, url, { headers, ...(payload && { payload }) });
+    expectProblem(answer, 401, "app_key_invalid");
+  });
+
   it("succeeds with its key, and if the App requires none", async () => {
     expect((await send(["vault"], "to-vault")).answer.statusCode).toBe(200);
     expect((await send(["defi"], null)).answer.statusCode).toBe(200);

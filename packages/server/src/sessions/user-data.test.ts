@@ -60,6 +60,21 @@ describe("an erasure", () => {
     expect(await service.audit.subjectOf(OWNER)).not.toBe(pseudonym);
   });
 
+  it("in one App leaves the secrets of the others, which an export of that App does not name either", async () => {
+    const { secrets } = service.store;
+    await secrets.bringInForce("key", null);
+    const place = { clientId: OWNER, name: "API_KEY", keyId: "key", sealed: "…" };
+    await secrets.put(["shop", "games"].map((app) => ({ ...place, app })));
+    const inShop = { ...ALICE, app: "shop" };
+    const exported = await Array.fromAsync(service.userData.export(inShop, SERVICE_ACTOR));
+    expect(exported).toMatchObject([
+      { kind: "secret", app: "shop" },
+      { kind: "done", secrets: 1 },
+    ]);
+    expect(await service.userData.erase(inShop, SERVICE_ACTOR)).toMatchObject({ secrets: 1 });
+    expect(await secrets.ofClient(OWNER)).toEqual([{ app: "games", name: "API_KEY" }]);
+  });
+
   it("stops the running turn of a session that it deletes", async () => {
     const id = newId();
     await service.say(id, "hello");

@@ -79,6 +79,13 @@ it("names the operator who read or deleted a conversation, without its text", as
   expect(await trail("actor=ada@example.com")).toEqual(entries);
 });
 
+it("names the operator who read only the messages of a conversation", async () => {
+  const session = newSession();
+  await chat(session);
+  await admin("GET", `sessions/${session}/messages`);
+  expect(await trail(`target=${session}`)).toMatchObject([{ action: "session_read" }]);
+});
+
 it("names the operator who decided an action on behalf of a user", async () => {
   const session = newSession();
   await chat(session, "what is 12 * 7?");

@@ -90,7 +90,7 @@ describe("a tool that runs in the client", () => {
     reader.leave();
   });
 
-  it("returns the same claim for a repeated Idempotency-Key, and 409 for another one", async () => {
+  it("returns the same claim for a repeated Idempotency-Key, and no other action's", async () => {
     const target = await waiting(url());
     const path = `/api/actions/${target.action}/claim`;
     const ask = (key: string) =>
@@ -99,6 +99,13 @@ describe("a tool that runs in the client", () => {
       (answer) => answer.as(ActionClaim).claim,
     );
     expect(again).toBe(first);
+    const other = await waiting(url());
+    const headers = { "idempotency-key": "mine" };
+    const ofOther = await send(url(), "POST", `/api/actions/${other.action}/claim`, {
+      session: other.session,
+      headers,
+    });
+    expect(ofOther.as(ActionClaim).claim).not.toBe(first);
     expectProblem(await ask("another"), 409, "action_claimed");
     expectProblem(await ask("\t"), 400, "idempotency_key_invalid");
     expectProblem(await decide(url(), target, { decision: "deny", claim: "mine" }), 409, "action_claimed");

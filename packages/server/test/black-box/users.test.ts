@@ -217,6 +217,16 @@ describe("a token", () => {
       403,
       "client_id_forbidden",
     );
+    const message = { id: randomUUID(), role: "user", parts: [{ type: "text", text: "hello" }] };
+    const json = {
+      id: session,
+      messages: [message],
+      trigger: "submit-message",
+      app: "shop",
+      client_id: "web",
+    };
+    const sent = await request("POST", "/api/ai-sdk/chat", session, { ...call, json });
+    expectProblem(sent, 403, "client_id_forbidden");
   });
 
   it("keeps others from naming the user as their client, for whose secrets the pseudonym would stand", async () => {

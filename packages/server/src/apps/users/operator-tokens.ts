@@ -34,7 +34,7 @@ function claimOf(payload: JWTPayload, claim: string): unknown {
     .split(".")
     .reduce<unknown>(
       (value, name) =>
-        typeof value === "object" && value !== null && Object.hasOwn(value, name)
+        typeof value === "object" && value !== null
           ? (value as Readonly<Record<string, unknown>>)[name]
           : undefined,
       payload,

@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { SignJWT } from "jose";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { BAD_TOKENS, claimsFor } from "../../../test/bad-tokens.ts";
 import { Issuer } from "../../../test/issuer.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
@@ -123,6 +126,19 @@ describe("a token of an OpenID Connect issuer", () => {
     const token = await issuer.sign(claims({ iss: `${issuer.url}/` }));
     await expect(Promise.resolve(tokens.check(token))).rejects.toMatchObject({ code: "issuer_unavailable" });
   });
+
+  it("is rejected if the discovery document is elsewhere, whatever that one says", async () => {
+    const server = createServer(({ url }, response) => {
+      if (url === "/elsewhere") response.end(JSON.stringify({ issuer: own, jwks_uri: `${issuer.url}/jwks` }));
+      else response.writeHead(302, { location: "/elsewhere" }).end();
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    onTestFinished(() => void server.close());
+    const { tokens } = given({ shop: users({ issuer: own }) });
+    const token = await issuer.sign(claims({ iss: own }));
+    await expect(Promise.resolve(tokens.check(token))).rejects.toMatchObject({ code: "issuer_unavailable" });
+  });
 });
 
 describe("a bad token", () => {
@@ -137,6 +153,13 @@ describe("a bad token", () => {
     const token = await new SignJWT(claims())
       .setProtectedHeader({ alg: "HS256", kid: "shared" })
       .sign(secret);
+    expect(await codeOf(token, tokens)).toBe("401 token_algorithm_refused");
+  });
+
+  it("is 401 if its algorithm is not a listed one, although its key is configured", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("Ed25519");
+    const { tokens } = given({ shop: users({ keys: [{ kty: "OKP", ...(await exportJWK(publicKey)) }] }) });
+    const token = await new SignJWT(claims()).setProtectedHeader({ alg: "Ed25519" }).sign(privateKey);
     expect(await codeOf(token, tokens)).toBe("401 token_algorithm_refused");
   });
 

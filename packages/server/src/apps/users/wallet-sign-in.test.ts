@@ -30,11 +30,19 @@ const ringKeys: SigningKeys = {
 const NO_APPS: AppCatalog = { names: () => [], get: () => null };
 
 function given(keys: SigningKeys | null = ringKeys, apps = NO_APPS) {
-  const used = new Set<string>();
+  const used = new Map<string, number>();
   const store = {
-    revokeToken: async (id: string) => used.size < used.add(id).size,
+    revokeToken: async (id: string, expiresAt: number) => {
+      const isNew = !used.has(id);
+      if (isNew) used.set(id, expiresAt);
+      return isNew;
+    },
     isTokenRevoked: async (id: string) => used.has(id),
-    forgetRevokedTokens: async () => 0,
+    forgetRevokedTokens: async (limit: number) => {
+      const over = [...used].filter(([, expiresAt]) => expiresAt < clock.now()).slice(0, limit);
+      for (const [id] of over) used.delete(id);
+      return over.length;
+    },
   };
   const logger = { warn: () => undefined };
   const contracts = async () => ({ isSigned: async () => false });
@@ -54,7 +62,7 @@ function given(keys: SigningKeys | null = ringKeys, apps = NO_APPS) {
     const signature = await account.signMessage({ message });
     return await signIn.verify({ message, signature, domains: [DOMAIN], token });
   };
-  return { signIn, users, withNonce };
+  return { signIn, users, store, withNonce };
 }
 
 const code = (failing: Promise<unknown>): Promise<unknown> =>
@@ -90,6 +98,19 @@ describe("the sign-in with a wallet", () => {
     expect(last.expiresAt).toBe(Math.floor((begun + 24 * 60 * MINUTE) / 1000) * 1000);
     await clock.advance(last.expiresAt - clock.now());
     expect(await code(signIn.refresh(last.token))).toBe("token_expired");
+  });
+
+  it("stays revoked for as long as it could be refreshed, not only until the revoked token expires", async () => {
+    const { signIn, users, store, withNonce } = given();
+    const first = await withNonce(await signIn.nonce());
+    await clock.advance(10 * MINUTE);
+    const next = await signIn.refresh(first.token);
+    await users.revoke(first.token);
+    await clock.advance(10 * MINUTE);
+    await store.forgetRevokedTokens(100);
+    expect(await users.check(first.token)).toMatchObject({ code: "token_expired" });
+    expect(await users.check(next.token)).toMatchObject({ code: "token_revoked" });
+    expect(await code(signIn.refresh(next.token))).toBe("token_revoked");
   });
 
   it("returns a token for the Apps that accept the user's token, not for one with other keys", async () => {

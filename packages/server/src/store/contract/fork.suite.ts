@@ -74,7 +74,8 @@ export function describeFork(openStore: OpenStore): void {
         publicKey,
         messageBytes,
       });
-      expect(copied.session).toMatchObject({ messageCount: 4, turnCount: 2, status: "idle", owner: null });
+      expect(copied.session).toMatchObject({ messageCount: 4, turnCount: 2, status: "idle" });
+      expect(copied.session).toMatchObject({ owner: null, walletProved: false });
       const plain = ({ id: _, ...message }: (typeof copied.messages)[number]) => message;
       expect(copied.messages.map(plain)).toEqual(before.messages.map(plain));
       const ids = new Set([...copied.messages, ...before.messages].map(({ id }) => id));

@@ -224,6 +224,8 @@ describe("the headers of a request", () => {
       request({ parameters, headers }, { a: "1; b=2", b: [1, 2] }).init.headers.get("cookie");
     expect(cookie({})).toBe("a=1%3B%20b%3D2; b=1,2");
     expect(cookie({ Cookie: "session=ours" })).toBe("session=ours");
+    const { plan } = planOf({ parameters, headers: { Cookie: "session=ours" } });
+    expect(plan.inputSchema["properties"]).toEqual({});
   });
 
   it.each([

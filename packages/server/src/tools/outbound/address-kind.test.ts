@@ -100,6 +100,7 @@ describe("addressKind", () => {
     ["192.0.0.192", "metadata"],
     ["fd00:ec2::254", "metadata"],
     ["fd00:0ec2:0:0:0:0:0:0254", "metadata"],
+    ["fd00:ec2::254%eth0", "metadata"],
     ["fd20:ce::254", "metadata"],
     ["fd00:42::42", "metadata"],
     ["::ffff:8.8.8.8", "carrier"],

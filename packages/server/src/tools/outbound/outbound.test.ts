@@ -114,6 +114,7 @@ describe("a guarded request", () => {
     ["data:text/plain,hello", "only https URLs may be requested"],
     ["https://user:word@public.test/", "its URL must not hold a user name or a password"],
     ["https://user@public.test/", "its URL must not hold a user name or a password"],
+    ["https://:word@public.test/", "its URL must not hold a user name or a password"],
   ])("refuses %s", async (url, reason) => {
     const [kind, message] = await failure(get(open(), url));
     expect(kind).toBe("refused");
