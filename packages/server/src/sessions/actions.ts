@@ -96,16 +96,15 @@ export class Actions implements ActionService {
   }
 
   /** Wakes the dispatcher if the command made turns claimable: it claims them in another transaction. Returns the outcome. */
-  async #resumeTurns<Outcome extends { readonly kind: string }>(
+  async #resumeTurns<Outcome extends ActionOutcome | ClaimOutcome>(
     executed: Promise<{ readonly outcome: Outcome } | null>,
   ): Promise<Outcome | { readonly kind: "unknown" }> {
     const { dispatcher } = this.#options;
     // The change may have been stored, and its turn may then be claimable.
     executed.catch(() => dispatcher.workArrived());
-    const { outcome } = (await executed) ?? { outcome: { kind: "unknown" } as const };
-    if ("unblocked" in outcome && typeof outcome.unblocked === "number" && outcome.unblocked > 0)
-      dispatcher.workArrived(outcome.unblocked);
-    return outcome;
+    const outcome: ActionOutcome | ClaimOutcome = (await executed)?.outcome ?? { kind: "unknown" };
+    if ("unblocked" in outcome && outcome.unblocked > 0) dispatcher.workArrived(outcome.unblocked);
+    return outcome as Outcome;
   }
 
   /** Removes what must not be stored from the result of a client tool. Results of other kinds have a fixed form. */
