@@ -90,10 +90,11 @@ describe("chat with the App in its body", () => {
 });
 
 describe("set model without an App", () => {
-  it("requires the key of the session's App", async () => {
+  it("requires the key of the session's App before it validates the request", async () => {
     const edge = edgeWithApps();
     await givenSession(edge, "defi");
     expectUnauthorized(await edge.send("POST", SET));
+    expectUnauthorized(await edge.send("POST", "/api/control/model?rig="));
     expectUnauthorized(await edge.send("POST", SET, key("nonsense")));
     expectProblem(await edge.send("POST", SET, key("to-vault")), 403, "app_forbidden");
     expect((await edge.send("POST", SET, key("to-defi"))).statusCode).toBe(200);

@@ -280,3 +280,13 @@ describe("deleting", () => {
     await expect(service.threads.get(id, null)).rejects.toMatchObject({ status: 404 });
   });
 });
+
+describe("a transfer", () => {
+  it("hides the session from requests of others that wait for it", async () => {
+    const waiting = service.say(id, "hello", { waitMs: 60_000 });
+    const call = await service.model.next();
+    await service.threads.transfer(id, { owner: "somebody" }, null);
+    call.say("secret").finish();
+    await expect(waiting).rejects.toMatchObject({ status: 404, code: "session_not_found" });
+  });
+});

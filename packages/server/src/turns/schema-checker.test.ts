@@ -82,6 +82,12 @@ describe("schema checker", () => {
     }
   });
 
+  it("checks any number of large schemas", async () => {
+    const large = Array.from({ length: 5_000 }, () => ({}));
+    for (let n = 0; n < 250; n += 1)
+      expect(await checker.problem({ type: "object", title: `${n}`, default: large })).toBeNull();
+  });
+
   it("checks recursive schemas, also one after the other", async () => {
     const list = (type: string) => ({ type: "object", properties: { value: { type }, next: { $ref: "#" } } });
     for (const _ of [1, 2]) {

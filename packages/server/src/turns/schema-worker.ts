@@ -26,14 +26,16 @@ function start(port: MessagePort): void {
   const limited = limit();
   const compiled = new Map<string, ValidateFunction>();
   let compile = compiler();
+  /** ajv keeps all schemas that it has compiled, and each of its functions keeps ajv. */
+  const forget = (): void => {
+    compiled.clear();
+    compile = compiler();
+  };
 
   const problemOf = (schema: string, value: unknown, limitMs: number): string | null => {
+    if (compiled.size === MAX_COMPILED && !compiled.has(schema)) forget();
     const validate = compiled.get(schema) ?? limited(limitMs, () => compile(schema));
-    // The map's order is that of the last use.
-    compiled.delete(schema);
     compiled.set(schema, validate);
-    const [oldest] = compiled.keys();
-    if (compiled.size > MAX_COMPILED && oldest !== undefined) compiled.delete(oldest);
     return value === undefined || limited(limitMs, () => validate(value))
       ? null
       : describe(validate.errors ?? []);
@@ -45,7 +47,7 @@ function start(port: MessagePort): void {
         return problemOf(schema, value, LIMIT_MS * 2 ** (attempt - 1));
       } catch (error) {
         // A stopped compiler is in an unknown state.
-        compile = compiler();
+        forget();
         if (!(error instanceof Stopped)) return messageOf(error);
         const isOver = !error.isStarved || attempt === MAX_ATTEMPTS;
         return isOver ? `it takes longer than ${LIMIT_MS} ms to check` : answer(attempt + 1);
@@ -89,9 +91,7 @@ function compiler(): (schema: string) => ValidateFunction {
   return (text) => {
     const schema = JSON.parse(text) as { readonly $schema?: string };
     const ajv = schema.$schema?.includes("draft-07") === true ? draft7 : latest;
-    const validate = ajv.compile(schema);
-    ajv.removeSchema(schema);
-    return validate;
+    return ajv.compile(schema);
   };
 }
 
