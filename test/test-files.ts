@@ -21,7 +21,8 @@ export const SLOW: readonly string[] = [
   // Parsers and models that need seconds of measurement or search.
   "packages/console/src/markdown/markdown-cost.test.ts",
   "packages/server/test/lease-model/lease-model.test.ts",
-  // Processes that are killed, or whose memory, disk and files are inspected from outside.
+  // Processes that are started, killed, or whose memory, disk and files are inspected from outside.
+  "packages/server/src/{main,main-reload,main-dev}.test.ts",
   "packages/server/src/wiring/broken-log.test.ts",
   "packages/server/test/black-box/restart.test.ts",
   "packages/server/test/{data-at-rest,environment-block,full-disk,secrets,unread-responses}.test.ts",
@@ -30,7 +31,8 @@ export const SLOW: readonly string[] = [
   // contract of the store is in `npm test`.
   "packages/server/test/{interleavings,nodes-*,nodes,chat-on-a-failing-database,stopping-node,rate-limits,keys-on-nodes}.test.ts",
   "packages/server/src/store/postgres/{failing,migrate,nodes,held-sessions,tables,open}.test.ts",
-  "packages/server/src/moving/{migrate,moved-tables}.test.ts",
+  "packages/server/src/moving/{migrate,moved-tables,sessions}.test.ts",
+  "packages/server/src/doctor/examine.test.ts",
   "packages/server/test/postgres-server.test.ts",
 ];
 
