@@ -207,6 +207,16 @@ describe("the parameters of a chat", () => {
     expect(one.notices).toEqual(["wallet_differs"]);
   });
 
+  it("prove the bound wallet if their sender holds it, and not by holding another one", () => {
+    const one = new DecidedSession();
+    one.start("one", { publicKey: "0xa", provedWallets: ["0xb"] });
+    expect(one.session.walletProved).toBe(false);
+    one.chat("two", { publicKey: "0xb", provedWallets: ["0xb"] });
+    expect(one.session).toMatchObject({ publicKey: "0xa", walletProved: false });
+    one.chat("three", { provedWallets: ["0xa", "0xb"] });
+    expect(one.session.walletProved).toBe(true);
+  });
+
   it("merge the user state, and reject the whole chat if it grows too large", () => {
     const one = new DecidedSession();
     const turn = one.start("one", { userState: { evm: { chain_id: 1 } } });
