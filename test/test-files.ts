@@ -18,12 +18,18 @@ export const SLOW: readonly string[] = [
   "test/stats.test.ts",
   // Commands in a terminal.
   "packages/server/test/command-line/**/*.test.ts",
+  // The protocols of model providers, answers of hostile models, and random requests.
+  "packages/server/test/providers/**/*.test.ts",
+  "packages/server/test/hostile-model.test.ts",
+  "packages/server/fuzz/fuzz-run.test.ts",
   // Parsers and models that need seconds of measurement or search.
   "packages/console/src/markdown/markdown-cost.test.ts",
   "packages/server/test/lease-model/lease-model.test.ts",
   // Processes that are started, killed, or whose memory, disk and files are inspected from outside.
   "packages/server/src/{main,main-reload,main-dev}.test.ts",
   "packages/server/src/wiring/broken-log.test.ts",
+  "packages/server/src/tools/mcp/stdio-transport.test.ts",
+  "packages/server/test/stopping.test.ts",
   "packages/server/test/black-box/restart.test.ts",
   "packages/server/test/{data-at-rest,environment-block,full-disk,secrets,unread-responses}.test.ts",
   "packages/server/test/effects/**/*.test.ts",
@@ -32,7 +38,7 @@ export const SLOW: readonly string[] = [
   "packages/server/test/{interleavings,nodes-*,nodes,chat-on-a-failing-database,stopping-node,rate-limits,keys-on-nodes}.test.ts",
   "packages/server/src/store/postgres/{failing,migrate,nodes,held-sessions,tables,open}.test.ts",
   "packages/server/src/moving/{migrate,moved-tables,sessions}.test.ts",
-  "packages/server/src/doctor/examine.test.ts",
+  "packages/server/src/{cli/moving,doctor/examine}.test.ts",
   "packages/server/test/postgres-server.test.ts",
 ];
 
