@@ -103,8 +103,8 @@ export class FoldingReader {
   }
 
   #follow(snapshot: Snapshot, id: string): void {
-    const [life, number] = snapshot.last_event_id.split("-");
-    if (id !== `${life}-${Number(number) + 1}`)
+    const [incarnation, number] = snapshot.last_event_id.split("-");
+    if (id !== `${incarnation}-${Number(number) + 1}`)
       this.faults.push(`${snapshot.last_event_id} is followed by ${id}`);
     snapshot.last_event_id = id;
   }

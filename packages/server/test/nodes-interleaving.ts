@@ -227,7 +227,7 @@ export class NodesInterleaving {
     await node.threads.remove(session.id, null);
     Object.assign(session, { texts: [], sealed: [], title: null, isShaped: false });
     const { messages } = await this.#node(this.#count % NODES).snapshot(session.id);
-    this.#expect("messages of a new life", messages, []);
+    this.#expect("messages of a new incarnation", messages, []);
     session.reader.drop();
     session.reader = new FoldingReader(node, session.id);
     await session.reader.connect();

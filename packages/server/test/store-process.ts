@@ -46,7 +46,7 @@ async function fill(): Promise<void> {
   const opened = await store.execute({ kind: "open", target: existing(first, true), input: NOTHING });
   const page = await store.events.after(first, 0, 10);
   const found = await store.sessions.find(first);
-  const gone = await touch(store, [{ id: first, life: found?.life ?? "" }]);
+  const gone = await touch(store, [{ id: first, incarnation: found?.incarnation ?? "" }]);
   say(`read ${opened?.loaded?.messages.length} ${page?.events.length} ${found?.id === first} ${gone.length}`);
 }
 

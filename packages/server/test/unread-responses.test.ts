@@ -42,7 +42,12 @@ async function storeFullSession(): Promise<string> {
   };
   const clock = new ManualClock(Date.now());
   const store = await openSqliteStore({ directory: join(directory, "data"), isAlone: true, clock, onFatal });
-  const target = { session: id, birth: { life: "life", model: "demo/assistant" }, load: false, access: null };
+  const target = {
+    session: id,
+    birth: { incarnation: "incarnation", model: "demo/assistant" },
+    load: false,
+    access: null,
+  };
   const input = plainChat("x".repeat(32_768), ["demo/assistant"]);
   for (let index = 0; index < MESSAGES; index += 1) {
     await store.execute({

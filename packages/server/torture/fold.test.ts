@@ -125,6 +125,6 @@ describe("compareFold", () => {
 
 describe("event ids", () => {
   it("are split into incarnation and number", () => {
-    expect(splitEventId("k3f9-42")).toEqual({ life: "k3f9", number: 42 });
+    expect(splitEventId("k3f9-42")).toEqual({ incarnation: "k3f9", number: 42 });
   });
 });

@@ -11,9 +11,9 @@ const SYSTEM_EVENTS_SHOWN = 100;
 export type FoldState = Snapshot;
 
 /** Splits an event id, which clients need only to check for gaps (contract section 5). */
-export function splitEventId(id: string): { readonly life: string; readonly number: number } {
+export function splitEventId(id: string): { readonly incarnation: string; readonly number: number } {
   const dash = id.lastIndexOf("-");
-  return { life: id.slice(0, Math.max(0, dash)), number: Number(id.slice(dash + 1)) };
+  return { incarnation: id.slice(0, Math.max(0, dash)), number: Number(id.slice(dash + 1)) };
 }
 
 /** Returns the state after a numbered event with this id. */
@@ -151,5 +151,5 @@ function abridge(value: unknown): string {
 export function isAfter(id: string, position: string | undefined): boolean {
   if (position === undefined) return false;
   const [one, other] = [splitEventId(id), splitEventId(position)];
-  return one.life === other.life && one.number > other.number;
+  return one.incarnation === other.incarnation && one.number > other.number;
 }

@@ -15,7 +15,7 @@ export interface KillPlan {
 }
 
 /** How long one server process runs. */
-export type Life =
+export type Run =
   | { readonly endsMsAfter: "ready"; readonly ms: number }
   /** Killed during its start or soon after. */
   | { readonly endsMsAfter: "start"; readonly ms: number };
@@ -46,11 +46,11 @@ export async function killAndRestart(
   violations: Violations,
   stopping: AbortSignal,
 ): Promise<KillOutcome> {
-  const lives = planLives(plan, random);
+  const runs = planRuns(plan, random);
   let server = startServer(place, random);
   let kills = 0;
   const errors: string[] = [];
-  for (const { endsMsAfter, ms } of lives) {
+  for (const { endsMsAfter, ms } of runs) {
     if (endsMsAfter === "ready") await untilReadyOrGone(server);
     await sleep(ms, undefined, { signal: stopping }).catch(() => {});
     if (stopping.aborted) break;
@@ -88,15 +88,15 @@ export function noteCrash(server: ServerProcess, violations: Violations): void {
 }
 
 /** Plans one run time per kill, irregular on purpose. */
-export function planLives(plan: KillPlan, random: Random): Life[] {
-  const lives = Array.from({ length: plan.kills }, (): Life => {
+export function planRuns(plan: KillPlan, random: Random): Run[] {
+  const runs = Array.from({ length: plan.kills }, (): Run => {
     return random.chance(KILLED_AT_START)
       ? { endsMsAfter: "start", ms: random.next() * STARTING_MS }
       : { endsMsAfter: "ready", ms: 0.15 + random.next() * 1.7 };
   });
-  const served = lives.filter(({ endsMsAfter }) => endsMsAfter === "ready");
+  const served = runs.filter(({ endsMsAfter }) => endsMsAfter === "ready");
   const scale = plan.serving / served.reduce((sum, { ms }) => sum + ms, 0);
-  return lives.map((life) => (life.endsMsAfter === "ready" ? { ...life, ms: life.ms * scale } : life));
+  return runs.map((run) => (run.endsMsAfter === "ready" ? { ...run, ms: run.ms * scale } : run));
 }
 
 /** Each start uses one of the `onBusy` settings (contract section 3). */

@@ -28,9 +28,9 @@ export interface SealedMessage {
 }
 
 /** One incarnation of a session, independent of earlier ones. */
-export class LifeLedger {
+export class IncarnationLedger {
   /** Earlier incarnations. */
-  readonly formerLives: ReadonlySet<string>;
+  readonly formerIncarnations: ReadonlySet<string>;
   readonly sent = new Map<string, SentMessage>();
   readonly settings = new Map<"title" | "user_state", Setting>();
   readonly sealed = new Map<string, SealedMessage>();
@@ -39,11 +39,11 @@ export class LifeLedger {
   /** Ids of messages that an acknowledged edit has removed. */
   readonly removed = new Set<string>();
   /** The incarnation part of event ids, once an id was seen. */
-  life: string | null = null;
+  incarnation: string | null = null;
   #moment = 0;
 
-  constructor(formerLives: ReadonlySet<string>) {
-    this.formerLives = formerLives;
+  constructor(formerIncarnations: ReadonlySet<string>) {
+    this.formerIncarnations = formerIncarnations;
   }
 
   /** Returns a new moment, later than all before. */
@@ -89,8 +89,8 @@ export class LifeLedger {
   }
 
   /** Records the messages and settings that an acknowledged copy has, none of which may change. */
-  static ofCopy(messages: readonly Message[], origin: LifeLedger): LifeLedger {
-    const ledger = new LifeLedger(new Set());
+  static ofCopy(messages: readonly Message[], origin: IncarnationLedger): IncarnationLedger {
+    const ledger = new IncarnationLedger(new Set());
     for (const { sender, content } of messages) {
       if (sender === "user") ledger.send(content).acknowledged = ledger.now();
     }
@@ -101,7 +101,9 @@ export class LifeLedger {
   }
 
   /** Returns the ledger of the incarnation after a delete. */
-  next(): LifeLedger {
-    return new LifeLedger(new Set([...this.formerLives, ...(this.life === null ? [] : [this.life])]));
+  next(): IncarnationLedger {
+    return new IncarnationLedger(
+      new Set([...this.formerIncarnations, ...(this.incarnation === null ? [] : [this.incarnation])]),
+    );
   }
 }

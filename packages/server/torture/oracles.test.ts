@@ -1,6 +1,6 @@
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
-import { LifeLedger } from "./ledger.ts";
+import { IncarnationLedger } from "./ledger.ts";
 import { checkCopy, checkSettled, checkSnapshot } from "./oracles.ts";
 import { Violations } from "./violations.ts";
 
@@ -33,13 +33,13 @@ function snapshotOf(messages: readonly Message[], fields: Partial<Snapshot> = {}
 }
 
 /** Creates a ledger of messages sent and acknowledged one by one. */
-function ledgerOf(...texts: readonly string[]): LifeLedger {
-  const ledger = new LifeLedger(new Set(["life0"]));
+function ledgerOf(...texts: readonly string[]): IncarnationLedger {
+  const ledger = new IncarnationLedger(new Set(["life0"]));
   for (const text of texts) ledger.send(text).acknowledged = ledger.now();
   return ledger;
 }
 
-function kindsOf(ledger: LifeLedger, snapshot: Snapshot, settled = false): string[] {
+function kindsOf(ledger: IncarnationLedger, snapshot: Snapshot, settled = false): string[] {
   const violations = new Violations();
   checkSnapshot(ledger, snapshot, ledger.now(), violations);
   if (settled) checkSettled(ledger, snapshot, violations);
@@ -203,7 +203,7 @@ describe("a copy", () => {
   });
 
   it("is remembered as acknowledged and final", () => {
-    const ledger = LifeLedger.ofCopy([question, answer], ledgerOf("a"));
+    const ledger = IncarnationLedger.ofCopy([question, answer], ledgerOf("a"));
     expect(kindsOf(ledger, snapshotOf([question, answer]))).toEqual([]);
     expect(kindsOf(ledger, snapshotOf([]))).toEqual(["lost", "changed after sealed"]);
   });

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { answerFits } from "./conversation.ts";
 import { splitEventId } from "./fold.ts";
-import type { LifeLedger } from "./ledger.ts";
+import type { IncarnationLedger } from "./ledger.ts";
 import type { ViolationKind, Violations } from "./violations.ts";
 
 type Report = (kind: ViolationKind, about: string, detail: string) => void;
@@ -14,13 +14,13 @@ type Report = (kind: ViolationKind, about: string, detail: string) => void;
  * request sent after the response to another one must see the effect of that one (contract section 2).
  */
 export function checkSnapshot(
-  ledger: LifeLedger,
+  ledger: IncarnationLedger,
   snapshot: Snapshot,
   asked: number,
   violations: Violations,
 ): void {
   const report: Report = (kind, about, detail) => violations.add(kind, snapshot.session_id, about, detail);
-  checkLife(ledger, snapshot, report);
+  checkIncarnation(ledger, snapshot, report);
   checkUserMessages(ledger, snapshot, asked, report);
   for (const { id, content } of snapshot.messages) {
     if (ledger.removed.has(id)) report("foreign message", id, `an edit has removed ${content.slice(0, 100)}`);
@@ -34,7 +34,7 @@ export function checkSnapshot(
 }
 
 /** Checks a snapshot of an idle session, in which every message must have exactly its own answer. */
-export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations: Violations): void {
+export function checkSettled(ledger: IncarnationLedger, snapshot: Snapshot, violations: Violations): void {
   const report: Report = (kind, about, detail) => violations.add(kind, snapshot.session_id, about, detail);
   const asked = snapshot.messages.filter(({ sender, status }) => sender === "user" && status === "complete");
   const answers = snapshot.messages.filter(({ sender }) => sender === "agent");
@@ -65,7 +65,7 @@ export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations:
  * other ids, and perhaps turns that finished since then.
  */
 export function checkCopy(
-  ledger: LifeLedger,
+  ledger: IncarnationLedger,
   before: Snapshot,
   copy: Snapshot,
   violations: Violations,
@@ -95,15 +95,21 @@ function finishedOf(messages: readonly Message[]): readonly Message[] {
   return messages.filter(({ turn }) => ended.has(turn));
 }
 
-function checkLife(ledger: LifeLedger, snapshot: Snapshot, report: Report): void {
-  const { life } = splitEventId(snapshot.last_event_id);
-  if (ledger.formerLives.has(life))
-    report("foreign message", life, "this incarnation of the session was deleted");
-  ledger.life ??= life;
-  if (ledger.life !== life) report("lost", ledger.life, `the session restarted as ${life}`);
+function checkIncarnation(ledger: IncarnationLedger, snapshot: Snapshot, report: Report): void {
+  const { incarnation } = splitEventId(snapshot.last_event_id);
+  if (ledger.formerIncarnations.has(incarnation))
+    report("foreign message", incarnation, "this incarnation of the session was deleted");
+  ledger.incarnation ??= incarnation;
+  if (ledger.incarnation !== incarnation)
+    report("lost", ledger.incarnation, `the session restarted as ${incarnation}`);
 }
 
-function checkUserMessages(ledger: LifeLedger, snapshot: Snapshot, asked: number, report: Report): void {
+function checkUserMessages(
+  ledger: IncarnationLedger,
+  snapshot: Snapshot,
+  asked: number,
+  report: Report,
+): void {
   const seen = new Set<string>();
   let latestSent = 0;
   for (const { sender, content } of snapshot.messages) {
@@ -144,7 +150,7 @@ function checkStatus(snapshot: Snapshot, report: Report): void {
   }
 }
 
-function checkSealed(ledger: LifeLedger, snapshot: Snapshot, asked: number, report: Report): void {
+function checkSealed(ledger: IncarnationLedger, snapshot: Snapshot, asked: number, report: Report): void {
   const shown = new Map(snapshot.messages.map((message) => [message.id, message]));
   for (const [id, { message, since }] of ledger.sealed) {
     if (since >= asked || isDeepStrictEqual(shown.get(id), message)) continue;
@@ -153,7 +159,7 @@ function checkSealed(ledger: LifeLedger, snapshot: Snapshot, asked: number, repo
   }
 }
 
-function checkSettings(ledger: LifeLedger, snapshot: Snapshot, asked: number, report: Report): void {
+function checkSettings(ledger: IncarnationLedger, snapshot: Snapshot, asked: number, report: Report): void {
   for (const [name, { value, since }] of ledger.settings) {
     if (value === undefined || since >= asked || isDeepStrictEqual(snapshot[name], value)) continue;
     report("forgotten setting", name, `is ${JSON.stringify(snapshot[name])}, not ${JSON.stringify(value)}`);

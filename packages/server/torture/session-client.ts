@@ -6,7 +6,7 @@ import type { Message, Snapshot } from "@colloquy/protocol";
 import { runCall } from "./client-tools.ts";
 import type { Answer, RequestOptions } from "./harness/http-request.ts";
 import type { Random } from "./harness/random.ts";
-import { LifeLedger, type SentMessage } from "./ledger.ts";
+import { IncarnationLedger, type SentMessage } from "./ledger.ts";
 import { count, PATIENCE_MS, type MessageCounts } from "./message-counts.ts";
 import { readOnlyAnswer } from "./only-answer.ts";
 import { checkCopy, checkSnapshot } from "./oracles.ts";
@@ -46,13 +46,18 @@ export class SessionClient {
   readonly #context: LoadContext;
   readonly #random: Random;
   readonly #requests: SessionRequests;
-  #ledger: LifeLedger;
+  #ledger: IncarnationLedger;
   readonly #follower: StreamFollower;
   /** Parts of the session that late requests may still change. */
-  readonly #unsettled = new Set<"messages" | "title" | "user_state" | "life">();
+  readonly #unsettled = new Set<"messages" | "title" | "user_state" | "incarnation">();
 
   /** For a new session, or for one that a fork has made, with what is known about it. */
-  constructor(context: LoadContext, random: Random, id = random.uuid(), ledger = new LifeLedger(new Set())) {
+  constructor(
+    context: LoadContext,
+    random: Random,
+    id = random.uuid(),
+    ledger = new IncarnationLedger(new Set()),
+  ) {
     this.id = id;
     this.#ledger = ledger;
     this.#context = context;
@@ -61,7 +66,7 @@ export class SessionClient {
     this.#follower = new StreamFollower(context, this.id);
   }
 
-  get ledger(): LifeLedger {
+  get ledger(): IncarnationLedger {
     return this.#ledger;
   }
 
@@ -75,7 +80,7 @@ export class SessionClient {
 
   /** True if an unanswered delete may still take effect, so that nothing is certain about this session. */
   get isUncertain(): boolean {
-    return this.#unsettled.has("life");
+    return this.#unsettled.has("incarnation");
   }
 
   /** Number of messages without a response, which may be stored or still arrive. */
@@ -231,12 +236,17 @@ export class SessionClient {
     const copy = JSON.parse(shown.answer.body) as Snapshot;
     checkCopy(this.#ledger, before, copy, this.#context.violations);
     this.#context.done.forks += 1;
-    return new SessionClient(this.#context, this.#random, id, LifeLedger.ofCopy(copy.messages, this.#ledger));
+    return new SessionClient(
+      this.#context,
+      this.#random,
+      id,
+      IncarnationLedger.ofCopy(copy.messages, this.#ledger),
+    );
   }
 
   async rename(title: string): Promise<void> {
     // Renaming needs a session, and after a delete there is none until it is read.
-    if (this.#ledger.life === null) await this.state();
+    if (this.#ledger.incarnation === null) await this.state();
     this.#ledger.settings.set("title", { value: undefined, since: 0 });
     const { answer, isLate } = await this.#persist(`/api/sessions/${this.id}`, {
       method: "PATCH",
@@ -259,11 +269,11 @@ export class SessionClient {
   /** Deletes the session; a new incarnation follows, unless an old message may still arrive. */
   async remove(): Promise<void> {
     if (this.#unsettled.has("messages")) return;
-    if (this.#ledger.life === null) await this.state();
+    if (this.#ledger.incarnation === null) await this.state();
     const { answer, attempts, isLate } = await this.#persist(`/api/sessions/${this.id}`, {
       method: "DELETE",
     });
-    if (isLate) this.#unsettled.add("life");
+    if (isLate) this.#unsettled.add("incarnation");
     if (answer.status === 200 || (answer.status === 404 && attempts > 1)) this.#ledger = this.#ledger.next();
     else this.#unexpected("delete", answer);
   }

@@ -125,7 +125,7 @@ describe("StreamFollower", () => {
     ["lost", titled("a-3", "three")],
     ["doubled", titled("a-2", "two") + titled("a-2", "two")],
     ["hidden behind a bare id", "id: a-2\n\n"],
-    ["of another life", titled("b-2", "two")],
+    ["of another incarnation", titled("b-2", "two")],
     ["text of a message that was never created", `data: ${JSON.stringify(DELTA)}\n\n`],
     [
       "given up by a resync",

@@ -167,9 +167,9 @@ export class StreamFollower {
 
   #begin(snapshot: Snapshot): FoldState {
     this.#recent.clear();
-    const { life } = splitEventId(snapshot.last_event_id);
+    const { incarnation } = splitEventId(snapshot.last_event_id);
     const givenUp = this.#givenUp === null ? null : splitEventId(this.#givenUp);
-    if (givenUp?.life === life && givenUp.number >= this.#removal) {
+    if (givenUp?.incarnation === incarnation && givenUp.number >= this.#removal) {
       this.#report(`resync before ${snapshot.last_event_id}`, "although all its events are kept");
     }
     this.#givenUp = null;
@@ -224,7 +224,7 @@ export class StreamFollower {
   #number(id: string, event: UpdateEvent | null, state: FoldState): void {
     const [before, now] = [splitEventId(state.last_event_id), splitEventId(id)];
     const expected = event === null ? before.number : before.number + 1;
-    if (now.life !== before.life || now.number !== expected) {
+    if (now.incarnation !== before.incarnation || now.number !== expected) {
       const what = event === null ? "a bare id" : event.type;
       this.#report(`event ${id}`, `${what} came after ${state.last_event_id}`);
       this.#startOver(null);

@@ -10,7 +10,7 @@ import type { StreamingTexts } from "./streaming-texts.ts";
 import type { Subscriber, SubscriberChannel } from "./subscriber.ts";
 
 interface Advance {
-  readonly life: string;
+  readonly incarnation: string;
   readonly head: number;
   /** `null` if it is unchanged. */
   readonly app: string | null;
@@ -26,7 +26,7 @@ export class Channel implements SubscriberChannel {
   /** Number of streams that are open or being opened. */
   streams = 0;
   /** The newest known incarnation, to which `head`, `app` and `owner` refer. */
-  life = "";
+  incarnation = "";
   head = 0;
   app = DEFAULT_APP;
   owner: string | null = null;
@@ -40,44 +40,44 @@ export class Channel implements SubscriberChannel {
     this.#texts = texts;
   }
 
-  streaming(life: string): StreamingText | null {
-    return this.#texts.get(this.sessionId, life);
+  streaming(incarnation: string): StreamingText | null {
+    return this.#texts.get(this.sessionId, incarnation);
   }
 
   /** Returns the newest known incarnation, and older ones whose streams are open because their end was not announced. */
   get incarnations(): readonly string[] {
-    const incarnations = new Set([...this.subscribers].map(({ source }) => source.life));
-    return [...(this.life === "" ? incarnations : incarnations.add(this.life))];
+    const incarnations = new Set([...this.subscribers].map(({ source }) => source.incarnation));
+    return [...(this.incarnation === "" ? incarnations : incarnations.add(this.incarnation))];
   }
 
-  hasEnded(life: string): boolean {
-    return this.#ended.has(life);
+  hasEnded(incarnation: string): boolean {
+    return this.#ended.has(incarnation);
   }
 
   /** Returns true if notifications have moved past a position that was read from the store. */
-  isPast({ life, head }: Pick<Advance, "life" | "head">): boolean {
-    return this.life === life && head < this.head;
+  isPast({ incarnation, head }: Pick<Advance, "incarnation" | "head">): boolean {
+    return this.incarnation === incarnation && head < this.head;
   }
 
   /** Returns true if the notification holds no event after the head. */
   isKnown(notification: SessionNotification): boolean {
     return (
       notification.kind === "events" &&
-      notification.life === this.life &&
+      notification.incarnation === this.incarnation &&
       (notification.events.at(-1)?.number ?? 0) <= this.head
     );
   }
 
   /** Returns true if this node missed the start of a new incarnation, or events between the head and the announced ones. */
-  hasGapBefore(life: string, events: readonly NumberedEvent[]): boolean {
-    if (this.life === "") return false;
-    return this.life !== life || (events[0]?.number ?? 0) > this.head + 1;
+  hasGapBefore(incarnation: string, events: readonly NumberedEvent[]): boolean {
+    if (this.incarnation === "") return false;
+    return this.incarnation !== incarnation || (events[0]?.number ?? 0) > this.head + 1;
   }
 
   /** Advances the head. A new incarnation restarts the numbering; events of an ended incarnation are ignored. */
-  advance({ life, head, app, owner }: Advance): void {
-    if (this.#ended.has(life)) return;
-    const isSame = this.life === life;
+  advance({ incarnation, head, app, owner }: Advance): void {
+    if (this.#ended.has(incarnation)) return;
+    const isSame = this.incarnation === incarnation;
     const isOlder = head < this.head;
     this.head = isSame ? Math.max(this.head, head) : head;
     // A session joins an App at most once; an older notification must not undo that.
@@ -85,16 +85,16 @@ export class Channel implements SubscriberChannel {
     else if (app !== null && app !== DEFAULT_APP) this.app = app;
     if (!isSame) this.owner = owner ?? null;
     else if (owner !== undefined && !isOlder) this.owner = owner;
-    this.life = life;
+    this.incarnation = incarnation;
   }
 
   /** Sends announced events to the subscribers of their incarnation. */
-  sendEvents(life: string, events: readonly NumberedEvent[]): void {
+  sendEvents(incarnation: string, events: readonly NumberedEvent[]): void {
     const head = events.at(-1)?.number ?? 0;
-    this.advance({ life, head, app: appAfter(events), owner: ownerAfter(events) });
+    this.advance({ incarnation, head, app: appAfter(events), owner: ownerAfter(events) });
     const texts = new Map<string, Buffer | null>();
     for (const subscriber of this.subscribers) {
-      if (subscriber.source.life !== life || !subscriber.verifyAccess(this)) continue;
+      if (subscriber.source.incarnation !== incarnation || !subscriber.verifyAccess(this)) continue;
       const groups = [...subscriber.included].join();
       subscriber.announce(events, (event) => {
         const key = `${event.number} ${groups}`;
@@ -110,10 +110,10 @@ export class Channel implements SubscriberChannel {
 
   /** Sends streaming text to the subscribers of its incarnation. */
   sendDelta(delta: Extract<SessionNotification, { kind: "delta" }>): void {
-    const { life, messageId, offset, text } = delta;
+    const { incarnation, messageId, offset, text } = delta;
     let bytes: Buffer | null = null;
     for (const subscriber of this.subscribers) {
-      if (subscriber.source.life !== life) continue;
+      if (subscriber.source.incarnation !== incarnation) continue;
       bytes ??= deltaText(subscriber.source, { message_id: messageId, offset, text });
       subscriber.writeDelta(bytes);
     }
@@ -121,23 +121,24 @@ export class Channel implements SubscriberChannel {
 
   /** Sends the whole streaming text to live subscribers. The others receive it when they have caught up. */
   sendText(): void {
-    const streaming = this.streaming(this.life);
+    const streaming = this.streaming(this.incarnation);
     if (streaming === null) return;
     for (const subscriber of this.subscribers)
-      if (subscriber.source.life === this.life)
+      if (subscriber.source.incarnation === this.incarnation)
         subscriber.writeDelta(wholeMessageText(subscriber.source, streaming));
   }
 
   /** Has subscribers replay what was committed but not announced, if their keys allow it. */
   catchUp(): void {
     for (const subscriber of this.subscribers)
-      if (subscriber.source.life === this.life && subscriber.verifyAccess(this)) subscriber.catchUp();
+      if (subscriber.source.incarnation === this.incarnation && subscriber.verifyAccess(this))
+        subscriber.catchUp();
   }
 
   /** Ends the streams of a deleted incarnation. */
-  end(life: string): void {
-    this.#ended.add(life);
+  end(incarnation: string): void {
+    this.#ended.add(incarnation);
     for (const subscriber of this.subscribers)
-      if (subscriber.source.life === life) subscriber.finishDeleted();
+      if (subscriber.source.incarnation === incarnation) subscriber.finishDeleted();
   }
 }

@@ -78,14 +78,14 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
     /** Publishes on one node until the other receives it, because the time of the reconnect is unknown. */
     async function untilThrough(from: Node, to: Node, step = turn): Promise<void> {
       const isThere = to.received.until(({ notifications }) =>
-        notifications.some(({ notification }) => notification.life === "again"),
+        notifications.some(({ notification }) => notification.incarnation === "again"),
       );
       let isOver = false;
       void isThere.then(() => {
         isOver = true;
       });
       while (!isOver) {
-        from.bus.publish(SESSION, { kind: "deleted", life: "again" });
+        from.bus.publish(SESSION, { kind: "deleted", incarnation: "again" });
         await step();
       }
     }
@@ -173,7 +173,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       here.bus.publish(SESSION, eventsNotification(8));
       await elsewhere.received.until(({ notifications }) => notifications.length >= 2);
       expect(elsewhere.received.notifications.map(({ notification }) => notification)).toEqual([
-        { kind: "moved", life: "a", epoch: 1, head: 7 },
+        { kind: "moved", incarnation: "a", epoch: 1, head: 7 },
         eventsNotification(8),
       ]);
     });
@@ -215,7 +215,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       let most = 0;
       for (let number = 1; number <= 2000; number += 1) {
         here.bus.publish(SESSION, eventsNotification(number, "x".repeat(1000)));
-        here.bus.publish(OTHER, { kind: "deleted", life: `${number}` });
+        here.bus.publish(OTHER, { kind: "deleted", incarnation: `${number}` });
         here.bus.publish(SESSION, delta(number, "text"));
         if (number % 100 === 0) await turn();
         most = Math.max(most, here.bus.waitingBytes);

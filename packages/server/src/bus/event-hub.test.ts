@@ -7,9 +7,9 @@ import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { describeHub } from "./hub.suite.ts";
 import { ProcessEventHub } from "./event-hub.ts";
 
-const version = (id: string, life: string, head: number): SessionVersion => ({
+const version = (id: string, incarnation: string, head: number): SessionVersion => ({
   id,
-  life,
+  incarnation,
   app: null,
   head,
   epoch: 4,
@@ -82,7 +82,8 @@ afterEach(async () => {
   await hub.close();
 });
 
-const kinds = () => received.map(([id, notification]) => `${id} ${notification.kind} ${notification.life}`);
+const kinds = () =>
+  received.map(([id, notification]) => `${id} ${notification.kind} ${notification.incarnation}`);
 
 describeHub("without other nodes", (logger) => {
   return new ProcessEventHub({ bus: null, clock: new ManualClock(), logger, versions: null });
@@ -97,7 +98,7 @@ describe("ProcessEventHub", () => {
     await clock.advance(1);
     asked[0]?.answer.resolve(version("x", "a", 7));
     await until(() => received.length > 0);
-    expect(received).toEqual([["x", { kind: "moved", life: "a", epoch: 4, head: 7 }, "elsewhere"]]);
+    expect(received).toEqual([["x", { kind: "moved", incarnation: "a", epoch: 4, head: 7 }, "elsewhere"]]);
     expect(work).toBe(1);
     other.stop();
     other.stop();

@@ -153,12 +153,13 @@ export class ProcessEventHub implements EventHub {
     const incarnations = this.#listeners.incarnationsOf(id);
     const version = await versions.of(id);
     if (this.#closed) return;
-    for (const life of incarnations) {
-      if (life !== version?.life) this.#listeners.notify(id, { kind: "deleted", life }, "elsewhere");
+    for (const incarnation of incarnations) {
+      if (incarnation !== version?.incarnation)
+        this.#listeners.notify(id, { kind: "deleted", incarnation }, "elsewhere");
     }
     if (version === null) return;
-    const { life, epoch, head } = version;
-    this.#listeners.notify(id, { kind: "moved", life, epoch, head }, "elsewhere");
+    const { incarnation, epoch, head } = version;
+    this.#listeners.notify(id, { kind: "moved", incarnation, epoch, head }, "elsewhere");
   }
 }
 

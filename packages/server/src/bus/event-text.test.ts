@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { deltaText, eventText, positionText, streamNoticeText } from "./event-text.ts";
 
 const ID = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
-const SOURCE = { sessionId: ID, spelling: ID.toUpperCase(), life: "abc" };
+const SOURCE = { sessionId: ID, spelling: ID.toUpperCase(), incarnation: "abc" };
 const titled = (new_title: string) => ({ number: 7, event: { type: "title_changed", new_title } as const });
 
 describe("event text", () => {

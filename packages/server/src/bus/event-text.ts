@@ -14,7 +14,7 @@ export interface EventSource {
   readonly sessionId: string;
   /** The id as events carry it. */
   readonly spelling: string;
-  readonly life: string;
+  readonly incarnation: string;
 }
 
 /** Formats the event for a subscriber with these groups; returns `null` if they exclude it. */
@@ -26,7 +26,7 @@ export function eventText(
   const shown = projectEvent(event, included);
   if (shown === null) return null;
   return Buffer.from(
-    `id: ${formatEventId(source.life, number)}\ndata: ${withSession(source, event.type, shown)}\n\n`,
+    `id: ${formatEventId(source.incarnation, number)}\ndata: ${withSession(source, event.type, shown)}\n\n`,
   );
 }
 
@@ -48,13 +48,13 @@ export function streamNoticeText(
   notice: { readonly message: string; readonly level: NoticeLevel; readonly code: NoticeCode },
   head: number | null = null,
 ): Buffer {
-  const id = head === null ? "" : `id: ${formatEventId(source.life, head)}\n`;
+  const id = head === null ? "" : `id: ${formatEventId(source.incarnation, head)}\n`;
   return Buffer.from(`${id}data: ${withSession(source, "system_notice", notice)}\n\n`);
 }
 
 /** Formats a heartbeat that advances the client's `Last-Event-ID` past events that its groups exclude. */
 export function positionText(source: EventSource, number: number): Buffer {
-  return Buffer.from(`: heartbeat\nid: ${formatEventId(source.life, number)}\n\n`);
+  return Buffer.from(`: heartbeat\nid: ${formatEventId(source.incarnation, number)}\n\n`);
 }
 
 function withSession(source: EventSource, type: string, fields: object): string {

@@ -17,7 +17,7 @@ describe("head of a session's log", () => {
     const first = read("s");
     await new Promise((resolve) => setImmediate(resolve));
     position.answer = where;
-    hub.publish("s", { kind: "deleted", life: "a" });
+    hub.publish("s", { kind: "deleted", incarnation: "a" });
     expect(old.sink.ended).toBe("finish");
     commit("s", "b", 1, 2);
     const second = await read("s");
@@ -30,7 +30,7 @@ describe("head of a session's log", () => {
     await until(() => numbersOf({ sink: slow }).length === 2);
     late.resolve({
       spelling: "as-spelled",
-      life: "a",
+      incarnation: "a",
       head: 50,
       app: "default",
       owner: null,
@@ -59,7 +59,7 @@ describe("head of a session's log", () => {
     } as const;
     hub.publish("s", {
       kind: "events",
-      life: "a",
+      incarnation: "a",
       epoch: 1,
       events: [{ number: 1, event: { type: "message_created", message } }],
     });
@@ -75,7 +75,7 @@ describe("head of a session's log", () => {
     commit("s", "b", 1, 2);
     late.resolve({
       spelling: "as-spelled",
-      life: "b",
+      incarnation: "b",
       head: 1,
       app: "default",
       owner: null,
@@ -96,7 +96,7 @@ describe("head of a session's log", () => {
     const { hub, log, feed, read, commit } = bareFeed();
     commit("s", "b", 1, 300);
     const one = await read("s", "0");
-    hub.publish("s", { kind: "deleted", life: "a" });
+    hub.publish("s", { kind: "deleted", incarnation: "a" });
     await until(() => numbersOf(one).at(-1) === 300);
     expect(numbersOf(one)).toHaveLength(300);
     expect(log.head).toBe(300);
@@ -170,7 +170,7 @@ describe("ten thousand streams", () => {
     await until(() => bare.touched.length === 3);
     expect(bare.touched.map(({ length }) => length)).toEqual([500, 500, 100]);
     expect(new Set(bare.touched.flat().map((used) => used.id)).size).toBe(1_100);
-    expect(bare.touched[0]?.[0]).toEqual({ id: "s0", life: "a" });
+    expect(bare.touched[0]?.[0]).toEqual({ id: "s0", incarnation: "a" });
     bare.feed.stop();
   });
 });

@@ -13,7 +13,7 @@ let bare: ReturnType<typeof bareFeed>;
 
 beforeEach(() => {
   bare = bareFeed();
-  Object.assign(bare.log, { life: "a", head: 2 });
+  Object.assign(bare.log, { incarnation: "a", head: 2 });
 });
 
 function answer(content: string): Message {
@@ -36,7 +36,7 @@ async function open(lastEventId: string | null = null): Promise<RecordingSink> {
 function announce(number: number, message: Message): void {
   bare.log.head = Math.max(bare.log.head, number);
   const events = [{ number, event: { type: "message_updated", message, index: 1 } as const }];
-  bare.hub.publish("s", { kind: "events", life: "a", epoch: 1, events });
+  bare.hub.publish("s", { kind: "events", incarnation: "a", epoch: 1, events });
 }
 
 describe("text that streams on another node", () => {
@@ -69,7 +69,7 @@ describe("text that streams on another node", () => {
     await open();
     announce(3, AFTER);
     const { streaming } = await positionAt(2, BEFORE);
-    const loaded = { id: "s", life: "a", app: "default", head: 2, epoch: 1 } as LoadedSession;
+    const loaded = { id: "s", incarnation: "a", app: "default", head: 2, epoch: 1 } as LoadedSession;
     bare.hub.answerLoaded(loaded, streaming!);
     const sink = await open();
     expect(sink.text).toContain(AFTER.content);

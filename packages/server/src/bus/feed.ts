@@ -93,8 +93,8 @@ export class Feed implements UpdateService {
       await channel.following.ready;
       const position = await positions.ensurePosition(request.sessionId, request.access.session, creation);
       this.#applyPosition(channel, position);
-      const { spelling, life } = position;
-      const source: EventSource = { sessionId: request.sessionId, spelling, life };
+      const { spelling, incarnation } = position;
+      const source: EventSource = { sessionId: request.sessionId, spelling, incarnation };
       const after = await resolveStart(this.#options.events, source, request.lastEventId, position.head);
       sink.write(RETRY_TEXT);
       if (after === null) sink.write(resyncText(source, channel.head));
@@ -109,7 +109,7 @@ export class Feed implements UpdateService {
         onEnd: () => this.#leave(channel, subscriber),
       });
       channel.subscribers.add(subscriber);
-      if (channel.hasEnded(position.life)) subscriber.finishDeleted();
+      if (channel.hasEnded(position.incarnation)) subscriber.finishDeleted();
       else if (this.#stopped) subscriber.finishWithRetry();
       else if (subscriber.verifyAccess(channel)) {
         // A replay includes the request of each waiting action; without one, they are announced again.
@@ -142,7 +142,10 @@ export class Feed implements UpdateService {
     const channel = this.#channels.get(session.id);
     // Notifications that arrived since then are newer than the loaded text.
     if (channel?.isPast(session) === true) return this.#repair.begin(session.id);
-    const isNew = this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch });
+    const isNew = this.#texts.recover(session.id, session.incarnation, {
+      ...streaming,
+      epoch: session.epoch,
+    });
     if (!isNew || channel === undefined) return;
     // Subscribers may not have all loaded events yet. Send those first: the text of a message follows its
     // first event.
@@ -182,21 +185,21 @@ export class Feed implements UpdateService {
     const outcome = this.#texts.apply(sessionId, notification);
     if (channel === undefined) return;
     if (notification.kind === "events") {
-      const { life, events } = notification;
-      const hasGap = channel.hasGapBefore(life, events);
+      const { incarnation, events } = notification;
+      const hasGap = channel.hasGapBefore(incarnation, events);
       // Subscribers get the text once it has been read again: missed events may have changed it.
       if (hasGap) this.#texts.doubt(sessionId);
-      channel.sendEvents(life, events);
+      channel.sendEvents(incarnation, events);
       if (hasGap) this.#repair.begin(sessionId);
     } else if (notification.kind === "delta") {
       // The text before a delta of this process was published here too, so subscribers need not wait for the repair of a gap.
       if (outcome === "applied" || origin === "here") channel.sendDelta(notification);
       if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (notification.kind === "moved") {
-      const isNew = notification.life !== channel.life || notification.head > channel.head;
+      const isNew = notification.incarnation !== channel.incarnation || notification.head > channel.head;
       if (this.#texts.isQuietSinceLastCall(sessionId) || isNew) this.#repair.begin(sessionId);
     } else {
-      channel.end(notification.life);
+      channel.end(notification.incarnation);
     }
   }
 
@@ -212,11 +215,12 @@ export class Feed implements UpdateService {
 
   /** Applies a position read from the store. Returns false if notifications have already moved past it. */
   #applyPosition(channel: Channel, position: StreamPosition): boolean {
-    const { life, epoch, streaming } = position;
-    if (channel.hasEnded(life) || channel.isPast(position)) return false;
+    const { incarnation, epoch, streaming } = position;
+    if (channel.hasEnded(incarnation) || channel.isPast(position)) return false;
     channel.advance(position);
     // Update the text first: a subscriber that catches up receives it last.
-    const isNew = streaming !== null && this.#texts.merge(channel.sessionId, life, { ...streaming, epoch });
+    const isNew =
+      streaming !== null && this.#texts.merge(channel.sessionId, incarnation, { ...streaming, epoch });
     if (streaming === null) this.#texts.release(channel.sessionId);
     channel.catchUp();
     if (isNew) channel.sendText();
@@ -239,12 +243,12 @@ async function resolveStart(
   head: number,
 ): Promise<number | null> {
   if (lastEventId === null) return head;
-  const id = lastEventId === "0" ? { life: source.life, n: 0 } : parseEventId(lastEventId);
-  if (id === null || id.life !== source.life || id.n > head) return null;
+  const id = lastEventId === "0" ? { incarnation: source.incarnation, n: 0 } : parseEventId(lastEventId);
+  if (id === null || id.incarnation !== source.incarnation || id.n > head) return null;
   if (id.n === head) return head;
   const page = await events.after(source.sessionId, id.n, 0);
   // If this incarnation ended in the meantime, no resync is needed: the stream is about to report
   // `session_deleted`.
-  const isOver = page === null || page.life !== source.life;
+  const isOver = page === null || page.incarnation !== source.incarnation;
   return isOver || page.floor <= id.n ? id.n : null;
 }

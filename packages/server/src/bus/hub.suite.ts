@@ -5,7 +5,7 @@ import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { delta, eventsNotification, RecordingListener } from "./testing/recording-listener.ts";
 
-const DELETED = { kind: "deleted", life: "a" } as const;
+const DELETED = { kind: "deleted", incarnation: "a" } as const;
 
 /** `open` returns a hub with this logger. Closing it closes everything else that `open` opened. */
 export function describeHub(name: string, open: (logger: Logger) => EventHub): void {

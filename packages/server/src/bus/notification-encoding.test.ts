@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { delta, eventsNotification } from "./testing/recording-listener.ts";
 import { encodeNotification, parseNotification } from "./notification-encoding.ts";
 
-const LIFE = { life: "a", epoch: 1 };
+const LIFE = { incarnation: "a", epoch: 1 };
 
 function texts(notification: Parameters<typeof encodeNotification>[0], maxBytes: number): readonly string[] {
   return encodeNotification(notification, maxBytes, JSON.stringify(notification));
@@ -15,7 +15,7 @@ describe("encoded notification", () => {
       eventsNotification(3),
       delta(7, "text"),
       { kind: "moved", ...LIFE, head: 9 } as const,
-      { kind: "deleted", life: "a" } as const,
+      { kind: "deleted", incarnation: "a" } as const,
     ]) {
       expect(texts(notification, 8000).map(parseNotification)).toEqual([notification]);
     }
@@ -65,12 +65,12 @@ describe("encoded notification", () => {
     "null",
     "3",
     "[]",
-    '{"kind":"later","life":"a","epoch":1}',
-    '{"kind":"events","life":"a","events":[]}',
-    '{"kind":"events","life":"a","epoch":1,"events":{}}',
-    '{"kind":"moved","life":"a","epoch":1}',
+    '{"kind":"later","incarnation":"a","epoch":1}',
+    '{"kind":"events","incarnation":"a","events":[]}',
+    '{"kind":"events","incarnation":"a","epoch":1,"events":{}}',
+    '{"kind":"moved","incarnation":"a","epoch":1}',
     '{"kind":"deleted"}',
-    '{"kind":"delta","life":"a","epoch":1,"messageId":"m","offset":"0","text":"x"}',
+    '{"kind":"delta","incarnation":"a","epoch":1,"messageId":"m","offset":"0","text":"x"}',
   ])("parses as null: %s", (text) => {
     expect(parseNotification(text)).toBeNull();
   });

@@ -26,12 +26,12 @@ export function encodeNotification(
 
 /** Returns the hint that replaces events too large to send, or `null` if there are none. */
 export function toMovedHint({
-  life,
+  incarnation,
   epoch,
   events,
 }: Extract<SessionNotification, { readonly kind: "events" }>): SessionNotification | null {
   const head = events.at(-1)?.number;
-  return head === undefined ? null : { kind: "moved", life, epoch, head };
+  return head === undefined ? null : { kind: "moved", incarnation, epoch, head };
 }
 
 /** Parses a notification. Returns `null` if the text is malformed or its kind is unknown to this version. */
@@ -81,10 +81,10 @@ function jsonBytes(character: string): number {
 /** Checks the outermost shape only: the sender is always a node, but a later version may add fields. */
 function isNotification(notification: unknown): notification is SessionNotification {
   if (typeof notification !== "object" || notification === null) return false;
-  const { kind, life, epoch, events, head, messageId, offset, text } = notification as Readonly<
+  const { kind, incarnation, epoch, events, head, messageId, offset, text } = notification as Readonly<
     Record<string, unknown>
   >;
-  if (typeof life !== "string") return false;
+  if (typeof incarnation !== "string") return false;
   if (kind === "deleted") return true;
   if (typeof epoch !== "number") return false;
   if (kind === "events") return Array.isArray(events);

@@ -4,7 +4,7 @@ import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import { delta, eventsNotification } from "./testing/recording-listener.ts";
 import { OutgoingQueue } from "./outgoing-queue.ts";
 
-const DELETED: SessionNotification = { kind: "deleted", life: "a" };
+const DELETED: SessionNotification = { kind: "deleted", incarnation: "a" };
 
 function queue(maxBytes = 1_000_000) {
   const losses: [string, number][] = [];
@@ -35,7 +35,7 @@ describe("OutgoingQueue", () => {
     ["has a gap", delta(0, "one"), delta(4, "two")],
     ["is another message's", delta(0, "one"), { ...delta(3, "two"), messageId: "n" }],
     ["is another run's", delta(0, "one"), { ...delta(3, "two"), epoch: 2 }],
-    ["is of another life", delta(0, "one"), { ...delta(3, "two"), life: "b" }],
+    ["is of another incarnation", delta(0, "one"), { ...delta(3, "two"), incarnation: "b" }],
     ["is no delta", delta(0, "one"), eventsNotification(3)],
   ])("keep apart what %s", (_, first, second) => {
     const { notifications, taken } = queue();
@@ -89,8 +89,8 @@ describe("OutgoingQueue", () => {
     expect(losses).toEqual([["events", 3]]);
     expect(taken()).toEqual([
       ["x", DELETED],
-      ["x", { kind: "moved", life: "a", epoch: 1, head: 2 }],
-      ["y", { kind: "moved", life: "a", epoch: 1, head: 9 }],
+      ["x", { kind: "moved", incarnation: "a", epoch: 1, head: 2 }],
+      ["y", { kind: "moved", incarnation: "a", epoch: 1, head: 9 }],
     ]);
   });
 

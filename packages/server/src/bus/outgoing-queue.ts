@@ -125,7 +125,7 @@ export class OutgoingQueue {
 
 /** Returns both notifications as one, or `null` if they must be sent separately. */
 function join(first: SessionNotification, second: SessionNotification): SessionNotification | null {
-  if (first.life !== second.life) return null;
+  if (first.incarnation !== second.incarnation) return null;
   if (first.kind === "moved" && second.kind === "moved") return second;
   if (first.kind !== "delta" || second.kind !== "delta") return null;
   const follows =

@@ -67,7 +67,8 @@ describe.skipIf(await isWithoutPostgres())("PostgresTransport", () => {
     try {
       await transport.ready();
       const before = await nextTransaction();
-      for (const id of sessions) bus.publish(id, { kind: "moved", life: "life", epoch: 1, head: 1 });
+      for (const id of sessions)
+        bus.publish(id, { kind: "moved", incarnation: "incarnation", epoch: 1, head: 1 });
       await expect.poll(() => come, { timeout: 10_000 }).toEqual(sessions);
       expect((await nextTransaction()) - before).toBe(1);
     } finally {

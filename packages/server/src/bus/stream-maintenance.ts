@@ -55,8 +55,8 @@ export class StreamMaintenance {
     for (let from = 0; from < used.length && !this.#stopped; from += NOTE_USE_BATCH) {
       const batch = used.slice(from, from + NOTE_USE_BATCH);
       await Promise.allSettled(
-        batch.map(({ sessionId: session, life }) => {
-          const target = { session, life };
+        batch.map(({ sessionId: session, incarnation }) => {
+          const target = { session, incarnation };
           return this.#options.store.execute({ kind: "noteUse", target, input: null });
         }),
       );

@@ -25,14 +25,14 @@ const notification = (
   shown: Message,
 ): SessionNotification => ({
   kind: "events",
-  life: "a",
+  incarnation: "a",
   epoch: 1,
   events: [{ number: 1, event: { type, message: shown } }],
 });
 
 const delta = (messageId: string, offset: number, text: string, epoch = 1): SessionNotification => ({
   kind: "delta",
-  life: "a",
+  incarnation: "a",
   epoch,
   messageId,
   offset,
@@ -82,7 +82,7 @@ describe("streaming text of a session", () => {
     expect(texts.get(ID, "a")?.text).toBe("so far");
     expect(texts.recover(ID, "a", readText("m2", "so far", 1))).toBe(true);
     expect(texts.recover(ID, "b", readText("m2", "so far", 1))).toBe(true);
-    texts.apply(ID, { kind: "deleted", life: "b" });
+    texts.apply(ID, { kind: "deleted", incarnation: "b" });
     expect(texts.get(ID, "a")).toBeNull();
   });
 
@@ -90,8 +90,8 @@ describe("streaming text of a session", () => {
     expect(
       textsAfter(BEGUN, notification("message_completed", message("m1", "done", "complete"))),
     ).toBeNull();
-    expect(textsAfter(BEGUN, { kind: "deleted", life: "a" })).toBeNull();
-    expect(textsAfter(BEGUN, { kind: "deleted", life: "an older one" })).not.toBeNull();
+    expect(textsAfter(BEGUN, { kind: "deleted", incarnation: "a" })).toBeNull();
+    expect(textsAfter(BEGUN, { kind: "deleted", incarnation: "an older one" })).not.toBeNull();
   });
 
   it("is null after release until it is loaded again", () => {
@@ -189,7 +189,7 @@ describe("text that another node streams", () => {
 
   it("discards buffered deltas of an older epoch", () => {
     apply(delta("m1", 4, "old"));
-    texts.apply(ID, { kind: "moved", life: "a", epoch: 2, head: 9 });
+    texts.apply(ID, { kind: "moved", incarnation: "a", epoch: 2, head: 9 });
     expect(read("new ", 2)).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("new ");
     expect(texts.hasGap(ID)).toBe(false);

@@ -13,7 +13,7 @@ export interface ReadText extends StreamingText {
 }
 
 interface Streaming extends StreamingText {
-  readonly life: string;
+  readonly incarnation: string;
   answer: PlacedMessage;
   text: string;
   /** The newest known epoch; deltas of older ones are ignored. */
@@ -44,9 +44,9 @@ export class StreamingTexts {
    * Returns the text in this incarnation, or `null` if none is known to be complete. Older incarnations stay
    * until their end is announced.
    */
-  get(sessionId: string, life: string): StreamingText | null {
+  get(sessionId: string, incarnation: string): StreamingText | null {
     const known = this.#bySession.get(sessionId);
-    return known?.life === life && known.isComplete ? known : null;
+    return known?.incarnation === incarnation && known.isComplete ? known : null;
   }
 
   /** Returns true if text is or may be missing. */
@@ -71,20 +71,24 @@ export class StreamingTexts {
   }
 
   /** Replaces the announced text with a loaded one. Returns true if subscribers must receive it. */
-  recover(sessionId: string, life: string, { messageId, text, answer, epoch: readEpoch }: ReadText): boolean {
+  recover(
+    sessionId: string,
+    incarnation: string,
+    { messageId, text, answer, epoch: readEpoch }: ReadText,
+  ): boolean {
     const known = this.#bySession.get(sessionId);
-    const isSame = known?.life === life && known.messageId === messageId;
+    const isSame = known?.incarnation === incarnation && known.messageId === messageId;
     const epoch = isSame ? Math.max(known.epoch, readEpoch) : readEpoch;
     const early = isSame ? known.early.filter((delta) => delta.epoch >= epoch) : [];
-    const streaming = this.#begin(sessionId, { life, messageId, text, answer, epoch, early });
+    const streaming = this.#begin(sessionId, { incarnation, messageId, text, answer, epoch, early });
     applyEarly(streaming);
     return !isSame || !known.isComplete || known.text !== streaming.text;
   }
 
   /** Like `recover`, for a text that another node streams: announced text that is ahead of it is kept. */
-  merge(sessionId: string, life: string, read: ReadText): boolean {
+  merge(sessionId: string, incarnation: string, read: ReadText): boolean {
     const known = this.#bySession.get(sessionId);
-    if (known?.life === life && known.messageId === read.messageId) {
+    if (known?.incarnation === incarnation && known.messageId === read.messageId) {
       // The text was read before a newer epoch was announced, so it is read again.
       if (read.epoch < known.epoch) return false;
       if (known.isComplete && read.epoch === known.epoch && known.text.startsWith(read.text)) {
@@ -93,7 +97,7 @@ export class StreamingTexts {
         return false;
       }
     }
-    return this.recover(sessionId, life, read);
+    return this.recover(sessionId, incarnation, read);
   }
 
   /** Number of sessions with a text. */
@@ -110,10 +114,10 @@ export class StreamingTexts {
     const streaming = this.#bySession.get(sessionId);
     if (notification.kind === "delta") return applyDelta(streaming, notification);
     if (notification.kind === "deleted") {
-      if (streaming?.life === notification.life) this.#bySession.delete(sessionId);
+      if (streaming?.incarnation === notification.incarnation) this.#bySession.delete(sessionId);
       return "applied";
     }
-    if (streaming?.life === notification.life && streaming.epoch < notification.epoch) {
+    if (streaming?.incarnation === notification.incarnation && streaming.epoch < notification.epoch) {
       streaming.epoch = notification.epoch;
       // The hint does not contain the events.
       if (notification.kind === "moved") streaming.isComplete = false;
@@ -130,11 +134,12 @@ export class StreamingTexts {
 
   #follow(
     sessionId: string,
-    { life, epoch }: { readonly life: string; readonly epoch: number },
+    { incarnation, epoch }: { readonly incarnation: string; readonly epoch: number },
     answer: PlacedMessage,
   ): void {
     const { id: messageId, status, content: text } = answer.message;
-    if (status === "streaming") this.#begin(sessionId, { life, messageId, text, answer, epoch, early: [] });
+    if (status === "streaming")
+      this.#begin(sessionId, { incarnation, messageId, text, answer, epoch, early: [] });
     else if (this.#bySession.get(sessionId)?.messageId === messageId) this.#bySession.delete(sessionId);
   }
 

@@ -16,7 +16,7 @@ function streamingText(messageId: string, text: string): StreamingText {
 }
 
 const ID = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
-const SOURCE = { sessionId: ID, spelling: ID, life: "abc" };
+const SOURCE = { sessionId: ID, spelling: ID, incarnation: "abc" };
 const PAGE = 200;
 
 /** A key that opens only the default App. */
@@ -29,7 +29,7 @@ let log: FakeEventLog;
 let channel: SubscriberChannel;
 let ended: number;
 beforeEach(() => {
-  log = new FakeEventLog(SOURCE.life);
+  log = new FakeEventLog(SOURCE.incarnation);
   ended = 0;
   channel = { head: 0, app: "default", owner: null, streaming: () => null };
 });
@@ -110,7 +110,7 @@ describe("replaying subscriber", () => {
 
   it.each<[string, () => void]>([
     ["the store fails", () => (log.gate = Promise.reject(new Error("broken")))],
-    ["the log belongs to another incarnation", () => (log.life = "new")],
+    ["the log belongs to another incarnation", () => (log.incarnation = "new")],
     ["the log ends before the announced head", () => (log.head = 0)],
   ])("aborts the stream, so that the client resumes, when %s", async (_why, happen) => {
     log.head = channel.head = 3;
@@ -303,7 +303,12 @@ describe("subscriber with a log ahead of the announced head", () => {
     channel.head = 2;
     log.head = 2;
     log.after = () =>
-      Promise.resolve({ life: SOURCE.life, head: 2, floor: 0, events: [titled(1), joinedApp("shop", 2)] });
+      Promise.resolve({
+        incarnation: SOURCE.incarnation,
+        head: 2,
+        floor: 0,
+        events: [titled(1), joinedApp("shop", 2)],
+      });
     const sink = new RecordingSink();
     const onEnd = () => void (ended += 1);
     const shared = { source: SOURCE, included: MESSAGES, channel, events: log, after: 0, onEnd };

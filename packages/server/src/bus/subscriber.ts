@@ -39,7 +39,7 @@ export interface SubscriberChannel extends SessionOwnership {
   /** Sequence number of the last announced event in the current incarnation, to which every open stream belongs. */
   head: number;
   /** Returns the whole text of the agent message that streams in this incarnation; read when a stream goes live. */
-  streaming(life: string): StreamingText | null;
+  streaming(incarnation: string): StreamingText | null;
 }
 
 export class Subscriber {
@@ -86,7 +86,7 @@ export class Subscriber {
       while (this.#mode === "replaying" && this.#seen < this.#channel.head) {
         const page = await this.#events.after(this.source.sessionId, this.#seen, PAGE);
         if (this.#mode !== "replaying") return;
-        if (page === null || page.life !== this.source.life) return this.end("abort");
+        if (page === null || page.incarnation !== this.source.incarnation) return this.end("abort");
         const hasGap = page.floor > this.#seen || (page.events[0]?.number ?? page.head + 1) > this.#seen + 1;
         if (!hasGap && page.events.length === 0) return this.end("abort");
         // The log may be ahead of the announced head, and the session may have got an App or an owner there.
@@ -187,7 +187,7 @@ export class Subscriber {
   #flushText(): void {
     if (!this.#hasPendingText || this.#isAhead) return;
     this.#hasPendingText = false;
-    const streaming = this.#channel.streaming(this.source.life);
+    const streaming = this.#channel.streaming(this.source.incarnation);
     if (streaming !== null) this.#sink.write(wholeMessageText(this.source, streaming));
   }
 

@@ -86,7 +86,7 @@ describe("the events of a subscriber", () => {
 describe("an event id", () => {
   it("round-trips", () => {
     for (const n of [0, 1, 42, 999_999_999_999_999]) {
-      expect(parseEventId(formatEventId("k3f9", n))).toEqual({ life: "k3f9", n });
+      expect(parseEventId(formatEventId("k3f9", n))).toEqual({ incarnation: "k3f9", n });
     }
   });
 

@@ -80,13 +80,13 @@ export interface SystemEventRecord {
 }
 
 /** Formats an event id: `n` counts within one incarnation (contract section 5). Clients treat ids as opaque. */
-export function formatEventId(life: string, n: number): string {
-  return `${life}-${n}`;
+export function formatEventId(incarnation: string, n: number): string {
+  return `${incarnation}-${n}`;
 }
 
 /** Parses an event id; `null` if this service cannot have issued it. */
-export function parseEventId(text: string): { readonly life: string; readonly n: number } | null {
+export function parseEventId(text: string): { readonly incarnation: string; readonly n: number } | null {
   const match = /^([0-9a-z]{1,32})-(0|[1-9][0-9]{0,14})$/.exec(text);
   if (match?.[1] === undefined || match[2] === undefined) return null;
-  return { life: match[1], n: Number(match[2]) };
+  return { incarnation: match[1], n: Number(match[2]) };
 }

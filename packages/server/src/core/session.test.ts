@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appOf, isEmptySession, newSession, type SessionRecord } from "./session.ts";
 
-const NEW = newSession(1, "id", { life: "abc", model: "a/b" }, 5);
+const NEW = newSession(1, "id", { incarnation: "abc", model: "a/b" }, 5);
 
 describe("a new session", () => {
   it("has the placeholder title, is idle, and is empty", () => {

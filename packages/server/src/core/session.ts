@@ -22,7 +22,7 @@ export interface SessionRecord {
   /** The id in its creator's spelling, which responses and events use. */
   readonly spelling: string;
   /** Random word of this incarnation, the first part of its event ids. */
-  readonly life: string;
+  readonly incarnation: string;
   /** App of the first chat; `null` before it, when the session counts as the default App's. */
   readonly app: string | null;
   readonly title: string;
@@ -60,7 +60,7 @@ export interface SessionRecord {
 }
 
 export interface SessionBirth {
-  readonly life: string;
+  readonly incarnation: string;
   readonly model: string;
   /** The id in lower case if absent. */
   readonly spelling?: string;
@@ -71,7 +71,7 @@ export function newSession(key: number, id: string, birth: SessionBirth, at: num
     key,
     id,
     spelling: birth.spelling ?? id,
-    life: birth.life,
+    incarnation: birth.incarnation,
     app: null,
     title: PLACEHOLDER_TITLE,
     titleSource: "placeholder",

@@ -142,7 +142,7 @@ export interface TurnIdentity {
 
 /** An acquired turn with everything needed to run it. */
 export interface StartedTurn extends TurnIdentity {
-  readonly life: string;
+  readonly incarnation: string;
   readonly app: string;
   readonly model: string;
   readonly attempt: number;

@@ -85,7 +85,7 @@ async function imported(address: DatabaseAddress, lines: readonly string[], repl
 /** Returns the client-visible state of a session, without ids of its incarnation. */
 async function seen(store: Store, id: string) {
   const { session, messages, systemEvents } = await load(store, id);
-  const { key: _key, life: _life, epoch: _epoch, eventBytes: _log, ...rest } = session;
+  const { key: _key, incarnation: _life, epoch: _epoch, eventBytes: _log, ...rest } = session;
   const actions = await store.actions.list(id, 100);
   return { session: rest, messages, systemEvents, actions };
 }
@@ -152,7 +152,7 @@ describe("an import", () => {
       const before = await withStore(here, (store) => seen(store, id));
       expect(await withStore(there, (store) => seen(store, id))).toEqual(before);
       const old = await withStore(here, (store) => record(store, id));
-      expect((await withStore(there, (store) => record(store, id))).life).not.toBe(old.life);
+      expect((await withStore(there, (store) => record(store, id))).incarnation).not.toBe(old.incarnation);
       const again = await exported(there, { column: "id", value: id });
       expect(again.slice(1)).toEqual(lines.slice(1));
     }
@@ -221,12 +221,12 @@ describe("an import", () => {
     const old = await withStore(here, (store) => record(store, filled.done));
     expect(await imported(here, lines, true)).toMatchObject([{ outcome: "replaced" }]);
     expect(await title()).not.toBe("Renamed");
-    const { key, life } = await withStore(here, (store) => record(store, filled.done));
+    const { key, incarnation } = await withStore(here, (store) => record(store, filled.done));
     expect(key).toBeGreaterThan(old.key);
-    expect(life).toMatch(/^[0-9a-f]{12}$/);
-    expect(life).not.toBe(old.life);
+    expect(incarnation).toMatch(/^[0-9a-f]{12}$/);
+    expect(incarnation).not.toBe(old.incarnation);
     await imported(here, lines, true);
-    expect((await withStore(here, (store) => record(store, filled.done))).life).not.toBe(life);
+    expect((await withStore(here, (store) => record(store, filled.done))).incarnation).not.toBe(incarnation);
     // Nothing of the old incarnation is left.
     const left = await on(here, (store) =>
       store.read(async (reader) => {

@@ -116,9 +116,9 @@ export class Cleanup {
     const { [DEFAULT_APP]: others, ...byApp } = Object.fromEntries(times);
     if (others === undefined) throw new Error("The default App is missing from the catalog");
     const expired = await store.sessions.expire({ ...others, byApp, limit: PORTION });
-    for (const { id, life } of expired) {
-      registry.remove(id, life);
-      dispatcher.abandon(id, life);
+    for (const { id, incarnation } of expired) {
+      registry.remove(id, incarnation);
+      dispatcher.abandon(id, incarnation);
     }
     return expired.length;
   }

@@ -109,10 +109,10 @@ export class Conversations implements ConversationService {
       outcome = applied.outcome;
       if (outcome.kind === "rejected") throw chatRejection(outcome.reason);
       if (outcome.kind === "accepted" && outcome.wantsTitle) {
-        const { id, life, utilityModel } = applied.record;
+        const { id, incarnation, utilityModel } = applied.record;
         titles.start({
           sessionId: id,
-          life,
+          incarnation,
           app: app.name,
           utilityModel,
           text: request.message,
@@ -296,7 +296,7 @@ export class Conversations implements ConversationService {
 /** Copies the position, because the session changes while the stream is opened. */
 function positionOf({
   spelling,
-  life,
+  incarnation,
   head,
   app,
   owner,
@@ -305,5 +305,5 @@ function positionOf({
   streaming,
   pendingActions,
 }: Session): StreamPosition {
-  return { spelling, life, head, app, owner, epoch, isProcessing, streaming, pendingActions };
+  return { spelling, incarnation, head, app, owner, epoch, isProcessing, streaming, pendingActions };
 }

@@ -17,12 +17,14 @@ function listening() {
       applyRemote: (id, notification) => void done.push(`apply ${id} ${notification.kind}`),
     },
     cache: {
-      end: (id, life) => void done.push(`end ${id} ${life}`),
-      peek: () => ({ life: "a" }),
+      end: (id, incarnation) => void done.push(`end ${id} ${incarnation}`),
+      peek: () => ({ incarnation: "a" }),
     },
-    running: { abort: (id, life, below) => void done.push(`abort ${id} ${life} below ${below}`) },
+    running: {
+      abort: (id, incarnation, below) => void done.push(`abort ${id} ${incarnation} below ${below}`),
+    },
     dispatcher: {
-      abandon: (id, life) => void done.push(`abandon ${id} ${life}`),
+      abandon: (id, incarnation) => void done.push(`abandon ${id} ${incarnation}`),
       claimAnnounced: () => void done.push("look"),
     },
   });
@@ -34,25 +36,29 @@ function listening() {
   };
 }
 
-const EVENTS: SessionNotification = { kind: "events", life: "a", epoch: 3, events: [] };
+const EVENTS: SessionNotification = { kind: "events", incarnation: "a", epoch: 3, events: [] };
 
 describe("followOtherNodes", () => {
   it("stops turns of older epochs before it applies the change", () => {
     const { done, notify } = listening();
     notify("x", EVENTS, "elsewhere");
-    notify("x", { kind: "moved", life: "a", epoch: 4, head: 9 }, "elsewhere");
+    notify("x", { kind: "moved", incarnation: "a", epoch: 4, head: 9 }, "elsewhere");
     expect(done).toEqual(["abort x a below 3", "apply x events", "abort x a below 4", "apply x moved"]);
   });
 
   it("ends a deleted session and its turn", () => {
     const { done, notify } = listening();
-    notify("x", { kind: "deleted", life: "a" }, "elsewhere");
+    notify("x", { kind: "deleted", incarnation: "a" }, "elsewhere");
     expect(done).toEqual(["end x a", "abandon x a"]);
   });
 
   it("ignores deltas and its own notifications", () => {
     const { done, notify } = listening();
-    notify("x", { kind: "delta", life: "a", epoch: 1, messageId: "m", offset: 0, text: "t" }, "elsewhere");
+    notify(
+      "x",
+      { kind: "delta", incarnation: "a", epoch: 1, messageId: "m", offset: 0, text: "t" },
+      "elsewhere",
+    );
     notify("x", EVENTS, "here");
     expect(done).toEqual([]);
   });

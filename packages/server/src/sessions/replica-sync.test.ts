@@ -13,7 +13,7 @@ const LIFE = "a";
 /** The contents of the store and the calls it received; a gate delays its answers. */
 let log: NumberedEvent[];
 let floor: number;
-let life: string | null;
+let incarnation: string | null;
 let epoch: number;
 let streamed: { readonly text: string; readonly mark: string } | null;
 let asked: string[];
@@ -41,10 +41,10 @@ const begun = (number: number): NumberedEvent => ({
 const head = () => log.at(-1)?.number ?? 0;
 
 beforeEach(() => {
-  [log, floor, life, epoch, streamed] = [[], 0, LIFE, 1, null];
+  [log, floor, incarnation, epoch, streamed] = [[], 0, LIFE, 1, null];
   [asked, gate, isWorkedOn, superseded] = [[], null, false, []];
   session = new Session({
-    session: newSession(1, ID, { life: LIFE, model: "m/m" }, 0),
+    session: newSession(1, ID, { incarnation: LIFE, model: "m/m" }, 0),
     messages: [],
     systemEvents: [],
     pendingActions: [],
@@ -55,25 +55,31 @@ beforeEach(() => {
       of: async (id): Promise<SessionVersion | null> => {
         asked.push("version");
         await gate;
-        if (life === null) return null;
-        return { id, life, app: null, head: head(), epoch, streamed: streamed?.mark ?? null };
+        if (incarnation === null) return null;
+        return { id, incarnation, app: null, head: head(), epoch, streamed: streamed?.mark ?? null };
       },
     },
     events: {
       after: async (_id, after, limit): Promise<EventPage | null> => {
         asked.push(`events after ${after}`);
         await gate;
-        if (life === null) return null;
+        if (incarnation === null) return null;
         const events = log.filter(({ number }) => number > Math.max(after, floor)).slice(0, limit);
-        return { life, head: head(), floor, events };
+        return { incarnation, head: head(), floor, events };
       },
     },
     sessions: {
       streamedText: async (): Promise<StreamedText | null> => {
         asked.push("text");
         await gate;
-        if (life === null) return null;
-        return { life, head: head(), epoch, text: streamed?.text ?? "", streamed: streamed?.mark ?? null };
+        if (incarnation === null) return null;
+        return {
+          incarnation,
+          head: head(),
+          epoch,
+          text: streamed?.text ?? "",
+          streamed: streamed?.mark ?? null,
+        };
       },
     },
     running: {
@@ -90,17 +96,17 @@ describe("ReplicaSync", () => {
   });
 
   it("reads no version that the caller has already seen", async () => {
-    const seen = { id: ID, life: LIFE, app: null, head: 1, epoch: 3, streamed: null };
+    const seen = { id: ID, incarnation: LIFE, app: null, head: 1, epoch: 3, streamed: null };
     log = [titled(1)];
     expect(await sync.toNow(session, seen)).toBe("current");
     expect([asked, session.head, superseded]).toEqual([["events after 0"], 1, [3]]);
   });
 
   it("ignores a seen version of another incarnation", async () => {
-    const seen = { id: ID, life: "b", app: null, head: 1, epoch: 3, streamed: null };
+    const seen = { id: ID, incarnation: "b", app: null, head: 1, epoch: 3, streamed: null };
     expect(await sync.toNow(session, seen)).toBe("current");
     expect([asked, superseded]).toEqual([["version"], [1]]);
-    life = "b";
+    incarnation = "b";
     expect(await sync.toNow(session, seen)).toBe("gone");
   });
 
@@ -150,15 +156,15 @@ describe("ReplicaSync", () => {
     await sync.toNow(session);
     expect(superseded).toEqual([7]);
     expect(session.epoch).toBe(7);
-    life = "b";
+    incarnation = "b";
     expect(await sync.toNow(session)).toBe("gone");
-    life = null;
+    incarnation = null;
     expect(await sync.toNow(session)).toBe("gone");
   });
 
   it("applies no events of an incarnation that began between the reads of version and events", async () => {
-    const seen = { id: ID, life: LIFE, app: null, head: 1, epoch: 1, streamed: null };
-    life = "b";
+    const seen = { id: ID, incarnation: LIFE, app: null, head: 1, epoch: 1, streamed: null };
+    incarnation = "b";
     log = [titled(1)];
     expect(await sync.toNow(session, seen)).toBe("lost");
     expect(session.head).toBe(0);

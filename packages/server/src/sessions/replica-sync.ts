@@ -46,9 +46,9 @@ export class ReplicaSync {
    */
   async toNow(session: Session, seen: SessionVersion | null = null): Promise<SyncResult> {
     for (let check = 0; check < MAX_CHECKS; check += 1) {
-      const known = check === 0 && seen?.life === session.life ? seen : null;
+      const known = check === 0 && seen?.incarnation === session.incarnation ? seen : null;
       const version = known ?? (await this.#options.versions.of(session.id));
-      if (version === null || version.life !== session.life) return "gone";
+      if (version === null || version.incarnation !== session.incarnation) return "gone";
       session.noteEpoch(version.epoch);
       this.#options.running.supersede(session.key, version.epoch);
       if (!(await this.toHead(session, version.head))) return session.isGone ? "gone" : "lost";
@@ -73,7 +73,7 @@ export class ReplicaSync {
       if (pages === MAX_PAGES || session.isReplaced || session.isGone) return false;
       const before = session.head;
       const page = await this.#options.events.after(session.id, before, PAGE);
-      if (page === null || page.life !== session.life) return false;
+      if (page === null || page.incarnation !== session.incarnation) return false;
       if (!session.apply(page.events)) return false;
       // This also happens after the log was trimmed: the remaining events do not follow the known ones.
       if (session.head === before) return false;
@@ -88,7 +88,7 @@ export class ReplicaSync {
     if (!session.isStreaming || running.isRunning(session.key)) return true;
     if (session.textMark === markOf(version)) return true;
     const read = await sessions.streamedText(session.id);
-    if (read === null || read.life !== session.life || read.head !== session.head) return false;
+    if (read === null || read.incarnation !== session.incarnation || read.head !== session.head) return false;
     if (running.isRunning(session.key)) return true;
     session.showStreamed(read.text, markOf(read));
     return true;
@@ -151,8 +151,8 @@ export interface OtherNodesParts {
     applyRemote(sessionId: string, notification: Exclude<RemoteChange, { kind: "deleted" }>): void;
   };
   readonly cache: {
-    end(sessionId: string, life: string): void;
-    peek(sessionId: string): { readonly life: string } | undefined;
+    end(sessionId: string, incarnation: string): void;
+    peek(sessionId: string): { readonly incarnation: string } | undefined;
   };
   readonly running: Pick<RunningTurns, "abort">;
   readonly dispatcher: Pick<Dispatcher, "abandon" | "claimAnnounced">;
@@ -165,12 +165,12 @@ export interface OtherNodesParts {
 export function followOtherNodes({ hub, registry, cache, running, dispatcher }: OtherNodesParts): void {
   const take = (sessionId: string, notification: RemoteChange): void => {
     if (notification.kind === "deleted") {
-      cache.end(sessionId, notification.life);
-      dispatcher.abandon(sessionId, notification.life);
+      cache.end(sessionId, notification.incarnation);
+      dispatcher.abandon(sessionId, notification.incarnation);
       return;
     }
     // Abort the turn first: it must not add text behind the events of a newer epoch.
-    running.abort(sessionId, notification.life, notification.epoch);
+    running.abort(sessionId, notification.incarnation, notification.epoch);
     registry.applyRemote(sessionId, notification);
   };
   hub.listen({
@@ -181,7 +181,7 @@ export function followOtherNodes({ hub, registry, cache, running, dispatcher }: 
     onWork: () => dispatcher.claimAnnounced(),
     incarnationsOf(sessionId) {
       const session = cache.peek(sessionId);
-      return session === undefined ? [] : [session.life];
+      return session === undefined ? [] : [session.incarnation];
     },
   });
 }

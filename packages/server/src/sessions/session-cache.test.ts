@@ -22,7 +22,7 @@ const cacheOf = (budgetBytes: number): SessionCache =>
 
 function session(id: string, content: string | null, status: "complete" | "streaming" = "complete"): Session {
   const record = {
-    ...newSession((lastKey += 1), id, { life: "l", model: "m/m" }, 0),
+    ...newSession((lastKey += 1), id, { incarnation: "l", model: "m/m" }, 0),
     status: status === "complete" ? ("idle" as const) : ("processing" as const),
     messageCount: content === null ? 0 : 1,
   };

@@ -111,7 +111,7 @@ export class SessionCache {
 
   /** Applies a commit. Returns false, and drops the session, if the events do not follow its last one. */
   applyCommit(session: Session, { session: record, events }: Committed<unknown>): boolean {
-    if (session.life !== record.life) session.end();
+    if (session.incarnation !== record.incarnation) session.end();
     else if (session.apply(events)) return true;
     else session.replace();
     this.delete(record.id);
@@ -127,9 +127,9 @@ export class SessionCache {
   }
 
   /** Drops a deleted incarnation. */
-  end(id: string, life: string): void {
+  end(id: string, incarnation: string): void {
     const session = this.peek(id);
-    if (session?.life !== life) return;
+    if (session?.incarnation !== incarnation) return;
     this.delete(id);
     session.end();
   }
@@ -212,7 +212,7 @@ export function newBirth(apps: Pick<AppCatalog, "get">, spelling: string): Sessi
   if (app === null) throw new Error("The default App is missing from the catalog");
   // 48 random bits suffice, because only the incarnations of one id must differ.
   const random = randomUUID();
-  return { life: random.slice(0, 8) + random.slice(9, 13), model: app.models[0], spelling };
+  return { incarnation: random.slice(0, 8) + random.slice(9, 13), model: app.models[0], spelling };
 }
 
 /**

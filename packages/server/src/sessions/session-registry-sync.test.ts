@@ -26,9 +26,9 @@ describe("a session in memory that other processes changed", () => {
       },
     },
   };
-  const emptySession = (key: number, life: string) =>
+  const emptySession = (key: number, incarnation: string) =>
     new Session({
-      session: newSession(key, ID, { life, model: "m/m" }, 0),
+      session: newSession(key, ID, { incarnation, model: "m/m" }, 0),
       messages: [],
       systemEvents: [],
       pendingActions: [],
@@ -86,7 +86,7 @@ describe("a session in memory that other processes changed", () => {
 
   it("is dropped when it cannot catch up, unless another object has replaced it", async () => {
     const { registry, cache, session, during } = given("lost");
-    registry.applyRemote(ID, { kind: "moved", life: "a", epoch: 1, head: 5 });
+    registry.applyRemote(ID, { kind: "moved", incarnation: "a", epoch: 1, head: 5 });
     await until(() => session.isReplaced);
     expect(cache.size).toBe(0);
     cache.put(emptySession(2, "b"));
@@ -103,8 +103,9 @@ describe("a session in memory that other processes changed", () => {
       const before = cache.weight;
       during.run = async () => void session.apply([created]);
       if (way === "find") await registry.find(ID);
-      else if (way === "moved") registry.applyRemote(ID, { kind: "moved", life: "a", epoch: 1, head: 1 });
-      else registry.applyRemote(ID, { kind: "events", life: "a", epoch: 1, events: [created] });
+      else if (way === "moved")
+        registry.applyRemote(ID, { kind: "moved", incarnation: "a", epoch: 1, head: 1 });
+      else registry.applyRemote(ID, { kind: "events", incarnation: "a", epoch: 1, events: [created] });
       await new Promise((resolve) => setImmediate(resolve));
       expect(cache.weight).toBeGreaterThan(before + 10_000);
     },
@@ -117,7 +118,7 @@ describe("a session in memory that other processes changed", () => {
     store.execute = async () => {
       loads += 1;
       if (loads === 4) return null;
-      const session = newSession(1, ID, { life: "a", model: "m/m" }, 0);
+      const session = newSession(1, ID, { incarnation: "a", model: "m/m" }, 0);
       const loaded = { session, messages: [], systemEvents: [], pendingActions: [], checkpointed: "" };
       return {
         outcome: "ok",

@@ -121,7 +121,8 @@ export class SessionRegistry {
     // A refused command has no events; `#shown` throws.
     const applied = this.apply(committed, askedAt);
     // This must precede any commit of the next incarnation.
-    if (command.kind === "delete" && committed.outcome === "ok") this.remove(id, committed.session.life);
+    if (command.kind === "delete" && committed.outcome === "ok")
+      this.remove(id, committed.session.incarnation);
     return applied;
   }
 
@@ -152,8 +153,8 @@ export class SessionRegistry {
       if (askedAt !== null && (committed.created || events.length > 0)) session.noteUse(askedAt);
       session.noteEpoch(record.epoch);
     }
-    const { life, epoch } = record;
-    if (events.length > 0) hub.publish(record.id, { kind: "events", life, epoch, events });
+    const { incarnation, epoch } = record;
+    if (events.length > 0) hub.publish(record.id, { kind: "events", incarnation, epoch, events });
     // Text that streams elsewhere is read on demand, by its subscribers.
     if (session !== null && streaming !== null && (this.#isMemoryCurrent || running.isRunning(session.key)))
       hub.answerLoaded(session, streaming);
@@ -167,9 +168,9 @@ export class SessionRegistry {
   }
 
   /** Drops a deleted incarnation and publishes its deletion. */
-  remove(id: string, life: string): void {
-    this.#options.cache.end(id, life);
-    this.#options.hub.publish(id, { kind: "deleted", life });
+  remove(id: string, incarnation: string): void {
+    this.#options.cache.end(id, incarnation);
+    this.#options.hub.publish(id, { kind: "deleted", incarnation });
   }
 
   /** Returns a commit whose session was not hidden. */
@@ -191,7 +192,7 @@ export class SessionRegistry {
 
   /** Applies a notification of another process. Events that arrive too early are buffered, and gaps are read from the store. */
   applyRemote(id: string, notification: Extract<SessionNotification, { kind: "events" | "moved" }>): void {
-    const session = this.ofIncarnation(id, notification.life);
+    const session = this.ofIncarnation(id, notification.incarnation);
     if (session === null) return;
     session.noteEpoch(notification.epoch);
     if (notification.kind === "events") {
@@ -271,17 +272,17 @@ export class SessionRegistry {
   }
 
   /** Records the use of a session that was read from the store, unless it was recorded recently. */
-  async noteUse({ id, life, unusedMs }: SessionUse): Promise<void> {
-    if (unusedMs >= USE_RECORDED_MS) await this.#touch({ id, life });
+  async noteUse({ id, incarnation, unusedMs }: SessionUse): Promise<void> {
+    if (unusedMs >= USE_RECORDED_MS) await this.#touch({ id, incarnation });
   }
 
   /** Records the use of an incarnation. Returns false if the incarnation was deleted, and drops it. */
-  async #touch({ id, life }: { readonly id: string; readonly life: string }): Promise<boolean> {
+  async #touch({ id, incarnation }: { readonly id: string; readonly incarnation: string }): Promise<boolean> {
     const askedAt = momentOf(this.#options.clock);
-    const target = { session: id, life };
+    const target = { session: id, incarnation };
     const noted = await this.#options.store.execute({ kind: "noteUse", target, input: null });
-    if (noted === null) this.remove(id, life);
-    else this.ofIncarnation(id, life)?.noteUse(askedAt);
+    if (noted === null) this.remove(id, incarnation);
+    else this.ofIncarnation(id, incarnation)?.noteUse(askedAt);
     return noted !== null;
   }
 
@@ -302,9 +303,9 @@ export class SessionRegistry {
   }
 
   /** Returns the session if this incarnation is in memory, without counting this as use. */
-  ofIncarnation(id: string, life: string): Session | null {
+  ofIncarnation(id: string, incarnation: string): Session | null {
     const session = this.#options.cache.peek(id);
-    return session?.life === life ? session : null;
+    return session?.incarnation === incarnation ? session : null;
   }
 
   /** True if sessions in memory need not be compared with the store. */
@@ -323,7 +324,7 @@ export class SessionRegistry {
       if (session.head !== head || session.textMark !== textMark) cache.weigh(session);
       return session;
     }
-    if (result === "gone") cache.end(id, session.life);
+    if (result === "gone") cache.end(id, session.incarnation);
     else cache.replace(session);
     return null;
   }

@@ -6,7 +6,7 @@ import { newSession } from "../core/session.ts";
 import { momentOf, USE_RECORDED_MS } from "./session-use.ts";
 import { Session } from "./session.ts";
 
-const RECORD = newSession(1, "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", { life: "abc", model: "a/b" }, 0);
+const RECORD = newSession(1, "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", { incarnation: "abc", model: "a/b" }, 0);
 const NEVER = new AbortController().signal;
 
 const stored = (fields: Partial<StoredSession["session"]> = {}): StoredSession => ({

@@ -24,7 +24,7 @@ export class Session {
   readonly id: string;
   /** As in `SessionRecord`. */
   readonly spelling: string;
-  readonly life: string;
+  readonly incarnation: string;
   /** The store's key of this incarnation. */
   readonly key: number;
   readonly #snapshot: Snapshot;
@@ -50,14 +50,14 @@ export class Session {
     const { session } = stored;
     this.id = session.id;
     this.spelling = session.spelling;
-    this.life = session.life;
+    this.incarnation = session.incarnation;
     this.key = session.key;
     this.#epoch = session.epoch;
     this.#owner = session.owner;
     this.isEmpty = session.messageCount === 0;
     this.#snapshot = new Snapshot({
       sessionId: session.spelling,
-      life: session.life,
+      incarnation: session.incarnation,
       title: session.title,
       status: session.status,
       model: session.model,

@@ -6,7 +6,7 @@ import { Snapshot, type SnapshotFields } from "./snapshot.ts";
 
 const FIELDS: SnapshotFields = {
   sessionId: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
-  life: "abc",
+  incarnation: "abc",
   title: "New Chat",
   status: "idle",
   model: "demo/assistant",

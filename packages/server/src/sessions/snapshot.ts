@@ -18,7 +18,7 @@ const OPENING = Buffer.from('{"messages":[');
 /** The fields of a snapshot other than messages and system events. */
 export interface SnapshotFields {
   readonly sessionId: string;
-  readonly life: string;
+  readonly incarnation: string;
   readonly title: string;
   readonly status: SessionStatus;
   readonly model: string;
@@ -211,7 +211,7 @@ export class Snapshot {
       app: fields.app,
       status: fields.status,
       model: fields.model,
-      last_event_id: formatEventId(fields.life, fields.head),
+      last_event_id: formatEventId(fields.incarnation, fields.head),
     });
     const messages = this.#loose
       .filter(({ message }) => !isHidden(message))

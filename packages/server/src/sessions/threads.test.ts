@@ -155,8 +155,8 @@ describe("a thread", () => {
 
 describe("a page of records", () => {
   /** Stores unanswered messages of 98,304 bytes each. */
-  const fill = async (count: number, life = "life"): Promise<void> => {
-    const birth = { life, model: "demo/assistant" };
+  const fill = async (count: number, incarnation = "incarnation"): Promise<void> => {
+    const birth = { incarnation, model: "demo/assistant" };
     for (let index = 0; index < count; index += 1) {
       await service.store.execute({
         kind: "chat",
@@ -213,7 +213,7 @@ describe("the list of all threads", () => {
     );
 
   it("contains every thread, in batches, in the order of pages", async () => {
-    const birth = { life: "life", model: "demo/assistant" };
+    const birth = { incarnation: "incarnation", model: "demo/assistant" };
     const ids = Array.from({ length: 2050 }, newId);
     const bound = { userState: null, publicKey: WALLET };
     await Promise.all(

@@ -167,8 +167,8 @@ export class Threads implements ThreadService {
 
   async remove(sessionId: string, access: SessionAccess | null, by: Actor | null = null): Promise<string> {
     const target = existing(sessionId, access);
-    const { life, spelling } = await this.#change({ kind: "delete", target, input: by });
-    this.#options.dispatcher.abandon(sessionId, life);
+    const { incarnation, spelling } = await this.#change({ kind: "delete", target, input: by });
+    this.#options.dispatcher.abandon(sessionId, incarnation);
     return spelling;
   }
 
@@ -205,14 +205,14 @@ export class Threads implements ThreadService {
 
   /** Returns some records after the one with id `after`, up to the one with id `last`. */
   async #recordsUpTo(
-    { id, life, spelling }: SessionUse,
+    { id, incarnation, spelling }: SessionUse,
     portion: { readonly after: string | null; readonly last: string; readonly withReasoning: boolean },
     access: SessionAccess | null,
   ): Promise<readonly PersistedMessage[]> {
     const { sessions, turns } = this.#options.store;
     const { after, last, withReasoning } = portion;
     const limit = withReasoning ? REASONING_LIMIT : PORTION_LIMIT;
-    const messages = await sessions.messages(id, after, limit, access, life);
+    const messages = await sessions.messages(id, after, limit, access, incarnation);
     // The session was deleted, or now belongs to another App or user, while the client was reading.
     if (messages === null || typeof messages === "string" || messages.length === 0) throw unknownMessages();
     const end = messages.findIndex((message) => message.id === last);
@@ -220,7 +220,7 @@ export class Threads implements ThreadService {
     const reasoned = withReasoning
       ? shown.filter(({ extras }) => extras?.has_reasoning === true).map(({ turn }) => turn)
       : [];
-    const reasoning = reasoned.length === 0 ? [] : await turns.reasoning(id, life, reasoned);
+    const reasoning = reasoned.length === 0 ? [] : await turns.reasoning(id, incarnation, reasoned);
     return shown.map((message) => toPersistedMessage(spelling, message, reasoning));
   }
 }

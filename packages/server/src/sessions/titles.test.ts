@@ -101,7 +101,7 @@ describe("a title", () => {
   });
 
   it("does not reach the next incarnation of a deleted session", async () => {
-    await service.say(id, "the old life");
+    await service.say(id, "the old incarnation");
     const { titling } = await calls();
     await service.threads.remove(id, null);
     await service.snapshot(id);
@@ -161,7 +161,7 @@ describe("many titles at once", () => {
   const jobsOf = (count: number, app = "default"): TitleJob[] =>
     Array.from({ length: count }, (_, index) => ({
       sessionId: newId(),
-      life: "none",
+      incarnation: "none",
       app,
       utilityModel: "test/model",
       turn: 1,

@@ -60,7 +60,7 @@ export class Titles {
    * Incarnations with a title in progress in this process, so that a job that becomes due in the meantime is
    * not done twice.
    */
-  readonly #lives = new Set<string>();
+  readonly #incarnations = new Set<string>();
   readonly #timer: Timer;
   /** Jobs whose model call is in progress. */
   readonly #atWork = new Set<Owed>();
@@ -74,8 +74,8 @@ export class Titles {
   /** Starts a job that a chat of this process created. */
   start(job: TitleJob): void {
     const waiting = this.#pending.length + this.#plain.length;
-    if (this.#stopped || waiting >= MAX_PENDING || this.#lives.has(lifeOf(job))) return;
-    this.#lives.add(lifeOf(job));
+    if (this.#stopped || waiting >= MAX_PENDING || this.#incarnations.has(incarnationOf(job))) return;
+    this.#incarnations.add(incarnationOf(job));
     if (this.#rigFor(job) === null) {
       this.#makePlain(job);
       return;
@@ -182,18 +182,18 @@ export class Titles {
 
   async #finish(job: TitleJob, title: string): Promise<void> {
     try {
-      const target = { session: job.sessionId, life: job.life };
+      const target = { session: job.sessionId, incarnation: job.incarnation };
       await this.#options.registry.execute({ kind: "finishTitle", target, input: { title, turn: job.turn } });
     } catch (error) {
       this.#options.logger.warn({ err: error }, "could not store a title; retrying later");
     } finally {
-      this.#lives.delete(lifeOf(job));
+      this.#incarnations.delete(incarnationOf(job));
     }
   }
 }
 
-function lifeOf({ sessionId, life }: TitleJob): string {
-  return `${sessionId} ${life}`;
+function incarnationOf({ sessionId, incarnation }: TitleJob): string {
+  return `${sessionId} ${incarnation}`;
 }
 
 /** Returns the first visible line of the message, cut at a word. Clean text, never empty. */

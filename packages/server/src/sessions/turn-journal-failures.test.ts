@@ -34,7 +34,7 @@ describe("a temporary store failure", () => {
         models: {},
       })
     )[0]!.outcome!;
-    one.service.registry.remove(other, started.life);
+    one.service.registry.remove(other, started.incarnation);
     one.before = failing("open", 2);
     const opened = one.journalOf(started).open();
     await one.service.clock.advance(200);

@@ -75,8 +75,8 @@ export class StoredTurnJournal implements TurnJournal {
    */
   async open(): Promise<void> {
     const { registry } = this.#options;
-    const { sessionId, life } = this.#turn;
-    if (registry.ofIncarnation(sessionId, life) !== null) return;
+    const { sessionId, incarnation } = this.#turn;
+    if (registry.ofIncarnation(sessionId, incarnation) !== null) return;
     await this.#persist(() => registry.find(sessionId));
   }
 
@@ -91,11 +91,11 @@ export class StoredTurnJournal implements TurnJournal {
   appendText(text: string): void {
     // A superseded turn must publish nothing.
     if (this.#options.signal.aborted) return;
-    const { sessionId, life, epoch, agentMessage } = this.#turn;
-    const session = this.#options.registry.ofIncarnation(sessionId, life);
+    const { sessionId, incarnation, epoch, agentMessage } = this.#turn;
+    const session = this.#options.registry.ofIncarnation(sessionId, incarnation);
     const growth = session?.grow(agentMessage.id, this.#stepText, text) ?? null;
     if (growth !== null) {
-      this.#options.hub.publish(sessionId, { kind: "delta", life, epoch, ...growth });
+      this.#options.hub.publish(sessionId, { kind: "delta", incarnation, epoch, ...growth });
     }
     this.#stepText += text;
     this.#unsaved += text;

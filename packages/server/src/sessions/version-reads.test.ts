@@ -4,7 +4,7 @@ import { VersionReads } from "./replica-sync.ts";
 
 const version = (id: string, head: number): SessionVersion => ({
   id,
-  life: "a",
+  incarnation: "a",
   app: null,
   head,
   epoch: 0,

@@ -45,8 +45,8 @@ export function changingCells(session: SessionRecord, at: number) {
 }
 
 /** The cells of a session that never change. */
-export function lastingCells({ key, id, spelling, life, createdAt }: SessionRecord) {
-  return [key, id, spelling === id ? null : spelling, life, createdAt] as const;
+export function lastingCells({ key, id, spelling, incarnation, createdAt }: SessionRecord) {
+  return [key, id, spelling === id ? null : spelling, incarnation, createdAt] as const;
 }
 
 /** Returns the list as JSON; `null` for an empty list. */

@@ -76,7 +76,7 @@ export function eventPage({ life, head, event_floor: floor }: LogRow, rows: Iter
     characters += payload.length;
     if (characters > EVENT_PAGE_CHARACTERS) break;
   }
-  return { life, head, floor, events };
+  return { incarnation: life, head, floor, events };
 }
 
 /** A log, and the number of its last event that is neither young nor among those that are always kept. */

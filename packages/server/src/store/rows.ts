@@ -130,7 +130,7 @@ export function toSession(row: SessionRow): SessionRecord {
     key: row.key,
     id: row.id,
     spelling: row.spelling ?? row.id,
-    life: row.life,
+    incarnation: row.life,
     app: row.app,
     title: row.title,
     titleSource: row.title_source,
@@ -157,7 +157,7 @@ export function toSession(row: SessionRow): SessionRecord {
 
 /** `at` is the time on the store's clock. */
 export function toSessionUse(row: SessionRow, at: number): SessionUse {
-  return { id: row.id, life: row.life, spelling: row.spelling ?? row.id, unusedMs: at - row.used_at };
+  return { id: row.id, incarnation: row.life, spelling: row.spelling ?? row.id, unusedMs: at - row.used_at };
 }
 
 export function toMessage(row: MessageRow): MessageRecord {
@@ -262,7 +262,7 @@ export function toPastTurn(
 
 export function toTitleJob(row: TitleRow): TitleJob {
   const { id, life, utility_model: utilityModel, text, turn } = row;
-  return { sessionId: id, life, app: appOf(row), utilityModel, text, turn };
+  return { sessionId: id, incarnation: life, app: appOf(row), utilityModel, text, turn };
 }
 
 export interface KeyRow {

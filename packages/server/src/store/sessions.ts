@@ -8,10 +8,10 @@ import { type On, prepare, type Work } from "./shared.ts";
 
 type Expiry = Parameters<SessionStore["expire"]>[0];
 
-interface LifeRow {
+interface IncarnationRow {
   readonly key: number;
   readonly id: string;
-  readonly life: string;
+  readonly incarnation: string;
 }
 
 /** The Apps of sessions without a wallet and owner, as a recursive table: one index lookup per App, however many sessions it has. */
@@ -26,22 +26,22 @@ const otherApps = prepare<[], { readonly app: string }>(
 );
 /** SKIP LOCKED: a locked session is in use. */
 const unused = (on: On, index: string, which: string) =>
-  `SELECT key, id, life FROM sessions ${on.sqlite(`INDEXED BY ${index}`)}
+  `SELECT key, id, life AS incarnation FROM sessions ${on.sqlite(`INDEXED BY ${index}`)}
    WHERE ${which} AND used_at < $2 AND status <> 'processing' ORDER BY used_at, key LIMIT $3
    ${on.postgres("FOR UPDATE SKIP LOCKED")}`;
-const ofDefault = prepare<[number, number, number], LifeRow>((on) =>
+const ofDefault = prepare<[number, number, number], IncarnationRow>((on) =>
   unused(on, "sessions_by_use", "retention < 2 AND coalesce(app, 'default') = 'default' AND retention = $1"),
 );
-const ofApp = prepare<[number, number, number, string], LifeRow>((on) =>
+const ofApp = prepare<[number, number, number, string], IncarnationRow>((on) =>
   unused(on, "sessions_by_app_and_use", "retention < 2 AND app <> 'default' AND app = $4 AND retention = $1"),
 );
-const bound = prepare<[string, number, number], LifeRow>((on) =>
+const bound = prepare<[string, number, number], IncarnationRow>((on) =>
   unused(on, "sessions_bound_by_use", "retention = 2 AND coalesce(app, 'default') = $1"),
 );
 
 /** Returns the sessions that `SessionStore.expire` removes. */
-export function* expiredSessions(input: Expiry): Work<readonly LifeRow[]> {
-  const ended: LifeRow[] = [];
+export function* expiredSessions(input: Expiry): Work<readonly IncarnationRow[]> {
+  const ended: IncarnationRow[] = [];
   const others = (yield* otherApps.all()).map(({ app }) => app);
   for (const { app, retention, before } of expiries(input, others)) {
     const left = input.limit - ended.length;

@@ -164,9 +164,9 @@ describe("running turn", () => {
     expect(first!.signal.aborted).toBe(false);
     running.supersede(1, 7);
     expect(first!.signal.aborted).toBe(true);
-    dispatcher.abandon(second!.turn.sessionId, "another life");
+    dispatcher.abandon(second!.turn.sessionId, "another incarnation");
     expect(second!.signal.aborted).toBe(false);
-    dispatcher.abandon(second!.turn.sessionId, second!.turn.life);
+    dispatcher.abandon(second!.turn.sessionId, second!.turn.incarnation);
     expect([second!.signal.aborted, third!.signal.aborted]).toEqual([true, false]);
   });
 

@@ -146,8 +146,8 @@ export class Dispatcher implements WorkQueue {
   }
 
   /** Aborts the turn of a deleted incarnation. */
-  abandon(sessionId: string, life: string): void {
-    this.#options.running.abort(sessionId, life, Number.POSITIVE_INFINITY);
+  abandon(sessionId: string, incarnation: string): void {
+    this.#options.running.abort(sessionId, incarnation, Number.POSITIVE_INFINITY);
   }
 
   /**

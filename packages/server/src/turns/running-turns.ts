@@ -81,9 +81,10 @@ export class RunningTurns {
   }
 
   /** Aborts turns of this incarnation whose epoch is less than `below`. */
-  abort(sessionId: string, life: string, below: number): void {
+  abort(sessionId: string, incarnation: string, below: number): void {
     for (const { turn, controller } of this.#byEpoch.values()) {
-      if (turn.sessionId === sessionId && turn.life === life && turn.epoch < below) controller.abort();
+      if (turn.sessionId === sessionId && turn.incarnation === incarnation && turn.epoch < below)
+        controller.abort();
     }
   }
 

@@ -18,7 +18,7 @@ export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; read
 
 /** Context that all calls of a turn share. */
 export interface CallContext {
-  readonly turn: Pick<StartedTurn, "sessionId" | "life" | "turn">;
+  readonly turn: Pick<StartedTurn, "sessionId" | "incarnation" | "turn">;
   readonly tools: TurnTools;
   readonly outputs: OutputBudget;
   readonly clock: Clock;
@@ -195,7 +195,7 @@ class StepCalls {
  * Returns a globally unique key of a call that stays the same when the call runs again after a crash. A model's own id is neither long nor
  * random: as an idempotency key, it could return one user the result of another. Hexadecimal, so that it is valid in a header.
  */
-export function callKey(turn: Pick<StartedTurn, "sessionId" | "life" | "turn">, id: string): string {
-  const parts = [turn.sessionId, turn.life, turn.turn, id];
+export function callKey(turn: Pick<StartedTurn, "sessionId" | "incarnation" | "turn">, id: string): string {
+  const parts = [turn.sessionId, turn.incarnation, turn.turn, id];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }

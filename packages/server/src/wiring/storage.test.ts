@@ -75,10 +75,10 @@ describe("storage", () => {
       const id = newId();
       await one.store.execute({
         kind: "open",
-        target: { session: id, birth: { life: "a", model: "m/m" }, load: false, access: null },
+        target: { session: id, birth: { incarnation: "a", model: "m/m" }, load: false, access: null },
         input: NOTHING,
       });
-      expect((await other.store.sessions.find(id))?.life).toBe("a");
+      expect((await other.store.sessions.find(id))?.incarnation).toBe("a");
       const received: string[] = [];
       other.bus!.listen({
         onNotification: (sessionId, { kind }) => received.push(`${sessionId} ${kind}`),
@@ -86,7 +86,7 @@ describe("storage", () => {
         onResumed: () => undefined,
       });
       await other.bus!.follow(id).ready;
-      one.bus!.publish(id, { kind: "deleted", life: "a" });
+      one.bus!.publish(id, { kind: "deleted", incarnation: "a" });
       await until(() => received.length > 0);
       expect(received).toEqual([`${id} deleted`]);
     });

@@ -77,8 +77,8 @@ function visible(snapshot: Snapshot): Snapshot {
 
 /** Ids have no gaps within an incarnation. */
 function advance(snapshot: Snapshot, id: string): void {
-  const [life, number] = snapshot.last_event_id.split("-");
-  const expected = `${life}-${Number(number) + 1}`;
+  const [incarnation, number] = snapshot.last_event_id.split("-");
+  const expected = `${incarnation}-${Number(number) + 1}`;
   if (id !== expected) throw new Error(`expected id ${expected}, not ${id}`);
   snapshot.last_event_id = id;
 }

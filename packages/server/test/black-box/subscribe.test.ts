@@ -133,8 +133,8 @@ describe("Last-Event-ID", () => {
     const { session, whole } = await conversation("what is 12 * 7?");
     whole.leave();
     const log = whole.events.filter(({ id }) => id !== null);
-    const [life] = log[0]!.id!.split("-");
-    const places = ["0", `${life}-0`, ...log.map(({ id }) => id!)];
+    const [incarnation] = log[0]!.id!.split("-");
+    const places = ["0", `${incarnation}-0`, ...log.map(({ id }) => id!)];
     for (const lastEventId of places) {
       const reader = await EventReader.connect(url(), session, { include: EVERYTHING, lastEventId });
       const after = Number(lastEventId.split("-").at(-1));

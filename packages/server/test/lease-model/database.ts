@@ -129,7 +129,7 @@ export class DatabaseDecisions {
   }
 
   #session(database: Database): SessionRecord {
-    const born = this.#code.newSession(7, SESSION, { life: "a", model: MODEL }, 0);
+    const born = this.#code.newSession(7, SESSION, { incarnation: "a", model: MODEL }, 0);
     const status = database.turn === "ended" ? "idle" : "processing";
     return { ...born, status, messageCount: 2, turnCount: 1, epoch: EPOCH };
   }

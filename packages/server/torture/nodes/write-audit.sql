@@ -102,18 +102,18 @@ CREATE CONSTRAINT TRIGGER torture_check AFTER INSERT OR UPDATE ON sessions DEFER
 -- A number that is there twice is refused by the table itself.
 CREATE FUNCTION torture_check_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  life record;
+  log record;
 BEGIN
   IF TG_OP = 'UPDATE' THEN
     PERFORM torture_find('broken log', NEW.session_key, 'event ' || NEW.number, 'was changed');
     RETURN NULL;
   END IF;
-  SELECT head, event_floor INTO life FROM sessions WHERE key = NEW.session_key;
+  SELECT head, event_floor INTO log FROM sessions WHERE key = NEW.session_key;
   IF NOT FOUND AND EXISTS (SELECT 1 FROM events WHERE session_key = NEW.session_key AND number = NEW.number) THEN
-    PERFORM torture_find('foreign message', NEW.session_key, 'event ' || NEW.number, 'was written into a life that is over');
-  ELSIF NEW.number > life.head THEN
-    PERFORM torture_find('broken log', NEW.session_key, 'event ' || NEW.number, 'is beyond the head ' || life.head);
-  ELSIF NEW.number > life.event_floor + 1
+    PERFORM torture_find('foreign message', NEW.session_key, 'event ' || NEW.number, 'was written into an incarnation that has ended');
+  ELSIF NEW.number > log.head THEN
+    PERFORM torture_find('broken log', NEW.session_key, 'event ' || NEW.number, 'is beyond the head ' || log.head);
+  ELSIF NEW.number > log.event_floor + 1
     AND NOT EXISTS (SELECT 1 FROM events WHERE session_key = NEW.session_key AND number = NEW.number - 1) THEN
     PERFORM torture_find('broken log', NEW.session_key, 'event ' || NEW.number, 'has none before it');
   END IF;

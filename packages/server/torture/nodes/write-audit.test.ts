@@ -172,7 +172,7 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
   it("finds an event written into an ended incarnation", async () => {
     const given = await audited();
     expect(await findsAfter(given, "INSERT INTO events VALUES (999999, 1, 0, '{}')")).toEqual([
-      ["foreign message", expect.stringContaining("a life that is over")],
+      ["foreign message", expect.stringContaining("an incarnation that has ended")],
     ]);
   });
 

@@ -15,12 +15,12 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 export function bareFeed(options: { readonly max?: number | null } = {}) {
   const clock = new ManualClock();
   const hub = new ProcessEventHub({ bus: null, clock, logger: SILENT, versions: null });
-  const touched: (readonly { readonly id: string; readonly life: string }[])[] = [];
+  const touched: (readonly { readonly id: string; readonly incarnation: string }[])[] = [];
   const log = new FakeEventLog("a");
   const where = (): Promise<StreamPosition> =>
     Promise.resolve({
       spelling: "as-spelled",
-      life: log.life,
+      incarnation: log.incarnation,
       head: log.head,
       app: "default",
       owner: null,
@@ -33,10 +33,10 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
     answer: (): ReturnType<typeof where> => where(),
   };
   /** Commands of one batch are answered together. */
-  let batch: { readonly id: string; readonly life: string }[] | null = null;
+  let batch: { readonly id: string; readonly incarnation: string }[] | null = null;
   const noteUse = async ({ target }: { readonly target: IncarnationTarget }): Promise<null> => {
     if (batch === null) touched.push((batch = []));
-    batch.push({ id: target.session, life: target.life });
+    batch.push({ id: target.session, incarnation: target.incarnation });
     await new Promise((resolve) => setImmediate(resolve));
     batch = null;
     return null;
@@ -59,10 +59,15 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
     );
     return { sink, stream };
   };
-  const commit = (sessionId: string, life: string, first: number, last: number) => {
-    Object.assign(log, { life, head: last });
+  const commit = (sessionId: string, incarnation: string, first: number, last: number) => {
+    Object.assign(log, { incarnation, head: last });
     const numbers = Array.from({ length: last - first + 1 }, (_, index) => titled(first + index));
-    hub.publish(sessionId, { kind: "events", life, epoch: 1, events: numbers } satisfies SessionNotification);
+    hub.publish(sessionId, {
+      kind: "events",
+      incarnation,
+      epoch: 1,
+      events: numbers,
+    } satisfies SessionNotification);
   };
   return { hub, clock, touched, log, position, where, feed, read, commit };
 }

@@ -10,22 +10,22 @@ export class FakeEventLog implements Pick<EventStore, "after"> {
   floor = 0;
   /** Events up to this number, inclusive, are missing although the floor is lower. */
   missing = 0;
-  life: string;
+  incarnation: string;
   asked: number[] = [];
   gate: Promise<void> | null = null;
 
-  constructor(life: string) {
-    this.life = life;
+  constructor(incarnation: string) {
+    this.incarnation = incarnation;
   }
 
   async after(_id: string, after: number, limit: number): Promise<EventPage | null> {
     this.asked.push(after);
     await this.gate;
-    const { life, head, floor } = this;
+    const { incarnation, head, floor } = this;
     const events = Array.from({ length: Math.min(limit, head - after) }, (_, index) =>
       titled(after + index + 1),
     );
-    return { life, head, floor, events: events.filter(({ number }) => number > this.missing) };
+    return { incarnation, head, floor, events: events.filter(({ number }) => number > this.missing) };
   }
 }
 

@@ -67,7 +67,7 @@ export function eventsNotification(
 ): Extract<SessionNotification, { readonly kind: "events" }> {
   return {
     kind: "events",
-    life: "a",
+    incarnation: "a",
     epoch: 1,
     events: [{ number, event: { type: "title_changed", new_title: title } }],
   };
@@ -77,5 +77,5 @@ export function delta(
   offset: number,
   text: string,
 ): Extract<SessionNotification, { readonly kind: "delta" }> {
-  return { kind: "delta", life: "a", epoch: 1, messageId: "m", offset, text };
+  return { kind: "delta", incarnation: "a", epoch: 1, messageId: "m", offset, text };
 }

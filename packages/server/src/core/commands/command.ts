@@ -29,7 +29,7 @@ export interface TurnTarget {
 /** One incarnation of a session. `execute` returns `null` if it has ended. */
 export interface IncarnationTarget {
   readonly session: string;
-  readonly life: string;
+  readonly incarnation: string;
 }
 
 export interface Targets {

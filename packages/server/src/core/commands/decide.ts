@@ -67,7 +67,7 @@ export function decideCommand(
     const turn = turnThatWrites(draft.session, openTurns, target.turn, { lease, at: leasesAt });
     return turn === null || lease === null ? null : decided({ turn, openTurns, lease });
   }
-  if ("life" in target && target.life !== draft.session.life) return null;
+  if ("incarnation" in target && target.incarnation !== draft.session.incarnation) return null;
   if ("access" in target && target.access !== null) {
     const hidden = hiddenFrom(draft.session, target.access);
     if (hidden !== null) return { outcome: hidden, disposition: "hidden" };

@@ -14,7 +14,11 @@ const MESSAGE = {
   toolResults: [],
 } as const;
 const newDraft = (): SessionDraft =>
-  new SessionDraft({ ...newSession(1, "id", { life: "abc", model: "a/b" }, 0), head: 41 }, AT, () => 9);
+  new SessionDraft(
+    { ...newSession(1, "id", { incarnation: "abc", model: "a/b" }, 0), head: 41 },
+    AT,
+    () => 9,
+  );
 
 describe("a draft", () => {
   it("numbers its events without gaps after the last one, and records their time", () => {

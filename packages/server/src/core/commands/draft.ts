@@ -173,7 +173,7 @@ export class SessionDraft {
   addSystemEvent(type: SystemEvent["type"], payload: JsonObject): void {
     const number = this.#session.head + 1;
     const item: SystemEvent = {
-      id: formatEventId(this.#session.life, number),
+      id: formatEventId(this.#session.incarnation, number),
       type,
       created_at: new Date(this.at).toISOString(),
       payload,

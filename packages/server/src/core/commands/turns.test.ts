@@ -75,7 +75,7 @@ describe("starting a turn", () => {
     expect(turn).toMatchObject({
       sessionId: one.session.id,
       sessionKey: 7,
-      life: "abc",
+      incarnation: "abc",
       app: "default",
       model: "demo/assistant",
       clientId: "client",

@@ -213,7 +213,7 @@ function describeStartedTurn(
     sessionKey: session.key,
     turn: turn.number,
     epoch: turn.epoch,
-    life: session.life,
+    incarnation: session.incarnation,
     app: appOf(session),
     model: session.model,
     attempt: turn.attempts,

@@ -29,7 +29,7 @@ describe("GET /api/state", () => {
   it("passes on the version read during authorization, so that it is not read twice", async () => {
     const edge = testEdge();
     const { conversations } = edge.services;
-    const seen = { id: SESSION, life: "a", app: null, head: 7, epoch: 1, streamed: null };
+    const seen = { id: SESSION, incarnation: "a", app: null, head: 7, epoch: 1, streamed: null };
     conversations.appOf = async () => ({ app: "default", seen });
     await edge.send("GET", "/api/state");
     expect(conversations.last.state).toMatchObject({ seen });

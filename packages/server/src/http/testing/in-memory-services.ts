@@ -86,7 +86,7 @@ export class InMemoryConversations implements ConversationService, ThreadService
     assertShown(session, access);
     return {
       spelling: id,
-      life: "life",
+      incarnation: "incarnation",
       head: session.messages.length,
       app: session.app ?? "default",
       owner: null,

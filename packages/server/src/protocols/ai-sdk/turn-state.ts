@@ -14,22 +14,22 @@ export interface Start {
 
 /** Returns the start of the turn in progress; `null` if there is none, or if its answer is not one that `isWanted`. */
 export function startInProgress(
-  { life, head, isProcessing, streaming, pendingActions }: StreamPosition,
+  { incarnation, head, isProcessing, streaming, pendingActions }: StreamPosition,
   isWanted: (answer: Message) => boolean = () => true,
 ): Start | null {
   if (streaming === null || !isWanted(streaming.answer.message)) return null;
   const answer = { ...streaming.answer.message, content: streaming.text };
   const state = { turn: answer.turn ?? null, answer, pendingActions, isOpen: isProcessing, failure: null };
-  return { state, lastEventId: formatEventId(life, head) };
+  return { state, lastEventId: formatEventId(incarnation, head) };
 }
 
 /** Returns the start of a turn that has not begun to answer; `null` for `turn` is the next one that does. */
 export function startOfQueued(
-  { life, head, isProcessing, pendingActions }: StreamPosition,
+  { incarnation, head, isProcessing, pendingActions }: StreamPosition,
   turn: number | null,
 ): Start {
   const state = { turn, answer: null, pendingActions, isOpen: isProcessing, failure: null };
-  return { state, lastEventId: formatEventId(life, head) };
+  return { state, lastEventId: formatEventId(incarnation, head) };
 }
 
 /** Returns the start of a turn that may have ended, by a message of it; `null` if the session has no such turn. */

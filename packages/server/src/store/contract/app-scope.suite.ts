@@ -57,7 +57,7 @@ export function describeAppScope(openStore: OpenStore): void {
         await remove(given.store, { ...existing(id), access: accessTo("default", "defi") }),
       ).toMatchObject({
         outcome: "ok",
-        session: { life: before.session.life },
+        session: { incarnation: before.session.incarnation },
       });
       expect(await remove(given.store, { ...existing(id), access: accessTo("default", "defi") })).toBeNull();
       const nobodys = randomUUID();

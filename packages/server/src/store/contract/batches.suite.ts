@@ -49,7 +49,7 @@ export function describeBatches(openStore: OpenStore): void {
       ]);
       expect(found).toMatchObject(opened!.session);
       expect(page).toMatchObject({ head: 1, events: renamed?.events });
-      expect(removed?.session).toMatchObject({ life: opened?.session.life });
+      expect(removed?.session).toMatchObject({ incarnation: opened?.session.incarnation });
       expect(gone).toBeNull();
     });
 
@@ -77,7 +77,7 @@ export function describeBatches(openStore: OpenStore): void {
       const id = randomUUID();
       const opened = await Promise.all(Array.from({ length: 10 }, () => open(given.store, target(id))));
       expect(opened.map((committed) => committed?.created)).toEqual([true, ...Array(9).fill(false)]);
-      expect(new Set(opened.map((committed) => committed?.session.life)).size).toBe(1);
+      expect(new Set(opened.map((committed) => committed?.session.incarnation)).size).toBe(1);
     });
 
     it("are not affected by a failing call, which leaves nothing behind", async () => {

@@ -53,7 +53,7 @@ export function describeChat(openStore: OpenStore): void {
         sessionKey: committed.session.key,
         turn: 1,
         epoch: committed.session.epoch,
-        life: committed.session.life,
+        incarnation: committed.session.incarnation,
         app: "default",
         model: MODEL,
         attempt: 1,

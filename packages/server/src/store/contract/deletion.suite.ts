@@ -22,7 +22,9 @@ export function describeDeletion(openStore: OpenStore): void {
     it("leaves nothing behind, and returns its incarnation once", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "hello");
-      expect(await remove(given.store, existing(id))).toMatchObject({ session: { life: turn.life } });
+      expect(await remove(given.store, existing(id))).toMatchObject({
+        session: { incarnation: turn.incarnation },
+      });
       expect(await remove(given.store, existing(id))).toBeNull();
       expect(await given.store.sessions.find(id)).toBeNull();
       expect(await given.store.sessions.messages(id, null, 10, null)).toBeNull();
@@ -42,7 +44,7 @@ export function describeDeletion(openStore: OpenStore): void {
       const opened = await open(given.store, target(id, true));
       expect(opened).toMatchObject({ created: true, session: { head: 0, model: MODEL } });
       expect(opened?.session.key).not.toBe(old.sessionKey);
-      expect(opened?.session.life).not.toBe(old.life);
+      expect(opened?.session.incarnation).not.toBe(old.incarnation);
       expect(opened?.loaded).toMatchObject({ messages: [], systemEvents: [], checkpointed: "" });
       const turn = await startTurn(given.store, id, "new", { idempotency });
       expect(turn).toMatchObject({ turn: 1, attempt: 1, stepsDone: 0 });
@@ -56,7 +58,7 @@ export function describeDeletion(openStore: OpenStore): void {
 
     it("never gives its key to another session", async () => {
       const keys = new Set<number>();
-      for (let life = 0; life < 5; life += 1) {
+      for (let incarnation = 0; incarnation < 5; incarnation += 1) {
         const id = randomUUID();
         const opened = await open(given.store, target(id));
         keys.add(opened?.session.key ?? 0);
@@ -69,14 +71,14 @@ export function describeDeletion(openStore: OpenStore): void {
       const [id, removed, never] = [randomUUID(), randomUUID(), randomUUID()];
       await open(given.store, target(id));
       await open(given.store, target(removed));
-      const { life } = await record(given.store, id);
+      const { incarnation } = await record(given.store, id);
       const old = await record(given.store, removed);
       await remove(given.store, existing(removed));
       await open(given.store, target(removed));
       const gone = await touch(given.store, [
-        { id, life },
-        { id: removed, life: old.life },
-        { id: never, life: "none" },
+        { id, incarnation },
+        { id: removed, incarnation: old.incarnation },
+        { id: never, incarnation: "none" },
       ]);
       expect(gone).toEqual([removed, never]);
     });

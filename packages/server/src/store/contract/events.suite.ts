@@ -26,10 +26,10 @@ export function describeEvents(openStore: OpenStore): void {
 
     it("is read in pages after a number", async () => {
       const id = await renamedSession(5);
-      const { life } = await record(given.store, id);
+      const { incarnation } = await record(given.store, id);
       const page = await given.store.events.after(id, 1, 2);
       expect(page).toEqual({
-        life,
+        incarnation,
         head: 5,
         floor: 0,
         events: [
@@ -37,7 +37,12 @@ export function describeEvents(openStore: OpenStore): void {
           { number: 3, event: { type: "title_changed", new_title: "title 3" } },
         ],
       });
-      expect(await given.store.events.after(id, 5, 2)).toEqual({ life, head: 5, floor: 0, events: [] });
+      expect(await given.store.events.after(id, 5, 2)).toEqual({
+        incarnation,
+        head: 5,
+        floor: 0,
+        events: [],
+      });
       expect(await given.store.events.after(randomUUID(), 0, 2)).toBeNull();
     });
 

@@ -43,7 +43,7 @@ export function describeExpiry(openStore: OpenStore): void {
         unboundBefore: 0,
         limit: 10,
       });
-      expect(ended).toEqual([{ id, life: opened?.session.life }]);
+      expect(ended).toEqual([{ id, incarnation: opened?.session.incarnation }]);
       expect(await given.store.sessions.find(id)).toBeNull();
       expect(await expire({ emptyBefore: given.clock.now() + 1 })).toEqual([]);
     });
@@ -181,7 +181,10 @@ export function describeExpiry(openStore: OpenStore): void {
           store.execute({ kind: "interrupt", target: target(id), input: { streamed: null } }),
       ],
       ["chatted with", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
-      ["touched", async ({ store }, id) => touch(store, [{ id, life: (await record(store, id)).life }])],
+      [
+        "touched",
+        async ({ store }, id) => touch(store, [{ id, incarnation: (await record(store, id)).incarnation }]),
+      ],
     ])("does not remove a session that was %s in the meantime", async (_how, use) => {
       const id = randomUUID();
       await open(given.store, target(id));

@@ -168,7 +168,7 @@ class History {
         return this.#note(
           await this.#given.store.execute({
             kind: "finishTitle",
-            target: { session: started.sessionId, life: started.life },
+            target: { session: started.sessionId, incarnation: started.incarnation },
             input: { title: command.text, turn: started.turn },
           }),
         );
@@ -189,13 +189,13 @@ class History {
     if ((await this.#given.store.sessions.find(id)) === null) return;
     const stored = await everything(this.#given.store, id);
     // Responses may arrive out of commit order, because a database releases locks before it responds.
-    const announced = (this.#announced.get(stored.session.life) ?? []).toSorted(
+    const announced = (this.#announced.get(stored.session.incarnation) ?? []).toSorted(
       (one, other) => one.number - other.number,
     );
     expect(announced.map(({ number }) => number)).toEqual(announced.map((_event, index) => index + 1));
     // The log begins with the last removal, or else after a copy.
     const removal = announced.findLast(({ event }) => event.type === "messages_removed");
-    const copy = this.#copies.get(stored.session.life);
+    const copy = this.#copies.get(stored.session.incarnation);
     const floor = removal === undefined ? (copy?.head ?? 0) : removal.number - 1;
     expect(stored.events).toEqual(announced.slice(floor));
     expect((await this.#given.store.events.after(id, stored.session.head, 0))?.floor).toBe(floor);
@@ -306,7 +306,7 @@ class History {
       input: { origin, through: last?.id ?? null, access: ANONYMOUS, messageId: randomUUID() },
     });
     if (committed?.outcome !== "ok" || committed.loaded === null) return;
-    this.#copies.set(committed.session.life, shownOf(committed.loaded));
+    this.#copies.set(committed.session.incarnation, shownOf(committed.loaded));
     this.#note(committed);
   }
 
@@ -423,12 +423,12 @@ class History {
 
   #note(committed: Committed<unknown> | null): void {
     if (committed === null) return;
-    const { life } = committed.session;
+    const { incarnation } = committed.session;
     const [first] = committed.events;
     expect(committed.events.map(({ number }) => number)).toEqual(
       committed.events.map((_event, index) => (first?.number ?? 0) + index),
     );
-    this.#announced.set(life, [...(this.#announced.get(life) ?? []), ...committed.events]);
+    this.#announced.set(incarnation, [...(this.#announced.get(incarnation) ?? []), ...committed.events]);
   }
 
   /** Returns a started turn, with index 0 for the newest; many of them may no longer write. */

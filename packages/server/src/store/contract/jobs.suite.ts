@@ -23,12 +23,12 @@ export function describeJobs(openStore: OpenStore): void {
 
     it("are reserved for the chat's process until its lease expires, then claimed by one caller at a time", async () => {
       const id = randomUUID();
-      const { life } = await startTurn(given.store, id, "what is it?");
+      const { incarnation } = await startTurn(given.store, id, "what is it?");
       await given.clock.advance(TITLE_LEASE_MS - 1);
       expect(await claim()).toEqual([]);
       await given.clock.advance(1);
       expect(await claim()).toEqual([
-        { sessionId: id, life, app: "default", utilityModel: null, text: "what is it?", turn: 1 },
+        { sessionId: id, incarnation, app: "default", utilityModel: null, text: "what is it?", turn: 1 },
       ]);
       expect(await claim()).toEqual([]);
       await given.clock.advance(5000);
@@ -60,10 +60,10 @@ export function describeJobs(openStore: OpenStore): void {
 
     it("set the title, emit an event, and are then deleted", async () => {
       const id = randomUUID();
-      const { life } = await startTurn(given.store, id, "hello");
+      const { incarnation } = await startTurn(given.store, id, "hello");
       const finished = await given.store.execute({
         kind: "finishTitle",
-        target: { session: id, life },
+        target: { session: id, incarnation },
         input: { title: "A greeting", turn: 1 },
       });
       expect(finished?.session).toMatchObject({ title: "A greeting", titleSource: "generated" });
@@ -76,7 +76,7 @@ export function describeJobs(openStore: OpenStore): void {
         (
           await given.store.execute({
             kind: "finishTitle",
-            target: { session: id, life },
+            target: { session: id, incarnation },
             input: { title: "Another", turn: 1 },
           })
         )?.events,
@@ -86,13 +86,13 @@ export function describeJobs(openStore: OpenStore): void {
 
     it("do not replace a title that the user sets before or after", async () => {
       const id = randomUUID();
-      const { life } = await startTurn(given.store, id, "hello");
+      const { incarnation } = await startTurn(given.store, id, "hello");
       await rename(given.store, existing(id), "Mine");
       await given.clock.advance(TITLE_LEASE_MS);
       expect(await claim()).toEqual([]);
       const late = await given.store.execute({
         kind: "finishTitle",
-        target: { session: id, life },
+        target: { session: id, incarnation },
         input: { title: "Generated", turn: 1 },
       });
       expect(late).toMatchObject({ events: [], session: { title: "Mine", titleSource: "user" } });
@@ -100,7 +100,7 @@ export function describeJobs(openStore: OpenStore): void {
       const turn = await startTurn(given.store, other, "hello");
       await given.store.execute({
         kind: "finishTitle",
-        target: { session: other, life: turn.life },
+        target: { session: other, incarnation: turn.incarnation },
         input: { title: "Generated", turn: 1 },
       });
       await rename(given.store, existing(other), "Mine");
@@ -123,7 +123,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(
         await given.store.execute({
           kind: "finishTitle",
-          target: { session: id, life: old.life },
+          target: { session: id, incarnation: old.incarnation },
           input: { title: "Late", turn: 1 },
         }),
       ).toBeNull();
@@ -132,7 +132,7 @@ export function describeJobs(openStore: OpenStore): void {
       expect(
         await given.store.execute({
           kind: "finishTitle",
-          target: { session: id, life: old.life },
+          target: { session: id, incarnation: old.incarnation },
           input: { title: "Late", turn: 1 },
         }),
       ).toBeNull();

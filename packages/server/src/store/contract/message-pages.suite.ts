@@ -49,11 +49,11 @@ export function describeMessagePages(openStore: OpenStore): void {
     it("are null for an incarnation that was deleted, although the id is in use again", async () => {
       const id = randomUUID();
       await chat(given.store, id, "one");
-      const { life } = await record(given.store, id);
-      expect(await given.store.sessions.messages(id, null, 10, null, life)).toHaveLength(1);
+      const { incarnation } = await record(given.store, id);
+      expect(await given.store.sessions.messages(id, null, 10, null, incarnation)).toHaveLength(1);
       await remove(given.store, existing(id));
       await chat(given.store, id, "two");
-      expect(await given.store.sessions.messages(id, null, 10, null, life)).toBeNull();
+      expect(await given.store.sessions.messages(id, null, 10, null, incarnation)).toBeNull();
     });
   });
 }

@@ -158,7 +158,7 @@ export function describeReplace(openStore: OpenStore): void {
       const id = randomUUID();
       const [first = ""] = await answered(id, "one");
       await chat(given.store, id, "two", { replaces: first });
-      const target = { session: id, life: (await load(given.store, id)).session.life };
+      const target = { session: id, incarnation: (await load(given.store, id)).session.incarnation };
       await given.store.execute({ kind: "finishTitle", target, input: { title: "One", turn: 1 } });
       await given.clock.advance(TITLE_LEASE_MS);
       const due = await given.store.jobs.claimTitles(100, 1000);

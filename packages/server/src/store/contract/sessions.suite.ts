@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   NOTHING,
-  newLife,
+  newIncarnation,
   target,
   existing,
   open,
@@ -31,10 +31,10 @@ export function describeSessions(openStore: OpenStore): void {
 
     it("creates a session with the given initial fields", async () => {
       const id = randomUUID();
-      const life = newLife();
+      const incarnation = newIncarnation();
       const committed = await open(given.store, {
         session: id,
-        birth: { life, model: "local/one" },
+        birth: { incarnation, model: "local/one" },
         load: true,
         access: null,
       });
@@ -42,7 +42,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(committed?.session).toMatchObject({
         id,
         spelling: id,
-        life,
+        incarnation,
         app: null,
         title: "New Chat",
         titleSource: "placeholder",
@@ -111,7 +111,7 @@ export function describeSessions(openStore: OpenStore): void {
     it("keeps the creator's spelling of its id, and is found in lower case only", async () => {
       const id = randomUUID();
       const spelling = id.toUpperCase();
-      const birth = { life: newLife(), model: "a/b", spelling };
+      const birth = { incarnation: newIncarnation(), model: "a/b", spelling };
       const first = await open(
         given.store,
         { session: id, birth, load: true, access: null },
@@ -126,7 +126,7 @@ export function describeSessions(openStore: OpenStore): void {
       const list = { publicKey: "0xs", access: accessTo("default"), limit: 10, after: null };
       expect(await given.store.sessions.list(list)).toMatchObject([{ id, spelling }]);
       expect(await remove(given.store, existing(id))).toMatchObject({
-        session: { life: birth.life, spelling },
+        session: { incarnation: birth.incarnation, spelling },
       });
     });
 
@@ -167,11 +167,11 @@ export function describeSessions(openStore: OpenStore): void {
       };
       const birth = { ...target(id).birth, spelling };
       await open(store, { ...target(id), birth });
-      const { life } = await record(store, id);
-      expect(await use()).toEqual({ id, life, spelling, unusedMs: 0 });
+      const { incarnation } = await record(store, id);
+      expect(await use()).toEqual({ id, incarnation, spelling, unusedMs: 0 });
       await clock.advance(7_000);
       expect(await use()).toMatchObject({ unusedMs: 7_000 });
-      await touch(store, [{ id, life }]);
+      await touch(store, [{ id, incarnation }]);
       expect(await use()).toMatchObject({ unusedMs: 0 });
     });
   });

@@ -85,13 +85,13 @@ export function describeTurnProgress(openStore: OpenStore): void {
         has_reasoning: true,
       });
       const { turns } = given.store;
-      const { life } = await record(given.store, id);
-      expect(await turns.reasoning(id, life, [1])).toEqual([
+      const { incarnation } = await record(given.store, id);
+      expect(await turns.reasoning(id, incarnation, [1])).toEqual([
         { turn: 1, step: 1, text: "one" },
         { turn: 1, step: 2, text: "two" },
       ]);
-      expect(await turns.reasoning(id, life, [2])).toEqual([]);
-      expect(await turns.reasoning(id, `${life}x`, [1])).toEqual([]);
+      expect(await turns.reasoning(id, incarnation, [2])).toEqual([]);
+      expect(await turns.reasoning(id, `${incarnation}x`, [1])).toEqual([]);
     });
 
     it("reject a step once: its text is gone, and the turn goes on", async () => {

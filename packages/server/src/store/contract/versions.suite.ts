@@ -17,8 +17,8 @@ export function describeVersions(openStore: OpenStore): void {
       const versions = await given.store.sessions.versions([other, newId(), one]);
       const expected = [];
       for (const id of [one, other]) {
-        const { life, app, head, epoch } = await record(given.store, id);
-        expected.push({ id, life, app, head, epoch, streamed: null });
+        const { incarnation, app, head, epoch } = await record(given.store, id);
+        expected.push({ id, incarnation, app, head, epoch, streamed: null });
       }
       expect(versions.toSorted((left, right) => left.head - right.head)).toEqual(
         expected.toSorted((left, right) => left.head - right.head),
@@ -53,9 +53,9 @@ export function describeVersions(openStore: OpenStore): void {
       const id = newId();
       expect(await given.store.sessions.streamedText(id)).toBeNull();
       const turn = await startTurn(given.store, id, "hello");
-      const { life, epoch, head } = await record(given.store, id);
+      const { incarnation, epoch, head } = await record(given.store, id);
       expect(await given.store.sessions.streamedText(id)).toEqual({
-        life,
+        incarnation,
         epoch,
         head,
         text: "",
@@ -78,7 +78,7 @@ export function describeVersions(openStore: OpenStore): void {
       });
       const streamed = await given.store.sessions.streamedText(id);
       expect(streamed).toEqual({
-        life,
+        incarnation,
         epoch,
         head,
         text: "on 👍 and on",

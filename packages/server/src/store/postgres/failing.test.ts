@@ -281,11 +281,11 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
         input: NOTHING,
       }),
     ).toBeNull();
-    const { life } = session;
+    const { incarnation } = session;
     const used = [
-      { id: missing, life },
-      { id, life },
-      { id, life: "another" },
+      { id: missing, incarnation },
+      { id, incarnation },
+      { id, incarnation: "another" },
     ];
     expect(await touch(store, used)).toEqual([missing, id]);
     await database.query("DROP TRIGGER full_disk ON sessions");

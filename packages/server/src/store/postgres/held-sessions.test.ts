@@ -247,12 +247,12 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
   it("have their use recorded when unlocked; the use of others is recorded at once", async () => {
     const store = await open();
     const [held, free] = await sessions(store, 2);
-    const lives = new Map<string, string>();
-    for (const id of [held!, free!]) lives.set(id, (await record(store, id)).life);
+    const incarnations = new Map<string, string>();
+    for (const id of [held!, free!]) incarnations.set(id, (await record(store, id)).incarnation);
     const noteUse = (...ids: string[]) =>
       touch(
         store,
-        ids.map((id) => ({ id, life: lives.get(id) ?? "" })),
+        ids.map((id) => ({ id, incarnation: incarnations.get(id) ?? "" })),
       );
     const usedAt = async (id: string) =>
       (await database.query(`SELECT used_at FROM sessions WHERE id = '${id}'`))[0]?.["used_at"];

@@ -43,10 +43,10 @@ const STREAMED = `(
   SELECT max(turn) || ' ' || max("offset") || ' ' || sum(length(text)) FROM checkpoints WHERE session_key = sessions.key
 ) AS streamed`;
 const versions = prepare<[readonly string[]], SessionVersion>(
-  `SELECT id, life, app, head, epoch, ${STREAMED} FROM sessions WHERE id = ANY($1::text[])`,
+  `SELECT id, life AS incarnation, app, head, epoch, ${STREAMED} FROM sessions WHERE id = ANY($1::text[])`,
 );
 const streamedText = prepare<[string], Omit<StreamedText, "text"> & { readonly text: string | null }>(
-  `SELECT life, head, epoch, ${STREAMED}, (
+  `SELECT life AS incarnation, head, epoch, ${STREAMED}, (
      SELECT json_agg(json_build_array("offset", text) ORDER BY turn, "offset") FROM checkpoints WHERE session_key = sessions.key
    )::text AS text FROM sessions WHERE id = $1`,
 );
@@ -178,9 +178,9 @@ function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "message
         const sizes = await sizesAfter.all(connection, key, position, limit + 1);
         return { ...pageEnd(sizes, limit, bytes), session: use };
       }),
-    messages: (id, after, limit, access, life) =>
+    messages: (id, after, limit, access, incarnation) =>
       fromPlace([id, after, access], async (connection, { key, position, use }) => {
-        if (life !== undefined && life !== use.life) return null;
+        if (incarnation !== undefined && incarnation !== use.incarnation) return null;
         const rows = await messagesAfter.all(connection, key, position, limit, MESSAGE_PORTION_BYTES);
         return rows.map(toMessage);
       }),
@@ -196,7 +196,7 @@ async function expireSessions(
     connection,
     ended.map(({ key }) => key),
   );
-  return ended.map(({ id, life }) => ({ id, life }));
+  return ended.map(({ id, incarnation }) => ({ id, incarnation }));
 }
 
 // SKIP LOCKED: never wait for a session that is in use; the next cleanup finds it again.

@@ -110,7 +110,7 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
         kind: "rename",
         target: {
           session: birth,
-          birth: { life: "new", model: "demo/assistant" },
+          birth: { incarnation: "new", model: "demo/assistant" },
           load: false,
           access: null,
         },

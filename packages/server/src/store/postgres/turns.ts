@@ -164,9 +164,9 @@ const reasoned = prepare<[string, string, readonly number[]], ReasonedRow>(
 );
 
 function reasoningWith(calls: Calls): TurnStore["reasoning"] {
-  return (id, life, turns) =>
+  return (id, incarnation, turns) =>
     calls.look(ofSession(id), async (connection) =>
-      (await reasoned.all(connection, id, life, turns)).map(toReasoning),
+      (await reasoned.all(connection, id, incarnation, turns)).map(toReasoning),
     );
 }
 

@@ -148,7 +148,7 @@ describe("group commit", () => {
   it("answers reads while writes fail, and rejects other calls", () => {
     const [id, wallet] = [randomUUID(), randomUUID()];
     commit([chat(id, "one"), open(target(wallet), { userState: { a: 1 }, publicKey: "0xa" })]);
-    const life = String(database.prepare("SELECT life FROM sessions WHERE id = ?").get(id)?.["life"]);
+    const incarnation = String(database.prepare("SELECT life FROM sessions WHERE id = ?").get(id)?.["life"]);
     // Every write fails from now on, as on a full disk.
     database.exec("PRAGMA query_only = ON");
     const outcome = (one: Call) => commit([one])[0];
@@ -163,9 +163,9 @@ describe("group commit", () => {
       value: { outcome: "other_app", loaded: null },
     });
     expect(outcome(open(existing(randomUUID())))).toEqual({ value: null });
-    const noteUse = (session: string, life: string) =>
-      execute({ kind: "noteUse", target: { session, life }, input: null });
-    expect(outcome(noteUse(id, life))).toMatchObject({ value: { outcome: "ok" } });
+    const noteUse = (session: string, incarnation: string) =>
+      execute({ kind: "noteUse", target: { session, incarnation }, input: null });
+    expect(outcome(noteUse(id, incarnation))).toMatchObject({ value: { outcome: "ok" } });
     expect(outcome(noteUse(wallet, "other"))).toEqual({ value: null });
     const changed = { userState: { a: 2 }, publicKey: null };
     expect(outcome(open(target(wallet), changed))).toHaveProperty("failure");

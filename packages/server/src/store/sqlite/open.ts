@@ -84,7 +84,8 @@ function portsOf(calls: CallQueue): Ports {
       listKeys: (query) => read("sessions.listKeys", query),
       byKeys: (keys, access) => read("sessions.byKeys", keys, access),
       messagePage: (id, after, most, access) => read("sessions.messagePage", id, after, most, access),
-      messages: (id, after, limit, access, life) => read("sessions.messages", id, after, limit, access, life),
+      messages: (id, after, limit, access, incarnation) =>
+        read("sessions.messages", id, after, limit, access, incarnation),
       expire: (input) => write("sessions.expire", input),
       heldBy: (whose, after, limit) => read("sessions.heldBy", whose, after, limit),
       countSizes: (limit) => write("sessions.countSizes", limit),
@@ -94,7 +95,7 @@ function portsOf(calls: CallQueue): Ports {
       renew: (owner, epochs, leaseMs) => write("turns.renew", owner, epochs, leaseMs),
       releaseDeadLeases: (everyOther) => write("turns.releaseDeadLeases", everyOther),
       handBack: (owner, epochs) => write("turns.handBack", owner, epochs),
-      reasoning: (id, life, turns) => read("turns.reasoning", id, life, turns),
+      reasoning: (id, incarnation, turns) => read("turns.reasoning", id, incarnation, turns),
       history: (identity, maxCharacters) => read("turns.history", identity, maxCharacters),
     },
     events: {

@@ -33,7 +33,7 @@ export function prepareSessions(prepare: Prepare, transaction: Transaction): Syn
     expire: (_at, input) => {
       const ended = run(expiredSessions(input));
       for (const { key } of ended) remove(key);
-      return ended.map(({ id, life }) => ({ id, life }));
+      return ended.map(({ id, incarnation }) => ({ id, incarnation }));
     },
     heldBy: (_at, whose, after, limit) => run(sessionsHeldBy(whose, after, limit)),
     countSizes: (_at, limit) => countSizes.run(limit),
@@ -44,7 +44,7 @@ function prepareVersions(
   prepare: Prepare,
   { facts }: Transaction,
 ): Pick<Synchronous<SessionStore>, "versions" | "streamedText"> {
-  const version = prepare<[string], SessionVersion>(`SELECT id, life, app, head, epoch, (
+  const version = prepare<[string], SessionVersion>(`SELECT id, life AS incarnation, app, head, epoch, (
        SELECT max(turn) || ' ' || max("offset") || ' ' || sum(length(text)) FROM checkpoints WHERE session_key = sessions.key
      ) AS streamed FROM sessions WHERE id = ?`);
   return {
@@ -52,9 +52,9 @@ function prepareVersions(
     streamedText: (_at, id) => {
       const session = facts.sessionById(id);
       if (session === null) return null;
-      const { life, head, epoch } = session;
+      const { incarnation, head, epoch } = session;
       return {
-        life,
+        incarnation,
         head,
         epoch,
         text: facts.streamed(session),
@@ -170,10 +170,10 @@ function prepareMessages(
       const following = sizes.iterate(from.row.key, from.position, limit + 1);
       return { ...pageEnd(following, limit, bytes), session: toSessionUse(from.row, at) };
     },
-    messages: (_at, id, after, limit, access, life) => {
+    messages: (_at, id, after, limit, access, incarnation) => {
       const from = beginning(id, after, access);
       if (from === null || typeof from === "string") return from;
-      if (life !== undefined && life !== from.row.life) return null;
+      if (incarnation !== undefined && incarnation !== from.row.life) return null;
       const messages: MessageRecord[] = [];
       let bytes = 0;
       for (const row of portion.iterate(from.row.key, from.position, limit)) {

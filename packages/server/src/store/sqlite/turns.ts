@@ -94,7 +94,8 @@ function prepareReasoning(prepare: Prepare): Synchronous<TurnStore>["reasoning"]
      WHERE session_key = (SELECT key FROM sessions WHERE id = ? AND life = ?)
        AND turn IN (SELECT value FROM json_each(?)) AND ${HAS_REASONING} ORDER BY turn, number`,
   );
-  return (_at, id, life, turns) => reasoned.all(id, life, JSON.stringify(turns)).map(toReasoning);
+  return (_at, id, incarnation, turns) =>
+    reasoned.all(id, incarnation, JSON.stringify(turns)).map(toReasoning);
 }
 
 /** Reads a session's history backwards until it is long enough. */

@@ -7,7 +7,7 @@ export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
     sessionKey: 1,
     turn: 1,
     epoch: 1,
-    life: "life",
+    incarnation: "incarnation",
     app: "default",
     model: "test/scripted",
     attempt: 1,

@@ -142,7 +142,7 @@ export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadL
   }
 
   #committed(outcome: StartedTurn): Committed<StartedTurn | null> {
-    const birth = { life: outcome.life, model: outcome.model };
+    const birth = { incarnation: outcome.incarnation, model: outcome.model };
     const session = newSession(outcome.sessionKey, outcome.sessionId, birth, 0);
     return { outcome, session, created: false, events: [], audited: [], loaded: null };
   }

@@ -34,7 +34,7 @@ export class DecidedSession {
   session: SessionRecord = newSession(
     7,
     "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
-    { life: "abc", model: RIGS[0] },
+    { incarnation: "abc", model: RIGS[0] },
     START,
   );
   messages: MessageRecord[] = [];
@@ -145,7 +145,7 @@ export class DecidedSession {
 
   /** `turn` is that of the message that the title is about. */
   finishTitle(title: string, turn = this.messages[0]?.turn ?? 0): void {
-    const target = { session: this.session.id, life: this.session.life };
+    const target = { session: this.session.id, incarnation: this.session.incarnation };
     this.#execute("finishTitle", target, { title, turn });
   }
 

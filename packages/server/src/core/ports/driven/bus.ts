@@ -6,16 +6,16 @@ import type { NumberedEvent } from "../../session-event.ts";
 export type SessionNotification =
   | {
       readonly kind: "events";
-      readonly life: string;
+      readonly incarnation: string;
       /** The session's epoch after the commit. Turns with an older epoch must stop. */
       readonly epoch: number;
       readonly events: readonly NumberedEvent[];
     }
   /** Events were committed that do not fit into a notification; `head` is the number of the last one. */
-  | { readonly kind: "moved"; readonly life: string; readonly epoch: number; readonly head: number }
+  | { readonly kind: "moved"; readonly incarnation: string; readonly epoch: number; readonly head: number }
   | {
       readonly kind: "delta";
-      readonly life: string;
+      readonly incarnation: string;
       /** Epoch of the sending turn; deltas of older epochs are dropped. */
       readonly epoch: number;
       readonly messageId: string;
@@ -23,7 +23,7 @@ export type SessionNotification =
       readonly offset: number;
       readonly text: string;
     }
-  | { readonly kind: "deleted"; readonly life: string };
+  | { readonly kind: "deleted"; readonly incarnation: string };
 
 /** Receives what other processes publish. */
 export interface BusListener {

@@ -16,7 +16,7 @@ export interface StreamingText {
 export interface StreamPosition {
   /** The session's id as events carry it. */
   readonly spelling: string;
-  readonly life: string;
+  readonly incarnation: string;
   /** Sequence number of the last event. */
   readonly head: number;
   /** The App that the session belongs to. */

@@ -73,7 +73,7 @@ export interface ThreadQuery {
 /** A session's version in the store, to check whether a copy in memory is up to date. */
 export interface SessionVersion {
   readonly id: string;
-  readonly life: string;
+  readonly incarnation: string;
   readonly app: string | null;
   /** Number of its last event. Every change of a snapshot has an event, except streamed text. */
   readonly head: number;
@@ -84,7 +84,7 @@ export interface SessionVersion {
 
 /** The last checkpoint of a running turn: its text after the last finished step. */
 export interface StreamedText {
-  readonly life: string;
+  readonly incarnation: string;
   readonly head: number;
   readonly epoch: number;
   readonly text: string;
@@ -95,7 +95,7 @@ export interface StreamedText {
 /** Maximum UTF-8 bytes of stored messages that `messages` returns, except for its last message. */
 export const MESSAGE_PORTION_BYTES = 32 * 1024;
 
-export interface SessionUse extends Pick<SessionRecord, "id" | "life" | "spelling"> {
+export interface SessionUse extends Pick<SessionRecord, "id" | "incarnation" | "spelling"> {
   /** Milliseconds since its last recorded use, on the store's clock; negative if that clock was set back. */
   readonly unusedMs: number;
 }
@@ -136,14 +136,14 @@ export interface SessionStore {
   ): Promise<(MessagePageEnd & { readonly session: SessionUse }) | Hidden | null>;
   /**
    * Returns up to `limit` messages after message `after` (`null`: from the first), and ends with the one that reaches 32 KiB. `null` if the
-   * session, its incarnation `life` (default: the present one) or the message is unknown.
+   * session, its `incarnation` (default: the present one) or the message is unknown.
    */
   messages(
     id: string,
     after: string | null,
     limit: number,
     access: SessionAccess | null,
-    life?: string,
+    incarnation?: string,
   ): Promise<readonly MessageRecord[] | Hidden | null>;
   /**
    * Removes up to `limit` unused sessions without open turns: empty sessions last used before `emptyBefore`,
@@ -156,7 +156,7 @@ export interface SessionStore {
     readonly boundBefore?: number | null;
     readonly byApp?: Readonly<Record<string, ExpiryTimes>>;
     readonly limit: number;
-  }): Promise<readonly { readonly id: string; readonly life: string }[]>;
+  }): Promise<readonly { readonly id: string; readonly incarnation: string }[]>;
   /** Returns up to `limit` sessions of a user or wallet, by their key, which is above `after`. */
   heldBy(whose: SessionsOf, after: number, limit: number): Promise<readonly HeldSession[]>;
   /**

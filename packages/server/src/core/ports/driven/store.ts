@@ -44,7 +44,7 @@ export interface ActionStore {
 /** A session that needs a title. */
 export interface TitleJob {
   readonly sessionId: string;
-  readonly life: string;
+  readonly incarnation: string;
   readonly app: string;
   readonly utilityModel: string | null;
   /** The session's first user message, and its turn. */
@@ -144,7 +144,7 @@ export const EVENT_LOG_CUT_BYTES = 6 * 1024 * 1024;
 
 /** A page of a session's log. */
 export interface EventPage {
-  readonly life: string;
+  readonly incarnation: string;
   readonly head: number;
   /** Number of the last removed event; 0 if none was removed. */
   readonly floor: number;
@@ -204,8 +204,12 @@ export interface TurnStore {
    * counts, this attempt does not.
    */
   handBack(owner: string, epochs: readonly number[]): Promise<number>;
-  /** Returns the reasoning of turns in the incarnation `life` of a session, oldest first; nothing if it has ended. */
-  reasoning(sessionId: string, life: string, turns: readonly number[]): Promise<readonly TurnReasoning[]>;
+  /** Returns the reasoning of turns of an incarnation of a session, oldest first; nothing if it has ended. */
+  reasoning(
+    sessionId: string,
+    incarnation: string,
+    turns: readonly number[],
+  ): Promise<readonly TurnReasoning[]>;
   /** Returns the last turns ending with this one, oldest first: as many as fit into `maxCharacters`, at least one. Ignores the lease. */
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
 }

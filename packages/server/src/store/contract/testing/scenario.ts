@@ -18,13 +18,13 @@ import { NO_USAGE, type StartedTurn, type StepRecord, type TurnIdentity } from "
 
 export const MODEL = "demo/assistant";
 
-export function newLife(): string {
+export function newIncarnation(): string {
   return randomUUID().replaceAll("-", "");
 }
 
 /** Returns the target of a session, which is created if it does not exist. */
 export function target(id: string, load = false) {
-  return { session: id, birth: { life: newLife(), model: MODEL }, load, access: null };
+  return { session: id, birth: { incarnation: newIncarnation(), model: MODEL }, load, access: null };
 }
 
 /** Returns the target of a session that must exist. */
@@ -58,11 +58,11 @@ export function decide(store: Store, to: SessionTarget, action: string, decided:
 /** Records the use of incarnations. Returns the ids of those that have ended. */
 export async function touch(
   store: Store,
-  used: readonly { readonly id: string; readonly life: string }[],
+  used: readonly { readonly id: string; readonly incarnation: string }[],
 ): Promise<readonly string[]> {
   const noted = await Promise.all(
-    used.map(({ id, life }) =>
-      store.execute({ kind: "noteUse", target: { session: id, life }, input: null }),
+    used.map(({ id, incarnation }) =>
+      store.execute({ kind: "noteUse", target: { session: id, incarnation }, input: null }),
     ),
   );
   return used.flatMap(({ id }, index) => (noted[index] === null ? [id] : []));

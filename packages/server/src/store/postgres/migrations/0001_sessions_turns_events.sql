@@ -1,5 +1,5 @@
 -- Times are milliseconds since the Unix epoch, on this server's clock. JSON is kept as the text it came as. `session_key` is a session's
--- `key`: it names one life of a session and is never used again. Nothing refers to it by a foreign key: whoever changes anything of a
+-- `key`: it names one incarnation of a session and is never used again. Nothing refers to it by a foreign key: whoever changes anything of a
 -- session has locked its row. Text is compared by its bytes (COLLATE "C"), whatever the database's locale.
 
 -- Numbers are given out in the order in which they are taken: no CACHE.

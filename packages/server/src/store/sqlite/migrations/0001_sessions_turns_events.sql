@@ -1,5 +1,5 @@
 -- Times are milliseconds since the Unix epoch. JSON is kept as the text it came as. `session_key` is a session's `key`:
--- it names one life of a session and is never used again. Nothing refers to it by a foreign key: a session is deleted by
+-- it names one incarnation of a session and is never used again. Nothing refers to it by a foreign key: a session is deleted by
 -- one indexed delete a table (removal.ts), and checking a parent for every row would cost the hot path.
 
 CREATE TABLE sessions (
