@@ -39,7 +39,7 @@ export interface Admission {
   /** Like `chat`, with its own budget. */
   secrets(request: FastifyRequest, caller: Caller): Counted;
   /** Returns how services create a missing session: its spelling, and the count that must pass first. */
-  creation(request: FastifyRequest, named?: NewSession): NewSessionOptions;
+  newSession(request: FastifyRequest, named?: NewSession): NewSessionOptions;
   /** Returns the check that services run before a request that rarely changes its session does so; `null` without limits. */
   change(request: FastifyRequest, sessionId: string): AdmitChange;
   /**
@@ -91,7 +91,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
       hook: () => null,
       chat: stop,
       secrets: stop,
-      creation: (request, { spelling = spellingOf(request) } = {}) => ({ spelling, admit: null }),
+      newSession: (request, { spelling = spellingOf(request) } = {}) => ({ spelling, admit: null }),
       change: () => null,
       stream: () => Promise.resolve(null),
     };
@@ -109,7 +109,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
       refuseWhenStopping(readiness);
       return spendFor("secrets", "key-secrets", request, caller);
     },
-    creation(request, { clientId = null, spelling = spellingOf(request) } = {}) {
+    newSession(request, { clientId = null, spelling = spellingOf(request) } = {}) {
       const spent = spentOf(request);
       const ofAddress = countLater(budgets, [["new-sessions", addressKeyOf(request)]], spent);
       const key = appKey(request.raw);

@@ -153,7 +153,7 @@ export class AppGuard {
    * Authorizes a request on an App; returns its client and what it may use. To `default`, anonymous requests pass as the client they name.
    * @throws ServiceError 401 or 403, by `authorizeApp` or `clientOf`
    */
-  callerOf(request: FastifyRequest, app: string, named: string | null) {
+  authorizeCaller(request: FastifyRequest, app: string, named: string | null) {
     this.authorizeApp(request, app);
     return { clientId: this.clientOf(request, app, named), access: this.sessionAccess(request, app) };
   }

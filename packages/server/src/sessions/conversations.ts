@@ -19,7 +19,7 @@ import type { Store } from "../core/ports/driven/store.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { type Dispatcher, type Reservation, startTurnOrRelease } from "../turns/dispatcher.ts";
+import type { Dispatcher, Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import { type Applied, assertShown } from "./applied.ts";
 import { assertToolsAllowed, chatInputOf, type ChatLimits, chatRejection } from "./chat-input.ts";
@@ -59,7 +59,8 @@ export class Conversations implements ConversationService {
   }
 
   async chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView> {
-    return await this.#afterCommit(await this.#send(request, creation), request);
+    const sent = await this.#send(request, creation);
+    return await this.#snapshotAfter(sent, request);
   }
 
   async send(request: ChatRequest, creation: NewSessionOptions): Promise<SentMessage> {
@@ -125,7 +126,8 @@ export class Conversations implements ConversationService {
       if (outcome === null) this.#options.dispatcher.workArrived();
       throw error;
     } finally {
-      startTurnOrRelease(slot, outcome);
+      // The events of the commit are published, so they precede the first delta of the turn.
+      slot.settle(outcome);
     }
   }
 
@@ -149,7 +151,7 @@ export class Conversations implements ConversationService {
     const input = { streamed: this.#streamed(sessionId) };
     const { registry } = this.#options;
     const applied = await registry.executeOrCreate(sessionId, access, creation, { kind: "interrupt", input });
-    return await this.#afterCommit(applied, { sessionId, access, waitMs: 0, signal: NEVER });
+    return await this.#snapshotAfter(applied, { sessionId, access, waitMs: 0, signal: NEVER });
   }
 
   async interruptExisting(sessionId: string): Promise<void> {
@@ -206,7 +208,7 @@ export class Conversations implements ConversationService {
     const command = { kind: "open", input: { userState, publicKey: null } } as const;
     const merged = await registry.executeOrCreate(sessionId, request.access, creation, command);
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
-    return await this.#afterCommit(merged, request);
+    return await this.#snapshotAfter(merged, request);
   }
 
   async #checkSchema(schema: JsonObject | undefined): Promise<void> {
@@ -226,8 +228,11 @@ export class Conversations implements ConversationService {
     return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
   }
 
-  /** Like `#snapshot`, after a commit: its errors must not claim that nothing was changed. */
-  async #afterCommit({ session, record }: Applied<unknown>, request: SnapshotRequest): Promise<SnapshotView> {
+  /** Returns the snapshot after a commit: its errors must not claim that nothing was changed. */
+  async #snapshotAfter(
+    { session, record }: Applied<unknown>,
+    request: SnapshotRequest,
+  ): Promise<SnapshotView> {
     return await this.#snapshot(session, record.head, request).catch(throwAfterCommit);
   }
 

@@ -102,12 +102,12 @@ export class SessionRegistry {
       const target = { session: id, birth, load: this.inMemory(id) === null, access };
       return await this.#caughtUp(await this.#commit<C["kind"]>({ ...command, target }));
     };
-    const inAny = async () => assertCreated(await run(newBirth(this.#options.apps, spelling)));
+    const runCreating = async () => assertCreated(await run(newBirth(this.#options.apps, spelling)));
     // The usual path: the creation needs no admission, or the session certainly exists.
-    if (admit === null || this.peekCurrent(id) !== null) return this.#shown(await inAny(), access);
-    // Another process may have deleted a session in memory, and creating it again requires admission.
+    if (admit === null || this.peekCurrent(id) !== null) return this.#shown(await runCreating(), access);
+    // Another node may have deleted a session in memory, and creating it again requires admission.
     const done = this.inMemory(id) === null ? null : await run(null);
-    return this.#shown(done ?? (await this.#creations.run(id, admit, inAny)), access);
+    return this.#shown(done ?? (await this.#creations.run(id, admit, runCreating)), access);
   }
 
   /** Executes a command, and applies and publishes its commit. Returns `null` if the target does not exist. */
@@ -116,7 +116,9 @@ export class SessionRegistry {
   ): Promise<Applied<AnswerOf<K>> | null> {
     const id = sessionOf(command);
     const askedAt = momentOf(this.#options.clock);
-    const committed = await this.#invalidateOnUnknownOutcome(id, this.#options.store.execute(command));
+    const change = this.#options.store.execute(command);
+    this.#invalidateOnUnknownOutcome(id, change);
+    const committed = await change;
     if (committed === null) return null;
     // A refused command has no events; `#shown` throws.
     const applied = this.apply(committed, askedAt);
@@ -126,12 +128,11 @@ export class SessionRegistry {
     return applied;
   }
 
-  /** Only PostgreSQL can lose the outcome of a commit. Returns the same promise, so that nothing runs between it and `apply`. */
-  #invalidateOnUnknownOutcome<Answer>(id: string, change: Promise<Answer>): Promise<Answer> {
+  /** Only PostgreSQL can lose the outcome of a commit. */
+  #invalidateOnUnknownOutcome(id: string, change: Promise<unknown>): void {
     change.catch((error: unknown) => {
       if (error instanceof OutcomeUnknown) this.invalidate(id);
     });
-    return change;
   }
 
   /**

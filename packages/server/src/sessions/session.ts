@@ -233,9 +233,10 @@ export class Session {
     const message = this.#snapshot.streaming()?.message;
     // Ignore deltas of an earlier answer.
     if (message?.id !== messageId) return null;
-    const goesOn = this.#stepLength === before.length;
-    const shown = goesOn ? message.content : this.#finished;
-    const added = goesOn ? delta : before + delta;
+    // False for the first text of a step, and after a load in the middle of one.
+    const continuesStep = this.#stepLength === before.length;
+    const shown = continuesStep ? message.content : this.#finished;
+    const added = continuesStep ? delta : before + delta;
     const offset = shown.length;
     // A blank line separates the steps.
     const text = offset === this.#finished.length ? joinStepText(this.#finished, added).slice(offset) : added;

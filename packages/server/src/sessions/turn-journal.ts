@@ -88,6 +88,10 @@ export class StoredTurnJournal implements TurnJournal {
     return [{ number: turn, state: "running", userMessage: { content: userText }, agentMessage, steps: [] }];
   }
 
+  /**
+   * A delta is kept in the session's message (for snapshots), in the feed's `StreamingTexts` (for subscribers who join), in `#stepText` (to
+   * show the step again after a load) and in `#unsaved` (for the next checkpoint).
+   */
   appendText(text: string): void {
     // A superseded turn must publish nothing.
     if (this.#options.signal.aborted) return;

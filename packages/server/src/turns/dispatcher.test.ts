@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { startedTurn } from "./testing/started-turn.ts";
+import { acceptedChat, startedTurn } from "./testing/started-turn.ts";
 import { numbers, start } from "./testing/dispatcher-trial.ts";
 
 describe("chat", () => {
@@ -34,8 +34,8 @@ describe("chat", () => {
   it("triggers no claim behind another turn of its session", async () => {
     const { dispatcher, queue, called } = await start({ total: 2, isAlone: false });
     const [first, second] = [dispatcher.reserve(), dispatcher.reserve()];
-    first.settle(startedTurn({ sessionId: "one", sessionKey: 1, turn: 1, epoch: 1, model: "p/m" }), null);
-    second.settle(null, "session");
+    first.settle(acceptedChat(startedTurn({ sessionId: "one", model: "p/m" })));
+    second.settle(acceptedChat("session"));
     // No claim was requested, the slot is free again, and no process was notified.
     expect([queue.pending, dispatcher.waiting, called.count]).toEqual([0, 1, 0]);
     expect(dispatcher.reserve().claim).not.toBeNull();
@@ -71,7 +71,7 @@ describe("chat", () => {
 
   it("starts at once if a claim requested fewer turns than there are free slots, however many turns wait in their sessions", async () => {
     const { dispatcher, queue } = await start({ total: 100 });
-    for (let n = 0; n < 500; n += 1) dispatcher.reserve().settle(null, "session");
+    for (let n = 0; n < 500; n += 1) dispatcher.reserve().settle(acceptedChat("session"));
     dispatcher.workArrived(1);
     expect([queue.pending, dispatcher.waiting]).toEqual([1, 501]);
     expect(dispatcher.reserve().claim).not.toBeNull();
@@ -122,7 +122,7 @@ describe("chat", () => {
     void queue.chat(dispatcher.reserve());
     await queue.commitAll();
     expect(runs).toHaveLength(0);
-    place.settle(null, null);
+    place.settle(null);
     await queue.commitAll();
     expect(runs).toHaveLength(1);
   });
@@ -148,7 +148,7 @@ describe("provider limit", () => {
     void queue.chat(dispatcher.reserve(), "slow");
     await queue.commitAll();
     expect(runs).toHaveLength(0);
-    other.settle(null, null);
+    other.settle(null);
     await queue.commitAll();
     expect(runs).toHaveLength(1);
   });

@@ -29,26 +29,16 @@ const RETRY_CLAIM_MS = 1_000;
 /** Maximum time for aborted turns to end. They end at once unless there is a defect. */
 const STOPPING_MS = 5_000;
 
-/** Why an accepted turn waits: no slot is free, or the session's previous turn has not ended. */
-export type WaitingFor = "slot" | "session";
-
 /** A slot for a chat's turn, or the reason why the turn must wait. */
 export interface Reservation {
   /** `null` if the turn must wait in the store. */
   readonly claim: TurnClaim | null;
   readonly fullProviders: readonly string[];
   /**
-   * Starts the turn or returns the slot. Must be called exactly once; `waitingFor` is `null` if no turn was
-   * left waiting.
+   * Starts the chat's turn, or returns the slot. Must be called exactly once; `outcome` is `null` if the
+   * transaction failed.
    */
-  settle(started: StartedTurn | null, waitingFor: WaitingFor | null): void;
-}
-
-/** Starts a chat's turn in its slot, or returns the slot; `outcome` is `null` if the transaction failed. */
-export function startTurnOrRelease({ settle }: Reservation, outcome: ChatOutcome | null): void {
-  if (outcome?.kind !== "accepted") settle(null, null);
-  else if (outcome.started !== null) settle(outcome.started, null);
-  else settle(null, outcome.runnable ? "slot" : "session");
+  settle(outcome: ChatOutcome | null): void;
 }
 
 export interface DispatcherOptions {
@@ -110,13 +100,17 @@ export class Dispatcher implements WorkQueue {
     return {
       claim: reserved === 0 ? null : { owner, agentMessageId: randomUUID() },
       fullProviders: running.fullProviders(),
-      settle: (started, waitingFor) => {
+      settle: (outcome) => {
+        const accepted = outcome?.kind === "accepted" ? outcome : null;
+        const started = accepted?.started ?? null;
         if (reserved === 0) this.#backlog.chatsWithoutSlot -= 1;
         if (started !== null) this.#start(started, askedAt);
         else running.unreserve(reserved);
-        if (waitingFor === "slot") return this.workArrived(1);
-        // The turn is not claimable yet; the end of the previous turn triggers its claim.
-        if (waitingFor === "session") this.#count.add(1);
+        if (accepted !== null && started === null) {
+          if (accepted.runnable) return this.workArrived(1);
+          // The turn is not claimable yet; the end of the session's previous turn triggers its claim.
+          this.#count.add(1);
+        }
         this.#claimFreed();
       },
     };

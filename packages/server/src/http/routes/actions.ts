@@ -64,7 +64,9 @@ export function actionRoutes(app: HttpApp, { services, admission, guard }: Route
       const sessionId = requiredSessionId(request.raw);
       guard.authorizeFoundSession(request);
       const allowed = guard.sessionAccess(request);
-      return reply.send([...(await services.actions.list(sessionId, allowed, admission.creation(request)))]);
+      return reply.send([
+        ...(await services.actions.list(sessionId, allowed, admission.newSession(request))),
+      ]);
     },
   );
 

@@ -1,5 +1,6 @@
 // Sends a message or interrupts. Before a handler runs, `app.ts` checks and counts the request, and `guard` its App key.
-// The response is a snapshot; events reach their subscribers through `updates.ts`.
+// The response is a snapshot. Events leave on streams that `updates.ts` opened: the session registry (commits) and the turn's journal
+// (text) publish them to the hub, and bus/feed.ts writes them.
 
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
@@ -118,7 +119,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, guard }:
       const key = idempotencyKey(request.raw);
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
       const appName = parameters.app ?? DEFAULT_APP;
-      const { clientId, access } = guard.callerOf(request, appName, parameters.client_id ?? null);
+      const { clientId, access } = guard.authorizeCaller(request, appName, parameters.client_id ?? null);
       const signal = untilGone(reply.raw, waitMs);
       await admission.chat(
         request,
@@ -137,7 +138,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, guard }:
           waitMs,
           signal,
         },
-        admission.creation(request, { clientId }),
+        admission.newSession(request, { clientId }),
       );
       if (waitMs > 0) await guard.authorizeAgain(request, sessionId, appName).catch(throwAfterCommit);
       answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);
@@ -215,7 +216,7 @@ export function interruptRoute(app: HttpApp, { services, answers, admission, gua
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       const view = await guard.runAuthorized(request, sessionId, (allowed) =>
-        services.conversations.interrupt(sessionId, allowed, admission.creation(request)),
+        services.conversations.interrupt(sessionId, allowed, admission.newSession(request)),
       );
       answers.snapshot({ request, reply, route: "/api/interrupt", waitMs: 0 }, view);
     },

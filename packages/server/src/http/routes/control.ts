@@ -55,7 +55,7 @@ function setModel(app: HttpApp, { services, admission, guard }: RouteParts): voi
           rig,
           utilityModel: baml ?? null,
         },
-        admission.creation(request),
+        admission.newSession(request),
       );
     },
   );
@@ -92,7 +92,7 @@ function listModels(app: HttpApp, { services, admission, guard }: RouteParts): v
           keyApp,
           authorize: (wanted) => guard.authorizeSession(request, wanted),
         },
-        admission.creation(request),
+        admission.newSession(request),
       );
       return reply.send([...models]);
     },
@@ -122,7 +122,7 @@ function listApps(app: HttpApp, { services, admission, guard }: RouteParts): voi
       await conversations.ensure(
         requiredSessionId(request.raw),
         guard.sessionAccess(request),
-        admission.creation(request),
+        admission.newSession(request),
       );
       const names = [DEFAULT_APP, ...guard.opened(request)];
       await Promise.all(names.map((name) => tools.refresh(name)));

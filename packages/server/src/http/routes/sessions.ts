@@ -105,7 +105,7 @@ function createSession(app: HttpApp, { services, admission, guard }: RouteParts)
       const sessionId = requiredSessionId(request.raw);
       const publicKey = request.body?.public_key ?? null;
       return guard.runAuthorized(request, sessionId, (allowed) =>
-        threads.create(sessionId, publicKey, allowed, admission.creation(request)),
+        threads.create(sessionId, publicKey, allowed, admission.newSession(request)),
       );
     },
   );
@@ -142,11 +142,11 @@ function listThreads(app: HttpApp, { services, admission, guard }: RouteParts): 
       // List first, so that a rejected request creates nothing.
       if (limit === undefined) {
         const all = await threads.listAll(query);
-        await conversations.ensure(sessionId, guard.sessionAccess(request), admission.creation(request));
+        await conversations.ensure(sessionId, guard.sessionAccess(request), admission.newSession(request));
         return await sendArray(reply, all);
       }
       const page = await threads.list({ ...query, limit });
-      await conversations.ensure(sessionId, guard.sessionAccess(request), admission.creation(request));
+      await conversations.ensure(sessionId, guard.sessionAccess(request), admission.newSession(request));
       if (page.next !== null) {
         const ofWallet = publicKey === undefined ? {} : { public_key: publicKey };
         const next = { ...ofWallet, limit: String(limit), cursor: page.next };
@@ -282,7 +282,7 @@ function forkThread(app: HttpApp, { services, admission, guard }: RouteParts): v
     (request) => {
       const { id } = request.params;
       const { session_id: spelling, through_message_id: through = null } = request.body;
-      const creation = admission.creation(request, { spelling });
+      const creation = admission.newSession(request, { spelling });
       return guard.runAuthorized(request, id, (allowed) =>
         services.threads.fork(id, { session: spelling.toLowerCase(), through }, allowed, creation),
       );

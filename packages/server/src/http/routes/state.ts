@@ -73,7 +73,7 @@ function answer(
       seen: request.sessionSeen,
       admitChange: userState === undefined ? null : admission.change(request, sessionId),
     },
-    admission.creation(request),
+    admission.newSession(request),
   );
   const exchange = { request, reply, route: STATE_ROUTE, waitMs };
   const send = (view: SnapshotView): void => answers.taggedSnapshot(exchange, view);

@@ -84,7 +84,7 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
         lastEventId,
       };
       return sendStream(parts, { request, reply, route: ROUTE, waitMs: 0, sessionId }, (stream) =>
-        services.updates.open(wanted, stream, admission.creation(request)),
+        services.updates.open(wanted, stream, admission.newSession(request)),
       );
     },
   );

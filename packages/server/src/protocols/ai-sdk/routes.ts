@@ -91,7 +91,7 @@ async function answerText(
   const clientTools = body.client_tools ?? null;
   const sessionId = spelling.toLowerCase();
   const app = body.app ?? DEFAULT_APP;
-  const { clientId, access } = guard.callerOf(request, app, body.client_id ?? null);
+  const { clientId, access } = guard.authorizeCaller(request, app, body.client_id ?? null);
   await admission.chat(request, { app, clientId, sessionId }, null);
   const chat = {
     sessionId,
@@ -105,7 +105,7 @@ async function answerText(
     waitMs: 0,
     signal: untilGone(reply.raw, 0),
   };
-  const creation = admission.creation(request, { clientId, spelling });
+  const creation = admission.newSession(request, { clientId, spelling });
   await sendStream(parts, exchangeOf(request, reply, CHAT, sessionId), async (out) => {
     const start = await sendText(services, chat, { ...last, trigger, messageId }, creation);
     return await follow(parts, { request, sessionId, scope: "chat" }, start, null, out);

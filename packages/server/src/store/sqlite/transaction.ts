@@ -44,7 +44,7 @@ export function prepareTransaction(prepare: Prepare, isAlone = false): Transacti
   const facts = prepareFacts(prepare);
   const write = prepareDraftWriter(prepare);
   const keys = prepareSessionKeys(prepare);
-  const decide = prepareDecision(prepare, { facts, keys, isAlone });
+  const readAndDecide = prepareDecision(prepare, { facts, keys, isAlone });
   const dropped = ({ outcome, disposition, before, session }: Decided, load: boolean) => {
     const loaded = load && before !== null && disposition === "void" ? facts.load(before) : null;
     return { outcome, session, created: false, events: [], audited: [], loaded };
@@ -58,20 +58,20 @@ export function prepareTransaction(prepare: Prepare, isAlone = false): Transacti
     facts,
     isAlone,
     execute: (at, command) => {
-      const decided = decide(at, command, birthOf(command));
+      const decided = readAndDecide(at, command, birthOf(command));
       if (decided === null) return null;
       if (decided.disposition !== "commit") return dropped(decided, loadsSession(command));
       write(decided.before, decided.draft);
       return committed(decided, loadsSession(command));
     },
     executeSelected: (at, command) => {
-      const decided = decide(at, command, null);
+      const decided = readAndDecide(at, command, null);
       if (decided?.disposition !== "commit") return null;
       write(decided.before, decided.draft);
       return committed(decided, false);
     },
     executeWithoutWriting: (at, command) => {
-      const decided = decide(at, command, null);
+      const decided = readAndDecide(at, command, null);
       if (decided === null) return birthOf(command) === null ? null : undefined;
       if (decided.disposition !== "commit") return dropped(decided, loadsSession(command));
       return decided.draft.isUnchanged ? committed(decided, loadsSession(command)) : undefined;

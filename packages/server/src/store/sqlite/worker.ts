@@ -34,7 +34,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
   });
   const prepare = prepareIn(database);
   const transaction = prepareTransaction(prepare, isAlone);
-  const commit = prepareCommit(database, transaction, prepareMethods(prepare, transaction));
+  const runCalls = prepareCommit(database, transaction, prepareMethods(prepare, transaction));
   const fail = (error: unknown): void => {
     post(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
     port.close();
@@ -45,7 +45,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
     const { calls, close } = drain(port, first);
     try {
       if (calls.length > 0) {
-        const outcomes = afterPurge(calls, commit(calls), wal);
+        const outcomes = afterPurge(calls, runCalls(calls), wal);
         post(port, { kind: "outcomes", outcomes });
         wal.after(calls, outcomes);
       }

@@ -1,3 +1,4 @@
+import type { ChatOutcome } from "../../core/commands/chat.ts";
 import type { StartedTurn } from "../../core/turn.ts";
 
 /** Returns a just started turn with the given overrides. */
@@ -33,4 +34,10 @@ export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
     userState: null,
     ...turn,
   };
+}
+
+/** Returns the outcome of an accepted chat, whose turn has started, waits for a slot, or waits behind its session's previous turn. */
+export function acceptedChat(turn: StartedTurn | "slot" | "session"): ChatOutcome {
+  const started = typeof turn === "string" ? null : turn;
+  return { kind: "accepted", turn: 1, started, runnable: turn === "slot", wantsTitle: false };
 }

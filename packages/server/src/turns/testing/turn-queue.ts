@@ -2,13 +2,14 @@
 // controls what happens between a request and its answer. Transactions run in request order, as in a real
 // store.
 
+import type { ChatOutcome } from "../../core/commands/chat.ts";
 import type { ClaimTurns } from "../../core/commands/claim-turn.ts";
 import { providerOf, type StartedTurn } from "../../core/turn.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { TurnStore } from "../../core/ports/driven/store.ts";
 import { newSession } from "../../core/session.ts";
 import type { Reservation } from "../dispatcher.ts";
-import { startedTurn } from "./started-turn.ts";
+import { acceptedChat, startedTurn } from "./started-turn.ts";
 
 export interface QueuedTurn {
   /** Number of the chat, counted from 1. */
@@ -82,7 +83,7 @@ export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadL
     const number = (this.#chats += 1);
     const turn = { number, provider, since: number };
     let started: StartedTurn | null = null;
-    let waitingFor: "slot" | null = null;
+    let outcome: ChatOutcome | null = null;
     try {
       await this.#ask(() => {
         if (rejected) throw new Error("409");
@@ -92,11 +93,11 @@ export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadL
           this.overtaken.push(...this.waiting.filter(({ since }) => since < number).slice(this.#slots));
         }
       });
-      if (started === null) waitingFor = "slot";
+      outcome = acceptedChat(started ?? "slot");
     } catch {
       // Rejected: no turn to run.
     } finally {
-      settle(started, waitingFor);
+      settle(outcome);
     }
   }
 
