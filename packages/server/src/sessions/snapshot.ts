@@ -141,7 +141,7 @@ export class Snapshot {
     this.#view = null;
   }
 
-  /** Shows until when a client has claimed an action; `null` if none has. */
+  /** Sets when the claim of an action expires; `null` without a claim. */
   claimPendingAction(id: string, claim_expires_at: string | null): void {
     const json = this.#pendingActions.get(id);
     if (json === undefined) return;

@@ -1,5 +1,5 @@
-// Sends a message or interrupts. Before a handler runs, `app.ts` checks and counts the request, and `guard` its App key.
-// The response is a snapshot; events reach their subscribers through `updates.ts`.
+// Sends a message, or interrupts the assistant. Before a handler runs, `app.ts` checks and counts the
+// request, and `guard` checks its App key. The response is a snapshot; `updates.ts` streams the events.
 
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
@@ -41,7 +41,7 @@ const Rig = z.string("must be a string").meta({
   description: "Model of the App that answers this message and the next ones; the session's when absent",
 });
 
-/** JSON Schema of the answer. Kept as it is: zod's copy would lose a key `__proto__`. */
+/** JSON Schema of the answer. Passed through unchanged, because zod's copy would lose a key `__proto__`. */
 const ResponseSchema = z
   .unknown()
   .meta({
@@ -98,7 +98,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, guard }:
           "Answers at once with the snapshot of the session; follow the answer with `GET /api/updates` or `GET /api/state`. " +
           "Creates the session when there is none.",
         tags: ["Conversation"],
-        // Validates nothing: header schemas are documentation, and the handler reads headers itself.
+        // For the document only: the handler reads and validates headers itself.
         headers: z.object({
           ...HEADERS.session,
           ...HEADERS.appKey,
@@ -173,7 +173,7 @@ function optionsOf({ replaces, rig, public_key, user_state, ...body }: BodyParam
   };
 }
 
-/** Returns the message as sent: white space around it may be intended, such as indented code. */
+/** Returns the message unchanged: leading white space may be intended, as in indented code. */
 export function readMessage(message: string | null | undefined): string {
   if (message === null || message === undefined) {
     throw new InvalidRequest(

@@ -139,7 +139,7 @@ class RateWindows {
   }
 }
 
-/** Numbers the requests of a key that were counted together, in order. */
+/** Numbers the requests of each key in a batch, in order. */
 function inOrder(
   takes: readonly Take[],
   windows: ReadonlyMap<string, { readonly taken: number; readonly left_ms: number }>,

@@ -1,4 +1,5 @@
-// Counts that all processes of a service share. A single server counts in memory (http/budgets.ts). Implemented in store/postgres/.
+// Counts that all processes of a service share. A single server counts in memory (http/budgets.ts).
+// Implemented in store/postgres/.
 
 /** State of a count in a window that begins with its first request. */
 export interface WindowCount {
@@ -7,7 +8,7 @@ export interface WindowCount {
   readonly endsInMs: number;
 }
 
-/** Counts may be lost in a crash; then more requests pass for a moment. */
+/** Shared counts. A crash may lose them, so that more requests pass for a short time. */
 export interface RateCounters {
   /**
    * Counts one for `key` and returns the count. Its window begins with the first request and lasts `windowMs` milliseconds.
