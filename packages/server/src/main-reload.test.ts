@@ -134,7 +134,7 @@ describe("colloquy reload", () => {
     return { code, output: started.output(), errors: started.errors() };
   };
 
-  it("waits until the new configuration is in force, and says what changed", async () => {
+  it("waits until the new configuration is active, and prints the changes", async () => {
     await write(text({ default: { instructions: "Be brief." } }));
     expect(await reload()).toEqual({
       code: 0,
@@ -159,7 +159,7 @@ describe("colloquy reload", () => {
     expect((await fetch(`${running().address}/healthz`)).status).toBe(200);
   });
 
-  it("says what to do if no service runs there, and sends no signal to another program", async () => {
+  it("gives advice if no service is running, and sends no signal to another program", async () => {
     expect(await reload("--data-dir", "elsewhere")).toMatchObject({
       code: 1,
       errors: expect.stringMatching(
@@ -243,7 +243,7 @@ describe("SIGHUP with a file that never loads", () => {
     COLLOQUY_CONFIG: path,
   }));
 
-  it("ends in order on SIGTERM during a reload, without blaming the file", async () => {
+  it("stops gracefully on SIGTERM during a reload, without reporting a problem of the file", async () => {
     const { child, errors, exited, find } = running();
     await write('console.log("is read"); await new Promise(() => {}); export default {};');
     await hangUp()(/is read/);

@@ -9,6 +9,6 @@ it("shows 50 more each time, finally the rest", () => {
   expect([450, 51, 50, 7, 0].map(leftOutAfterMore)).toEqual([400, 1, 0, 0, 0]);
 });
 
-it("is not too many after one request, but is eventually", () => {
+it("reaches the limit after several requests, not after one", () => {
   expect([50, 100, 101].map(isTooMany)).toEqual([false, false, true]);
 });

@@ -7,7 +7,7 @@ export interface NewestMessages {
   /** Number of messages before them. */
   readonly leftOut: number;
   readonly showEarlier: () => void;
-  /** Renders only the newest again. */
+  /** Renders only the newest messages again. */
   readonly showNewest: () => void;
 }
 

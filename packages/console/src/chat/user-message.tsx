@@ -11,7 +11,7 @@ import { SENDING, SendingState } from "./sending-state.tsx";
 import { useMessageText } from "./use-message-text.ts";
 import styles from "./message.module.css";
 
-/** A user's message, shown as written, never as markup, or the form to edit it. */
+/** A user's message as plain text, or the form to edit it. */
 export function UserMessage(): ReactNode {
   const isEditing = useAuiState(({ message }) => message.composer.isEditing);
   const pencil = useFocusAfter(isEditing);

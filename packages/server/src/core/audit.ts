@@ -58,7 +58,7 @@ export const SERVICE_ACTOR: Actor = {
   requestId: null,
 };
 
-/** Actions that other code already logs. */
+/** Actions for which other code writes a log line. */
 const LOGGED_OTHERWISE: ReadonlySet<AuditAction> = new Set(["config_reloaded", "login_failed"]);
 
 /** Logs entries, without their details. */

@@ -40,7 +40,7 @@ const MAPS: ReadonlySet<string> = new Set([
   "dependencies",
 ]);
 const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples"]);
-/** References whose targets were checked as schemas. */
+/** Matches references whose targets are checked as schemas. */
 const LOCAL_REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
 
 /** As `clientSchemaProblem`, with the rules for response schemas. */

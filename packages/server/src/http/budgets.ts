@@ -39,7 +39,10 @@ const BUDGETS = {
 
 export type BudgetName = keyof typeof BUDGETS;
 
-/** A single process returns or throws synchronously, so that a poll allocates no promise; shared counts return a promise. */
+/**
+ * Result of counting. A single process counts synchronously, so that a poll allocates no promise; several
+ * nodes return a promise.
+ */
 export type Counted = void | Promise<void>;
 
 /** State of a budget after counting a request. */

@@ -182,10 +182,7 @@ export class SessionRegistry {
     return applied as Applied<Exclude<Outcome, Refused>>;
   }
 
-  /**
-   * Returns the error for a session that `access` hides. Invalidates the session if memory disagrees, so that a retry sees the stored
-   * one.
-   */
+  /** Returns the error for a session that `access` hides. Invalidates an outdated session in memory, so that a retry reloads it. */
   hidden(id: string, access: SessionAccess | null, reason: Refused): Error {
     const session = this.peekCurrent(id);
     if (session !== null && hiddenInMemory(session, access) === null) this.invalidate(id);

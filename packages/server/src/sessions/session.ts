@@ -97,7 +97,7 @@ export class Session {
     return this.isEmpty && this.app === DEFAULT_APP ? null : this.app;
   }
 
-  /** Pseudonym of the session's owner, or `null`. */
+  /** Pseudonym of the owner, or `null`. */
   get owner(): string | null {
     return this.#owner;
   }
@@ -222,9 +222,8 @@ export class Session {
   }
 
   /**
-   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers, which is the whole text of the
-   * step if the session was loaded in the middle of it; `null` if the message does not stream, or while events before the text are
-   * missing.
+   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers: the whole text of the step if
+   * the session was loaded in the middle of it, or `null` if the message does not stream or earlier events are missing.
    */
   grow(messageId: string, before: string, delta: string): Growth | null {
     if (this.isBehind) {

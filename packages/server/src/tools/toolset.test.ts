@@ -94,7 +94,7 @@ describe("the tools of an App", () => {
     expect(definitions.map(({ effect }) => effect)).toEqual(["idempotent", "unsafe"]);
   });
 
-  describe("named in the configuration but missing on their server", () => {
+  describe("tools named in the configuration but missing on their server", () => {
     const server = { document: "a.json", baseURL: null, operations: null, headers: new Hidden({}) };
     const openapi = { shop: server, down: server };
     const approvals = { shop_pay: "always", shop_pya: "always", down_pay: "always" } as const;

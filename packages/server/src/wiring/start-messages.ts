@@ -20,7 +20,7 @@ export function explainStartFailure(error: unknown, { server }: Pick<Config, "se
   }
 }
 
-/** Returns the message for a file that is ignored. */
+/** Returns the warning about an ignored file. */
 export function explainLeftOut(path: string, error: unknown): string {
   const advice = "It is left out: remove it, or put a file there that the user of the service may read.";
   return describeFileError(path, error, advice);

@@ -141,8 +141,8 @@ export class McpConnection {
   }
 
   /**
-   * Checks whether the server still responds. A single tool may be at fault for a response that broke off,
-   * and a reconnect makes all other users wait. So it reconnects only if tools/list fails. Never rejects.
+   * Checks whether the server still responds. Reconnects only if tools/list fails: a broken response may be
+   * the fault of a single tool, and a reconnect makes all users wait. Never rejects.
    */
   async #verify(client: Client): Promise<void> {
     if (client !== this.#client) return;

@@ -44,7 +44,7 @@ class OpenApiSource implements ToolSource {
   readonly #settings: OpenApiSettings;
   readonly #options: OpenApiOptions;
   readonly #closed = new AbortController();
-  /** Replaces the tools while the document has not been read. */
+  /** Placeholder for the tools until the document has been read. */
   readonly #standIn: readonly SourceTool[];
   #tools: readonly SourceTool[] | null = null;
   #reading: Promise<void> | null = null;

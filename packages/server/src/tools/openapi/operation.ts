@@ -33,7 +33,7 @@ export interface WrittenOperation {
 export interface OperationOptions {
   /** Returns true for a parameter that the model must not set. */
   readonly isReserved: (place: ParameterPlace, name: string) => boolean;
-  /** Called if a part of the operation is left out. */
+  /** Called if a part of the operation is omitted. */
   readonly onLeftOut: (what: string) => void;
 }
 

@@ -22,14 +22,14 @@ export interface Table {
   readonly key: readonly string[];
 }
 
-/** Part of a table, in the order of its key: numbers by their value, texts by their bytes. */
+/** Range of a table in key order, which compares numbers by value and texts by bytes. */
 export interface Extract {
   /** Key after which the page begins, `null` for the first page. */
   readonly after: TableRow | null;
   /** Maximum rows and approximate maximum characters; a page holds at least one row if any is left. */
   readonly rows: number;
   readonly characters: number;
-  /** Only rows that have this value in this column. */
+  /** Restricts the range to rows with this value in this column. */
   readonly where?: Where;
 }
 
