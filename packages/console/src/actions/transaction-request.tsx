@@ -62,12 +62,12 @@ export function TransactionRequest({
           transaction_hash: await sendTransaction(asked, action.request, expected),
         })}
       />
-      <SentElsewhere isOpen={wallet === null || decision.wallet === "was_asked"} decision={decision} />
+      <ReportByHash isOpen={wallet === null || decision.wallet === "was_asked"} decision={decision} />
     </>
   );
 }
 
-function SentElsewhere({
+function ReportByHash({
   isOpen,
   decision,
 }: {

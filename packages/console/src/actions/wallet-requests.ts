@@ -4,7 +4,7 @@
 
 import { tabStorage, type KeyValueStore } from "../connection/tab-storage.ts";
 import type { BrowserWallet } from "../wallet/browser-wallet.ts";
-import { browserStorage, forgetOld, withMemory, type WalletPage } from "./wallet-storage.ts";
+import { browserStorage, removeExpired, withMemory, type WalletPage } from "./wallet-storage.ts";
 import { ASKED, forgetResult, storeResult, storedResult, type WalletResult } from "./wallet-results.ts";
 
 /**
@@ -28,7 +28,7 @@ export class WalletRequests {
     this.#page = page;
     this.#tab = withMemory(tabStorage(page));
     this.#browser = withMemory(browserStorage(page));
-    forgetOld(page, new Date());
+    removeExpired(page, new Date());
   }
 
   readonly getSnapshot = (): number => this.#version;

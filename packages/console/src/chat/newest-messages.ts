@@ -7,12 +7,12 @@ const PORTION = 50;
 const MOST = 100;
 
 /** Returns the number of earliest messages that are initially not rendered. */
-export function leftOutAtNewest(total: number): number {
+export function hiddenInitially(total: number): number {
   return Math.max(0, total - PORTION);
 }
 
 /** Returns the number of messages that are not rendered after a request for earlier ones. */
-export function leftOutAfterMore(leftOut: number): number {
+export function hiddenAfterMore(leftOut: number): number {
   return Math.max(0, leftOut - PORTION);
 }
 

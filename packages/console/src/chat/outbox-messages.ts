@@ -37,7 +37,7 @@ const ENTRY = "colloquy.leaving";
 const HARMLESS_MS = 23 * 60 * 60 * 1000;
 
 /** Returns true if the message can be sent again without being stored twice. */
-export function isHarmlessAgain({ at }: Outgoing, now: number): boolean {
+export function canSendAgain({ at }: Outgoing, now: number): boolean {
   return at <= now && now - at < HARMLESS_MS;
 }
 

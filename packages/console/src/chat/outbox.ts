@@ -5,13 +5,7 @@
 import type { KeyValueStore } from "../connection/tab-storage.ts";
 import { loadDraft, saveDraft } from "./drafts.ts";
 import { failureOfMessage, type Failure } from "./failure.ts";
-import {
-  isHarmlessAgain,
-  storeOutgoing,
-  loadOutgoing,
-  type Outgoing,
-  type Message,
-} from "./outbox-messages.ts";
+import { canSendAgain, storeOutgoing, loadOutgoing, type Outgoing, type Message } from "./outbox-messages.ts";
 import { UnsentTexts } from "./outbox-texts.ts";
 
 /** A failure in a conversation that was not open. */
@@ -87,7 +81,7 @@ export class Outbox {
       const sent = before
         .catch(() => undefined)
         .then(async () => {
-          if (!isHarmlessAgain(one, this.#now())) throw new Error("It was sent too long ago to be retried.");
+          if (!canSendAgain(one, this.#now())) throw new Error("It was sent too long ago to be retried.");
           await send(one);
         });
       work.set(one.to, sent);

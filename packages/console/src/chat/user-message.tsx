@@ -54,9 +54,9 @@ function Shown({ pencil }: { readonly pencil: RefObject<HTMLButtonElement | null
   );
 }
 
-const PARTS = { Text: Said, data: { by_name: { [NOTICE_PART]: NoticePart } } };
+const PARTS = { Text: PlainText, data: { by_name: { [NOTICE_PART]: NoticePart } } };
 
-function Said({ text }: { readonly text: string }): ReactNode {
+function PlainText({ text }: { readonly text: string }): ReactNode {
   return (
     <p className={styles["said"]} dir="auto">
       {text}

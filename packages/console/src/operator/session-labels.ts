@@ -30,6 +30,6 @@ export function isOpen({ state }: AdminTurn): boolean {
 }
 
 /** Returns why the turn failed or is stuck, or `null`. */
-export function troubleOf({ error, stuck }: AdminTurn): string | null {
+export function problemOfTurn({ error, stuck }: AdminTurn): string | null {
   return stuck ?? error;
 }

@@ -108,11 +108,11 @@ export function liveClaim({ claim }: Pick<ActionRecord, "claim">, at: number): A
  * client may run the call.
  */
 export function isOver(action: Pick<ActionRecord, "asked" | "claim" | "expiresAt">, at: number): boolean {
-  return at >= action.expiresAt || (hasLapsedClaim(action, at) && !isRepeatable(action));
+  return at >= action.expiresAt || (hasExpiredClaim(action, at) && !isRepeatable(action));
 }
 
 /** Returns true if the claim ended without a result. */
-export function hasLapsedClaim({ claim }: Pick<ActionRecord, "claim">, at: number): boolean {
+export function hasExpiredClaim({ claim }: Pick<ActionRecord, "claim">, at: number): boolean {
   return claim !== null && at >= claim.expiresAt;
 }
 

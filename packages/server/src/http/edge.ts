@@ -157,7 +157,7 @@ function originNotAllowed(): ServiceError {
   return new ServiceError(
     403,
     "origin_not_allowed",
-    "This server does not answer pages of that origin. Name the origin under cors.origins in the configuration.",
+    "This server does not allow pages of that origin. Add the origin to cors.origins in the configuration.",
   );
 }
 
@@ -239,7 +239,7 @@ function foreignHost(): ServiceError {
   return new ServiceError(
     403,
     "host_not_allowed",
-    "This server does not answer to that host. Ask for localhost on its machine, or add the host to COLLOQUY_ALLOWED_HOSTS.",
+    "This server does not serve that host. Use localhost on its machine, or add the host to COLLOQUY_ALLOWED_HOSTS.",
   );
 }
 

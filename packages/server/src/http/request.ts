@@ -168,7 +168,7 @@ const NEVER = new AbortController().signal;
  * Returns a signal that aborts when the client of a waiting request disconnects. Without a wait (`waitMs` 0)
  * it never aborts.
  */
-export function untilGone(response: ServerResponse, waitMs: number): AbortSignal {
+export function abortOnDisconnect(response: ServerResponse, waitMs: number): AbortSignal {
   if (waitMs === 0) return NEVER;
   const controller = new AbortController();
   response.once("close", () => controller.abort());

@@ -191,7 +191,7 @@ function refusal(
     case "unknown":
       return new NotFound(
         "action_not_found",
-        "This session has no action with this id. `pending_actions` of its snapshot shows those that wait.",
+        "This session has no action with this id. `pending_actions` of its snapshot lists the pending ones.",
       );
     case "invalid":
       return new InvalidRequest(
@@ -201,12 +201,12 @@ function refusal(
     case "decided_otherwise":
       return new Conflict(
         "action_decided",
-        "This action was decided in another way before. A decision cannot be taken back.",
+        "This action already has a different decision, which cannot be changed.",
       );
     case "cancelled":
       return new Conflict(
         "action_cancelled",
-        "The answer that asked was stopped, so there is nothing left to decide. Send a message to go on.",
+        "The answer that requested this decision was stopped. Send a message to continue.",
       );
     case "not_claimable":
       return new InvalidRequest(
@@ -216,12 +216,12 @@ function refusal(
     case "claimed_otherwise":
       return new Conflict(
         "action_claimed",
-        "Another client has claimed this action, and only that client may decide it until its claim lapses. Wait for the result.",
+        "Another client has claimed this action, and only that client may decide it until its claim expires. Wait for the result.",
       );
     case "not_claimed":
       return new Conflict(
         "action_not_claimed",
-        "You have no live claim of this action. Claim it, run the call, and send the claim with the result.",
+        "You have no valid claim of this action. Claim it, run the call, and send the claim with the result.",
       );
     case "expired":
       return new ServiceError(

@@ -42,7 +42,7 @@ export interface TitlesOptions {
 }
 
 /** A title job of this process. */
-interface Owed {
+interface PendingTitle {
   readonly job: TitleJob;
   /** Aborted when the model's time is over. */
   readonly enough: AbortController;
@@ -52,7 +52,7 @@ interface Owed {
 export class Titles {
   readonly #options: TitlesOptions;
   /** Jobs that wait for a model. */
-  readonly #pending: Owed[] = [];
+  readonly #pending: PendingTitle[] = [];
   /** Jobs that get the plain title. */
   readonly #plain: TitleJob[] = [];
   #storing = 0;
@@ -60,7 +60,7 @@ export class Titles {
   readonly #incarnations = new Set<string>();
   readonly #timer: Timer;
   /** Jobs whose model call is in progress. */
-  readonly #atWork = new Set<Owed>();
+  readonly #atWork = new Set<PendingTitle>();
   #stopped = false;
 
   constructor(options: TitlesOptions) {
@@ -77,9 +77,9 @@ export class Titles {
       this.#makePlain(job);
       return;
     }
-    const timer = this.#options.clock.after(MODEL_MS, () => this.#giveUp(owed));
-    const owed: Owed = { job, enough: new AbortController(), timer };
-    this.#pending.push(owed);
+    const timer = this.#options.clock.after(MODEL_MS, () => this.#giveUp(title));
+    const title: PendingTitle = { job, enough: new AbortController(), timer };
+    this.#pending.push(title);
     this.#askModels();
   }
 
@@ -113,12 +113,12 @@ export class Titles {
     return rig.startsWith("demo/") ? null : rig;
   }
 
-  #giveUp(owed: Owed): void {
-    owed.enough.abort(new Error("The model took too long"));
-    const place = this.#pending.indexOf(owed);
+  #giveUp(title: PendingTitle): void {
+    title.enough.abort(new Error("The model took too long"));
+    const place = this.#pending.indexOf(title);
     if (place < 0) return;
     this.#pending.splice(place, 1);
-    this.#makePlain(owed.job);
+    this.#makePlain(title.job);
   }
 
   #makePlain(job: TitleJob): void {
@@ -154,7 +154,7 @@ export class Titles {
     }
   }
 
-  async #generate({ job, enough }: Owed): Promise<void> {
+  async #generate({ job, enough }: PendingTitle): Promise<void> {
     const title = await this.#ask(job, enough.signal);
     // The fallback is for failed models, not for titles cancelled by the stop.
     if (!this.#stopped) await this.#finish(job, title ?? plainTitle(job.text));

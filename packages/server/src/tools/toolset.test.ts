@@ -79,7 +79,7 @@ describe("the tools of an App", () => {
     const toolset = fixedTools({ default: [named("first"), ...tools] }, { logger });
     expect((await toolsOf(toolset)).definitions.map(({ name }) => name)).toEqual(["first"]);
     await toolsOf(toolset);
-    const warned = logger.lines.filter(({ message }) => message === "a tool is left out");
+    const warned = logger.lines.filter(({ message }) => message === "a tool is omitted");
     expect(new Set(warned.map(({ fields }) => JSON.stringify(fields)))).toHaveLength(1);
     expect(JSON.stringify(warned)).toContain(reason);
   });

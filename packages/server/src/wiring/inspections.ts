@@ -81,7 +81,7 @@ async function inspectTools(
     {
       outbound: { guardedFetch: () => Promise.reject(new Error("Nothing is called here.")) },
       scrub: (value) => value,
-      onLeftOut(operation, reason, extent) {
+      onOmitted(operation, reason, extent) {
         const index = operations?.indexOf(operation) ?? -1;
         found.push({
           path: index < 0 ? ["document"] : ["operations", index],

@@ -111,7 +111,7 @@ export class Reloads {
       loaded = await read(this.#inForce.source);
       outcome = loaded.ok ? this.#apply(loaded) : { ok: false, problems: loaded.problems };
     } catch (error) {
-      const message = `The configuration was not taken over because of a defect: ${String(error)}`;
+      const message = `The configuration was not applied because of a defect: ${String(error)}`;
       outcome = { ok: false, problems: [{ source: "", location: "", message }] };
     }
     report(outcome);

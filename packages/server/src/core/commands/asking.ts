@@ -2,7 +2,7 @@
 
 import {
   actionNotice,
-  hasLapsedClaim,
+  hasExpiredClaim,
   isOver,
   mayHaveRun,
   toPendingAction,
@@ -57,7 +57,7 @@ export function askPerson(
 
 /** Returns true if the action or its claim has expired. */
 export function isDue(action: ActionRecord, at: number): boolean {
-  return isOver(action, at) || hasLapsedClaim(action, at);
+  return isOver(action, at) || hasExpiredClaim(action, at);
 }
 
 export function withMessage(open: OpenTurn): WritingTurn {

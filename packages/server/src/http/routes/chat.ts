@@ -7,7 +7,13 @@ import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import { responseSchemaProblem } from "../../core/client-schema.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { Snapshot } from "../documented.ts";
-import { idempotencyKey, preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
+import {
+  idempotencyKey,
+  preferredWait,
+  requiredSessionId,
+  textHeader,
+  abortOnDisconnect,
+} from "../request.ts";
 import {
   AppName,
   ClientId,
@@ -119,7 +125,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, guard }:
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
       const appName = parameters.app ?? DEFAULT_APP;
       const { clientId, access } = guard.callerOf(request, appName, parameters.client_id ?? null);
-      const signal = untilGone(reply.raw, waitMs);
+      const signal = abortOnDisconnect(reply.raw, waitMs);
       await admission.chat(
         request,
         { app: appName, clientId, sessionId },

@@ -93,7 +93,7 @@ export function readLastMessage({ messages, trigger }: ChatBody): SentText | Sen
 function readText(parts: readonly unknown[]): string {
   const objects = parts.filter(isJsonObject);
   if (objects.some(({ type }) => type === "file")) {
-    throw new InvalidRequest("files_unsupported", "Messages cannot have files yet. Send text alone.");
+    throw new InvalidRequest("files_unsupported", "Messages cannot have files yet. Send only text.");
   }
   return readMessage(
     objects.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),

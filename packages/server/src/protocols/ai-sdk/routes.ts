@@ -1,5 +1,5 @@
-// The AI SDK's own client, unmodified: `useChat` with `DefaultChatTransport` (https://ai-sdk.dev). Holds no state: the chat's id is the
-// session's, and streams are made from its events.
+// The AI SDK's own client, unmodified: `useChat` with `DefaultChatTransport` (https://ai-sdk.dev). Holds no
+// state: the chat's id is the session's, and streams are made from its events.
 
 import { IncludeGroup, type PersistedMessage } from "@colloquy/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -13,7 +13,7 @@ import { needingAppKey } from "../../http/app-guard.ts";
 import { sendStream } from "../../http/stream-response.ts";
 import { type EventStream } from "../../http/event-stream.ts";
 import { HEADERS, refusals } from "../../http/operation.ts";
-import { untilGone } from "../../http/request.ts";
+import { abortOnDisconnect } from "../../http/request.ts";
 import { sendArray } from "../../http/routes/send-array.ts";
 import {
   withoutWriteBudget,
@@ -103,7 +103,7 @@ async function answerText(
     clientId,
     options: { ...(clientTools !== null && { clientTools }) },
     waitMs: 0,
-    signal: untilGone(reply.raw, 0),
+    signal: abortOnDisconnect(reply.raw, 0),
   };
   const creation = admission.creation(request, { clientId, spelling });
   await sendStream(parts, exchangeOf(request, reply, CHAT, sessionId), async (out) => {

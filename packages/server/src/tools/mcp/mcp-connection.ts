@@ -53,8 +53,8 @@ export class McpConnection {
     this.#idleMs = onIdle === null ? null : IDLE_MS;
     this.#list = new ToolList({
       clock,
-      onLeftOut: (reason) =>
-        logger.warn({ server, reason: this.scrub(reason) }, "tools of an MCP server are left out"),
+      onOmitted: (reason) =>
+        logger.warn({ server, reason: this.scrub(reason) }, "tools of an MCP server are omitted"),
       onFailure: (error) => this.#warn(error, "could not list the tools of an MCP server"),
     });
   }
