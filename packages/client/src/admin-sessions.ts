@@ -66,8 +66,8 @@ function reads(transport: Transport) {
 function changes(transport: Transport) {
   return {
     /**
-     * Makes the user with this subject (`sub`) at this issuer (`iss`) the owner; `null` for nobody. Event
-     * streams of others end.
+     * Makes the user with this subject (`sub`) at this issuer (`iss`) the owner; `null` removes the owner.
+     * Ends event streams of others.
      */
     transferSession(
       id: string,

@@ -6,7 +6,7 @@ export type MessagePart =
 
 /**
  * Splits a message into text and tool calls in chronological order. The concatenated texts equal `content`,
- * including blank lines between them. A call without an offset stands before the remaining text.
+ * including blank lines between them. A call without an offset precedes the remaining text.
  */
 export function messageParts({
   content,

@@ -1,4 +1,4 @@
-// Polling, for networks that block streams, and probing for streams meanwhile.
+// Polls on networks that block streams, and periodically probes for streams.
 
 import { ColloquyError } from "./colloquy-error.ts";
 import { linkedAbort } from "./linked-abort.ts";

@@ -73,7 +73,7 @@ export class ToolRunner {
     this.#sessionStop = sessionStop;
   }
 
-  /** Starts the calls that nobody has claimed, and ends those that are no longer pending. */
+  /** Starts unclaimed calls, and ends those that are no longer pending. */
   update(pending: readonly PendingAction[]): void {
     if (this.#isStopped) return;
     const calls = pending.filter(

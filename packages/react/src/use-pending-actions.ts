@@ -4,7 +4,7 @@ import { useColloquyContext } from "./colloquy-provider.tsx";
 import { useSessionPart } from "./use-session.ts";
 
 export interface PendingActions {
-  /** Actions that nobody has decided yet, oldest first. */
+  /** Actions without a decision, oldest first. */
   readonly actions: readonly PendingAction[];
   /**
    * `result` is required by some kinds of action: `{ transaction_hash }`, `{ signature }` or `{ answer }`.

@@ -26,7 +26,7 @@ export interface Threads extends ThreadsState {
 
 /**
  * Returns the thread list: the wallet's if the provider has one, or else the stored one. The list follows
- * messages, renames, pins and deletions below the provider, and renames of shown sessions by anybody. Returns
+ * messages, renames, pins and deletions below the provider, and renames of shown sessions by other clients. Returns
  * the same object until something changes.
  */
 export function useThreads(): Threads {

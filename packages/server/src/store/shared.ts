@@ -116,7 +116,7 @@ export function read<Parameters extends readonly unknown[], Answer>(
   return { way: "read", subject, work };
 }
 
-/** A method that changes something, in a transaction of its own. `at` is the time on the store's clock. */
+/** A method that writes, in a separate transaction. `at` is the time on the store's clock. */
 export function change<Parameters extends readonly unknown[], Answer>(
   subject: Subject,
   work: (at: number, ...parameters: Parameters) => Work<Answer>,

@@ -12,7 +12,7 @@ import { changedFiles, type FileStamps, stampOf } from "../config/file-stamps.ts
 const POLL_MS = 200;
 
 export interface WatchOptions {
-  /** The files of the configuration in force. */
+  /** The files of the current configuration. */
   readonly files: FileStamps;
   readonly workingDirectory: string;
   /** A file that is read only at the start. */

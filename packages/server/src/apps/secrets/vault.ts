@@ -162,7 +162,7 @@ export class Vault implements SecretVault, SigningKeys {
     return open;
   }
 
-  /** Returns the key in force: the store rejects secrets that are sealed with another one. */
+  /** Returns the active key: the store rejects secrets that are sealed with another one. */
   async #keyInForce(ring: KeyRing): Promise<MasterKey> {
     const inForce = await this.#store.keyInForce();
     const known = this.#knownKey(inForce) ?? (await this.#readKeys(ring), this.#knownKey(inForce));

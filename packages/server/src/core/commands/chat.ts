@@ -44,7 +44,7 @@ export interface ChatInput {
   readonly idempotency: IdempotencyKey | null;
 }
 
-/** An `Idempotency-Key` and a digest of what it was sent with. */
+/** An `Idempotency-Key` and a digest of its chat. */
 export interface IdempotencyKey {
   readonly key: string;
   readonly digest: string;

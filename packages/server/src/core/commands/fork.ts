@@ -10,7 +10,7 @@ export interface ForkInput {
   readonly origin: string;
   /** The copy ends with the turn of this message; `null` for the last finished turn. */
   readonly through: string | null;
-  /** What the request may use. */
+  /** The caller's access. */
   readonly access: SessionAccess;
   /** A new UUID. Its last 12 digits are incremented for the ids of the copied messages. */
   readonly messageId: string;

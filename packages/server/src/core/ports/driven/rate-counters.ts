@@ -20,18 +20,16 @@ export interface RateCounters {
    * @throws Unavailable if it cannot be read
    */
   peek(key: string, windowMs: number): Promise<WindowCount>;
-  /**
-   * Takes one of a key's `limit` holds; returns `false` if all are taken. Holds of a dead process are released within
-   * `HOLDER_DEAD_MS` milliseconds.
+  /** Takes one of a key's `limit` slots; returns `false` if all are taken. Slots of a dead process are released within `HOLDER_DEAD_MS` milliseconds.
    * @throws Unavailable if it cannot be counted
    */
   hold(key: string, limit: number): Promise<boolean>;
-  /** Releases a hold for which `hold` returned `true`. Other processes see it soon. */
+  /** Releases a slot for which `hold` returned `true`. Other processes see that soon. */
   release(key: string): void;
   /** Releases everything. */
   close(): Promise<void>;
 }
 
-/** Milliseconds without a heartbeat after which a process's holds expire, and between heartbeats. */
+/** Milliseconds without a heartbeat after which a process's slots expire, and the interval of heartbeats. */
 export const HOLDER_DEAD_MS = 15_000;
 export const HOLDER_SIGN_MS = 5_000;

@@ -73,7 +73,7 @@ export interface AdminService {
   decide(id: string, action: string, answer: ActionAnswer, by: Actor): Promise<Action>;
   /** Returns the session's id in its original spelling. */
   remove(id: string, by: Actor): Promise<string>;
-  /** Gives a session to the user with this issuer and subject; to nobody with `null`. @throws NotFound */
+  /** Makes the user with this issuer and subject the owner of a session; `null` removes the owner. @throws NotFound */
   transfer(id: string, user: UserName | null, by: Actor): Promise<Thread>;
   apps(): Promise<readonly AdminApp[]>;
   usage(query: ReportQuery<AdminUsage["bucket"]>): Promise<AdminUsage>;

@@ -21,7 +21,7 @@ export interface UserGrant {
   readonly askedAt: number;
 }
 
-/** A person who may use the admin API. */
+/** A user of the admin API. */
 export interface Operator {
   /** `sub` of the token. */
   readonly subject: string;
@@ -132,8 +132,7 @@ export interface KeyGrant {
 }
 
 export interface AppKeys {
-  /**
-   * Returns what the key grants; `null` if it is malformed, unknown, revoked or expired. A revocation by any
+  /** Returns the grant of the key; `null` if it is malformed, unknown, revoked or expired. A revocation by any
    * process takes effect within five seconds.
    * @throws Unavailable if the store fails
    */
