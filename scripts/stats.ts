@@ -1,12 +1,12 @@
-// `npm run stats` prints the sizes of the project beside their targets. `--install` adds the size of fresh installations; `--files` lists
-// the source files that each measured request executes.
+// `npm run stats` prints the sizes of the project beside their targets. `--install` adds the size of fresh
+// installations; `--files` lists the source files that each measured request executes.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { copyClone, install, MOST_MEGABYTES } from "./stats/installations.ts";
-import { countRooms } from "./stats/rooms.ts";
+import { countFolders } from "./stats/folders.ts";
 import { measureWalks } from "./stats/walks.ts";
 import { LAST_RUN, readRuns } from "../test/last-run-reporter.ts";
 
@@ -16,18 +16,18 @@ const row = (name: string, measured: string | number, target = ""): void =>
   console.log(`${name.padEnd(36)}${String(measured).padStart(9)}  ${target}`);
 
 row("", "measured", "target");
-const rooms = [...countRooms()];
+const folders = [...countFolders()];
 const total = { files: 0, lines: 0 };
-for (const [, { files, lines }] of rooms) {
+for (const [, { files, lines }] of folders) {
   total.files += files;
   total.lines += lines;
 }
 console.log("\nFiles of the server");
-row("all rooms", total.files, "420");
-for (const [room, { files }] of rooms) row(`  ${room}`, files);
+row("all folders", total.files, "420");
+for (const [folder, { files }] of folders) row(`  ${folder}`, files);
 console.log("\nLines of the server");
-row("all rooms", total.lines, "40000");
-for (const [room, { lines }] of rooms) row(`  ${room}`, lines);
+row("all folders", total.lines, "40000");
+for (const [folder, { lines }] of folders) row(`  ${folder}`, lines);
 
 console.log("\nSource files that execute a function");
 for (const [walk, files] of Object.entries(await measureWalks())) {

@@ -1,5 +1,5 @@
-// Enforces which rooms (docs/architecture.md) may import which, by reading every import, and the absence of import
-// cycles. A new room needs a new line here.
+// Enforces which folders may import which (docs/architecture.md), and that there are no import cycles. Reads
+// every import statement. A new folder needs an entry in `FOLDERS`.
 
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -7,8 +7,8 @@ import { describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** Rooms that each room of the server may import in addition to itself and the protocol; "*" means all. */
-const ROOMS: Readonly<Record<string, readonly string[]>> = {
+/** Folders that each folder of the server may import, in addition to itself and the protocol; "*" allows all. */
+const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   http: ["core"],
   sessions: ["core", "turns"],
@@ -19,12 +19,12 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   admin: ["core"],
   store: ["core"],
   bus: ["core"],
-  // One folder per foreign protocol, on the same HTTP kit as the native API.
+  // Foreign protocols, which use the HTTP layer of the native API.
   protocols: ["core", "http"],
   config: ["core"],
-  // Imports all kinds of databases, because it must know which exist.
+  // Imports the adapters of all databases.
   moving: ["core", "store"],
-  // Checks everything that the service depends on.
+  // Checks all dependencies of the service.
   doctor: ["core", "config", "apps", "store", "bus", "wiring"],
   cli: ["core", "config", "moving", "doctor", "wiring"],
   // The composition root.
@@ -32,9 +32,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["cli", "config", "wiring"],
 };
 
-/** Forbidden imports, even within a room, as prefixes of both paths below `src`. */
+/** Forbidden imports, as prefixes of both paths below `src`; they also apply within a folder. */
 const FORBIDDEN: readonly (readonly [from: string, target: string])[] = [
-  // Driven ports do not know the driving ones.
+  // Driven ports must not depend on driving ports.
   ["core/ports/driven/", "core/ports/driving/"],
   ["store/", "core/ports/driving/"],
   ["models/", "core/ports/driving/"],
@@ -53,23 +53,23 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
   console: ["protocol", "client", "react"],
 };
 
-interface Kept {
+interface Restricted {
   readonly what: RegExp;
-  readonly rooms: readonly string[];
-  /** Files of other rooms that may also import the package, with the reason in each file. */
+  readonly folders: readonly string[];
+  /** Files of other folders that may import the package too; each contains the reason. */
   readonly files?: readonly string[];
 }
 
-/** Siblings that only some rooms of a package may import. */
-const SIBLINGS_OF_ROOMS: Readonly<Record<string, readonly string[]>> = { "server/cli": ["client"] };
+/** Siblings that only some folders of a package may import. */
+const SIBLINGS_OF_FOLDERS: Readonly<Record<string, readonly string[]>> = { "server/cli": ["client"] };
 
-/** External packages that only some rooms may import. */
-const KEPT: readonly Kept[] = [
-  { what: /^(@fastify\/|fastify|@scalar\/fastify)/, rooms: ["http", "protocols"] },
-  { what: /^node:sqlite$/, rooms: ["store"] },
+/** External packages that only some folders may import. */
+const RESTRICTED: readonly Restricted[] = [
+  { what: /^(@fastify\/|fastify|@scalar\/fastify)/, folders: ["http", "protocols"] },
+  { what: /^node:sqlite$/, folders: ["store"] },
   {
     what: /^(node:)?process$/,
-    rooms: ["main.ts"],
+    folders: ["main.ts"],
     files: ["tools/mcp/stdio-transport.ts", "turns/schema-worker.ts"],
   },
 ];
@@ -81,30 +81,32 @@ const IMPORT =
 /** Returns the violations of `source` at `path` (relative to the repository, with slashes). */
 function violations(path: string, source: string): string[] {
   const code = source.replaceAll(COMMENT, "");
-  const [, own = "", , room = ""] = path.split("/");
+  const [, own = "", , folder = ""] = path.split("/");
   const found = [...code.matchAll(IMPORT)].flatMap(({ groups }) => {
     const from = groups?.["from"] ?? groups?.["dynamic"] ?? "";
     const wrong = from.startsWith(".")
-      ? wrongRelative(path, own, room, from)
+      ? wrongRelative(path, own, folder, from)
       : wrongPackage(path, from, groups?.["type"] !== undefined);
     return wrong === null ? [] : [`${path} imports "${from}": ${wrong}`];
   });
-  if (own === "server" && room !== "main.ts" && /(?<![\w$.])process\s*[.[]/.test(code)) {
+  if (own === "server" && folder !== "main.ts" && /(?<![\w$.])process\s*[.[]/.test(code)) {
     found.push(`${path} uses process: only main.ts may`);
   }
   return found;
 }
 
-function wrongRelative(path: string, own: string, room: string, from: string): string | null {
+function wrongRelative(path: string, own: string, folder: string, from: string): string | null {
   if (!/\.(tsx?|json|css)$/.test(from)) return "a relative import ends in .ts";
-  const [top, target, folder, targetRoom = ""] = join(dirname(path), from).split(sep);
+  const [top, target, source, targetFolder = ""] = join(dirname(path), from).split(sep);
   if (top !== "packages" || target !== own) return "another package is imported by its name";
-  if (own !== "server" || folder !== "src") return null;
-  if (isForbidden(path, join(dirname(path), from).replaceAll(sep, "/"))) return "the table forbids it";
-  if (targetRoom === room) return null;
-  const allowed = ROOMS[room];
-  if (allowed === undefined) return `the table has no room "${room}"`;
-  return allowed.includes("*") || allowed.includes(targetRoom) ? null : `${room} may not know ${targetRoom}`;
+  if (own !== "server" || source !== "src") return null;
+  if (isForbidden(path, join(dirname(path), from).replaceAll(sep, "/"))) return "FORBIDDEN excludes it";
+  if (targetFolder === folder) return null;
+  const allowed = FOLDERS[folder];
+  if (allowed === undefined) return `FOLDERS has no entry for "${folder}"`;
+  return allowed.includes("*") || allowed.includes(targetFolder)
+    ? null
+    : `${folder} may not import ${targetFolder}`;
 }
 
 function isForbidden(path: string, target: string): boolean {
@@ -113,20 +115,21 @@ function isForbidden(path: string, target: string): boolean {
 }
 
 function wrongPackage(path: string, from: string, typeOnly: boolean): string | null {
-  const [, own = "", , room = ""] = path.split("/");
+  const [, own = "", , folder = ""] = path.split("/");
   const sibling = /^@colloquy\/([^/]+)/.exec(from)?.[1];
-  const siblings = [...(SIBLINGS[own] ?? []), ...(SIBLINGS_OF_ROOMS[`${own}/${room}`] ?? [])];
-  if (sibling !== undefined && !siblings.includes(sibling)) return `${own} may not know ${sibling}`;
+  const siblings = [...(SIBLINGS[own] ?? []), ...(SIBLINGS_OF_FOLDERS[`${own}/${folder}`] ?? [])];
+  if (sibling !== undefined && !siblings.includes(sibling)) return `${own} may not import ${sibling}`;
   if (own === "client")
-    return sibling !== undefined && typeOnly ? null : "the client needs nothing to run, and types alone";
+    return sibling !== undefined && typeOnly ? null : "the client has no dependencies; import types only";
   if (sibling !== undefined) return null;
-  if (own === "protocol") return from === "zod" ? null : "the protocol needs zod and nothing else";
+  if (own === "protocol") return from === "zod" ? null : "the protocol may only import zod";
   if (own !== "server") return null;
-  if (room === "core" && from !== "zod" && !(from === "@ai-sdk/provider" && typeOnly)) return "core is pure";
-  const kept = KEPT.find(({ what }) => what.test(from));
-  if (kept === undefined || kept.rooms.includes(room)) return null;
-  if (kept.files?.some((file) => path.endsWith(`/src/${file}`)) === true) return null;
-  return `only ${kept.rooms.join(" and ")} may`;
+  if (folder === "core" && from !== "zod" && !(from === "@ai-sdk/provider" && typeOnly))
+    return "core may only import zod, and types of @ai-sdk/provider";
+  const restriction = RESTRICTED.find(({ what }) => what.test(from));
+  if (restriction === undefined || restriction.folders.includes(folder)) return null;
+  if (restriction.files?.some((file) => path.endsWith(`/src/${file}`)) === true) return null;
+  return `only ${restriction.folders.join(" and ")} may`;
 }
 
 /**
@@ -179,11 +182,11 @@ const SOURCES: ReadonlyMap<string, string> = new Map(
 );
 
 describe("imports", () => {
-  it("form no cycle", () => {
+  it("contain no cycles", () => {
     expect(cyclesIn(SOURCES)).toEqual([]);
   });
 
-  it("form a cycle through types and dynamic imports as well", () => {
+  it("form cycles through types and dynamic imports too", () => {
     const sources = new Map([
       ["p/a.ts", 'import type { B } from "./b.ts";'],
       ["p/b.ts", 'const c = await import("./sub/c.ts");'],
@@ -194,7 +197,7 @@ describe("imports", () => {
   });
 });
 
-describe("the table of rooms", () => {
+describe("the import table", () => {
   it("permits the imports of every source file", () => {
     const files = [...SOURCES];
     expect(files.length).toBeGreaterThan(10);
@@ -228,7 +231,7 @@ describe("the table of rooms", () => {
     ["core/ports/driven/a.ts", 'import type { B } from "../driving/b.ts";'],
     ["store/sqlite/a.ts", 'import { b } from "../postgres/b.ts";'],
     ["attic/a.ts", 'import { b } from "../core/b.ts";'],
-  ])("rejects %s with %s", (file, source) => {
+  ])("rejects in %s: %s", (file, source) => {
     expect(violations(`packages/server/src/${file}`, source)).toHaveLength(1);
   });
 
@@ -237,11 +240,11 @@ describe("the table of rooms", () => {
     'import type { Config } from "@colloquy/server/config";',
     'import { EventSource } from "eventsource";',
     'import { randomUUID } from "node:crypto";',
-  ])("rejects the client with %s", (source) => {
+  ])("rejects %s in the client", (source) => {
     expect(violations("packages/client/src/a.ts", source)).toHaveLength(1);
   });
 
-  it("allows the client types of the protocol", () => {
+  it("allows type imports of the protocol in the client", () => {
     const source = 'export type { Snapshot } from "@colloquy/protocol";\nimport { b } from "./b.ts";';
     expect(violations("packages/client/src/a.ts", source)).toEqual([]);
   });
@@ -263,7 +266,7 @@ describe("the table of rooms", () => {
       "cli/keys.ts",
       'import { Command } from "commander";\nimport type { B } from "../wiring/administration.ts";',
     ],
-  ])("allows %s with %s", (file, source) => {
+  ])("allows in %s: %s", (file, source) => {
     expect(violations(`packages/server/src/${file}`, source)).toEqual([]);
   });
 });

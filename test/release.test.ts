@@ -61,7 +61,7 @@ it("raises all packages to one version, also where they depend on each other", (
   expect(new Set(own.map(([, range]) => range))).toEqual(new Set([next]));
 });
 
-it("writes the sentence above the changes of earlier versions, and removes its file", () => {
+it("inserts the changeset above earlier versions, and removes its file", () => {
   expect(read("packages/client/CHANGELOG.md")).toContain(SENTENCE);
   expect(read("packages/server/CHANGELOG.md").indexOf("## 0.1.0")).toBeGreaterThan(20);
   expect(globSync(".changeset/*.md", { cwd: folder })).toEqual([]);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { addressOf } from "./shared-programs.ts";
 
-it("starts a program once, however many ask for it", async () => {
+it("starts a program once for concurrent callers", async () => {
   const [first, second] = await Promise.all([addressOf("service"), addressOf("service")]);
   expect(second).toBe(first);
   expect((await fetch(`${first}/healthz`)).status).toBe(200);

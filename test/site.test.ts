@@ -26,7 +26,7 @@ it("has every page of docs/ that is for users", () => {
   expect(written.toSorted()).toEqual(expected.toSorted());
 });
 
-it("draws with text only, because VitePress draws no Mermaid", () => {
+it("contains no Mermaid diagrams, which VitePress does not render", () => {
   expect(written.filter((file) => read(file).includes("```mermaid"))).toEqual([]);
 });
 

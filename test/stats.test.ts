@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { installedMegabytes, MOST_MEGABYTES } from "../scripts/stats/installations.ts";
-import { countRooms } from "../scripts/stats/rooms.ts";
+import { countFolders } from "../scripts/stats/folders.ts";
 import { measureWalks } from "../scripts/stats/walks.ts";
 
-it("counts the files and lines of each room", () => {
-  const rooms = countRooms();
-  expect([...rooms.keys()]).toEqual(expect.arrayContaining(["core", "http", "sessions", "store", "turns"]));
-  for (const { files, lines } of rooms.values()) expect(lines).toBeGreaterThan(files);
+it("counts the files and lines of each folder", () => {
+  const folders = countFolders();
+  expect([...folders.keys()]).toEqual(expect.arrayContaining(["core", "http", "sessions", "store", "turns"]));
+  for (const { files, lines } of folders.values()) expect(lines).toBeGreaterThan(files);
 });
 
 it("measures at most 500 MB that `npm ci` installs for contributors, beside Node", async () => {

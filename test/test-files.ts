@@ -1,14 +1,14 @@
-// Which tests run when, and which share a worker.
+// Assigns test files to Vitest's projects and workers, and to the run on Node 24.
 
-/** Fast files that permanently change the globals of their process, so each has its own worker. */
+/** Fast files that change the globals of their process for good. Each has its own worker. */
 export const ISOLATED: readonly string[] = ["packages/react/test/**/*.test.tsx"];
 
 /** Files that `npm test` leaves to `npm run test:all`. Each has its own worker. */
 export const SLOW: readonly string[] = [
-  // Pages in a browser, and the screenshots of the documentation.
+  // Browser tests, and the screenshots of the documentation.
   "packages/*/test/chromium/**/*.test.ts",
   "test/browser/**/*.test.ts",
-  // Packages, images and installations, created and used as users do.
+  // Tests that build packages and images, and install and use them as users do.
   "packages/{client,react}/test/package.test.ts",
   "packages/client/test/runtimes.test.ts",
   "packages/react/test/examples.test.tsx",
@@ -16,16 +16,16 @@ export const SLOW: readonly string[] = [
   "packages/server/test/first-app.test.ts",
   "test/{packages,published-packages}.test.ts",
   "test/stats.test.ts",
-  // Commands in a terminal.
+  // Tests of the command line in a terminal.
   "packages/server/test/command-line/**/*.test.ts",
-  // The protocols of model providers, answers of hostile models, and random requests.
+  // Protocols of model providers, hostile models, and random requests.
   "packages/server/test/providers/**/*.test.ts",
   "packages/server/test/hostile-model.test.ts",
   "packages/server/fuzz/fuzz-run.test.ts",
-  // Parsers and models that need seconds of measurement or search.
+  // Measurements and state-space searches that take seconds.
   "packages/console/src/markdown/markdown-cost.test.ts",
   "packages/server/test/lease-model/lease-model.test.ts",
-  // Processes that are started, killed, or whose memory, disk and files are inspected from outside.
+  // Tests that start and kill processes, or inspect their memory, disk and files from outside.
   "packages/server/src/{main,main-reload,main-dev}.test.ts",
   "packages/server/src/wiring/broken-log.test.ts",
   "packages/server/src/tools/mcp/stdio-transport.test.ts",
@@ -33,8 +33,8 @@ export const SLOW: readonly string[] = [
   "packages/server/test/black-box/restart.test.ts",
   "packages/server/test/{data-at-rest,environment-block,full-disk,secrets,unread-responses}.test.ts",
   "packages/server/test/effects/**/*.test.ts",
-  // Interleavings of events, and databases that several nodes share, that fail or that are moved. The
-  // contract of the store is in `npm test`.
+  // Interleavings of events, and databases that are shared, failing or migrated. `npm test` includes the
+  // store's contract suite.
   "packages/server/test/{interleavings,nodes-*,nodes,chat-on-a-failing-database,stopping-node,rate-limits,keys-on-nodes}.test.ts",
   "packages/server/src/store/postgres/{failing,migrate,nodes,held-sessions,tables,open}.test.ts",
   "packages/server/src/moving/{migrate,moved-tables,sessions}.test.ts",
@@ -42,7 +42,7 @@ export const SLOW: readonly string[] = [
   "packages/server/test/postgres-server.test.ts",
 ];
 
-/** Files that take long although they are small: the sequencer starts them first. */
+/** Small files that take long. The sequencer starts them first, instead of by size. */
 export const LONG: readonly string[] = [
   "packages/server/test/chromium/reference.test.ts",
   "packages/server/src/store/sqlite/store.test.ts",
@@ -61,22 +61,21 @@ const SERVER = "packages/server";
 const CLIENT = "packages/client/test";
 
 /**
- * Files whose outcome depends on Node itself, so they run on Node 24 as well. Add a line for every difference
- * found between versions of Node.
+ * Files whose outcome may depend on the version of Node. They also run on Node 24.
  */
 export const ON_NODE_24: readonly string[] = [
-  // Loading of all modules with erased types, and of configuration files of every kind.
+  // Module loading with erased types, and configuration files of every kind.
   `${SERVER}/test/modules.test.ts`,
   `${SERVER}/src/config/import-fresh.test.ts`,
   `${SERVER}/src/config/define-config.test.ts`,
-  // The process: arguments, exit codes, signals, shutdown, output, and failing logs or disks.
+  // Processes: arguments, exit codes, signals, shutdown, output, and failing logs or disks.
   `${SERVER}/src/main.test.ts`,
   `${SERVER}/src/wiring/broken-log.test.ts`,
   `${SERVER}/test/stopping.test.ts`,
   `${SERVER}/test/full-disk.test.ts`,
   `${SERVER}/test/command-line/one-answer.test.ts`,
   `${SERVER}/src/cli/completion.test.ts`,
-  // node:sqlite in its worker thread.
+  // `node:sqlite` in a worker thread.
   `${SERVER}/src/store/sqlite/**/*.test.ts`,
   `${SERVER}/src/wiring/storage.test.ts`,
   // Incoming HTTP: parser, streams, broken connections, and a service that is killed and restarted.
@@ -103,7 +102,7 @@ export const ON_NODE_24: readonly string[] = [
   // Cryptography.
   `${SERVER}/src/apps/secrets/**/*.test.ts`,
   `${SERVER}/src/apps/keys/**/*.test.ts`,
-  // The published client in Node programs.
+  // The published client in Node.
   "packages/client/src/**/*.test.ts",
   `${CLIENT}/package.test.ts`,
   `${CLIENT}/live-session.test.ts`,

@@ -34,7 +34,7 @@ describe.skipIf(isLeftOut)("the guide", () => {
     expect(new URL(page.url()).pathname).toBe("/guide/operations");
   });
 
-  it("is dark where the reader prefers that, and changes on a press", async () => {
+  it("is dark if the reader prefers that, and can be switched", async () => {
     const { page } = await openPage(origin, { colorScheme: "dark" });
     await page.goto("/guide/");
     const isDark = (): Promise<boolean> =>
@@ -63,7 +63,7 @@ describe.skipIf(isLeftOut)("the guide", () => {
     }
   });
 
-  it("leads from page to page without loading anew, and says where nothing is", async () => {
+  it("navigates without reloading, and shows a page for unknown addresses", async () => {
     const { page, expectTrouble } = await openPage(origin);
     await page.goto("/guide/");
     await page.getByRole("navigation").getByRole("link", { name: "Configuration" }).first().click();

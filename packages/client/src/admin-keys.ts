@@ -1,4 +1,4 @@
-// App keys as an operator creates and revokes them.
+// Operations on App keys, for operators.
 
 import type { AdminKey, IssuedAdminKey, KeyScope } from "./admin-wire.ts";
 import type { Abortable, Transport } from "./transport.ts";
@@ -13,12 +13,12 @@ export function adminKeys(transport: Transport) {
       return transport.body({ path: "/api/admin/keys", query: { app }, repeatable: true, signal });
     },
 
-    /** Not retried: if the answer were lost, a key would exist that nobody knows. */
+    /** Creates a key. Not retried: if the response were lost, an unknown key would exist. */
     createKey(
       wanted: Abortable & {
-        /** Empty for a key of an operator, whose scopes are those of the admin API alone. */
+        /** Apps that the key opens; empty for an operator's key, which has only admin scopes. */
         readonly apps: readonly string[];
-        /** What the key may be used for; everything in its Apps when absent. */
+        /** Scopes of the key; all App scopes when absent. */
         readonly scopes?: readonly KeyScope[];
         readonly name?: string;
         /** The key never expires when absent. */

@@ -1,4 +1,4 @@
-// Sessions as an operator sees them: those of every App, with their turns.
+// Operations on the sessions and turns of all Apps, for operators.
 
 import type { AdminSession, AdminSessionDetail, AdminSessionPage, AdminSessionStatus } from "./admin-wire.ts";
 import type { Abortable, Transport } from "./transport.ts";
@@ -65,7 +65,10 @@ function reads(transport: Transport) {
 
 function changes(transport: Transport) {
   return {
-    /** Makes the user with this subject (`sub`) at this issuer (`iss`) the owner; `null` for nobody. Event streams of others end. */
+    /**
+     * Makes the user with this subject (`sub`) at this issuer (`iss`) the owner; `null` removes the owner.
+     * Ends event streams of others.
+     */
     transferSession(
       id: string,
       user: { readonly issuer: string; readonly subject: string } | null,

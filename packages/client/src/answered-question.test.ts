@@ -14,7 +14,7 @@ const agent = from("agent");
 const questions = (messages: readonly Message[]): readonly (string | null)[] =>
   messages.map((_, index) => answeredQuestion(messages, index)?.content ?? null);
 
-it("returns the question if other messages stand between it and the answer", () => {
+it("returns the question if other messages are between it and the answer", () => {
   const messages = [
     user("Q1", 1),
     agent("A1", 1),

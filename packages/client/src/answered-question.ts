@@ -1,9 +1,8 @@
 import type { Message } from "./wire.ts";
 
 /**
- * Returns the question that the message at `index` answers, if the order does not show it: the message before
- * the answer belongs to another turn. Returns `null` for every other message, and if the service does not
- * send turn numbers.
+ * Returns the question that the message at `index` answers, if the message before it belongs to another turn.
+ * Returns `null` for all other messages, and if the service does not send turn numbers.
  */
 export function answeredQuestion(messages: readonly Message[], index: number): Message | null {
   const { sender, turn } = messages[index] ?? {};

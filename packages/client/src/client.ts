@@ -4,16 +4,14 @@ import { randomId } from "./random-id.ts";
 import { type ConnectionOptions, type TokenSource, transportOf } from "./transport.ts";
 
 export interface ClientOptions extends ConnectionOptions {
-  /**
-   * The App to use. When absent, messages go to `default`, and models are those of the App that the key
-   * opens.
-   */
+  /** The App to use. When absent, messages go to `default`, and model operations use the App that the key opens. */
   readonly app?: string;
   /** Key of the App. Do not use it in public pages: visitors could use it for anything. */
   readonly key?: string;
   /**
-   * Returns the sign-in token of the user, for Apps with `users`. It is called before each request: return the current token, or a new
-   * one when that is about to expire. After a 401, the client repeats the request once if the function then returns another token.
+   * Returns the sign-in token of the user, for Apps with `users`. It is called before each request: return
+   * the current token, or a new one when that is about to expire. After a 401, the client repeats the request
+   * once if the function then returns another token.
    */
   readonly token?: TokenSource;
 }

@@ -23,7 +23,7 @@ export class ColloquyError extends Error {
   readonly status: number;
   /** Id of the request in the service's log; `null` if no answer named one. */
   readonly requestId: string | null;
-  /** Seconds to wait before the next try, as told by the service; `null` if it gave none. */
+  /** Seconds to wait before the next try (`Retry-After`), or `null`. */
   readonly retryAfter: number | null;
 
   constructor(message: string, { code, status = 0, requestId = null, retryAfter = null, cause }: ErrorFacts) {

@@ -19,7 +19,7 @@ export interface ClientTool {
   readonly inputSchema: object;
   /** Milliseconds in which a client must report a call's result; the App's limit for actions when absent. */
   readonly timeoutMs?: number;
-  /** True if another client may run a call after the claim of the first one has lapsed. */
+  /** True if another client may run a call after the first client's claim has expired. */
   readonly repeatable?: boolean;
 }
 
@@ -150,8 +150,9 @@ function actionOperations(transport: Transport) {
     },
 
     /**
-     * Claims a call of a client tool, to run it. With `claim`, renews that claim. Fails with 409 if another client has
-     * claimed it. A retry with the same `idempotencyKey` gets the same claim: use a new UUID for each client and call (the default).
+     * Claims a call of a client tool, to run it. With `claim`, renews that claim. Fails with 409 if another
+     * client has claimed it. A retry with the same `idempotencyKey` gets the same claim: use a new UUID for
+     * each client and call (the default).
      */
     claimAction(
       id: string,

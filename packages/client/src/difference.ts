@@ -13,7 +13,7 @@ export function difference(before: Snapshot, after: Snapshot): SessionUpdate[] {
   const { session_id } = after;
   const known = new Map(before.messages.map((message) => [message.id, message]));
   const kept = after.messages.filter(({ id }) => known.has(id));
-  // An answer that started meanwhile may stand before messages that are already known.
+  // A new answer may precede messages that are already known.
   if (before.messages.some(({ id }, index) => kept[index]?.id !== id)) return [resync(session_id)];
   const messageChanges: Change[] = [
     ...systemEvents(before, after),
@@ -38,7 +38,7 @@ function systemEvents(before: Snapshot, after: Snapshot): SessionEvent[] {
     .map((item) => ({ type: "system_event", item }));
 }
 
-/** A request in `systemEvents` is not claimed yet. */
+/** Returns events for changed claims. An action in `systemEvents` starts without a claim. */
 function claimEvents(before: Snapshot, after: Snapshot): SessionEvent[] {
   const known = new Map(claims(before));
   return claims(after)

@@ -39,7 +39,7 @@ describe.each([
 ])("createEventStreamParser, on a stream with %s", (_name, end) => {
   const bytes = bytesOf(RECORDED.replaceAll("\n", end));
 
-  it("parses it whole", () => {
+  it("returns the frames of the whole text", () => {
     expect(parse(bytes)).toEqual(FRAMES);
   });
 

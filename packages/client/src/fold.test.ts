@@ -151,13 +151,13 @@ describe("fold of a whole streaming message without an id", () => {
     });
   });
 
-  it("ignores it after the message has ended (a node that lags behind the log)", () => {
+  it("ignores it after the message has ended, as sent by a node behind the log", () => {
     const ended = message("m2", "agent", "Hello", { status: "complete" });
     const after = { ...before, messages: [before.messages[0]!, ended] };
     expect(fold(after, whole("Hello"), null)).toEqual({ snapshot: after, update: null });
   });
 
-  it("reports and changes nothing if all of it is known", () => {
+  it("changes nothing if all of it is known", () => {
     const folded = fold(before, whole("Hello"), null)!;
     expect(folded).toEqual({ snapshot: before, update: null });
     expect(folded.snapshot).toBe(before);
@@ -188,7 +188,7 @@ describe("fold of a whole streaming message without an id", () => {
 });
 
 describe("visible", () => {
-  it("leaves out only a streaming answer without text and calls", () => {
+  it("omits only a streaming answer without text and calls", () => {
     const call = { id: "c1", name: "walk", arguments: {}, status: "running" } as const;
     const shown = [
       message("m1", "user", ""),
@@ -208,7 +208,7 @@ describe("withHidden", () => {
   const [first] = before.messages;
   const known = snapshot({ messages: [first!, hidden] });
 
-  it("keeps the position of a hidden answer that a newer snapshot leaves out", () => {
+  it("keeps the position of a hidden answer that a newer snapshot omits", () => {
     const next = message("m3", "user", "And?");
     const after = snapshot({ messages: [first!, next], title: "Tea" });
     expect(withHidden(known, after)).toEqual({ ...after, messages: [first, hidden, next] });
@@ -251,7 +251,7 @@ describe("fold of streaming text", () => {
     expect(folded.snapshot.last_event_id).toBe(before.last_event_id);
   });
 
-  it.each([delta(0, "Hello"), delta(2, "ll"), delta(5, "")])("reports nothing for known text", (event) => {
+  it.each([delta(0, "Hello"), delta(2, "ll"), delta(5, "")])("ignores known text", (event) => {
     expect(fold(before, event, null)).toEqual({ snapshot: before, update: null });
   });
 

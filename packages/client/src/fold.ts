@@ -21,10 +21,10 @@ const SYSTEM_EVENTS_SHOWN = 100;
  */
 export function fold(snapshot: Snapshot, update: SessionUpdate, id: string | null): Folded | null {
   if (update.type === "message_delta") return grow(snapshot, update);
-  // A whole streaming message is for subscribers whose snapshot left it out; for others it adds text at most.
+  // A whole streaming message is for subscribers whose snapshot omitted it; for others it can only add text.
   const text = update.type === "message_updated" && id === null ? textOf(snapshot, update) : null;
   if (text !== null) return grow(snapshot, text);
-  // A node that lags behind the log may still send the text of a message that has ended.
+  // A node that is behind the log may still send text of a finished message.
   if (id === null && update.type === "message_updated" && hasEnded(snapshot, update.message.id))
     return { snapshot, update: null };
   const change = changeOf(snapshot, update);
@@ -39,7 +39,7 @@ function hasEnded({ messages }: Snapshot, id: string): boolean {
   return message !== undefined && message.status !== "queued" && message.status !== "streaming";
 }
 
-/** Returns `null` for unknown types, which a newer service may send, and for messages that are not there. */
+/** Returns `null` for unknown types, which a newer service may send, and for unknown messages. */
 function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> | null {
   switch (update.type) {
     case "title_changed":
@@ -70,7 +70,7 @@ function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> |
   }
 }
 
-/** Removes a message with all after it, and the system events that are not older. */
+/** Removes a message, all messages after it, and the system events that are not older. */
 function withoutTail({ messages, system_events }: Snapshot, from: string): Partial<Snapshot> | null {
   const at = messages.findIndex(({ id }) => id === from);
   const created = messages[at]?.created_at;
@@ -81,7 +81,7 @@ function withoutTail({ messages, system_events }: Snapshot, from: string): Parti
   };
 }
 
-/** Inserts an unknown message at its index, because the snapshot may have left it out. */
+/** Inserts an unknown message at its index, because the snapshot may have omitted it. */
 function withMessage(messages: Message[], message: Message, index = messages.length): Message[] {
   const at = messages.findLastIndex(({ id }) => id === message.id);
   return at < 0
@@ -95,9 +95,7 @@ export function visible(snapshot: Snapshot): Snapshot {
   return messages.length === snapshot.messages.length ? snapshot : { ...snapshot, messages };
 }
 
-/**
- * Returns `after` with the hidden answer of `before` that it leaves out, so that no event reports its
- * creation again. Drops it if other messages of `before` are missing too: the session was deleted and created
+/** Returns `after` with the hidden answer of `before` that it omits, so that no event reports its creation again. Drops it if other messages of `before` are missing too: the session was deleted and created
  * anew.
  */
 export function withHidden(before: Snapshot, after: Snapshot): Snapshot {
@@ -143,8 +141,7 @@ function grow(snapshot: Snapshot, update: { session_id: string } & MessageDelta)
   const message = snapshot.messages.findLast(({ id }) => id === update.message_id);
   if (message === undefined || update.offset > message.content.length) return null;
   const { content, status } = message;
-  // A delta at offset 0 carries the whole text and replaces what is here, which after a crash may be longer
-  // or different.
+  // A delta at offset 0 contains the whole text and replaces the known text, which may be longer or different after a crash.
   const isOther = update.offset === 0 && !update.text.startsWith(content);
   const offset = isOther ? 0 : content.length;
   const text = isOther ? update.text : update.text.slice(offset - update.offset);

@@ -11,7 +11,7 @@ import type { Action, Reasoning, SetModelResult, Snapshot, Thread, UserState } f
 
 /**
  * One conversation, kept in sync with the service while it has a subscriber (`subscribe`, or a loop over
- * `updates`). Holds no connection otherwise.
+ * `updates`). Has no connection otherwise.
  */
 export class LiveSession {
   readonly id: string;
@@ -147,8 +147,8 @@ export class LiveSession {
   }
 
   /**
-   * Follows the session, and runs its calls of these tools unless another client claims them first. Returns a function that removes
-   * the tools; `stop` does too.
+   * Follows the session, and runs its calls of these tools unless another client claims them first. Returns a
+   * function that removes the tools; `stop` does too.
    */
   runTools(handlers: ToolHandlers): () => void {
     const { signal } = this.#requests;

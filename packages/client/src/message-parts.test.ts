@@ -18,7 +18,7 @@ function parts(content: string, ...calls: ToolCall[]): string[] {
 }
 
 describe("messageParts", () => {
-  it("puts each call where the text stood when it was made, and returns all of the text", () => {
+  it("puts each call at its text offset, and returns all of the text", () => {
     const found = parts(CONTENT, call("a", 11), call("b", 11), call("c", 22));
     expect(found).toEqual(["Let me see.", "<a>", "<b>", "\n\nAnd this.", "<c>", "\n\nDone."]);
   });

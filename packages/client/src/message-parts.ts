@@ -5,8 +5,8 @@ export type MessagePart =
   | { readonly kind: "call"; readonly call: ToolCall };
 
 /**
- * Splits a message into text and tool calls in the order in which they came about. The texts together equal
- * `content`, including blank lines between them. A call without an offset stands before the remaining text.
+ * Splits a message into text and tool calls in chronological order. The concatenated texts equal `content`,
+ * including blank lines between them. A call without an offset precedes the remaining text.
  */
 export function messageParts({
   content,

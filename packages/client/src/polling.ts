@@ -1,4 +1,4 @@
-// Polling, for networks that block streams, and probing for streams meanwhile.
+// Polls on networks that block streams, and periodically probes for streams.
 
 import { ColloquyError } from "./colloquy-error.ts";
 import { linkedAbort } from "./linked-abort.ts";
@@ -10,7 +10,7 @@ export interface Poller {
   /** Fetches the snapshot once. Returns whether the assistant is working. */
   ask(signal: AbortSignal): Promise<boolean>;
   rest(ms: number, signal: AbortSignal): Promise<void>;
-  /** Ends the current rest. */
+  /** Ends the current pause. */
   retryNow(): void;
 }
 
@@ -21,7 +21,7 @@ const IDLE_MS = 4_000;
 const TRIAL_MS = 15_000;
 const TRIAL_CEILING_MS = 300_000;
 
-/** Polls until a stream gets through. Throws if a poll throws. */
+/** Polls until a stream works. Throws if a poll throws. */
 export async function poll(
   transport: Transport,
   sessionId: string,

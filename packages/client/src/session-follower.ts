@@ -14,23 +14,21 @@ import type { Snapshot } from "./wire.ts";
 export type FollowState = "connecting" | "live" | "polling" | "waiting";
 
 export interface FollowListener {
-  /** The current snapshot, and the events that led to it. */
+  /** Called with the current snapshot, and the events that led to it. */
   onSnapshot(snapshot: Snapshot, updates: readonly SessionUpdate[]): void;
-  /** `error` says why it waits, or does not use the stream. */
+  /** Called with the connection state; `error` is the reason for waiting or polling. */
   onState(state: FollowState, error: ColloquyError | null): void;
 }
 
-/**
- * Default milliseconds before a lost stream is reopened, unless the service says; doubled with each failure.
- */
+/** Milliseconds before a lost stream is reopened, unless the service sends a delay. Doubles with each failure. */
 const RETRY_MS = 2_000;
 const RETRY_CEILING_MS = 30_000;
 /** A stream that lasted this many milliseconds resets the failure count. */
 const STEADY_MS = 5_000;
 
 /**
- * Codes of notices after which the snapshot must be read: events are missing, the user's token expired, or the session belongs to
- * another user (reading it then fails with 404).
+ * Codes of notices after which the snapshot must be read: events are missing, the user's token expired, or
+ * the session belongs to another user (reading it then fails with 404).
  */
 const READ_AGAIN: ReadonlySet<string> = new Set(["resync", "user_token_expired", "session_not_found"]);
 
@@ -43,12 +41,12 @@ export class SessionFollower {
   /** State of the snapshot: events fold over it, events are missing, or the session is deleted. */
   #verdict: "good" | "stale" | "deleted" = "good";
   #retryMs = RETRY_MS;
-  /** Consecutive rounds that ended soon. */
+  /** Number of consecutive rounds that ended soon. */
   #failures = 0;
   #resting: { wake(): void } | null = null;
   #isRetryDue = false;
 
-  /** `snapshot` is the one to start from, if known. */
+  /** `snapshot` is the initial one, if known. */
   constructor(sessionId: string, snapshot: Snapshot | null, transport: Transport, listener: FollowListener) {
     this.#sessionId = sessionId;
     this.#snapshot = snapshot;

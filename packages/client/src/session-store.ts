@@ -25,7 +25,7 @@ const DELETED: Connection = { state: "deleted", error: null };
 interface ActiveFollower {
   readonly follower: SessionFollower;
   readonly end: AbortController;
-  /** Opens with the first snapshot, or when the first attempt to get one has failed. */
+  /** Opens at the first snapshot, or when the first attempt to get one has failed. */
   readonly ready: Gate;
 }
 
@@ -95,8 +95,8 @@ export class SessionStore {
   }
 
   /**
-   * Adopts a snapshot from a response, unless the session is being followed: the follower then gets there
-   * through events, in order.
+   * Adopts a snapshot from a response, unless the session is being followed: the follower then reaches that
+   * state through events, in order.
    */
   adopt(snapshot: Snapshot): void {
     if (this.#active !== null) return;

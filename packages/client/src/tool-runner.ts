@@ -30,7 +30,7 @@ export type ToolHandler = { run(input: unknown, run: ToolRun): unknown }["run"];
 /** Handlers by tool. */
 export type ToolHandlers = Readonly<Record<string, ToolHandler>>;
 
-/** Milliseconds of a lease (docs/api.md, "Tools that run in the client"), and between two renewals. */
+/** Lifetime of a claim in milliseconds (docs/api.md, "Tools that run in the client"), and the interval of renewals. */
 const LEASE_MS = 30_000;
 const RENEW_MS = LEASE_MS / 3;
 const BACKOFF_MS = 500;
@@ -41,7 +41,7 @@ const MAX_ERROR = 4_096;
 type Result = Extract<Decision, { decision: "approve"; claim: string }>["result"];
 
 interface Run {
-  /** Aborts when the service wants no result any more. */
+  /** Aborts when the service no longer accepts a result. */
   readonly over: LinkedAbort;
   /** Aborts the handler. */
   readonly handler: LinkedAbort;
@@ -73,7 +73,7 @@ export class ToolRunner {
     this.#sessionStop = sessionStop;
   }
 
-  /** Starts the calls that nobody has claimed, and ends those that are no longer pending. */
+  /** Starts unclaimed calls, and ends those that are no longer pending. */
   update(pending: readonly PendingAction[]): void {
     if (this.#isStopped) return;
     const calls = pending.filter(
@@ -88,12 +88,12 @@ export class ToolRunner {
     for (const call of calls) {
       const run = this.#runs.get(call.id);
       if (call.claim_expires_at === null && run === undefined) void this.#run(call);
-      // A call that was not run here is tried again if another client's claim lapses and the call is still pending.
+      // Try a call again that was not run here if another client's claim expires while the call is pending.
       else if (call.claim_expires_at !== null && run?.isOver === true) this.#runs.delete(call.id);
     }
   }
 
-  /** Starts no more calls and aborts the running handlers. What they return until their claims lapse is still reported. */
+  /** Starts no more calls and aborts the running handlers. Reports their results until their claims expire. */
   stop(): void {
     this.#isStopped = true;
     for (const { handler } of this.#runs.values())
@@ -124,7 +124,10 @@ export class ToolRunner {
     over.release();
   }
 
-  /** Renews the claim until the handler is aborted. Ends the call if the service refuses, or does not answer for a whole lease. */
+  /**
+   * Renews the claim until the handler is aborted. Ends the call if the service refuses, or does not answer
+   * before the claim expires.
+   */
   async #renew(action: ClientToolAction, claim: string, { over, handler }: Run): Promise<void> {
     const { signal, release } = linkedAbort(over.signal, handler.signal);
     const lease = (): Timer => this.#timing.after(LEASE_MS, () => over.abort(stopped("The claim lapsed.")));
@@ -194,7 +197,7 @@ function stopped(message: string): ColloquyError {
   return new ColloquyError(message, { code: "stopped" });
 }
 
-/** Returns a text that is not empty. */
+/** Returns the error's message, or its name if the message is empty. */
 function errorText(error: unknown): string {
   const { message, name } = error instanceof Error ? error : new Error(String(error));
   return (message || name).slice(0, MAX_ERROR).toWellFormed();

@@ -13,7 +13,7 @@ export interface Request extends Abortable {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Starts with a slash; appended to the base URL. */
   readonly path: string;
-  /** `undefined` values are left out. */
+  /** Query parameters; `undefined` values are omitted. */
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly headers?: Readonly<Record<string, string | undefined>>;
   /** Request body, sent as JSON. */
@@ -57,8 +57,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * Creates the transport for these options. `headers` are the client's own and override those of the options; `token` overrides
- * `Authorization`.
+ * Creates the transport for these options. `headers` are the client's own and override those of the options;
+ * `token` overrides `Authorization`.
  */
 export function transportOf(
   { baseUrl = "", retries = 5, timing = REAL_TIMING, ...options }: ConnectionOptions,

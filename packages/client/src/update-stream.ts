@@ -7,8 +7,8 @@ import { networkFailed, type Transport } from "./transport.ts";
 import type { Timer, Timing } from "./timing.ts";
 
 /**
- * How a stream ended: closed by the service or the network, silent for too long, not an event stream, or left
- * by the caller.
+ * How a stream ended: closed by the service or the network, silent for too long, not an event stream, or
+ * stopped by the caller.
  */
 export type StreamEnd = "ended" | "silent" | "no stream" | "left";
 

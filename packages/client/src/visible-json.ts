@@ -1,5 +1,5 @@
-// What people approve must be what they saw: JSON in which no character is hidden and none changes the
-// reading order.
+// Formats JSON for approvals, with no hidden characters and none that change the reading order, so that users
+// approve exactly what they see.
 
 /**
  * Characters that are invisible or misleading: controls, formats (including direction marks), unassigned and

@@ -374,7 +374,7 @@ it.each([
   ["interrupt", (to: Client) => to.interrupt(SESSION)],
   ["deleteThread", (to: Client) => to.deleteThread(SESSION)],
   ["removeSecrets", (to: Client) => to.removeSecrets({ clientId: "me" })],
-])("calls %s once, because a late retry may do harm", async (_name, ask) => {
+])("does not retry %s, because a late retry may do harm", async (_name, ask) => {
   answers = [reset, json({})];
   expect(await outcome<unknown>(ask(client()))).toMatchObject({ code: "network_failed" });
   expect(seen).toHaveLength(1);

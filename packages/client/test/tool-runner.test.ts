@@ -229,7 +229,7 @@ describe("a result", () => {
 });
 
 describe("a client that stops its tools", () => {
-  it("aborts the handler and renews no more, and still reports what it returns", async () => {
+  it("aborts the handler, stops renewing its claim, and still reports its result", async () => {
     const stop = await begun();
     stop();
     expect(started[0]!.run.signal.aborted).toBe(true);
@@ -275,7 +275,7 @@ describe("a client that stops its tools", () => {
   });
 });
 
-describe("a claim that lapses on the service", () => {
+describe("a claim that expires on the service", () => {
   it("gives the call an unknown outcome, and no client runs it again", async () => {
     await call();
     await claimElsewhere();

@@ -41,7 +41,7 @@ it("sends the token of the wallet, and the next one shortly before it ends", asy
   expect(await createClient({ ...options, token: () => next[0]!.token }).listThreads(wallet)).toBeDefined();
 });
 
-it("goes on with the present token while the service cannot be reached, until it ends", async () => {
+it("keeps the current token while the service is unreachable, until the token expires", async () => {
   const signedIn = await signIn();
   const token = walletToken(signedIn, { baseUrl: "http://127.0.0.1:9", retries: 0 });
   passes(14.5 * MINUTE);

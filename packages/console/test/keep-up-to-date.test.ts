@@ -76,7 +76,7 @@ it("is not built again for a test, another file time, or in a copy", async () =>
   expect(builds).toBe(1);
 });
 
-it("a failing build does not prevent the start, and the message says what to do", async () => {
+it("a failing build does not prevent the start, and is reported with advice", async () => {
   await start(() => Promise.reject(new Error("Unexpected token\nat line 5")));
   expect(lines[1]).toBe(
     "Colloquy: the console could not be built, so the service starts without it. (Unexpected token)",

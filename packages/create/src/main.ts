@@ -1,4 +1,4 @@
-// `npm create @colloquy`: asks what is missing, writes a project, and names the next commands.
+// `npm create @colloquy`: prompts for missing arguments, writes a project, and prints the next commands.
 
 import { basename, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -87,7 +87,7 @@ function isTemplate(name: string): name is Template {
   return Object.hasOwn(TEMPLATES, name);
 }
 
-/** Asks for what is missing if there is a person to ask. */
+/** Prompts for missing arguments if there is a terminal. */
 async function complete(
   { directory, template }: Given,
   { stdin, stdout }: Terminal,

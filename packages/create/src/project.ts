@@ -12,7 +12,7 @@ export const TEMPLATES = {
 
 export type Template = keyof typeof TEMPLATES;
 
-/** The directory cannot hold a new project. */
+/** Error for a directory that cannot contain a new project. */
 export class UnusableDirectory extends Error {}
 
 /** Written by build/build-package.ts. */
@@ -31,8 +31,8 @@ export function packageName(directory: string): string {
 }
 
 /**
- * Writes the project. Throws `UnusableDirectory` if the directory holds other files than `.git`, and what the file
- * system throws.
+ * Writes the project. Throws `UnusableDirectory` if the directory contains files other than `.git`, and
+ * rethrows errors of the file system.
  */
 export async function writeProject(directory: string, template: Template, name: string): Promise<void> {
   const present = await filesIn(directory);

@@ -145,14 +145,14 @@ describe("npm create @colloquy", () => {
     expect(shown).toContain('Created my-app from the template "service"');
   });
 
-  it.each(["\u0003", "\u0004"])("writes nothing when a person leaves with %j", async (key) => {
+  it.each(["\u0003", "\u0004"])("writes nothing when the user quits with %j", async (key) => {
     const shown = await createInTerminal([], [["Directory (my-app): ", key]]);
     expect(shown).toContain("Nothing was written.");
     expect(shown).not.toMatch(/Warning|Error/);
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it("asks nothing if the arguments say everything", async () => {
+  it("asks nothing if the arguments are complete", async () => {
     const shown = await createInTerminal(["shop", "-t", "service"], []);
     expect(shown).not.toContain("Template (");
     expect(manifest("shop")["name"]).toBe("shop");

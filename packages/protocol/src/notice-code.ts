@@ -6,7 +6,7 @@ export const NOTICE_MEANINGS = {
   session_deleted: "the session was deleted; the stream ends",
   session_not_found: "the session belongs to another user; the stream ends",
   user_token_expired:
-    "the user's token has expired or was revoked; the stream ends, and goes on with the next token",
+    "the user's token has expired or was revoked; the stream ends; resume it with the next token",
   app_key_invalid:
     "the key of the stream does not open the session's App, or no longer does; the stream ends",
   action_requested: "the assistant needs a decision; see `pending_actions` of the snapshot",

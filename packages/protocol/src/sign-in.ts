@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Timestamp } from "./timestamp.ts";
 
-/** A token that holds wallets. */
+/** A token that proves wallets. */
 export const WalletToken = z.object({
   token: z.string().meta({ description: "Bearer token" }),
   expires_at: Timestamp,

@@ -7,10 +7,7 @@ import { WalletThreadList } from "./wallet-thread-list.ts";
 
 export interface ColloquyProviderProps {
   readonly client: Client;
-  /**
-   * The person's wallet address: threads are then listed for the wallet, and messages bind their session to
-   * it.
-   */
+  /** The user's wallet address. With it, threads are listed for the wallet and messages bind their session to it. */
   readonly publicKey?: string | null | undefined;
   /** True if the client has a `token`: threads are then listed for the user. Pass a new client when the user changes. */
   readonly signedIn?: boolean | undefined;

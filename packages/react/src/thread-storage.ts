@@ -8,7 +8,7 @@ export interface ThreadStorage {
   read(): readonly ThreadEntry[];
   /** Replaces the list with the result of `change`. */
   update(change: (threads: readonly ThreadEntry[]) => readonly ThreadEntry[]): void;
-  /** Calls back when the list changes, whoever changed it. Returns a function that unsubscribes. */
+  /** Calls back when this page or another one changes the list. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }
 

@@ -2,9 +2,7 @@ import type { NoticeLevel, Snapshot, SystemEvent } from "@colloquy/client";
 import { useMemo } from "react";
 import { useSessionPart } from "./use-session.ts";
 
-/**
- * Something the service tells the person besides messages: a failed answer, a differing wallet, and so on.
- */
+/** A notice of the service to the user, such as a failed answer or a differing wallet. */
 export interface Notice {
   readonly id: string;
   readonly created_at: string;
@@ -26,7 +24,7 @@ export function useNotices(id: string): readonly Notice[] {
   return useMemo(() => noticesOf(events), [events]);
 }
 
-/** Returns those system events that are messages for a person. */
+/** Returns the system events that are meant for the user. */
 export function noticesOf(events: readonly SystemEvent[]): readonly Notice[] {
   return events.flatMap(({ id, type, created_at, payload }) => {
     if (type !== "notice" && type !== "error") return [];

@@ -4,11 +4,11 @@ import { useColloquyContext } from "./colloquy-provider.tsx";
 import { useSessionPart } from "./use-session.ts";
 
 export interface PendingActions {
-  /** Actions that nobody has decided yet, oldest first. */
+  /** Actions without a decision, oldest first. */
   readonly actions: readonly PendingAction[];
   /**
-   * `result` is required by some kinds of action: `{ transaction_hash }`, `{ signature }` or `{ answer }`. Calls of client tools
-   * are run by `useClientTool`; a person can only deny them.
+   * `result` is required by some kinds of action: `{ transaction_hash }`, `{ signature }` or `{ answer }`.
+   * Calls of client tools are run by `useClientTool`; a person can only deny them.
    */
   readonly approve: (
     actionId: string,
@@ -23,7 +23,7 @@ const NONE: readonly PendingAction[] = [];
 
 /**
  * Returns the session's pending actions and functions to decide them. An action leaves the list once decided,
- * wherever that was.
+ * here or elsewhere.
  */
 export function usePendingActions(id: string): PendingActions {
   const { pool } = useColloquyContext();

@@ -3,13 +3,13 @@ import { useEffect, useState } from "react";
 export interface ReadToEnd {
   /** Ref of an element at the end of the text, whose parent scrolls. */
   readonly end: (element: HTMLElement | null) => void;
-  /** True once the end of this text was in sight: let a person approve it only then. */
+  /** True once the end of this text was visible. Allow an approval only then. */
   readonly isDone: boolean;
-  /** True if a person has to scroll to see the end. */
+  /** True if the user has to scroll to see the end. */
   readonly isLong: boolean;
 }
 
-/** Watches whether a person has seen a text to its end. */
+/** Detects whether the user has seen a text to its end. */
 export function useReadToEnd(text: string): ReadToEnd {
   const [element, setElement] = useState<HTMLElement | null>(null);
   const [seen, setSeen] = useState<string | null>(null);

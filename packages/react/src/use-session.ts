@@ -5,9 +5,9 @@ import type { Progress } from "./shared-session.ts";
 import type { SessionPool } from "./session-pool.ts";
 
 export interface SessionView {
-  /** `null` before the first one, and during server rendering. */
+  /** The current snapshot; `null` before the first one, and during server rendering. */
   readonly snapshot: Snapshot | null;
-  /** How it is followed, and why that may fail. */
+  /** State of the connection. */
   readonly connection: Connection;
   /** To send, interrupt, resolve, rename and so on. The same object for all components below the provider. */
   readonly session: LiveSession;

@@ -26,7 +26,7 @@ export interface Threads extends ThreadsState {
 
 /**
  * Returns the thread list: the wallet's if the provider has one, or else the stored one. The list follows
- * messages, renames, pins and deletions below the provider, and renames of shown sessions by anybody. Returns
+ * messages, renames, pins and deletions below the provider, and renames of shown sessions by other clients. Returns
  * the same object until something changes.
  */
 export function useThreads(): Threads {
@@ -48,7 +48,7 @@ export function useThreads(): Threads {
         return copy;
       },
       remove: async (id) => {
-        await pool.session(id).delete().catch(ignoreGone);
+        await pool.session(id).delete().catch(ignoreNotFound);
         list.drop(id);
       },
     }),
@@ -84,6 +84,6 @@ async function setPinned(
 }
 
 /** Ignores "not found": the session expired or was deleted elsewhere. */
-function ignoreGone(error: unknown): void {
+function ignoreNotFound(error: unknown): void {
   if (!(error instanceof ColloquyError) || error.status !== 404) throw error;
 }

@@ -83,7 +83,7 @@ describe.each([
     expect(button("Approve")).toBeUndefined();
   });
 
-  it("lets a person approve a call only when they have seen its input to the end", async () => {
+  it("allows the approval of a call only after its whole input was visible", async () => {
     setEndsInSight(false);
     open();
     await say("6 * 7?");
@@ -112,7 +112,7 @@ describe.each([
     await page.until(isInOrder);
   });
 
-  it("lets a person answer a question", async () => {
+  it("lets the user answer a question", async () => {
     open();
     await say("Surprise me");
     const question = { question: "Tea or coffee?", choices: ["Tea", "Coffee"] };
@@ -215,7 +215,7 @@ it("examples/react-chat runs a tool in the page", async () => {
   document.documentElement.style.colorScheme = "";
 });
 
-it("examples/use-chat ends an answer whose conversation was deleted elsewhere, and says so", async () => {
+it("examples/use-chat ends an answer whose conversation was deleted elsewhere, and reports it", async () => {
   globalThis.location.hash = ID;
   render(<UseChat url={page.proxy.url} />);
   await say("Count");

@@ -67,7 +67,7 @@ it("runs on the requested version of React", () => {
 });
 
 describe("useReasoning", () => {
-  it("loads the reasoning of an answer when asked, and says why if it cannot", async () => {
+  it("loads the reasoning of an answer on request, and reports failures", async () => {
     const sending = page.direct.sendMessage(ID, "Hi", { wait: true });
     (await page.model.next())
       .emit(

@@ -55,7 +55,7 @@ describe("deleting the shown thread", () => {
     expect(led).toEqual([expect.not.stringContaining(A)]);
   });
 
-  it("does not switch if the person has switched in the meantime", async () => {
+  it("does not switch if the user has switched in the meantime", async () => {
     const release = Promise.withResolvers<void>();
     let isHeld = false;
     const holding: typeof fetch = async (input, init) => {

@@ -43,7 +43,7 @@ describe.skipIf(await isWithoutPostgres())("colloquy reload on PostgreSQL", () =
       errors: "",
     });
     // The log line comes through another pipe than the command's exit.
-    await expect.poll(() => services[0]!.output()).toContain("the configuration was taken over");
+    await expect.poll(() => services[0]!.output()).toContain("the configuration was applied");
     await writeFile(
       join(place, "colloquy.config.json"),
       JSON.stringify({ apps: { default: { colour: "blue" } } }),
@@ -52,6 +52,6 @@ describe.skipIf(await isWithoutPostgres())("colloquy reload on PostgreSQL", () =
       code: 2,
       errors: expect.stringContaining("The old configuration stays in force") as string,
     });
-    expect(services[1]!.output()).not.toContain("the configuration was taken over");
+    expect(services[1]!.output()).not.toContain("the configuration was applied");
   });
 });

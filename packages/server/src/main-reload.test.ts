@@ -54,9 +54,9 @@ describe("the first SIGHUP", () => {
     await remove();
     const find = hangUp();
     await find(/"source":"colloquy.config.json","location":"","msg":"no longer exists/);
-    await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
+    await find(/"msg":"the configuration was rejected: the old one stays active"/);
     await write(text({ default: {}, books: {} }));
-    const [taken] = await hangUp()(/"changes":\[.*\],"msg":"the configuration was taken over"/);
+    const [taken] = await hangUp()(/"changes":\[.*\],"msg":"the configuration was applied"/);
     expect(taken).toContain('"apps.shop is gone.","apps.books is new."');
   });
 });
@@ -73,7 +73,7 @@ describe("SIGHUP", () => {
   /** Resolves when this configuration is in force. */
   const takenOver = async (apps: object): Promise<void> => {
     await write(text(apps));
-    await hangUp()(/"msg":"the configuration was taken over"/);
+    await hangUp()(/"msg":"the configuration was applied"/);
   };
 
   it("reloads the file and keeps open streams", async () => {
@@ -85,7 +85,7 @@ describe("SIGHUP", () => {
     const more = { ...local, limits: { maxSteps: 3 } };
     await write(text({ default: { models: ["demo/assistant", "a/b"] }, shop: {} }, more));
     const find = hangUp();
-    const [taken] = await find(/"changes":\[.*\],"msg":"the configuration was taken over"/);
+    const [taken] = await find(/"changes":\[.*\],"msg":"the configuration was applied"/);
     expect(taken).toContain('["apps.default.models has changed.","apps.shop is new.","providers.a is new."]');
     await find(/"msg":"limits.maxSteps has changed. Restart the service/);
     expect(await models()).toEqual(["demo/assistant", "a/b"]);
@@ -118,7 +118,7 @@ describe("SIGHUP", () => {
     await takenOver({ default: { instructions: "one" } });
     await write(text({ default: { models: ["gone/x"], colour: "blue" } }));
     const find = hangUp();
-    await find(/"problems":2,"msg":"the configuration was not taken over: the old one stays in force"/);
+    await find(/"problems":2,"msg":"the configuration was rejected: the old one stays active"/);
     await find(/"location":"apps.default.colour"/);
     await find(/"location":"apps.default.models\[0\]"/);
     expect(await models()).toEqual(["demo/assistant"]);
@@ -134,14 +134,14 @@ describe("colloquy reload", () => {
     return { code, output: started.output(), errors: started.errors() };
   };
 
-  it("waits until the new configuration is in force, and says what changed", async () => {
+  it("waits until the new configuration is active, and prints the changes", async () => {
     await write(text({ default: { instructions: "Be brief." } }));
     expect(await reload()).toEqual({
       code: 0,
       output: "apps.default.instructions has changed.\nThe configuration is in force.\n",
       errors: "",
     });
-    expect(running().output()).toContain("the configuration was taken over");
+    expect(running().output()).toContain("the configuration was applied");
     const { code, output } = await reload("--json");
     expect({ code, outcome: JSON.parse(output) as unknown }).toEqual({
       code: 0,
@@ -159,7 +159,7 @@ describe("colloquy reload", () => {
     expect((await fetch(`${running().address}/healthz`)).status).toBe(200);
   });
 
-  it("says what to do if no service runs there, and sends no signal to another program", async () => {
+  it("gives advice if no service is running, and sends no signal to another program", async () => {
     expect(await reload("--data-dir", "elsewhere")).toMatchObject({
       code: 1,
       errors: expect.stringMatching(
@@ -196,7 +196,7 @@ describe("SIGHUP during the start", () => {
     );
     started.child.kill("SIGHUP");
     await started.find(/"msg":"listening"/);
-    const [taken] = await started.find(/"changes":\[.*\],"msg":"the configuration was taken over"/);
+    const [taken] = await started.find(/"changes":\[.*\],"msg":"the configuration was applied"/);
     expect(taken).toContain("apps.shop is new.");
   });
 });
@@ -229,12 +229,12 @@ describe("SIGHUP with a file that cannot be read", () => {
     await write(text);
     const find = hangUp();
     await find(new RegExp(`"msg":"[^\n]*${told}`));
-    await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
+    await find(/"msg":"the configuration was rejected: the old one stays active"/);
     expect((await fetch(`${running().address}/healthz`)).status).toBe(200);
     await write("export default {};");
-    await hangUp()(/"msg":"the configuration was taken over"/);
+    await hangUp()(/"msg":"the configuration was applied"/);
     await write("export default { apps: { default: {}, shop: {} } };");
-    await hangUp()(/"changes":\["apps.shop is new."\],"msg":"the configuration was taken over"/);
+    await hangUp()(/"changes":\["apps.shop is new."\],"msg":"the configuration was applied"/);
   });
 });
 
@@ -243,7 +243,7 @@ describe("SIGHUP with a file that never loads", () => {
     COLLOQUY_CONFIG: path,
   }));
 
-  it("ends in order on SIGTERM during a reload, without blaming the file", async () => {
+  it("stops gracefully on SIGTERM during a reload, without reporting a problem of the file", async () => {
     const { child, errors, exited, find } = running();
     await write('console.log("is read"); await new Promise(() => {}); export default {};');
     await hangUp()(/is read/);

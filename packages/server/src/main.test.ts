@@ -86,7 +86,7 @@ describe("starting", () => {
     const { errors, exited } = start({}, "check");
     expect(await exited()).toEqual({ code: 0, signal: null });
     expect(errors()).toMatch(
-      /^Colloquy: \S+\/\.env cannot be used: it is a directory and no file\. It is left out: [^\n]+\n$/,
+      /^Colloquy: \S+\/\.env cannot be used: it is a directory and no file\. It is ignored: [^\n]+\n$/,
     );
   });
 

@@ -17,7 +17,7 @@ import type { Log } from "./wiring/logging.ts";
 import type { ReloadHost, ReloadNotes, ReloadOutcome } from "./wiring/reload-notes.ts";
 import type { Reloads } from "./wiring/reloads.ts";
 import type { buildServer, ColloquyServer } from "./wiring/server.ts";
-import { codeOf, explainLeftOut, explainStartFailure, isDefect, welcome } from "./wiring/start-messages.ts";
+import { codeOf, explainIgnored, explainStartFailure, isDefect, welcome } from "./wiring/start-messages.ts";
 
 // Must precede every other import: halves the start time. Commands import code that only they need.
 enableCompileCache();
@@ -231,7 +231,7 @@ function readEnvironmentFile(): void {
     for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
   } catch (error) {
     if (codeOf(error) === "ENOENT") return;
-    console.error(`Colloquy: ${explainLeftOut(resolve(".env"), error)}`);
+    console.error(`Colloquy: ${explainIgnored(resolve(".env"), error)}`);
   }
 }
 
@@ -306,11 +306,11 @@ function logReload({ logger }: Log, outcome: ReloadOutcome): void {
   if (!outcome.ok) {
     for (const { source, location, message } of outcome.problems) logger.error({ source, location }, message);
     const problems = outcome.problems.length;
-    logger.error({ problems }, "the configuration was not taken over: the old one stays in force");
+    logger.error({ problems }, "the configuration was rejected: the old one stays active");
     return;
   }
   for (const warning of outcome.warnings) logger.warn({}, warning);
-  logger.info({ changes: outcome.changes }, "the configuration was taken over");
+  logger.info({ changes: outcome.changes }, "the configuration was applied");
 }
 
 /** Reads no configuration file, because the running service reads it. */

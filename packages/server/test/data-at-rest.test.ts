@@ -55,7 +55,7 @@ describe("deleted text", () => {
     await expect.poll(() => found(sessions), PATIENCE).toEqual(left);
   }, 60_000);
 
-  it("is gone after it was replaced, with the answer and whatever else quoted it", async () => {
+  it("is gone after it was replaced, with the answer and everything else that quoted it", async () => {
     const { address } = await start();
     const sessions = Array.from({ length: SESSIONS }, newSession);
     await Promise.all(sessions.map((session) => say(address, session)));
@@ -110,7 +110,7 @@ describe("deleted text", () => {
 });
 
 describe("a data directory with open permissions", () => {
-  it("is closed to other users at the start, with a line in the log", async () => {
+  it("is restricted to its owner at the start, with a line in the log", async () => {
     await mkdir(data);
     await chmod(data, 0o755);
     const { find } = await start();

@@ -99,7 +99,7 @@ describe.skipIf(await isWithoutPostgres())("a tool that runs in the client, on t
       expect((await common()).messages[1]?.tool_results).toMatchObject([{ output: 5, is_error: false }]);
     });
 
-    it("has the result `outcome unknown` on all nodes when its claim lapses", async () => {
+    it("has the result `outcome unknown` on all nodes when its claim expires", async () => {
       const { nodes, claim, approve, common } = await waiting("look", hasBus);
       const [a, b, c] = nodes;
       const { claim: token } = await claim(b);
@@ -114,7 +114,7 @@ describe.skipIf(await isWithoutPostgres())("a tool that runs in the client, on t
       expect(pending_actions).toEqual([]);
     });
 
-    it("is free on all nodes when the claim of a repeatable one lapses", async () => {
+    it("can be claimed on all nodes when the claim of a repeatable call expires", async () => {
       const { nodes, claim, approve, common, pending } = await waiting("peek", hasBus);
       const [a, b, c] = nodes;
       const { claim: token } = await claim(b);

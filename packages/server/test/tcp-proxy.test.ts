@@ -37,7 +37,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 describe("a failing network", () => {
-  it("holds back one direction, and delivers in order when released", async () => {
+  it("pauses one direction, and delivers in order when resumed", async () => {
     const { client, far, heard } = await connect();
     proxy.hold("up");
     client.write("a");

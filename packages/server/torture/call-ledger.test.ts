@@ -44,7 +44,7 @@ describe("the claims of a call", () => {
     expect(ledger.grant("c", true, "d", 3 * CLAIM_MS + 4)).toContain("two claims");
   });
 
-  it("are live until they lapse, for their client only", () => {
+  it("are valid until they expire, for their client only", () => {
     const { ledger } = claimed();
     expect(["a", "b"].map((token) => ledger.holds("c", token, CLAIM_MS - 1))).toEqual([true, false]);
     expect(ledger.holds("c", "a", CLAIM_MS)).toBe(false);

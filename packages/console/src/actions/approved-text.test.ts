@@ -13,7 +13,7 @@ describe("approvedText", () => {
     expect(approvedText(deep)).toBe(JSON.stringify(deep));
   });
 
-  it("isolates right-to-left strings without losing text", () => {
+  it("isolates right-to-left strings and keeps the whole text", () => {
     const json = approvedText({ אב: 'ג"ד', amount: 5 });
     const parts = isolatedTexts(json);
     expect(parts.join("")).toBe(json);

@@ -5,9 +5,9 @@ import { CopyButton } from "../design/copy-button.tsx";
 import { isolatedTexts } from "./approved-text.ts";
 import styles from "./action-card.module.css";
 
-/** How far a person has read what they are to approve. */
+/** How much of a text the user has read before approving it. */
 export interface Reading extends ReadToEnd {
-  /** Id of the sentence that says what is missing. */
+  /** Id of the sentence that asks the user to read on. */
   readonly hintId: string;
 }
 
@@ -15,7 +15,7 @@ export function useReading(text: string): Reading {
   return { ...useReadToEnd(text), hintId: useId() };
 }
 
-/** All of a text to approve, as returned by `approvedText` or `visibleText`. */
+/** The whole text to approve, as returned by `approvedText` or `visibleText`. */
 export function ReadThrough({
   label,
   text,
@@ -31,7 +31,7 @@ export function ReadThrough({
     if (pre === null) return;
     // Keep the last line in view as the first.
     pre.scrollBy({ top: pre.clientHeight * 0.9 });
-    // This button goes away: keep the focus on the text, not on the button that approves.
+    // This button disappears: move the focus to the text, not to the approve button.
     if (pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 1) pre.focus();
   };
   return (

@@ -11,7 +11,7 @@ import styles from "./action-card.module.css";
 
 const HASH = "0x[0-9a-fA-F]{64}";
 
-/** A transaction to send with the browser's wallet, or elsewhere and report by its hash. */
+/** A transaction to send with the browser's wallet, or to send elsewhere and report by its hash. */
 export function TransactionRequest({
   action,
   decision,
@@ -62,12 +62,12 @@ export function TransactionRequest({
           transaction_hash: await sendTransaction(asked, action.request, expected),
         })}
       />
-      <SentElsewhere isOpen={wallet === null || decision.wallet === "was_asked"} decision={decision} />
+      <ReportByHash isOpen={wallet === null || decision.wallet === "was_asked"} decision={decision} />
     </>
   );
 }
 
-function SentElsewhere({
+function ReportByHash({
   isOpen,
   decision,
 }: {

@@ -13,9 +13,9 @@ export interface DecisionState {
   readonly approveWith: (result: DecisionResult) => void;
   /** Asks the wallet for a result and approves with it. */
   readonly approveByWallet: (asking: WalletAsking) => void;
-  /** Approves with the result that the wallet has already given. */
+  /** Approves with the result that the wallet has already returned. */
   readonly reportResult: () => void;
-  /** A wallet's result that the service does not have yet; `null` if none. */
+  /** Result of the wallet that is not reported to the service yet, or `null`. */
   readonly given: WalletResult | null;
   /**
    * State of the wallet request: not made, pending in this page, or made earlier by a page that never saw the

@@ -9,34 +9,31 @@ import { resultText, type WalletResult } from "./wallet-results.ts";
 /** A request to a wallet. */
 export interface WalletAsking {
   readonly wallet: BrowserWallet;
-  /** Throws an `Error` with a sentence for the person. */
+  /** Throws an `Error` with a user-facing message. */
   readonly ask: (wallet: BrowserWallet) => Promise<WalletResult>;
-  /** The person knows that a wallet was already asked, and wants to ask again. */
+  /** True if the user knows that a wallet was already asked, and wants to ask again. */
   readonly isAgain: boolean;
 }
 
 export interface WalletResults {
-  /** A wallet's result that the service does not have yet; `null` if none. */
+  /** Result of the wallet that is not reported to the service yet, or `null`. */
   readonly given: WalletResult | null;
   /** A wallet was already asked for this transaction and may have sent it. */
   readonly wasAsked: boolean;
-  /** The pending wallet request, whichever card started it; `null` if none. */
+  /** The pending wallet request, which another card may have started; `null` if there is none. */
   readonly inFlight: Promise<void> | null;
-  /**
-   * Gets the result from the wallet, unless it has already given it, and approves with it. Throws an `Error`
-   * with a sentence for the person.
-   */
+  /** Approves with the result of the wallet, and requests it if necessary. Throws an `Error` with a user-facing message. */
   readonly approveBy: (asking: WalletAsking) => Promise<void>;
-  /** Approves with the result that the wallet has given. */
+  /** Approves with the result that the wallet has already returned. */
   readonly reportResult: () => Promise<void>;
   /** Decides without the wallet and then drops its stored result. */
   readonly settle: (decide: () => Promise<unknown>) => Promise<void>;
 }
 
-/** Statuses after which the service cannot take a result: decided otherwise, expired, or deleted. */
+/** Statuses after which the service cannot accept a result: decided otherwise, expired, or deleted. */
 const OVER: ReadonlySet<number> = new Set([404, 409, 410]);
 
-/** Manages the wallet's result for one action until the service has it. */
+/** Manages the wallet's result for one action until it is reported to the service. */
 export function useWalletResults({ id, expires_at }: PendingAction): WalletResults {
   const sessionId = useSessionId();
   const { approve } = usePendingActions(sessionId);
@@ -45,7 +42,7 @@ export function useWalletResults({ id, expires_at }: PendingAction): WalletResul
   const checkIsAsked = useIsAsked(sessionId, id);
   const get = async ({ wallet, ask, isAgain }: WalletAsking): Promise<WalletResult> => {
     await checkIsAsked();
-    // Another tab may have asked meanwhile.
+    // Another tab may have asked the wallet in the meantime.
     const given = requests.given(id);
     if (given !== null) return given;
     if (requests.wasAsked(id) && !isAgain)
@@ -62,7 +59,7 @@ export function useWalletResults({ id, expires_at }: PendingAction): WalletResul
       const { status, message } =
         error instanceof ColloquyError ? error : { status: 0, message: "Try again." };
       const done = `The wallet has done it (${resultText(result)}), but the service did not accept it.`;
-      // Another signature may be accepted. A transaction is sent, whatever the service thinks of its hash.
+      // The user may sign again. A transaction is sent even if the service rejects its hash.
       if (status === 400 && "signature" in result) requests.forget(id);
       if (OVER.has(status)) {
         requests.forget(id);

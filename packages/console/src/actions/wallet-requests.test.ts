@@ -58,7 +58,7 @@ it("records a transaction for all tabs before the wallet is asked, and no other 
 it.each([
   ["declined", 4001, false],
   ["lost on its way", -32_603, true],
-])("%s leaves the record: %s", async (_how, code, isNoted) => {
+])("records whether a request that was %s may have been sent: %s", async (_how, code, isNoted) => {
   const requests = new WalletRequests(page());
   const wallet = requests.recording(
     { request: () => Promise.reject(Object.assign(new Error(), { code })) },
@@ -119,7 +119,7 @@ it("throws what the work throws, and does not run it again without the lock", as
   expect(times).toBe(1);
 });
 
-it("a new page drops results of actions that expired long ago, and nothing else", () => {
+it("a new page drops only results of long-expired actions", () => {
   const { localStorage, ...rest } = page();
   const soon = new Date(Date.now() + 600_000).toISOString();
   const entries = [

@@ -4,12 +4,12 @@
 
 import { tabStorage, type KeyValueStore } from "../connection/tab-storage.ts";
 import type { BrowserWallet } from "../wallet/browser-wallet.ts";
-import { browserStorage, forgetOld, withMemory, type WalletPage } from "./wallet-storage.ts";
+import { browserStorage, removeExpired, withMemory, type WalletPage } from "./wallet-storage.ts";
 import { ASKED, forgetResult, storeResult, storedResult, type WalletResult } from "./wallet-results.ts";
 
 /**
- * EIP-1193 codes that guarantee that nothing was done: rejected, unauthorized, unsupported. After any other
- * error the outcome is unknown.
+ * EIP-1193 codes after which the wallet has certainly done nothing: rejected, unauthorized, unsupported.
+ * After any other error the outcome is unknown.
  */
 const REFUSALS: ReadonlySet<unknown> = new Set([4001, 4100, 4200]);
 
@@ -28,7 +28,7 @@ export class WalletRequests {
     this.#page = page;
     this.#tab = withMemory(tabStorage(page));
     this.#browser = withMemory(browserStorage(page));
-    forgetOld(page, new Date());
+    removeExpired(page, new Date());
   }
 
   readonly getSnapshot = (): number => this.#version;
@@ -43,7 +43,7 @@ export class WalletRequests {
     };
   };
 
-  /** Returns a wallet's result that the service does not have yet; `null` if none. */
+  /** Returns the wallet's result that is not reported to the service yet, or `null`. */
   given(actionId: string): WalletResult | null {
     return storedResult(this.#browser, actionId) ?? storedResult(this.#tab, actionId);
   }

@@ -1,4 +1,4 @@
-// Results of wallets, stored until the service has them, even across reloads: an unreachable service must not
+// Results of wallets, stored until they are reported, even across reloads: an unreachable service must not
 // lead to a second transaction.
 
 import type { KeyValueStore } from "../connection/tab-storage.ts";
@@ -12,7 +12,7 @@ export type WalletResult = { readonly transaction_hash: string } | { readonly si
 export const GIVEN = "colloquy.given.";
 export const ASKED = "colloquy.asked.";
 
-/** Returns `null` if the wallet has given no result yet. */
+/** Returns the wallet's result, or `null` if there is none yet. */
 export function storedResult(storage: KeyValueStore, actionId: string): WalletResult | null {
   try {
     const kept: unknown = JSON.parse(storage.getItem(`${GIVEN}${actionId}`) ?? "null");

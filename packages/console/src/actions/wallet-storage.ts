@@ -47,7 +47,7 @@ export function withMemory(storage: KeyValueStore): KeyValueStore {
 }
 
 /** Removes entries of actions that expired more than a day ago. */
-export function forgetOld(page: WalletPage, now: Date): void {
+export function removeExpired(page: WalletPage, now: Date): void {
   try {
     for (const entry of entriesOf(page.localStorage)) {
       if (!entry.startsWith(ASKED)) continue;

@@ -3,15 +3,12 @@ import type { Message, PendingAction, Snapshot } from "@colloquy/client";
 /** Longer answers are announced in part. */
 const LONGEST = 400;
 
-/**
- * Returns an announcement of what has changed since `before`; `null` if nothing. The first snapshot is not
- * announced.
- */
+/** Returns an announcement of the changes since `before`, or `null`. The first snapshot is not announced. */
 export function announcementOf(before: Snapshot | null, after: Snapshot | null): string | null {
   if (before === null || after === null) return null;
   const statuses = new Map(before.messages.map(({ id, status }) => [id, status]));
   const known = new Set(before.pending_actions.map(({ id }) => id));
-  // Several may change at once: one answer ends, and the next one starts.
+  // Several messages may change at once: one answer ends and the next one starts.
   const answers = after.messages.filter(
     ({ id, sender, status }) => sender === "agent" && statuses.get(id) !== status,
   );

@@ -7,7 +7,7 @@ import { JsonText } from "../design/json-text.tsx";
 import { useSessionId } from "./session-id.tsx";
 import styles from "./answer-details.module.css";
 
-/** Data, reasoning and sources of the surrounding answer, each closed until a person opens it. */
+/** Data, reasoning and sources of the surrounding answer, each initially collapsed. */
 export function AnswerDetails(): ReactNode {
   const data = useAuiState(({ message }) => message.metadata.custom["data"]);
   const sources = useAuiState(

@@ -3,7 +3,7 @@ import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
 import { openedApps } from "../connection/opened-apps.ts";
 import { Picker } from "../design/picker.tsx";
 
-/** The Apps that a key opens. */
+/** The Apps that the key opens. */
 interface Opened {
   readonly key: string | null;
   readonly names: readonly string[];

@@ -25,7 +25,7 @@ export function Composer({
     <ComposerPrimitive.Root
       className={styles["composer"]}
       onSubmit={(event) => {
-        // The service would refuse the message.
+        // The service would reject the message.
         if (left < 0) event.preventDefault();
       }}
     >

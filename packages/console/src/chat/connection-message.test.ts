@@ -35,7 +35,7 @@ it("a page without a stream says that updates are delayed, and why", () => {
   );
 });
 
-it("a refusal says what a person can do", () => {
+it("a refusal includes advice for the user", () => {
   const noKey = new ColloquyError("This App needs its key.", { code: "app_key_invalid", status: 401 });
   expect(connectionMessage({ state: "failed", error: noKey })).toEqual({
     sentence: "This conversation cannot be shown. This App needs its key.",

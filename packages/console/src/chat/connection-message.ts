@@ -4,7 +4,7 @@ import { needsKey } from "./failure.ts";
 
 export interface ConnectionMessage {
   readonly sentence: string;
-  /** What the person can do; `null` if the connection recovers by itself. */
+  /** Advice for the user; `null` if the connection recovers by itself. */
   readonly help: "retry" | "key" | "new-chat" | null;
 }
 

@@ -21,7 +21,7 @@ import { useFailures, useOutgoing } from "./use-outbox.ts";
 import { Welcome } from "./welcome.tsx";
 import styles from "./thread.module.css";
 
-/** A conversation that the service has stored, kept up to date. */
+/** A stored conversation, which is kept up to date. */
 export function Conversation(props: ChatPageProps & { readonly sessionId: string }): ReactNode {
   const { sessionId, menu, isDeveloping, onDevelop, onKeyWanted } = props;
   const { snapshot, connection, session } = useSession(sessionId);

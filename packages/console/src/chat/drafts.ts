@@ -3,7 +3,7 @@
 import type { KeyValueStore } from "../connection/tab-storage.ts";
 
 export interface Draft {
-  /** `null` for a conversation that has not started. */
+  /** Session id; `null` for a conversation that has not started. */
   readonly sessionId: string | null;
   readonly text: string;
 }
@@ -19,13 +19,13 @@ export function loadDraft(storage: KeyValueStore, sessionId: string | null): str
   }
 }
 
-/** An empty draft removes the entry. */
+/** Stores the draft; removes the entry of an empty one. */
 export function saveDraft(storage: KeyValueStore, sessionId: string | null, text: string): void {
   try {
     if (text === "") storage.removeItem(entry(sessionId));
     else storage.setItem(entry(sessionId), text);
   } catch {
-    // Full or forbidden: the draft is lost when another conversation is opened.
+    // Storage is full or forbidden: the draft is lost when another conversation is opened.
   }
 }
 

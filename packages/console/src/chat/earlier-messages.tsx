@@ -8,7 +8,7 @@ import styles from "./thread.module.css";
 /** Shown above the first rendered message, in the viewport. */
 export function EarlierMessages({ leftOut, showEarlier, showNewest }: NewestMessages): ReactNode {
   const place = useRef<HTMLDivElement>(null);
-  const keepPlace = useKeptPlace(place);
+  const keepScrollPosition = useScrollAnchor(place);
   const shown = useAuiState(({ thread }) => thread.messages.length);
   const isAtNewest = useThreadViewport(({ isAtBottom }) => isAtBottom);
   useEffect(() => {
@@ -21,7 +21,7 @@ export function EarlierMessages({ leftOut, showEarlier, showNewest }: NewestMess
           look="quiet"
           size="small"
           onClick={() => {
-            keepPlace();
+            keepScrollPosition();
             showEarlier();
           }}
         >
@@ -36,7 +36,7 @@ export function EarlierMessages({ leftOut, showEarlier, showNewest }: NewestMess
  * Returns a function to call before earlier messages are inserted: it keeps the first message at its place on
  * the screen.
  */
-function useKeptPlace(place: RefObject<HTMLElement | null>): () => void {
+function useScrollAnchor(place: RefObject<HTMLElement | null>): () => void {
   const first = useAuiState(({ thread }) => thread.messages[0]?.id);
   const kept = useRef<{ readonly element: Element; readonly top: number } | null>(null);
   useLayoutEffect(() => {

@@ -11,7 +11,7 @@ export function EditForm(): ReactNode {
     <ComposerPrimitive.Root
       className={styles["composer"]}
       onSubmit={(event) => {
-        // The service would refuse the message.
+        // The service would reject the message.
         if (left < 0) event.preventDefault();
       }}
     >
@@ -19,7 +19,7 @@ export function EditForm(): ReactNode {
         className={styles["input"]}
         aria-label="Edited message"
         aria-describedby="edit-consequence"
-        // The person has just asked to edit.
+        // The user has just chosen to edit, so move the focus here.
         autoFocus
         rows={1}
         maxRows={12}

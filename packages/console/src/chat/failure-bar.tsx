@@ -4,7 +4,7 @@ import { Button, IconButton } from "../design/button.tsx";
 import type { Failure } from "./failure.ts";
 import styles from "./bars.module.css";
 
-/** Failures until the person dismisses them, one by one: each may be reported nowhere else. */
+/** Shows failures until the user dismisses each, because some are reported nowhere else. */
 export function FailureBars({
   failures,
   onDismiss,

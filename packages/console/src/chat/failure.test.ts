@@ -2,7 +2,7 @@ import { ColloquyError } from "@colloquy/client";
 import { expect, it } from "vitest";
 import { failureOf, failureOfMessage, withFailure } from "./failure.ts";
 
-it("says what failed, and why", () => {
+it("states what failed, and why", () => {
   const error = new ColloquyError("The service cannot be reached.", { code: "network_failed" });
   expect(failureOf("It was not removed", error)).toEqual({
     sentence: "It was not removed. The service cannot be reached.",
@@ -11,7 +11,7 @@ it("says what failed, and why", () => {
   expect(failureOf("It was not renamed", "odd").sentence).toBe("It was not renamed.");
 });
 
-it("says when to try again after a rate limit", () => {
+it("states when to try again after a rate limit", () => {
   const error = new ColloquyError("Ten messages wait already.", {
     code: "queue_full",
     status: 429,

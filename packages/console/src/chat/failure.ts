@@ -1,12 +1,12 @@
-// Failures in words for a person, with what may help.
+// User-facing descriptions of failures, with advice.
 
 import { ColloquyError } from "@colloquy/client";
 
 export interface Failure {
   readonly sentence: string;
-  /** Whether another App key would help. */
+  /** True if another App key would help. */
   readonly needsKey: boolean;
-  /** For an unsent message, the number of the newest message then. A newer one that is sent settles it. */
+  /** For an unsent message, the number of the newest message at that time. Sending a newer one removes the failure. */
   readonly newestMessage?: number;
 }
 
@@ -18,8 +18,8 @@ export function needsKey(error: unknown): boolean {
 }
 
 /**
- * Describes the failure of a message. Without a refusal by the service (no answer, or a server error), and if
- * an earlier page has sent it too (`isAgain`), the outcome is unknown.
+ * Describes the failure of a message. The outcome is unknown without a refusal by the service, that is after
+ * a server error or no response, and if an earlier page has sent the message too (`isAgain`).
  */
 export function failureOfMessage(error: unknown, { isAgain }: { readonly isAgain: boolean }): Failure {
   if (!isAgain && !isUnknown(error)) return failureOf("Your message was not sent", error);
@@ -27,12 +27,12 @@ export function failureOfMessage(error: unknown, { isAgain }: { readonly isAgain
   return { sentence: `${sentence} Look at the conversation before you send it again.`, needsKey };
 }
 
-/** An attempt whose answer was lost may have stored the message. */
+/** Returns true if the outcome is unknown: the message may be stored although its response was lost. */
 function isUnknown(error: unknown): boolean {
   return error instanceof ColloquyError && (error.status < 400 || error.status >= 500);
 }
 
-/** `what` starts the sentence: "Your message was not sent". */
+/** Describes a failure. `what` starts the sentence, for example "Your message was not sent". */
 export function failureOf(what: string, error: unknown): Failure {
   const isService = error instanceof ColloquyError;
   const reason = error instanceof Error ? error.message : "";

@@ -9,7 +9,7 @@ import { goTo } from "../shell/use-route.ts";
 import { failureOf } from "./failure.ts";
 import { useSessionId } from "./session-id.tsx";
 
-/** Copies the conversation up to the surrounding answer into a new one, and shows that one. */
+/** Copies the conversation up to the surrounding answer into a new one, and opens the copy. */
 export function ForkButton(): ReactNode {
   const sessionId = useSessionId();
   const through = useAuiState(({ message }) => message.id);
@@ -21,7 +21,7 @@ export function ForkButton(): ReactNode {
     setForking(true);
     try {
       const { session_id } = await fork(sessionId, { through });
-      // The person may have opened another conversation in the meantime; the list shows the copy.
+      // Do not navigate if the user has opened another conversation in the meantime; the list shows the copy.
       if (window.location.hash === hashOf({ page: "chat", sessionId }))
         goTo({ page: "chat", sessionId: session_id });
     } catch (error) {

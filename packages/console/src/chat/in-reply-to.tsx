@@ -5,7 +5,7 @@ import styles from "./message.module.css";
 /** Characters of the question to render; CSS cuts it to one line. */
 const LONGEST = 200;
 
-/** The question of the surrounding answer, if other messages stand between the two. */
+/** The question of the surrounding answer, if other messages are between the two. */
 export function InReplyTo(): ReactNode {
   const question = useAuiState(({ message }) => message.metadata.custom["inReplyTo"]);
   if (typeof question !== "string") return null;

@@ -6,9 +6,7 @@ import { goTo } from "../shell/use-route.ts";
 import { useMissed, useSendingAgain } from "./use-outbox.ts";
 import styles from "./bars.module.css";
 
-/**
- * Failures in conversations that the person has left, until dismissed or until the conversation is opened.
- */
+/** Shows failures in conversations that are not open, until the user dismisses them or opens the conversation. */
 export function MissedBar(): ReactNode {
   const { outbox } = useConnection();
   // Mounted on every page, so that failures of resent messages are reported everywhere.

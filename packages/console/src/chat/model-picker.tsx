@@ -3,7 +3,7 @@ import { Button } from "../design/button.tsx";
 import { Picker } from "../design/picker.tsx";
 import type { Models } from "./use-models.ts";
 
-/** Selects the model of a conversation. `model` is the one in force, `null` for the App's default. */
+/** Selects the model of a conversation. `model` is the current one, `null` for the App's default. */
 export function ModelPicker({
   known: { models, isFailed, refetch },
   model,

@@ -104,7 +104,7 @@ function useBeginning(id: string, model: string | null) {
   const begin = useCallback(
     async (text: string): Promise<void> => {
       setSending({ text });
-      // assistant-ui needs a unique id; any will do.
+      // assistant-ui needs a unique id, whatever it is.
       const idempotencyKey = client.session().id;
       const message = { sessionId: null, to: id, text, idempotencyKey, publicKey, model, replaces: null };
       const sent = said(session(id), message);
@@ -118,7 +118,7 @@ function useBeginning(id: string, model: string | null) {
       }
       // The wallet's list does not contain the conversation yet.
       void refresh();
-      // The person can find the conversation in the list.
+      // A user who has navigated away finds the conversation in the list.
       if (isHere.current) goTo({ page: "chat", sessionId: id }, { replace: true });
       else if (publicKey === null) remember(id, text);
     },

@@ -6,17 +6,17 @@ const PORTION = 50;
 /** Beyond this, earlier messages are removed once the reader is at the newest. */
 const MOST = 100;
 
-/** Returns how many of the first messages are left out initially. */
-export function leftOutAtNewest(total: number): number {
+/** Returns the number of earliest messages that are initially not rendered. */
+export function hiddenInitially(total: number): number {
   return Math.max(0, total - PORTION);
 }
 
-/** Returns how many are left out after a request for earlier ones. */
-export function leftOutAfterMore(leftOut: number): number {
+/** Returns the number of messages that are not rendered after a request for earlier ones. */
+export function hiddenAfterMore(leftOut: number): number {
   return Math.max(0, leftOut - PORTION);
 }
 
-/** Returns true if unread earlier messages should be removed. */
+/** Returns true if earlier messages should no longer be rendered. */
 export function isTooMany(shown: number): boolean {
   return shown > MOST;
 }

@@ -25,7 +25,7 @@ export interface Outgoing extends Message {
   readonly number: number;
   /** Time of the first attempt, milliseconds since 1970. */
   readonly at: number;
-  /** Whether the previous page has already sent it, with an unknown outcome. */
+  /** True if the previous page has already sent it, with an unknown outcome. */
   readonly isAgain: boolean;
 }
 
@@ -36,8 +36,8 @@ const ENTRY = "colloquy.leaving";
  */
 const HARMLESS_MS = 23 * 60 * 60 * 1000;
 
-/** Returns true if sending it again cannot store it twice. */
-export function isHarmlessAgain({ at }: Outgoing, now: number): boolean {
+/** Returns true if the message can be sent again without being stored twice. */
+export function canSendAgain({ at }: Outgoing, now: number): boolean {
   return at <= now && now - at < HARMLESS_MS;
 }
 
@@ -57,7 +57,7 @@ export function storeOutgoing(storage: KeyValueStore, outgoing: readonly Outgoin
     if (outgoing.length === 0) storage.removeItem(ENTRY);
     else storage.setItem(ENTRY, JSON.stringify(outgoing));
   } catch {
-    // Full or forbidden: it lasts as long as the page.
+    // Storage is full or forbidden: the messages last as long as the page.
   }
 }
 

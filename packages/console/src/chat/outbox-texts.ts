@@ -1,4 +1,4 @@
-// Texts of unsent messages that go back to their composer.
+// Restores texts of unsent messages to their composers.
 
 interface Given {
   readonly number: number;
@@ -7,11 +7,11 @@ interface Given {
 
 const GAP = "\n\n";
 
-/** Texts given back to each composer that may still be there, to keep them in sending order. */
+/** Texts restored to each composer that may still contain them, to keep them in sending order. */
 export class UnsentTexts {
   readonly #given = new Map<string | null, readonly Given[]>();
 
-  /** Returns `written` with the text in front, after those that were sent earlier. */
+  /** Returns `written` with the text in front of it, but after restored texts that were sent earlier. */
   placed(sessionId: string | null, { number, text }: Given, written: string): string {
     const given = this.#given.get(sessionId) ?? [];
     const earlier = given.filter((one) => one.number < number).map((one) => one.text);
@@ -20,7 +20,7 @@ export class UnsentTexts {
     return withUnsent(text, written, earlier);
   }
 
-  /** Call when the composer's content was replaced. */
+  /** Forgets the restored texts. Call when the composer's content was replaced. */
   forget(sessionId: string | null): void {
     this.#given.delete(sessionId);
   }

@@ -143,7 +143,7 @@ it("reports all missed failures when their conversation is opened", () => {
   expect(outbox.getSnapshot().missed).toMatchObject([{ sessionId: "b" }]);
 });
 
-it("withdraws the failure of a message once a later one is sent, not one that was on its way already", async () => {
+it("withdraws the failure of a message once a message written later is sent", async () => {
   const { outbox, fail, arrive } = sending(["One", "Two"]);
   let failures: readonly Failure[] = [];
   outbox.openConversation("a", {

@@ -1,17 +1,11 @@
-// Messages between a composer and the service. If the person leaves meanwhile, an unsent message becomes a
-// draft of its conversation and the failure is reported. After a reload, messages are sent again under their
-// idempotency keys, so that each is stored once; only those that the service refuses become drafts.
+// Messages between a composer and the service. If the user leaves in the meantime, an unsent message becomes
+// a draft of its conversation and the failure is reported. After a reload, messages are sent again under
+// their idempotency keys, so that each is stored once; messages that the service rejects become drafts.
 
 import type { KeyValueStore } from "../connection/tab-storage.ts";
 import { loadDraft, saveDraft } from "./drafts.ts";
 import { failureOfMessage, type Failure } from "./failure.ts";
-import {
-  isHarmlessAgain,
-  storeOutgoing,
-  loadOutgoing,
-  type Outgoing,
-  type Message,
-} from "./outbox-messages.ts";
+import { canSendAgain, storeOutgoing, loadOutgoing, type Outgoing, type Message } from "./outbox-messages.ts";
 import { UnsentTexts } from "./outbox-texts.ts";
 
 /** A failure in a conversation that was not open. */
@@ -31,13 +25,13 @@ export type GiveBack = (written: string) => string;
 
 /** An open conversation. */
 export interface Conversation {
-  /** `giveBack` inserts the unsent text into the composer; `null` if that has already happened. */
+  /** Called with a failure. `giveBack` restores the unsent text to the composer; `null` if that has already happened. */
   failed(failure: Failure, giveBack: GiveBack | null): void;
-  /** The message with this number was sent. */
+  /** Called when the message with this number was sent. */
   sent(number: number): void;
 }
 
-/** One per page. Fits `useSyncExternalStore`. */
+/** The outbox of a page. Fits `useSyncExternalStore`. */
 export class Outbox {
   readonly #storage: KeyValueStore;
   readonly #now: () => number;
@@ -87,7 +81,7 @@ export class Outbox {
       const sent = before
         .catch(() => undefined)
         .then(async () => {
-          if (!isHarmlessAgain(one, this.#now())) throw new Error("It was sent too long ago to be retried.");
+          if (!canSendAgain(one, this.#now())) throw new Error("It was sent too long ago to be retried.");
           await send(one);
         });
       work.set(one.to, sent);
@@ -131,7 +125,7 @@ export class Outbox {
       this.#open.get(one.sessionId)?.sent(one.number);
     };
     sent.then(isSent, async (error: unknown) => {
-      // Where it can, assistant-ui itself restores the text right after this.
+      // assistant-ui itself restores the text after this, if it can.
       await new Promise((resolve) => setTimeout(resolve, 0));
       this.#giveBack(one, { ...failureOfMessage(error, one), newestMessage: this.#count });
       isGone();

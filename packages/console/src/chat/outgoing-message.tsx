@@ -1,4 +1,4 @@
-// A message between the composer and the service. Usually it is stored before anybody sees this.
+// A message on its way to the service. Usually it is stored before this is visible.
 
 import { useEffect, useState, type ReactNode } from "react";
 import { classes } from "../design/classes.ts";

@@ -6,7 +6,7 @@ import styles from "./message.module.css";
 /** Status of a message in flight. */
 export const SENDING = "sending";
 
-/** Milliseconds without any status text, and with a short one. */
+/** Milliseconds before the first status text appears, and before it becomes longer. */
 export const SHORT_MS = 400;
 const LONG_MS = 2_000;
 

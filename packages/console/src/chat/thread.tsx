@@ -23,13 +23,13 @@ export interface ThreadProps {
   readonly failures: readonly Failure[];
   readonly onDismiss: (failure: Failure) => void;
   readonly onKeyWanted: () => void;
-  /** Which messages are rendered; all when absent. */
+  /** The range of rendered messages; all when absent. */
   readonly messages?: NewestMessages;
   /** Messages in flight to the service. */
   readonly outgoing?: readonly Outgoing[];
   /** Shown below the input. */
   readonly pickers: ReactNode;
-  /** Hides the composer once the conversation is gone. */
+  /** Hides the composer of a deleted conversation. */
   readonly isOver?: boolean;
   /** Shown while there are no messages. */
   readonly welcome?: ReactNode;

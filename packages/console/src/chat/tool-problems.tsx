@@ -6,7 +6,7 @@ import { classes } from "../design/classes.ts";
 import { TriangleAlert } from "../design/icons.tsx";
 import styles from "./message.module.css";
 
-/** The tool sources of the selected App that cannot be used. Nothing if all work, or while that is unknown. */
+/** Shows unusable tool sources of the selected App. Renders nothing if all work or their state is unknown. */
 export function AppToolProblems(): ReactNode {
   const { client, requestApp } = useConnection();
   const [problems, setProblems] = useState<readonly ToolProblem[]>([]);
@@ -17,7 +17,7 @@ export function AppToolProblems(): ReactNode {
       (apps) => {
         if (isCurrent) setProblems(apps.find(({ name }) => name === requestApp)?.tool_problems ?? []);
       },
-      // The list of models reports a service that does not answer, the settings a bad key.
+      // Ignore the error: the model list reports an unreachable service, and the settings report a bad key.
       () => undefined,
     );
     return () => void (isCurrent = false);

@@ -11,7 +11,7 @@ import { SENDING, SendingState } from "./sending-state.tsx";
 import { useMessageText } from "./use-message-text.ts";
 import styles from "./message.module.css";
 
-/** A user's message, shown as written, never as markup, or the form to edit it. */
+/** A user's message as plain text, or the form to edit it. */
 export function UserMessage(): ReactNode {
   const isEditing = useAuiState(({ message }) => message.composer.isEditing);
   const pencil = useFocusAfter(isEditing);
@@ -54,9 +54,9 @@ function Shown({ pencil }: { readonly pencil: RefObject<HTMLButtonElement | null
   );
 }
 
-const PARTS = { Text: Said, data: { by_name: { [NOTICE_PART]: NoticePart } } };
+const PARTS = { Text: PlainText, data: { by_name: { [NOTICE_PART]: NoticePart } } };
 
-function Said({ text }: { readonly text: string }): ReactNode {
+function PlainText({ text }: { readonly text: string }): ReactNode {
   return (
     <p className={styles["said"]} dir="auto">
       {text}

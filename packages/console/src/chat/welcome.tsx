@@ -5,7 +5,7 @@ import styles from "./welcome.module.css";
 const EXAMPLES = ["What is 12 * 7?", "What time is it in Tokyo?", "Count to 50", "Order 2 cups of tea"];
 
 /**
- * Greeting of a conversation without messages. `model` is the one that answers, `null` while unknown; `onAsk`
+ * Greeting of a conversation without messages. `model` is the current one, `null` while unknown; `onAsk`
  * sends an example.
  */
 export function Welcome({

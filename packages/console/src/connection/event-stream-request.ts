@@ -5,7 +5,7 @@ export function isEventStream(input: string | URL | Request): boolean {
   return STREAM.test(input instanceof Request ? input.url : input.toString());
 }
 
-/** Returns the same response and calls `onEnd` when its body ends, whoever ended it. */
+/** Returns the same response, and calls `onEnd` when its body ends or is cancelled. */
 export function untilItsEnd(response: Response, onEnd: () => void): Response {
   const { body, status, statusText, headers } = response;
   const passed = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();

@@ -2,7 +2,7 @@ import type { Client } from "@colloquy/client";
 
 type Apps = Awaited<ReturnType<Client["listApps"]>>;
 
-/** Milliseconds for which an answer is used again: a person may repair a tool source meanwhile. */
+/** Milliseconds for which a response is cached. Short, because an operator may repair a tool source. */
 const REUSED_MS = 30_000;
 /** Recent requests of this page. The client changes with the key and the App. */
 const requests = new WeakMap<Client, Promise<Apps>>();

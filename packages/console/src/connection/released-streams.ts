@@ -48,7 +48,7 @@ function quietUntilBack(
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const goOn = async (): Promise<void> => {
     const writer = writable.getWriter();
-    // Settles once somebody reads it.
+    // Settles when the body is read.
     void writer.write(NOTHING).catch(() => undefined);
     writer.releaseLock();
     await back(away, wanted);

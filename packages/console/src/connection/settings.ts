@@ -6,7 +6,7 @@ export interface Settings {
   readonly app: string | null;
   /** Key of the App, if it requires one. */
   readonly key: string | null;
-  /** Key of the operators' area, sent nowhere else. */
+  /** Admin key, used only in the operators' area. */
   readonly adminKey: string | null;
   /** Address whose threads are listed and to which new conversations are bound. */
   readonly wallet: string | null;
@@ -33,7 +33,7 @@ export function saveSettings(storage: Pick<Storage, "setItem">, settings: Settin
   try {
     storage.setItem(ENTRY, JSON.stringify(settings));
   } catch {
-    // Storage is full or forbidden, and the person can do nothing about it here.
+    // Storage is full or forbidden, and the user cannot change that here.
   }
 }
 

@@ -1,13 +1,13 @@
 // Over HTTP/1.1, browsers open six connections per host for all tabs together, and an event stream occupies
 // one. All tabs of this origin share four slots for streams, so that two connections remain. A tab without a
-// slot polls, as where streams are blocked, and tries again.
+// slot polls as if streams were blocked, and tries again later.
 
 import { isEventStream, untilItsEnd } from "./event-stream-request.ts";
 
 const SLOTS = 4;
 /** Protocols that multiplex requests over one connection. */
 const SHARED_CONNECTION = /^h[23]/;
-/** The page's own code, distinct from the service's refusals, which limit a conversation or a caller. */
+/** Error code of this page, distinct from those of the service. */
 export const NO_STREAM_SLOT = "no_stream_slot";
 const NO_SLOT = {
   title: "Too many requests",

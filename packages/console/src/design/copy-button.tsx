@@ -4,7 +4,7 @@ import { Button, IconButton } from "./button.tsx";
 
 /** Milliseconds for which the outcome is shown. */
 const OUTCOME_MS = 2_000;
-const TOLD = { copied: "Copied", failed: "Could not copy: select the text instead" };
+const OUTCOMES = { copied: "Copied", failed: "Could not copy: select the text instead" };
 
 /**
  * Copies `text`. Its name is `label`, and the outcome for a moment; `hasText` shows the name beside the icon.
@@ -33,7 +33,7 @@ export function CopyButton({
       setOutcome("failed");
     }
   };
-  const name = outcome === null ? label : TOLD[outcome];
+  const name = outcome === null ? label : OUTCOMES[outcome];
   const icon = outcome === "copied" ? <Check size={15} /> : <Copy size={15} />;
   const onClick = (): void => void copy();
   return hasText ? (

@@ -6,7 +6,7 @@ export function DialogButtons({ children }: { readonly children: ReactNode }): R
   return <div className={styles["buttons"]}>{children}</div>;
 }
 
-/** Why an action failed. */
+/** Shows why an action failed. */
 export function DialogFailure({ sentence }: { readonly sentence: string | null }): ReactNode {
   return sentence === null ? null : (
     <p className={styles["failure"]} role="alert">

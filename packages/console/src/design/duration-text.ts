@@ -3,8 +3,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/**
- * Formats milliseconds with useful precision: "0.4 ms", "820 ms", "1.2 s", "3 min 5 s", "2 h 10 min", "4 d 3
+/** Formats milliseconds with suitable precision: "0.4 ms", "820 ms", "1.2 s", "3 min 5 s", "2 h 10 min", "4 d 3
  * h".
  */
 export function durationText(ms: number): string {

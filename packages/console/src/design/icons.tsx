@@ -15,7 +15,7 @@ type Shape = readonly [
   attributes: Readonly<Record<string, string>>,
 ];
 
-/** Returns a decorative icon, which screen readers skip: 24 by 24 units, drawn as lines. */
+/** Returns a decorative line icon of 24 by 24 units, which screen readers skip. */
 function icon(...shapes: readonly Shape[]): Icon {
   return ({ size, fill = "none", className }) => (
     <svg

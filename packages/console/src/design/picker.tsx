@@ -2,7 +2,7 @@ import { ChevronDown } from "./icons.tsx";
 import type { ReactNode } from "react";
 import styles from "./picker.module.css";
 
-/** A select as small as its text. */
+/** A select that is only as wide as its text. */
 export function Picker({
   label,
   value,
@@ -14,7 +14,7 @@ export function Picker({
   readonly value: string;
   readonly choices: readonly string[];
   readonly onPick: (choice: string) => void;
-  /** Called on focus or hover, before somebody chooses. */
+  /** Called on focus or hover, to load the options in time. */
   readonly onReach?: () => void;
 }): ReactNode {
   return (

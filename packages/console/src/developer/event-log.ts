@@ -14,8 +14,8 @@ export interface LoggedEvent {
   readonly type: string;
   readonly group: EventGroup;
   /**
-   * The time in the event, or the time of arrival of an event that is only sent live, in milliseconds since
-   * 1970; `null` for an event without a time that may be a replay.
+   * Time of the event in milliseconds since 1970: its own, or the time of arrival for an event that is never
+   * replayed; otherwise `null`.
    */
   readonly at: number | null;
   /** The JSON as received. */

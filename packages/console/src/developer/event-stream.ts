@@ -6,9 +6,9 @@ import { cleared, EMPTY_LOG, appendFrames, type EventLog } from "./event-log.ts"
 
 export interface EventStreamState {
   readonly log: EventLog;
-  /** `waiting`: lost, reopens soon. `over`: refused, or the session is gone. */
+  /** `waiting`: the stream was lost and reopens soon. `over`: the service refused it, or the session was deleted. */
   readonly connection: "connecting" | "live" | "waiting" | "over";
-  /** Why it waits or is over, as a sentence; `null` if there is no problem. */
+  /** Reason for `waiting` or `over` as a sentence; `null` if there is no problem. */
   readonly problem: string | null;
 }
 
@@ -28,7 +28,7 @@ export interface EventStreamOptions {
 const SILENCE_MS = 40_000;
 const RETRY_MS = 2_000;
 
-/** Open while it has subscribers; resumes from the last id seen. Fits `useSyncExternalStore`. */
+/** An event stream that is open while it has subscribers and resumes from the last id. Fits `useSyncExternalStore`. */
 export class EventStream {
   readonly #options: Required<EventStreamOptions>;
   readonly #listeners = new Set<() => void>();
@@ -74,7 +74,7 @@ export class EventStream {
     }
   }
 
-  /** Resolves when it is time for the next connection, or without subscribers. */
+  /** Resolves when the next connection is due, or when there are no subscribers. */
   #pause(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {

@@ -46,7 +46,7 @@ describe("a recorded request", () => {
   });
 });
 
-it("says why there was no response, and rethrows the error", async () => {
+it("records why there was no response, and rethrows the error", async () => {
   const failure = new TypeError("Failed to fetch");
   const failed = recording(() => Promise.reject(failure));
   await expect(failed.fetch("/api/state")).rejects.toBe(failure);

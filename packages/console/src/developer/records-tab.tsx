@@ -13,7 +13,7 @@ const PAGE = 50;
 
 interface Records {
   readonly records: readonly PersistedMessage[];
-  /** The last page was full, so there may be more. */
+  /** True if the last page was full, so that there may be more. */
   readonly hasMore: boolean;
   readonly problem: string | null;
 }

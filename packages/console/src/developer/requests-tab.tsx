@@ -10,10 +10,7 @@ import { LogItem } from "./log-item.tsx";
 import type { Outcome, RecordedRequest } from "./recorded-request.ts";
 import styles from "./developer.module.css";
 
-/**
- * Requests of the chat and this panel, newest first, without those of the operators' area; each with a
- * command that repeats it.
- */
+/** Requests of the chat and this panel, but not of the operators' area, newest first. Each has a command that repeats it. */
 export function RequestsTab(): ReactNode {
   const { requests: log } = useConnection();
   const requests = useSyncExternalStore(log.subscribe, log.getSnapshot);

@@ -54,7 +54,7 @@ function rawLines(node: Nodes, found = new Set<number>()): ReadonlySet<number> {
   return found;
 }
 
-it("treats nothing as code that is not code", { timeout: 120_000 }, () => {
+it("never treats other text as code", { timeout: 120_000 }, () => {
   let state = 1;
   const next = (): string => {
     state = (state * 48_271) % 2_147_483_647;

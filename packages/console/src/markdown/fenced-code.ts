@@ -7,8 +7,8 @@ const END = /^ {0,3}(`{3,}|~{3,})[ \t]*$/;
 const UNCERTAIN = /`{3}|~{3}|^[\s>*+\-\d.)]*</;
 
 /**
- * Replaces the lines of fenced code, in which no mark has a meaning, by blank ones. Without parsing, only
- * fences at the start of a line are certain, so code after an uncertain line stays.
+ * Replaces lines of fenced code, in which marks have no meaning, by blank lines. Without a parser only fences
+ * at the start of a line are certain, so code after an uncertain line is kept.
  */
 export function withoutCode(lines: readonly string[]): readonly string[] {
   let fence: string | null = null;

@@ -39,7 +39,7 @@ function AsWritten({ text }: { readonly text: string }): ReactNode {
 }
 
 const PLUGINS = [remarkGfm];
-/** Headings of answers rank below the page's own heading. */
+/** Lowers headings of answers below the page's own heading. */
 const HEADINGS = { h1: "h2", h2: "h3", h3: "h4", h4: "h5", h5: "h6" } as const;
 const COMPONENTS = { ...HEADINGS, a: Link, img: Picture, table: Table, pre: Preformatted, CodeHeader };
 
@@ -63,7 +63,7 @@ function Link({ href, title, children }: ComponentPropsWithoutRef<"a">): ReactNo
   );
 }
 
-/** Images are only named: loading one would tell its host who reads what. */
+/** Shows only the name of an image: loading it would reveal the reader to its host. */
 function Picture({ src, alt = "" }: ComponentPropsWithoutRef<"img">): ReactNode {
   const described = alt === "" ? "no description" : alt;
   const host = src === undefined ? null : hostOf(src);
@@ -75,7 +75,7 @@ function Picture({ src, alt = "" }: ComponentPropsWithoutRef<"img">): ReactNode 
   );
 }
 
-/** Wide tables scroll by themselves, also by keyboard. */
+/** Makes wide tables scroll separately, also by keyboard. */
 function Table({ children }: ComponentPropsWithoutRef<"table">): ReactNode {
   return (
     <div className={styles["scrolled"]} role="region" aria-label="Table" tabIndex={0}>

@@ -3,7 +3,7 @@ import { Button } from "../design/button.tsx";
 import type { Refusal } from "./administration.tsx";
 import styles from "./operator.module.css";
 
-/** Asks for the admin key, and says what was wrong with the last one. */
+/** Asks for the admin key, and shows why the last one was refused. */
 export function AdminKeyForm({
   refusal,
   onEnter,

@@ -9,7 +9,7 @@ export interface Administration {
   readonly explain: (error: unknown) => string;
 }
 
-/** Why the pages cannot be shown. */
+/** Reason why the pages cannot be shown. */
 export type Refusal = "wrong-key" | "no-area";
 
 const AdministrationContext = createContext<Administration | null>(null);
@@ -48,7 +48,7 @@ export function useAdministration(): Administration {
 }
 
 export interface Query<Answer> {
-  /** The last answer, also of the previous query while a new one loads; `null` before the first. */
+  /** The last response, which stays while a new query loads; `null` before the first. */
   readonly answer: Answer | null;
   /** Why the last request failed; `null` if it succeeded. */
   readonly problem: string | null;

@@ -4,7 +4,7 @@ import { Moment } from "../design/moment.tsx";
 import { countText } from "./quantities.ts";
 import styles from "./operator.module.css";
 
-/** Says if a report leaves out the oldest turns. */
+/** A note for reports that omit the oldest turns. */
 export function CoveredNote({
   report: { covered_from, turns_read },
 }: {

@@ -85,7 +85,7 @@ function options(props: LineChartProps, element: HTMLElement): uPlot.Options {
   };
 }
 
-/** Returns a colour in force: canvases support neither variables nor `light-dark()`. */
+/** Resolves a colour: canvases support neither variables nor `light-dark()`. */
 function colourOf(element: HTMLElement, variable: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(${variable})`;
@@ -101,7 +101,7 @@ function niceTop(max: number | null): number {
   return uPlot.rangeNum(0, max, 0.1, true)[1] ?? max;
 }
 
-/** Returns another text whenever the theme changes, here or in the system. */
+/** Returns a string that changes with the theme, whether changed here or in the system. */
 function useLook(): string {
   const isDark = useMediaQuery("(prefers-color-scheme: dark)");
   const hasContrast = useMediaQuery("(prefers-contrast: more)");

@@ -12,7 +12,7 @@ export function compactText(count: number): string {
   return COMPACT.format(count);
 }
 
-/** Formats a count that stops at `countedTo`, which means as many or more. */
+/** Formats a count that stops at `countedTo`, which stands for at least as many. */
 export function boundedText(count: number, countedTo: number): string {
   return count >= countedTo ? `${COUNT.format(countedTo)} or more` : COUNT.format(count);
 }

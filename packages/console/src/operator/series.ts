@@ -79,7 +79,7 @@ export function peak(
   return found;
 }
 
-/** Returns true if a line has at least two points: a single dot says nothing. */
+/** Returns true if a line has at least two points, without which a chart is useless. */
 export function isLine(series: readonly Series[]): boolean {
   const [longest = 0] = series
     .map(({ values }) => values.filter((value) => value !== null).length)

@@ -29,7 +29,7 @@ export function isOpen({ state }: AdminTurn): boolean {
   return state === "queued" || state === "running" || state === "waiting";
 }
 
-/** Returns what is wrong with it; `null` if nothing. */
-export function troubleOf({ error, stuck }: AdminTurn): string | null {
+/** Returns why the turn failed or is stuck, or `null`. */
+export function problemOfTurn({ error, stuck }: AdminTurn): string | null {
   return stuck ?? error;
 }

@@ -11,7 +11,7 @@ import { useAdministration, useQuery } from "./administration.tsx";
 import { ConfirmDialog } from "./confirm-dialog.tsx";
 import { OperatorAction } from "./pending-actions.tsx";
 import { countText } from "./quantities.ts";
-import { isOpen, SESSION_TONES, troubleOf, turnTone } from "./session-labels.ts";
+import { isOpen, SESSION_TONES, problemOfTurn, turnTone } from "./session-labels.ts";
 import { Badge, DataTable, Facts, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
@@ -155,7 +155,7 @@ const COLUMNS: readonly Column<AdminTurn>[] = [
     cell: (turn) => (
       <>
         <Badge tone={turnTone(turn)}>{turn.state}</Badge>
-        {troubleOf(turn) !== null && <span className={styles["trouble"]}> {troubleOf(turn)}</span>}
+        {problemOfTurn(turn) !== null && <span className={styles["trouble"]}> {problemOfTurn(turn)}</span>}
       </>
     ),
   },

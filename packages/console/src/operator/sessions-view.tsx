@@ -6,7 +6,7 @@ import { hashOf } from "../shell/route.ts";
 import { Pages } from "./page-buttons.tsx";
 import { useQuery } from "./administration.tsx";
 import { countText } from "./quantities.ts";
-import { SESSION_TONES, troubleOf, turnTone } from "./session-labels.ts";
+import { SESSION_TONES, problemOfTurn, turnTone } from "./session-labels.ts";
 import { Badge, Choice, DataTable, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
@@ -154,7 +154,7 @@ const COLUMNS: readonly Column<AdminSession>[] = [
 ];
 
 function Turn({ turn }: { readonly turn: NonNullable<AdminSession["turn"]> }): ReactNode {
-  const trouble = troubleOf(turn);
+  const trouble = problemOfTurn(turn);
   return (
     <>
       {turn.number} <Badge tone={turnTone(turn)}>{turn.state}</Badge>

@@ -33,9 +33,7 @@ export function ViewHeading({
   );
 }
 
-/**
- * Shows problems, and that an answer is still missing. Renders nothing if there is an answer and no problem.
- */
+/** Shows a problem or a loading state; renders nothing for a response without a problem. */
 export function Pending({ answer, problem }: Pick<Query<unknown>, "answer" | "problem">): ReactNode {
   return (
     <>

@@ -3,7 +3,7 @@ import { Button } from "../design/button.tsx";
 import { PartNotLoaded } from "./lazy-part.ts";
 import styles from "./app.module.css";
 
-/** Contains errors of a part of the console; the rest keeps working. */
+/** Catches rendering errors of a part of the console, so that the rest keeps working. */
 export class ErrorBoundary extends Component<
   {
     readonly children: ReactNode;

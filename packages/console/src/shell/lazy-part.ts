@@ -1,6 +1,6 @@
 import { lazy, type ComponentType, type LazyExoticComponent } from "react";
 
-/** A lazily loaded file of the console is missing or unreachable. */
+/** Error for a lazily loaded file of the console that is missing or unreachable. */
 export class PartNotLoaded extends Error {
   override readonly name = "PartNotLoaded";
 }

@@ -4,7 +4,7 @@ import styles from "./thread-list.module.css";
 /** Maximum length that the service accepts. */
 const LONGEST = 200;
 
-/** Enter saves the title, Escape cancels. */
+/** A form for the title. Enter saves, Escape cancels. */
 export function RenameForm({
   title,
   onSave,
@@ -35,7 +35,7 @@ export function RenameForm({
       }}
     >
       <input
-        // The person has just asked to edit.
+        // The user has just chosen to edit, so move the focus here.
         autoFocus
         aria-label="New title"
         value={name}

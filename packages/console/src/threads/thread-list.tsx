@@ -9,7 +9,7 @@ import { ThreadItem } from "./thread-item.tsx";
 import { isFurtherSearched, matchingThreads, SEARCHED_AT_MOST } from "./thread-search.ts";
 import styles from "./thread-list.module.css";
 
-/** The person's conversations: search, open, pin, rename and delete. */
+/** The user's conversations, with search, pinning, renaming and deletion. */
 export function ThreadList({ current }: { readonly current: string | null }): ReactNode {
   const { threads, rename, remove } = useThreads();
   const { pinning, failure, togglePin } = usePinning();
@@ -95,7 +95,10 @@ function FailedPin({ title, isPinned, reason }: PinFailure): ReactNode {
   );
 }
 
-/** Pins and unpins threads, one request per thread at a time. Returns the threads of running requests, and the last failure. */
+/**
+ * Pins and unpins threads, one request per thread at a time. Returns the threads of running requests, and the
+ * last failure.
+ */
 function usePinning() {
   const { pin, unpin } = useThreads();
   const [failure, setFailure] = useState<PinFailure | null>(null);

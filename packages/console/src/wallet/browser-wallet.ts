@@ -1,5 +1,5 @@
 // The wallet that a browser extension provides (EIP-1193). Account and chain are checked right before each
-// use, because people change them outside the page.
+// use, because users change them outside the page.
 
 import { hexadecimal } from "./amount.ts";
 
@@ -22,7 +22,7 @@ export function browserWallet(page: object = window): BrowserWallet | null {
   return typeof ethereum?.request === "function" ? (ethereum as BrowserWallet) : null;
 }
 
-/** Asks the person which accounts the page may use, unless already decided, and returns the current one. */
+/** Asks the user which accounts the page may use, unless that is already decided, and returns the current one. */
 export async function connectWallet(wallet: BrowserWallet): Promise<string> {
   const [account] = await accountsOf(wallet);
   if (account === undefined) throw new Error("The wallet gave no account. Unlock it, and try again.");
@@ -31,14 +31,14 @@ export async function connectWallet(wallet: BrowserWallet): Promise<string> {
 
 /**
  * Sends the transaction with the wallet and returns its hash. `expected` is the address that the page is
- * connected to, `null` for the wallet's current one. Throws an `Error` with a sentence for the person.
+ * connected to, `null` for the wallet's current one. Throws an `Error` with a user-facing message.
  */
 export async function sendTransaction(
   wallet: BrowserWallet,
   { to, value, data, chain_id }: WalletTransaction,
   expected: string | null,
 ): Promise<string> {
-  return told(async () => {
+  return withUserFacingErrors(async () => {
     const from = await accountFor(wallet, expected);
     await switchTo(wallet, chain_id);
     const transaction = { from, to, value: hexadecimal(value), data, chainId: hexadecimal(chain_id) };
@@ -52,7 +52,7 @@ export async function signTypedData(
   typedData: Readonly<Record<string, unknown>>,
   expected: string | null,
 ): Promise<string> {
-  return told(async () => {
+  return withUserFacingErrors(async () => {
     const from = await accountFor(wallet, expected);
     const chain = (typedData["domain"] as { readonly chainId?: string | number } | undefined)?.chainId;
     if (chain !== undefined) await switchTo(wallet, chain);
@@ -62,15 +62,15 @@ export async function signTypedData(
 }
 
 /**
- * Signs a message (EIP-191) with the wallet. `write` gets the wallet's chain and returns the message, with the bytes to sign as hexadecimal
- * text.
+ * Signs a message (EIP-191) with the wallet. `write` gets the wallet's chain and returns the message, with
+ * the bytes to sign as hexadecimal text.
  */
 export async function signMessage(
   wallet: BrowserWallet,
   address: string,
   write: (chainId: number) => { readonly message: string; readonly bytes: string },
 ): Promise<{ readonly message: string; readonly signature: string }> {
-  return told(async () => {
+  return withUserFacingErrors(async () => {
     const from = await accountFor(wallet, address);
     const { message, bytes } = write(Number(textOf(await wallet.request({ method: "eth_chainId" }))));
     const signature = textOf(await wallet.request({ method: "personal_sign", params: [bytes, from] }));
@@ -79,11 +79,11 @@ export async function signMessage(
 }
 
 async function accountsOf(wallet: BrowserWallet): Promise<readonly string[]> {
-  const accounts = await told(() => wallet.request({ method: "eth_requestAccounts" }));
+  const accounts = await withUserFacingErrors(() => wallet.request({ method: "eth_requestAccounts" }));
   return Array.isArray(accounts) ? accounts.filter((account) => typeof account === "string") : [];
 }
 
-/** A signature by another account than the one shown is not what the person meant. */
+/** Returns the account that the page shows. Throws if the wallet does not offer it, instead of using another one. */
 async function accountFor(wallet: BrowserWallet, expected: string | null): Promise<string> {
   if (expected === null) return connectWallet(wallet);
   const accounts = await accountsOf(wallet);
@@ -108,8 +108,11 @@ function textOf(answer: unknown): string {
   throw new Error("The wallet returned an invalid answer. Try again, or use another wallet.");
 }
 
-/** Wallets rarely throw an `Error`, and their messages are made for programs. */
-async function told<Result>(work: () => Promise<Result>): Promise<Result> {
+/**
+ * Runs `work`, and rethrows its failure with a user-facing message: wallets rarely throw an `Error`, and
+ * write for programs.
+ */
+async function withUserFacingErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (thrown) {

@@ -3,7 +3,7 @@
 import { createSiweMessage } from "viem/siwe";
 import { getAddress, stringToHex } from "viem/utils";
 
-/** Returns the message that proves that a person of this page holds the wallet, and the message as bytes to sign. */
+/** Returns the message that proves the user's wallet to this page, as text and as bytes to sign. */
 export function signInMessage(
   { host, origin, pathname }: Pick<Location, "host" | "origin" | "pathname">,
   parts: { readonly address: string; readonly chainId: number; readonly nonce: string },

@@ -9,7 +9,7 @@ import { useSharedConsole } from "./use-shared-console.ts";
 describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, () => {
   const kept = useSharedConsole();
 
-  it("shows sources and reasoning when a person opens them, with the keyboard as well", async () => {
+  it("shows sources and reasoning when the user opens them, also with the keyboard", async () => {
     const { page } = await kept.newChat();
     await say(page, "How tall is it?");
     const call = await kept.service.model.next();

@@ -99,7 +99,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
   it.each([
     ["at a desk", DESK],
     ["on a phone", PHONE],
-  ])("can be given once the whole input was scrolled through, %s", async (_where, viewport) => {
+  ])("can be given after scrolling through the whole input, %s", async (_where, viewport) => {
     const page = await asked(LINES, viewport);
     await expectSeen(card(page).getByText("Read to the end to approve."));
     expect(await approve(page).isDisabled()).toBe(true);
@@ -153,7 +153,7 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
     expect(await approve(page).isDisabled()).toBe(true);
   });
 
-  it("asks the wallet only after all of a signature or transaction was in view", async () => {
+  it("asks the wallet only after the whole request was visible", async () => {
     const { page, context } = await kept.openPage(kept.service.url, { viewport: DESK });
     const calls = await givePageWallet(context, ({ method }) => {
       if (method === "eth_requestAccounts") return [ACCOUNT];

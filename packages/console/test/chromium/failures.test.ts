@@ -39,7 +39,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
   const kept = useSharedConsole();
   const { newChat, openPage } = kept;
 
-  it("keeps the conversation if a newer build has removed the developer panel's files, and says so", async () => {
+  it("keeps the conversation and reports it if a newer build has removed the developer panel's files", async () => {
     const { page, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(BROKEN);
     expectTrouble(/^console: PartNotLoaded: /);
@@ -61,7 +61,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectSeen(page.getByRole("textbox", { name: /key/i }).or(page.getByLabel(/key/i)).first());
   });
 
-  it("leaves a person where they went while the first message was slow, and lists the new conversation", async () => {
+  it("stays on the page that the user opened while the first message was slow, and lists the new conversation", async () => {
     const { page } = await newChat();
     await say(page, "Green tea");
     (await kept.service.model.next()).say("Good.").finish();
@@ -198,7 +198,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectAnswer(page, /^Hi\./);
   });
 
-  it("says that the models did not load, and retries", async () => {
+  it("reports that the models did not load, and retries", async () => {
     const { page, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(/404/);
     let asked = 0;

@@ -79,7 +79,7 @@ async function expectHarmless(page: Page): Promise<void> {
 describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 }, () => {
   const openPage = useChromium();
 
-  it("are shown as messages without effect, also in the developer panel", async () => {
+  it("are harmless as messages, also in the developer panel", async () => {
     const id = crypto.randomUUID();
     for (const text of HOSTILE_TEXTS) {
       const sending = service.direct.sendMessage(id, text, { wait: true });
@@ -105,7 +105,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     }
   });
 
-  it("that are nested too deeply for Markdown are shown as written, and the conversation continues", async () => {
+  it("are shown unformatted if they are nested too deeply for Markdown, and the conversation continues", async () => {
     const id = crypto.randomUUID();
     for (const text of DEEP_TEXTS) {
       const sending = service.direct.sendMessage(id, "Please", { wait: true });
@@ -122,7 +122,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     await expectAnswer(page, /I go on\./);
   });
 
-  it("leave Markdown alone: character references become characters, and nothing more", async () => {
+  it("cannot inject markup through character references in Markdown", async () => {
     const { page } = await openPage(service.url);
     const id = crypto.randomUUID();
     await service.direct.sendMessage(id, "Characters");

@@ -166,7 +166,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     await expectRest(page);
   });
 
-  it("shows the same in two tabs, whichever of them is used", async () => {
+  it("shows the same in two tabs, whichever is used", async () => {
     const first = await open();
     await say(first, "Hello");
     const call = await service.model.next();

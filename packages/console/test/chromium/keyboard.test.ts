@@ -142,7 +142,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     expect(await page.evaluate(() => document.activeElement?.tagName)).toBe("MAIN");
   });
 
-  it("shows the focus on everything that can have it", async () => {
+  it("shows the focus on every focusable element", async () => {
     const page = await open();
     await page.keyboard.type("Three times four");
     await page.keyboard.press("Enter");

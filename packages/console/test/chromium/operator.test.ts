@@ -43,7 +43,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     expect(await kept()).not.toContain(ADMIN_KEY);
   });
 
-  it("says how to enable the area if the service has none", async () => {
+  it("explains how to enable the area if the service has none", async () => {
     const closed = await serveSeveralApps({ hasAdministration: false });
     const { page, expectTrouble } = await openPage(closed.url);
     expectTrouble(/^console: Failed to load resource.* 404/);
@@ -341,7 +341,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.getByRole("heading", { name: /^Waiting for a slot/ }));
   });
 
-  it("says that there is nothing to show if a report is empty", async () => {
+  it("reports that an empty report has nothing to show", async () => {
     const page = await open("usage");
     await expectSeen(page.getByText("No turn ended in this time.").first());
     await page.getByRole("link", { name: "Latency" }).click();
@@ -352,7 +352,7 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expectSeen(page.getByText("There is no such session."));
   });
 
-  it("keeps the last result while the service is down, and says so", async () => {
+  it("keeps the last result while the service is down, and reports that", async () => {
     const { page, expectTrouble } = await operator.openKeyed();
     expectTrouble(/^console: Failed to load resource: net::ERR_/);
     await page.goto("/#/operate/apps");

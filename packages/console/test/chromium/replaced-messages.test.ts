@@ -59,7 +59,7 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     expect(await said(page).count()).toBe(1);
   });
 
-  it("leaves a message as it is when Escape ends its edit, and returns the focus", async () => {
+  it("keeps a message unchanged when Escape cancels its edit, and restores the focus", async () => {
     const { page } = await newChat();
     await talk(page, "Hello", "Hi.");
     const pencil = said(page).getByRole("button", { name: "Edit message" });
@@ -72,7 +72,7 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     await expect.poll(() => pencil.evaluate((button) => button === document.activeElement)).toBe(true);
   });
 
-  it("puts an edited text that was refused into the composer, and says why", async () => {
+  it("puts a rejected edit into the composer, with the reason", async () => {
     const { page, expectTrouble } = await newChat();
     expectTrouble(/status of 429/);
     await talk(page, "Hello", "Hi.");
@@ -109,7 +109,7 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     expect(await said(page).getByRole("paragraph").allInnerTexts()).toEqual(["Good morning"]);
   });
 
-  it("answers the last message again", async () => {
+  it("regenerates the last answer", async () => {
     const { page } = await newChat();
     await talk(page, "Hello", "Hi.");
     await talk(page, "How are you?", "Fine.");
@@ -122,7 +122,7 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     expect(await answers(page).count()).toBe(2);
   });
 
-  it("continues in a copy up to an answer, and leaves the conversation as it is", async () => {
+  it("copies the conversation up to an answer, and leaves the original unchanged", async () => {
     const { page } = await newChat();
     await talk(page, "Hello", "Hi.");
     await talk(page, "How are you?", "Fine.");
@@ -139,7 +139,7 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     expect(await said(page).count()).toBe(2);
   });
 
-  it("says why a conversation was not copied", async () => {
+  it("reports why a conversation was not copied", async () => {
     const { page, expectTrouble } = await newChat();
     expectTrouble(/status of 409/);
     await talk(page, "Hello", "Hi.");

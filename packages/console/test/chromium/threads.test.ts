@@ -112,7 +112,7 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     await expect.poll(isPinned, PATIENCE).toBe(false);
   });
 
-  it("are deleted on a phone in a dialog whose text keeps away from its edges", async () => {
+  it("are deleted on a phone in a dialog with padding around its text", async () => {
     const service = await serveConsole();
     stop = service.stop;
     const id = crypto.randomUUID();

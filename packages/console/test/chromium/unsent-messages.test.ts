@@ -53,7 +53,7 @@ async function expectWritten(page: Page, text: string): Promise<void> {
 }
 
 describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
-  it("is reported after its author has left the conversation, and becomes its draft", async () => {
+  it("is reported after the user has left the conversation, and becomes its draft", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "A long message that I wrote");
@@ -107,7 +107,7 @@ describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
     await expectGone(said(page).filter({ hasText: "Slowly" }));
   });
 
-  it("moves to the next new chat, before newer text, if it was to start a conversation", async () => {
+  it("moves to the next new chat, before newer text, if it was a first message", async () => {
     const { page, expectTrouble } = await kept.loadAnew();
     expectTrouble(/429/);
     const sending = await holdSending(page);

@@ -91,7 +91,7 @@ describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_0
     expect(sendings(calls)).toBe(1);
   });
 
-  it("can be rejected in an open prompt, and the new card says so", async () => {
+  it("can be rejected in an open prompt, which the new card reports", async () => {
     const prompt = Promise.withResolvers<object>();
     const { page, calls, id } = await asked(wallet(() => prompt.promise));
     await openPrompt(page, calls);

@@ -43,7 +43,7 @@ describe.skipIf(isLeftOut)("the browser's wallet", { timeout: 60_000 }, () => {
   const signed = (calls: readonly WalletCall[]) =>
     calls.filter(({ method }) => method === "personal_sign").length;
 
-  it("signs in where the App asks for proof, once, and then binds and lists conversations", async () => {
+  it("signs in once where the App requires proof, and then binds and lists conversations", async () => {
     const { page, account, calls, expectTrouble } = await withWallet(proved);
     expectTrouble(/40[34]/);
     await connect(page);
@@ -65,14 +65,14 @@ describe.skipIf(isLeftOut)("the browser's wallet", { timeout: 60_000 }, () => {
     await expectSeen(button(page, "Connect a wallet"));
   });
 
-  it("is connected without a signature where the App asks for none", async () => {
+  it("is connected without a signature where the App requires none", async () => {
     const { page, calls } = await withWallet(claimed);
     await connect(page);
     await expectSeen(button(page, /^Wallet 0x/));
     expect(signed(calls)).toBe(0);
   });
 
-  it("stays unconnected if the person declines to sign", async () => {
+  it("stays unconnected if the user declines to sign", async () => {
     const { page, expectTrouble } = await withWallet(proved, true);
     expectTrouble(/403/);
     await connect(page);

@@ -126,7 +126,7 @@ it("shows arguments that are not an object as text", () => {
   expect(threadMessage(one!).content[0]).toMatchObject({ args: {}, argsText: "[1,2]" });
 });
 
-it("passes data, sources and whether there is reasoning on", () => {
+it("passes on data, sources, and whether there is reasoning", () => {
   const extras = {
     data: { a: 1 },
     sources: [{ id: "1", url: "https://example.com/" }],

@@ -17,7 +17,7 @@ export interface DisplayMessage {
   readonly notices: readonly Notice[];
   /** Why it failed. */
   readonly failure: Notice | null;
-  /** Text of the question it answers, if other messages stand between the two. */
+  /** Text of the question it answers, if other messages are between the two. */
   readonly inReplyTo: string | null;
 }
 
@@ -38,8 +38,7 @@ export function displayMessages(before: readonly DisplayMessage[], shown: Shown)
     const next: DisplayMessage = {
       message,
       actions: calls.length === 0 ? [] : shown.pending_actions.filter(({ call_id }) => ids.has(call_id)),
-      // Completion and removal of the progress arrive as separate events, so ignore progress of finished
-      // calls.
+      // Progress is removed by a separate event after completion, so ignore progress of finished calls.
       progress: calls.map(({ id, status }) => (status === "running" ? shown.progress.get(id) : undefined)),
       notices: told.notices.get(message.id) ?? [],
       failure: told.failures.get(message.id) ?? null,
@@ -70,8 +69,8 @@ function hasSame(one: readonly unknown[], other: readonly unknown[]): boolean {
 }
 
 /**
- * Assigns a notice to the newest message at the time it came. Turns run one after another and each failed
- * turn reports a reason, so the first failure after an answer began is that answer's reason.
+ * Assigns a notice to the newest message at the time of its arrival. Turns run one after another and each
+ * failed turn reports a reason, so the first failure after the start of an answer belongs to that answer.
  */
 function noticesByMessage({ messages, system_events }: Shown): {
   readonly failures: ReadonlyMap<string, Notice>;

@@ -22,7 +22,7 @@ export interface AdapterCallbacks {
     ExternalStoreAdapter,
     "onNew" | "onEdit" | "onReload" | "onCancel" | "onRespondToToolApproval" | "onResumeToolCall"
   >;
-  /** Takes messages sent while the assistant works. Holds none itself: the service does. */
+  /** Sends messages while the assistant is working. Keeps no queue itself, because the service has one. */
   readonly queue: ExternalThreadQueueAdapter;
 }
 
@@ -55,7 +55,7 @@ export function useAdapterCallbacks(
         await sent;
       } catch (error) {
         report(error as Error, text);
-        // Puts the text back into the composer.
+        // Restores the text to the composer.
         throw new MessageNotSentError((error as Error).message);
       }
     };

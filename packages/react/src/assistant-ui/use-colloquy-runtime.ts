@@ -17,8 +17,7 @@ import { useAdapterCallbacks, type OnSend } from "./use-adapter-callbacks.ts";
 export interface ColloquyRuntimeOptions {
   /** The session to show. Without it the runtime keeps track itself and starts with a new one. */
   readonly sessionId?: string | undefined;
-  /**
-   * Called when the person switches to another thread or starts a new one. With `sessionId`, you must show
+  /** Called when the user switches to another thread or starts a new one. With `sessionId`, you must show
    * that session.
    */
   readonly onSessionChange?: ((id: string) => void) | undefined;
@@ -38,7 +37,7 @@ export interface ColloquyRuntimeOptions {
    * answer is generated again; `null` for a new message.
    */
   readonly onSend?: OnSend | undefined;
-  /** Called when something the person did was refused or failed: `text` is the message that was not sent. */
+  /** Called when an action of the user failed or was refused; `text` is the message that was not sent. */
   readonly onError?: ((error: Error, failed: { readonly text: string | null }) => void) | undefined;
 }
 
@@ -75,7 +74,7 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
       isRunning,
       isLoading,
       convertMessage: threadMessage,
-      // The service holds messages sent while the assistant works, as the App's `onBusy` says.
+      // The service queues messages sent while the assistant is working, according to the App's `onBusy`.
       queue: isRunning ? callbacks.queue : undefined,
       adapters: { threadList },
     }),

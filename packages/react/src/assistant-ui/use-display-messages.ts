@@ -13,7 +13,7 @@ export function useDisplayMessages(snapshot: Snapshot | null, progress: Progress
     const { messages, system_events, pending_actions } = snapshot;
     return displayMessages(drawn.current, { messages, system_events, pending_actions, progress });
   }, [snapshot, progress]);
-  // Remember what was committed, not what an abandoned render produced.
+  // Store the result in an effect, so that abandoned renders have no influence.
   useEffect(() => {
     drawn.current = shown;
   }, [shown]);

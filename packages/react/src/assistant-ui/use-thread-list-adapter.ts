@@ -16,7 +16,7 @@ export function useThreadListAdapter(
   report: (error: ColloquyError | Error) => void,
 ): ExternalStoreThreadListAdapter {
   const { client } = useColloquy();
-  // The id as the list spells it.
+  // The list has ids in lower case.
   const threadId = current.toLowerCase();
   const latest = useLatest(threadId);
   const { threads, isLoading, rename, pin, unpin, remove } = useThreads();
@@ -47,7 +47,7 @@ export function useThreadListAdapter(
       onUpdateCustom: (id, custom) => reported((custom?.["pinned"] === true ? pin : unpin)(id)),
       onDelete: async (id) => {
         await reported(remove(id));
-        // The person may have switched to another thread in the meantime.
+        // The user may have switched to another thread in the meantime.
         if (id.toLowerCase() === latest.current) showNew();
       },
     };

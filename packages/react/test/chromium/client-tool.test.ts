@@ -160,7 +160,7 @@ describe.skipIf(isLeftOut)("a client tool in Chromium", { timeout: 120_000 }, ()
     expect(await answerIn(id)).toContain("There is no page.");
   });
 
-  it("aborts a handler that never ends at the tool's time limit, and goes on", async () => {
+  it("aborts a handler that never ends at the tool's time limit, and continues", async () => {
     const id = randomUUID();
     const page = await openTab(id);
     await send(id, "short");

@@ -82,7 +82,7 @@ describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", { timeout: 90_00
   const rest = (page: Page): Promise<void> =>
     button(page, "Stop").waitFor({ state: "hidden", timeout: 30_000 });
 
-  it("streams an answer, and goes on with it after a reload in the middle", async () => {
+  it("streams an answer, and continues it after a reload in the middle", async () => {
     const { page } = await open();
     await say(page, "count to 60");
     await see(page, /\b12\b/);
@@ -144,7 +144,7 @@ describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", { timeout: 90_00
     await see(page, zone);
   });
 
-  it("answers again, and edits a message", async () => {
+  it("regenerates an answer, and edits a message", async () => {
     const { page } = await open();
     await say(page, "hello");
     await rest(page);

@@ -172,6 +172,6 @@ function parseCursor(cursor: string): UsePlace {
 function unknownSession(): NotFound {
   return new NotFound(
     "session_not_found",
-    "There is no session with this id. It may have been deleted, or have expired.",
+    "There is no session with this id. It may have been deleted or have expired.",
   );
 }

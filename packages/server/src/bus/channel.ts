@@ -1,5 +1,5 @@
-// A session with open event streams: what the feed knows of its log, and the subscribers to which it passes notifications. One per
-// session, because ten thousand streams may be open.
+// A session with open event streams: the known head of its event log, and its subscribers. The streams of a
+// session share one channel, because ten thousand may be open.
 
 import type { Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
@@ -12,9 +12,9 @@ import type { Subscriber, SubscriberChannel } from "./subscriber.ts";
 interface Advance {
   readonly incarnation: string;
   readonly head: number;
-  /** `null` if it is unchanged. */
+  /** The session's new App; `null` if unchanged. */
   readonly app: string | null;
-  /** `undefined` if it is unchanged. */
+  /** The session's new owner; `undefined` if unchanged. */
   readonly owner: string | null | undefined;
 }
 
@@ -44,7 +44,10 @@ export class Channel implements SubscriberChannel {
     return this.#texts.get(this.sessionId, incarnation);
   }
 
-  /** Returns the newest known incarnation, and older ones whose streams are open because their end was not announced. */
+  /**
+   * Returns the newest known incarnation, and older ones that still have open streams because their deletion
+   * was not announced.
+   */
   get incarnations(): readonly string[] {
     const incarnations = new Set([...this.subscribers].map(({ source }) => source.incarnation));
     return [...(this.incarnation === "" ? incarnations : incarnations.add(this.incarnation))];
@@ -54,12 +57,12 @@ export class Channel implements SubscriberChannel {
     return this.#ended.has(incarnation);
   }
 
-  /** Returns true if notifications have moved past a position that was read from the store. */
+  /** Returns true if a position read from the store is older than the announced head. */
   isPast({ incarnation, head }: Pick<Advance, "incarnation" | "head">): boolean {
     return this.incarnation === incarnation && head < this.head;
   }
 
-  /** Returns true if the notification holds no event after the head. */
+  /** Returns true if every event of the notification is already known. */
   isKnown(notification: SessionNotification): boolean {
     return (
       notification.kind === "events" &&
@@ -119,7 +122,7 @@ export class Channel implements SubscriberChannel {
     }
   }
 
-  /** Sends the whole streaming text to live subscribers. The others receive it when they have caught up. */
+  /** Sends the whole streaming text to subscribers that have caught up. The others receive it when they do. */
   sendText(): void {
     const streaming = this.streaming(this.incarnation);
     if (streaming === null) return;
@@ -128,7 +131,7 @@ export class Channel implements SubscriberChannel {
         subscriber.writeDelta(wholeMessageText(subscriber.source, streaming));
   }
 
-  /** Has subscribers replay what was committed but not announced, if their keys allow it. */
+  /** Makes subscribers with access replay events that were committed but not announced. */
   catchUp(): void {
     for (const subscriber of this.subscribers)
       if (subscriber.source.incarnation === this.incarnation && subscriber.verifyAccess(this))

@@ -1,5 +1,5 @@
 // The bus of a node in a cluster. `publish` sends to the other nodes asynchronously. The wire format is
-// `<node> <session or *> <body>`, so that unwanted texts are dropped before their JSON is parsed.
+// `<node> <session or *> <body>`, so that a node drops texts of other sessions without parsing their JSON.
 
 import type { Bus, BusListener, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
@@ -17,7 +17,7 @@ export interface ClusterBusOptions {
   readonly logger: Logger;
   /** Maximum bytes of notifications queued for the transport; 8 MiB by default. */
   readonly maxWaitingBytes?: number;
-  /** Called with the number of notifications that were not sent unchanged, and the reason. */
+  /** Called when notifications are lost or replaced by hints, with the reason and their number. */
   readonly onLoss?: (loss: NotificationLoss, notifications: number) => void;
 }
 
@@ -29,9 +29,9 @@ const FOLLOW_MS = 1000;
 /** Maximum time to send queued notifications before the bus closes. */
 const FLUSH_MS = 1000;
 const ALL_NODES = "*";
-/** Message: turns are waiting for a free slot. */
+/** Text of the broadcast that turns are waiting for a free slot. */
 const WORK = "work";
-/** Message: this node lost notifications. */
+/** Text of the broadcast that this node lost notifications. */
 const LOST = "lost";
 
 export class ClusterBus implements Bus {
@@ -121,7 +121,7 @@ export class ClusterBus implements Bus {
         await this.#sendBatch();
       }
     } finally {
-      // Cleared in the same tick in which the queue was empty, so the next publish starts a new loop.
+      // Clear it in the tick that found the queue empty, so that the next publish starts a new loop.
       this.#sending = null;
     }
   }

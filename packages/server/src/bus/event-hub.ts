@@ -1,7 +1,8 @@
-// The event hub of a process, over the bus to other nodes if there are any. Its listeners are the feed, which writes to event
-// streams, and `followOtherNodes` (sessions/replica-sync.ts), which updates the sessions in memory and claims turns that other
-// nodes have no slot for. The bus may lose notifications, so on a shared store the hub reads the versions of the followed
-// sessions every two seconds, and lets turns be claimed: a lost change arrives late instead of never.
+// The event hub of a process, over the bus to other nodes if there are any. Its listeners are the feed, which
+// writes to event streams, and `followOtherNodes` (sessions/replica-sync.ts), which updates the sessions in
+// memory and claims turns that other nodes have no slot for. The bus may lose notifications, so on a shared
+// store the hub polls the versions of followed sessions every two seconds and triggers a claim of turns: a
+// lost change then arrives late instead of never.
 
 import type { Bus, Following, SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -16,9 +17,7 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 
 const POLL_MS = 2_000;
-/**
- * Maximum sessions per read, so that other reads of the store wait behind one batch, not behind all of them.
- */
+/** Maximum sessions per read. Other reads of the store may run between two batches. */
 const BATCH = 500;
 
 /** Subscription without other nodes, which misses no notification. */
@@ -41,7 +40,7 @@ export interface ProcessEventHubOptions {
   readonly bus: Bus | null;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** `null` if no other process changes the store: nothing is polled then. */
+  /** `null` if no other process changes the store, which disables polling. */
   readonly versions: Versions | null;
 }
 
@@ -194,7 +193,7 @@ class Listeners {
     this.#tell("answer loaded", (listener) => listener.onAnswerLoaded?.(session, streaming));
   }
 
-  /** Returns each incarnation of the session that a listener knows, once. */
+  /** Returns the incarnations of the session that the listeners know. */
   incarnationsOf(sessionId: string): ReadonlySet<string> {
     return new Set([...this.#listeners].flatMap((listener) => listener.incarnationsOf?.(sessionId) ?? []));
   }

@@ -12,7 +12,7 @@ export const HEARTBEAT_TEXT = Buffer.from(": heartbeat\n\n");
 /** The session and incarnation to which every event of a stream belongs. */
 export interface EventSource {
   readonly sessionId: string;
-  /** The id as events carry it. */
+  /** The session id as its creator spelled it; events contain this form. */
   readonly spelling: string;
   readonly incarnation: string;
 }
@@ -52,7 +52,7 @@ export function streamNoticeText(
   return Buffer.from(`${id}data: ${withSession(source, "system_notice", notice)}\n\n`);
 }
 
-/** Formats a heartbeat that advances the client's `Last-Event-ID` past events that its groups exclude. */
+/** Formats a heartbeat that advances the client's `Last-Event-ID` past filtered events. */
 export function positionText(source: EventSource, number: number): Buffer {
   return Buffer.from(`: heartbeat\nid: ${formatEventId(source.incarnation, number)}\n\n`);
 }

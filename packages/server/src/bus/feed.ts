@@ -1,5 +1,6 @@
-// Serves event streams. Subscribers receive the notifications of the hub and missed events from the store; the feed never touches a
-// live session. Direction: feed → channel (one per session) → subscriber (one per stream) → sink.
+// Serves event streams from the notifications of the hub, and missed events from the store, without using
+// sessions in memory. Data flows from the feed to a channel (one per session), to its subscribers (one per
+// stream), to their sinks.
 
 import { tooManyStreams } from "../core/errors.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
@@ -53,7 +54,7 @@ export interface FeedOptions {
 export class Feed implements UpdateService {
   readonly #options: FeedOptions;
   readonly #channels = new Map<string, Channel>();
-  /** Beside the text of live sessions, because an answer may stream on another node: no live session receives its deltas. */
+  /** Separate from the text of sessions in memory, which do not receive the deltas of answers on other nodes. */
   readonly #texts = new StreamingTexts();
   readonly #maintenance: StreamMaintenance;
   readonly #repair: TextRepair;
@@ -112,7 +113,7 @@ export class Feed implements UpdateService {
       if (channel.hasEnded(position.incarnation)) subscriber.finishDeleted();
       else if (this.#stopped) subscriber.finishWithRetry();
       else if (subscriber.verifyAccess(channel)) {
-        // A replay includes the request of each waiting action; without one, they are announced again.
+        // A replay includes the events that requested pending actions. Without a replay, announce the actions.
         if (request.lastEventId === null || after === null)
           sink.write(pendingActionsText(source, position.pendingActions));
         void subscriber.replay();
@@ -135,26 +136,28 @@ export class Feed implements UpdateService {
   }
 
   /**
-   * Replaces the streaming text of a session that was loaded in the middle of an answer that this process
-   * does not work on, for example after a crash. Subscribers receive the text that the snapshot shows.
+   * Replaces the streaming text of a session that was loaded in the middle of an answer of another process,
+   * for example one that crashed. Subscribers then have the same text as the snapshot.
    */
   #recover(session: LoadedSession, streaming: StreamingText): void {
     const channel = this.#channels.get(session.id);
-    // Notifications that arrived since then are newer than the loaded text.
+    // Notifications that arrived after the load are newer.
     if (channel?.isPast(session) === true) return this.#repair.begin(session.id);
     const isNew = this.#texts.recover(session.id, session.incarnation, {
       ...streaming,
       epoch: session.epoch,
     });
     if (!isNew || channel === undefined) return;
-    // Subscribers may not have all loaded events yet. Send those first: the text of a message follows its
-    // first event.
+    // Subscribers may lack some of the loaded events. Send those first, because text follows its message's first event.
     channel.advance(session);
     channel.catchUp();
     channel.sendText();
   }
 
-  /** Joins before the session is read, so that the stream misses no notification in between. */
+  /**
+   * Joins the session's channel. Must precede the read of the session, so that the stream misses no
+   * notification in between.
+   */
   #join(sessionId: string): Channel {
     const limit = this.#options.maxStreamsPerSession;
     let channel = this.#channels.get(sessionId);
@@ -180,19 +183,19 @@ export class Feed implements UpdateService {
   /** Updates the streaming text, then writes to the session's subscribers. */
   #onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void {
     const channel = this.#channels.get(sessionId);
-    // A node that was paused announces events that this node has read from the store since.
+    // A node that was paused may announce events that this node has already read from the store.
     if (channel !== undefined && channel.isKnown(notification)) return;
     const outcome = this.#texts.apply(sessionId, notification);
     if (channel === undefined) return;
     if (notification.kind === "events") {
       const { incarnation, events } = notification;
       const hasGap = channel.hasGapBefore(incarnation, events);
-      // Subscribers get the text once it has been read again: missed events may have changed it.
+      // The missed events may have changed the text, so send it only after the repair.
       if (hasGap) this.#texts.doubt(sessionId);
       channel.sendEvents(incarnation, events);
       if (hasGap) this.#repair.begin(sessionId);
     } else if (notification.kind === "delta") {
-      // The text before a delta of this process was published here too, so subscribers need not wait for the repair of a gap.
+      // Subscribers already have the text before a delta of this process, so they need not wait for the repair.
       if (outcome === "applied" || origin === "here") channel.sendDelta(notification);
       if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (notification.kind === "moved") {
@@ -204,8 +207,7 @@ export class Feed implements UpdateService {
   }
 
   /**
-   * Reads the session from the store and sends its subscribers the events and text that they missed, if their
-   * keys allow it.
+   * Reads the session from the store, and sends missed events and text to the subscribers that still have access.
    */
   async #refresh(sessionId: string): Promise<boolean> {
     const position = await this.#options.positions.position(sessionId);
@@ -213,12 +215,12 @@ export class Feed implements UpdateService {
     return position === null || channel === undefined || this.#applyPosition(channel, position);
   }
 
-  /** Applies a position read from the store. Returns false if notifications have already moved past it. */
+  /** Applies a position read from the store. Returns false if it is older than the announced head. */
   #applyPosition(channel: Channel, position: StreamPosition): boolean {
     const { incarnation, epoch, streaming } = position;
     if (channel.hasEnded(incarnation) || channel.isPast(position)) return false;
     channel.advance(position);
-    // Update the text first: a subscriber that catches up receives it last.
+    // Update the text before `catchUp`, which ends with sending it.
     const isNew =
       streaming !== null && this.#texts.merge(channel.sessionId, incarnation, { ...streaming, epoch });
     if (streaming === null) this.#texts.release(channel.sessionId);
@@ -228,14 +230,17 @@ export class Feed implements UpdateService {
   }
 }
 
-/** Ends the stream with 200 and `retry`: an EventSource reconnects after that, but never after a 503. */
+/** Ends the stream with 200 and a `retry` field: an EventSource reconnects after that, but not after a 503. */
 function endWithRetry(sink: StreamSink): OpenStream {
   sink.write(RETRY_TEXT);
   sink.end("finish");
   return { close: () => undefined };
 }
 
-/** Returns the number after which a stream starts; `null` if the client must fetch the snapshot (contract section 5). */
+/**
+ * Returns the sequence number after which a stream starts; `null` if the client must fetch the snapshot
+ * (contract section 5).
+ */
 async function resolveStart(
   events: Pick<EventStore, "after">,
   source: EventSource,

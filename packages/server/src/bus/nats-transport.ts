@@ -96,7 +96,7 @@ export class NatsTransport implements Transport {
   async follow(sessionId: string): Promise<void> {
     const link = this.#connection.current;
     if (!this.#followed.has(sessionId)) {
-      // Record the session first: `subscribe` throws on a closing connection, and the next one then subscribes.
+      // Record the session first: `subscribe` throws on a closing connection, and the next connection then subscribes.
       this.#followed.set(sessionId, null);
       if (link !== null) this.#followed.set(sessionId, this.#subscribe(link, sessionId));
     }

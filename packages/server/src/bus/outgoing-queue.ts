@@ -13,7 +13,7 @@ interface Waiting {
   bytes: number;
 }
 
-/** The notifications that a full queue dropped, or `broken` if the connection broke during a send. */
+/** Kind of notifications that a full queue dropped; `broken` if the connection broke during a send. */
 export type NotificationLoss = "deltas" | "events" | "all" | "broken";
 
 export interface OutgoingQueueOptions {

@@ -24,7 +24,7 @@ const CONNECT_MS = 3000;
 const ANSWER_MS = 5000;
 const END_MS = 500;
 
-/** Notifies in order, in one transaction. Returns one row, however many texts there are. */
+/** Sends the texts in order, in one transaction. `count` reduces the result to one row. */
 const NOTIFY = `SELECT count(pg_notify($1, text)) FROM
   (SELECT text FROM unnest($2::text[]) WITH ORDINALITY AS given (text, place) ORDER BY place) AS ordered`;
 

@@ -9,7 +9,7 @@ export interface EstablishedConnection<Connection> {
   readonly broken: Promise<void>;
   /** Resolves when the server has answered. */
   check(): Promise<unknown>;
-  /** Closes it, in bounded time. */
+  /** Closes the connection, in bounded time. */
   end(): Promise<void>;
 }
 
@@ -101,7 +101,7 @@ export class ReconnectingConnection<Connection> {
       return await connect(this.#closing.signal);
     } catch (error) {
       if (this.#closing.signal.aborted) return null;
-      // Only the first attempt of the process has no failure before it; a lost connection has been reported.
+      // Only the first attempt has no failure before it. The loss of a connection was reported already.
       if (this.#failures === 0) {
         const message = "the bus cannot connect and is retrying; changes reach other nodes with a delay";
         logger.warn({ err: error, to: name }, message);

@@ -15,7 +15,7 @@ const HEARTBEAT_SLICE = 200;
 const NOTE_USE_MS = 4 * 60_000;
 /** Key data may be 2 s old, so a revoked key ends its streams within 5 s. */
 const KEY_CHECK_MS = 2_000;
-/** Maximum age of key data. It bounds how long a stream outlives a revocation that could not be read. */
+/** Maximum age of key data: if the store is down, a stream ends this long after the last check of its key. */
 const MAX_KEY_AGE_MS = 5_000;
 /** Maximum sessions per transaction, so that ten thousand do not block other writes. */
 const NOTE_USE_BATCH = 500;

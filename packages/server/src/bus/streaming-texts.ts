@@ -1,4 +1,4 @@
-// The texts of the agent messages that stream in sessions with subscribers, and their repair after a lost notification.
+// Texts of streaming agent messages, for sessions with subscribers, and the repair of texts after lost notifications.
 
 import type { PlacedMessage } from "../core/message.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
@@ -20,7 +20,7 @@ interface Streaming extends StreamingText {
   epoch: number;
   /** False if a missed notification may have changed the text. Deltas are buffered until it has been read again. */
   isComplete: boolean;
-  /** Deltas that wait for missing text before them, oldest first. */
+  /** Buffered deltas whose preceding text is missing, oldest first. */
   readonly early: Delta[];
   /** True if text arrived since the last call of `isQuietSinceLastCall`. */
   hasGrown: boolean;
@@ -30,32 +30,32 @@ interface Streaming extends StreamingText {
 const MAX_EARLY = 1_000;
 
 const RETRY_MS = 250;
-/** Maximum reads for one gap, which should be closed long before. The next delta starts over. */
+/** Maximum reads per gap, far more than a checkpoint needs. The next delta starts the repair again. */
 const MAX_TRIES = 20;
 
 /** `gap`: earlier text is missing, or the message is unknown; `old`: the delta belongs to an older epoch. */
 export type DeltaOutcome = "applied" | "gap" | "old";
 
-/** At most one text for each session; new subscribers receive it first. */
+/** The streaming text of each session, at most one. New subscribers receive it first. */
 export class StreamingTexts {
   readonly #bySession = new Map<string, Streaming>();
 
   /**
-   * Returns the text in this incarnation, or `null` if none is known to be complete. Older incarnations stay
-   * until their end is announced.
+   * Returns the text in this incarnation, or `null` if none is known to be complete. The text of an older
+   * incarnation stays until its deletion is announced.
    */
   get(sessionId: string, incarnation: string): StreamingText | null {
     const known = this.#bySession.get(sessionId);
     return known?.incarnation === incarnation && known.isComplete ? known : null;
   }
 
-  /** Returns true if text is or may be missing. */
+  /** Returns true if the text is or may be incomplete. */
   hasGap(sessionId: string): boolean {
     const known = this.#bySession.get(sessionId);
     return known !== undefined && (!known.isComplete || known.early.length > 0);
   }
 
-  /** Returns true if a text streams but has not grown since the last call. */
+  /** Returns true if a message is streaming but its text has not grown since the last call. */
   isQuietSinceLastCall(sessionId: string): boolean {
     const known = this.#bySession.get(sessionId);
     if (known === undefined) return false;
@@ -64,13 +64,13 @@ export class StreamingTexts {
     return !hasGrown;
   }
 
-  /** Marks the text as possibly incomplete, so that it must be read again. */
+  /** Marks the text as possibly incomplete; `recover` or `merge` must replace it. */
   doubt(sessionId: string): void {
     const known = this.#bySession.get(sessionId);
     if (known !== undefined) known.isComplete = false;
   }
 
-  /** Replaces the announced text with a loaded one. Returns true if subscribers must receive it. */
+  /** Replaces the text with one read from the store. Returns true if subscribers must receive it. */
   recover(
     sessionId: string,
     incarnation: string,
@@ -85,14 +85,14 @@ export class StreamingTexts {
     return !isSame || !known.isComplete || known.text !== streaming.text;
   }
 
-  /** Like `recover`, for a text that another node streams: announced text that is ahead of it is kept. */
+  /** Like `recover`, but keeps announced text that is ahead of the text in the store. */
   merge(sessionId: string, incarnation: string, read: ReadText): boolean {
     const known = this.#bySession.get(sessionId);
     if (known?.incarnation === incarnation && known.messageId === read.messageId) {
-      // The text was read before a newer epoch was announced, so it is read again.
+      // The read is older than the announced epoch; the next read replaces it.
       if (read.epoch < known.epoch) return false;
       if (known.isComplete && read.epoch === known.epoch && known.text.startsWith(read.text)) {
-        // An event that this node missed may have changed its calls.
+        // This node may have missed an event that changed the message's tool calls.
         known.answer = read.answer;
         return false;
       }
@@ -109,7 +109,7 @@ export class StreamingTexts {
     this.#bySession.delete(sessionId);
   }
 
-  /** Follows the session's streaming message. The outcome matters for deltas only. */
+  /** Applies a notification. Only the outcome of a delta is meaningful. */
   apply(sessionId: string, notification: SessionNotification): DeltaOutcome {
     const streaming = this.#bySession.get(sessionId);
     if (notification.kind === "delta") return applyDelta(streaming, notification);
@@ -119,13 +119,13 @@ export class StreamingTexts {
     }
     if (streaming?.incarnation === notification.incarnation && streaming.epoch < notification.epoch) {
       streaming.epoch = notification.epoch;
-      // The hint does not contain the events.
+      // A `moved` hint lacks the events, which may have changed the text.
       if (notification.kind === "moved") streaming.isComplete = false;
     }
     if (notification.kind === "moved") return "applied";
     for (const { event } of notification.events) {
       if (event.type === "system_notice" || !("message" in event)) continue;
-      // A released answer may change while its turn waits; the turn's next owner loads and recovers it.
+      // The answer of a waiting turn may change after its text was released. The turn's next owner recovers it.
       if (event.type === "message_updated" && !this.#bySession.has(sessionId)) continue;
       this.#follow(sessionId, notification, { message: event.message, index: event.index });
     }
@@ -161,8 +161,8 @@ export interface TextRepairOptions {
 }
 
 /**
- * Repairs streaming text after a lost notification, or one that arrived before its subscriber, by reading the store. Checkpoints are at most
- * 250 ms old, so it reads again until the missing pieces are there.
+ * Repairs streaming text from the store after a notification was lost or arrived before its subscriber. Reads
+ * repeatedly until a checkpoint, at most 250 ms old, contains the missing pieces.
  */
 export class TextRepair {
   readonly #options: TextRepairOptions;
@@ -174,7 +174,7 @@ export class TextRepair {
     this.#options = options;
   }
 
-  /** Starts a read of the session after this call. Never throws. */
+  /** Starts a read of the session, or another one after the read in progress. Never throws. */
   begin(sessionId: string): void {
     if (this.#stopped) return;
     const isUnderWay = this.#reading.has(sessionId);
@@ -194,7 +194,7 @@ export class TextRepair {
       const isRead = await this.#options.read(sessionId).catch(() => false);
       if (this.#stopped) return;
       isRepaired = isRead && !this.#options.isBroken(sessionId);
-      // While pieces are missing, requests do not cause extra reads: only the timer retries.
+      // While pieces are missing, only the timer triggers reads.
     } while (isRepaired && this.#reading.get(sessionId) === true);
     if (isRepaired || tries === MAX_TRIES) this.#reading.delete(sessionId);
     else this.#options.clock.after(RETRY_MS, () => void this.#repair(sessionId, tries + 1));
@@ -206,7 +206,7 @@ function applyDelta(streaming: Streaming | undefined, delta: Delta): DeltaOutcom
   if (delta.epoch < streaming.epoch) return "old";
   streaming.hasGrown = true;
   if (delta.epoch > streaming.epoch) {
-    // The start of this epoch was missed, and with it the offset of its text.
+    // This node missed the start of the epoch, so its base offset is unknown.
     streaming.epoch = delta.epoch;
     streaming.isComplete = false;
   }
@@ -219,7 +219,7 @@ function applyDelta(streaming: Streaming | undefined, delta: Delta): DeltaOutcom
 function applyEarly(streaming: Streaming): void {
   const early = streaming.early.splice(0);
   for (const delta of early) {
-    // Deltas within the text that was read are older than it.
+    // The text already contains this delta.
     if (delta.offset + delta.text.length <= streaming.text.length) continue;
     if (!writeAtOffset(streaming, delta)) streaming.early.push(delta);
   }

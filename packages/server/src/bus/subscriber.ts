@@ -34,7 +34,7 @@ const END_MESSAGES: Readonly<Record<StreamEnd, string>> = {
   session_not_found: "This stream has ended, because the conversation belongs to a signed-in user.",
 };
 
-/** A session with open streams, as a subscriber reads it. */
+/** The part of a channel that subscribers use. */
 export interface SubscriberChannel extends SessionOwnership {
   /** Sequence number of the last announced event in the current incarnation, to which every open stream belongs. */
   head: number;
@@ -89,7 +89,7 @@ export class Subscriber {
         if (page === null || page.incarnation !== this.source.incarnation) return this.end("abort");
         const hasGap = page.floor > this.#seen || (page.events[0]?.number ?? page.head + 1) > this.#seen + 1;
         if (!hasGap && page.events.length === 0) return this.end("abort");
-        // The log may be ahead of the announced head, and the session may have got an App or an owner there.
+        // Events beyond the announced head may have set the session's App or owner.
         const app = appAfter(page.events) ?? this.#channel.app;
         const owner = ownerAfter(page.events);
         if (!this.verifyAccess({ app, owner: owner === undefined ? this.#channel.owner : owner })) return;
@@ -172,7 +172,7 @@ export class Subscriber {
     this.#sink.end(how);
   }
 
-  /** True if the log was ahead of the announced head: announced text may belong to an answer that is already complete. */
+  /** True if the stream is ahead of the announced head, so that announced text may belong to a finished answer. */
   get #isAhead(): boolean {
     return this.#seen > this.#channel.head;
   }
@@ -191,7 +191,7 @@ export class Subscriber {
     if (streaming !== null) this.#sink.write(wholeMessageText(this.source, streaming));
   }
 
-  /** Skips events that are missing from the log: the client fetches the snapshot. */
+  /** Skips events that were trimmed from the log, and makes the client fetch the snapshot. */
   #resync(head: number): void {
     this.#sink.write(resyncText(this.source, head));
     this.#seen = head;
@@ -212,7 +212,7 @@ export class Subscriber {
     this.#written = number;
   }
 
-  /** Disconnects a client that leaves too much undrained; it resumes later and never slows others. */
+  /** Writes a live event. Disconnects a client with too many undrained bytes; it can resume later. */
   #writeLive(text: Buffer): void {
     const undrained = this.#sink.write(text) - text.length;
     if (undrained > MAX_UNDRAINED_BYTES) this.end("abort");

@@ -1,5 +1,5 @@
 // Carries opaque texts between the nodes of a cluster. Delivery is best effort: texts may be lost, but arrive
-// whole, and those of one node arrive in the order in which it sent them.
+// whole and in the order in which each node sent them.
 
 /** A text for the nodes that follow a session, or for all nodes. */
 export interface Packet {

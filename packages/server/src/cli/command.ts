@@ -30,7 +30,7 @@ export interface HostProcess {
   kill(pid: number, signal: "SIGTSTP" | "SIGWINCH"): unknown;
 }
 
-/** Values of environment variables, given as options. */
+/** Environment variables, given as options. */
 export type Overrides = Readonly<Record<string, string>>;
 
 export interface CommandParts {
@@ -120,7 +120,7 @@ export function baseUrl(text: string): string {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 
-/** Returns true if the session does not exist. Other 404 answers do not say that: a service without admin API sends them too. */
+/** Returns true if the 404 says that the session does not exist. A service without admin API answers 404 too. */
 export function isSessionNotFound(error: unknown): boolean {
   return error instanceof ColloquyError && ["session_not_found", "session_deleted"].includes(error.code);
 }

@@ -1,4 +1,5 @@
-// `colloquy users erase-again`: a restored backup holds users again who were erased since it was taken. The log names them.
+// `colloquy users erase-again`: repeats erasures after a restore. A backup contains users who were erased
+// after it was taken; the log names them.
 
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";

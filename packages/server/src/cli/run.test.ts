@@ -165,7 +165,7 @@ it("does not send a key that cannot be in a header", async () => {
   expect(errors).toMatch(/^Colloquy: COLLOQUY_ADMIN_KEY must be one line of ASCII [^\n]+\n$/);
 });
 
-it("says what to do if SQLite fails during a command", async () => {
+it("gives advice if SQLite fails during a command", async () => {
   const failure = Object.assign(new Error("database or disk is full"), { code: "ERR_SQLITE_ERROR" });
   const openAdministration = () => Promise.reject(failure);
   const { code, errors } = await run(["import", "sessions.jsonl"], { openAdministration });

@@ -89,7 +89,7 @@ describe("clientTools", () => {
     expect(new Set(found.map((problem) => problem.split(":")[0]))).toEqual(new Set(locations));
   });
 
-  it("have no rules for approvals and effects", async () => {
+  it("are rejected in the rules for approvals and effects", async () => {
     const section = {
       clientTools: { look: LOOK },
       approvals: { look: "always" },

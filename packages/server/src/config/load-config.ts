@@ -57,7 +57,10 @@ export async function loadConfig(input: {
   readonly workingDirectory: string;
   /** Counts loads in this process; a number above 0 bypasses the module cache. Defaults to 0. */
   readonly reading?: number;
-  /** On a reload, the file whose settings are in force. If it is missing, that is a problem instead of a switch to the defaults. */
+  /**
+   * On a reload, the file of the current settings. If it is missing, that is a problem instead of a switch to
+   * the defaults.
+   */
   readonly sourceInForce?: string | null;
   /** Checks OpenAPI document files and custom tools. If absent, document files only have to exist. */
   readonly inspections?: Inspections;

@@ -8,8 +8,8 @@ export type ActionRequest =
   /** Approve a call with exactly this input. */
   | { readonly kind: "approval"; readonly request: { readonly tool: string; readonly input: JsonValue } }
   /**
-   * Send a transaction. `value` is decimal, in the smallest unit of `currency`; `data` is hexadecimal; `call` is the decoded `data`, `null`
-   * if unknown. Actions of older versions have neither `currency` nor `call`.
+   * Send a transaction. `value` is decimal, in the smallest unit of `currency`; `data` is hexadecimal; `call`
+   * is the decoded `data`, `null` if unknown. Actions of older versions have neither `currency` nor `call`.
    */
   | {
       readonly kind: "wallet_transaction";
@@ -32,7 +32,7 @@ export type ActionRequest =
   | {
       readonly kind: "client_tool";
       readonly request: { readonly tool: string; readonly input: JsonValue };
-      /** True if another client may run the call when a claim has lapsed. */
+      /** True if another client may run the call after a claim has expired. */
       readonly repeatable: boolean;
       /** Milliseconds in which a client must give the result; the limit for actions when absent. */
       readonly timeoutMs?: number;
@@ -55,7 +55,7 @@ export interface DescribedCall {
 
 export type ActionKind = ActionRequest["kind"];
 
-/** `cancelled`: the turn ended before a decision. */
+/** Status of an action. `cancelled`: the turn ended before a decision. */
 export type ActionStatus = "pending" | "approved" | "denied" | "expired" | "cancelled";
 
 /** A request that must be decided before a call runs, stored with its step. */
@@ -93,27 +93,30 @@ export interface ActionRecord {
   readonly resolvedAt: number | null;
 }
 
-/** Returns true if another client may run the call of this action after the claim of the first one has lapsed. */
+/** Returns true if another client may run the call of this action after the first client's claim has expired. */
 function isRepeatable({ asked }: Pick<ActionRecord, "asked">): boolean {
   return asked.kind === "client_tool" && asked.repeatable;
 }
 
-/** Returns the claim that only its holder may use at this time, in milliseconds on the store's clock; `null` for none. */
+/** Returns the valid claim at this time, in milliseconds on the store's clock; `null` if there is none. */
 export function liveClaim({ claim }: Pick<ActionRecord, "claim">, at: number): ActionClaim | null {
   return claim !== null && at < claim.expiresAt ? claim : null;
 }
 
-/** Returns true if nobody may decide the pending action any more, because it has expired or the client that claimed it is lost. */
+/**
+ * Returns true if the pending action can no longer be decided: it has expired, or its claim has and no other
+ * client may run the call.
+ */
 export function isOver(action: Pick<ActionRecord, "asked" | "claim" | "expiresAt">, at: number): boolean {
-  return at >= action.expiresAt || (hasLapsedClaim(action, at) && !isRepeatable(action));
+  return at >= action.expiresAt || (hasExpiredClaim(action, at) && !isRepeatable(action));
 }
 
 /** Returns true if the claim ended without a result. */
-export function hasLapsedClaim({ claim }: Pick<ActionRecord, "claim">, at: number): boolean {
+export function hasExpiredClaim({ claim }: Pick<ActionRecord, "claim">, at: number): boolean {
   return claim !== null && at >= claim.expiresAt;
 }
 
-/** Returns true if a client may have run the call and must be the only one to do so. */
+/** Returns true if a client may have run the call, and no other client may run it again. */
 export function mayHaveRun(action: Pick<ActionRecord, "asked" | "claim">): boolean {
   return action.claim !== null && !isRepeatable(action);
 }
@@ -134,7 +137,7 @@ export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAc
   } as PendingAction;
 }
 
-/** Returns the end of a claim in the form of the wire. */
+/** Returns the expiry of a claim in wire form. */
 export function claimExpiry(claim: ActionClaim | null): string | null {
   return claim === null ? null : new Date(claim.expiresAt).toISOString();
 }
@@ -153,7 +156,7 @@ export function toWireAction(action: ActionRecord): Action {
 /** Maximum characters of a question quoted in a notice. */
 const QUOTED = 500;
 
-/** Returns the text of a notice, which is all that clients without actions can show. */
+/** Returns the text of the action's notice, for clients that do not support actions. */
 export function actionNotice(action: PendingAction): string {
   const until = `Without a decision by ${action.expires_at} it counts as denied, and the answer goes on.`;
   switch (action.kind) {

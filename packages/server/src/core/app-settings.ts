@@ -10,7 +10,7 @@ import type { ToolEffect, ToolTurn } from "./ports/driven/tool.ts";
 
 export interface AppSettings {
   readonly description: string | null;
-  /** Rigs (`provider/model`), at least one; the first is the App's default. */
+  /** Models as rigs (`provider/model`), at least one; the first is the App's default. */
   readonly models: readonly string[];
   /** Rig for titles and summaries, unless a session has chosen another. */
   readonly utilityModel: string;
@@ -23,7 +23,7 @@ export interface AppSettings {
     readonly emptyMs: number;
     /** Milliseconds that a session without a wallet is kept after its last use. */
     readonly unboundMs: number;
-    /** Of a session with a wallet or an owner; forever when absent. */
+    /** Milliseconds that a session with a wallet or an owner is kept after its last use; forever when absent. */
     readonly boundMs?: number | undefined;
   };
   /** Slots for secrets that clients may fill. */
@@ -32,7 +32,7 @@ export interface AppSettings {
   readonly requireKey: "chat" | "all";
   /** Sign-in of the App's users; `null` if it has none. */
   readonly users: UserSettings | null;
-  /** `proved`: a session is bound to a wallet, and its threads are listed, only with a token that holds it. */
+  /** `proved`: binding a session to a wallet, and listing the wallet's threads, needs a token that proves the wallet. */
   readonly wallets: "claimed" | "proved";
   /** Limits of this App, which override the general ones. */
   readonly rateLimits?: { readonly [Name in keyof AppRateLimits]?: number | undefined };
@@ -61,7 +61,7 @@ export interface OperatorSettings extends TokenIssuer {
 export interface UserSettings extends TokenIssuer {
   /** True to refuse anonymous requests. */
   readonly required: boolean;
-  /** True if a user may become the owner of a conversation that has none. */
+  /** True if a user may claim a session without an owner. */
   readonly claimSessions: boolean;
 }
 
@@ -71,7 +71,7 @@ export const COUNTING_TOOL = "continue_counting";
 /** Sources of an App's tools, and rules by tool name. */
 export interface ToolSettings {
   readonly builtIn: readonly string[];
-  /** True for an App without its own section, in which the demo model may try an approval. */
+  /** True for an App without its own section, in which the demo model may demonstrate an approval. */
   readonly isUnconfigured?: boolean;
   /** Tools written in the configuration file with the AI SDK's `tool()`. */
   readonly own: Readonly<Record<string, OwnTool>>;
@@ -81,7 +81,7 @@ export interface ToolSettings {
   readonly wallet: WalletSettings | null;
   /** Tools that clients run, by name; absent for none. */
   readonly client?: Readonly<Record<string, ClientTool>>;
-  /** True if a chat may offer further tools. */
+  /** True if a chat may offer further tools of its client. */
   readonly allowsClientTools?: boolean;
   /** Effects set by the operator, which override the tools' own. */
   readonly effects: Readonly<Record<string, ToolEffect>>;
@@ -115,8 +115,8 @@ export type McpServerSettings =
       readonly command: string;
       readonly args: readonly string[];
       /**
-       * The process's environment in addition to what the platform needs. The process never inherits the
-       * environment of this service.
+       * Environment variables of the process, in addition to those that the platform needs. The process does
+       * not inherit the service's environment.
        */
       readonly env: Hidden<Readonly<Record<string, string>>>;
     };
@@ -133,7 +133,7 @@ export interface OpenApiSettings {
 }
 
 export interface WalletSettings {
-  /** The first one is the default. */
+  /** Chains; the first one is the default. */
   readonly chains: readonly ChainSettings[];
 }
 
@@ -142,6 +142,6 @@ export interface ChainSettings {
   readonly name: string;
   readonly rpcURL: Hidden<string>;
   readonly currency: { readonly symbol: string; readonly decimals: number };
-  /** Contract addresses of a test chain; `null` for those that viem knows. */
+  /** Contract addresses of a test chain; `null` for the addresses in viem. */
   readonly contracts: JsonObject | null;
 }

@@ -1,5 +1,5 @@
-// The audit trail: who changed keys, owners, secrets, decisions and the configuration, and which conversations operators read. Entries
-// never contain text of a conversation.
+// The audit trail: who changed keys, owners, secrets, decisions and the configuration, and which
+// conversations operators read. Entries never contain text of a conversation.
 
 import type { ActorKind, AuditAction } from "@colloquy/protocol";
 import type { JsonObject } from "./json.ts";
@@ -9,7 +9,10 @@ export type { ActorKind, AuditAction };
 
 export interface Actor {
   readonly kind: ActorKind;
-  /** Id of the key, subject of the operator's token, or pseudonym of the user (`AuditStore.subjectOf`); `null` for others. */
+  /**
+   * Id of the key, subject of the operator's token, or pseudonym of the user (`AuditStore.subjectOf`); `null`
+   * for others.
+   */
   readonly id: string | null;
   /** Name of the key, the operator or the account of the machine; `null` if it has none. */
   readonly name: string | null;
@@ -38,7 +41,10 @@ export interface AuditRecord extends AuditEntry {
 const ONCE_A_MINUTE: ReadonlySet<AuditAction> = new Set(["login_failed", "session_read"]);
 const MINUTE_MS = 60_000;
 
-/** Returns the deduplication key of an entry: the store keeps one entry per key. `null` for entries that are always stored. */
+/**
+ * Returns the deduplication key of an entry: the store keeps one entry per key. `null` for entries that are
+ * always stored.
+ */
 export function repetitionKey({ action, actor, target }: AuditEntry, at: number): string | null {
   if (!ONCE_A_MINUTE.has(action)) return null;
   return JSON.stringify([action, actor.kind, actor.id, actor.address, target, Math.floor(at / MINUTE_MS)]);
@@ -52,7 +58,7 @@ export const SERVICE_ACTOR: Actor = {
   requestId: null,
 };
 
-/** Actions with a log line of their own. */
+/** Actions for which other code writes a log line. */
 const LOGGED_OTHERWISE: ReadonlySet<AuditAction> = new Set(["config_reloaded", "login_failed"]);
 
 /** Logs entries, without their details. */

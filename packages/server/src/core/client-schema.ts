@@ -1,13 +1,13 @@
-// Checks JSON Schemas that clients send: response schemas, and input schemas of offered tools. Limits their size and depth, and rejects
-// regular expressions, which can take unbounded time, and references to other documents. Response schemas may not use `$async` either:
-// ajv would return a promise instead of a result.
+// Checks JSON Schemas that clients send: response schemas, and input schemas of offered tools. Limits their
+// size and depth, and rejects regular expressions, which can take unbounded time, and references to other
+// documents. Response schemas may not use `$async` either: ajv would return a promise instead of a result.
 
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
 const MAX_BYTES = 16 * 1024;
 
 interface SchemaRules {
-  /** Maximum levels of arrays and objects. A property takes two. */
+  /** Maximum nesting of arrays and objects in a schema. A property takes two levels. */
   readonly maxDepth: number;
   readonly forbidden: ReadonlySet<string>;
 }
@@ -28,7 +28,10 @@ const DIALECTS: readonly JsonValue[] = [
   "http://json-schema.org/draft-07/schema",
 ];
 
-/** Keywords whose value maps names to schemas, and those whose value is data. All others are walked as schemas, known or not. */
+/**
+ * Keywords whose values map names to schemas, and those whose values are data. The values of all other
+ * keywords are checked as schemas.
+ */
 const MAPS: ReadonlySet<string> = new Set([
   "properties",
   "$defs",
@@ -37,7 +40,7 @@ const MAPS: ReadonlySet<string> = new Set([
   "dependencies",
 ]);
 const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples"]);
-/** References whose target was walked as a schema. */
+/** Matches references whose targets are checked as schemas. */
 const LOCAL_REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
 
 /** As `clientSchemaProblem`, with the rules for response schemas. */

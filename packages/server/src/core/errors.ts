@@ -24,41 +24,41 @@ export class ServiceError extends Error {
   }
 }
 
-/** 400: a parameter, header or body is missing or invalid. */
+/** Error 400: a parameter, header or body is missing or invalid. */
 export class InvalidRequest extends ServiceError {
   constructor(code: string, detail: string, options?: ServiceErrorOptions) {
     super(400, code, detail, options);
   }
 }
 
-/** 404: the resource does not exist. */
+/** Error 404: the resource does not exist. */
 export class NotFound extends ServiceError {
   constructor(code: string, detail: string, options?: ServiceErrorOptions) {
     super(404, code, detail, options);
   }
 }
 
-/** 409: the request conflicts with the session's state. */
+/** Error 409: the request conflicts with the session's state. */
 export class Conflict extends ServiceError {
   constructor(code: string, detail: string, options?: ServiceErrorOptions) {
     super(409, code, detail, options);
   }
 }
 
-/** 429: the session has too many open event streams. */
+/** Returns the 429 for a session with too many open event streams. */
 export function tooManyStreams(limit: number): ServiceError {
   const detail = `This session has ${limit} open event streams. Close one of them, or share one between subscribers.`;
   return new ServiceError(429, "too_many_streams", detail, { headers: { "retry-after": "10" } });
 }
 
-/** 503 or 507: the client may repeat the request after `retryAfter` seconds. */
+/** Error 503 or 507: the client may repeat the request after `retryAfter` seconds. */
 export class Unavailable extends ServiceError {
   constructor(status: 503 | 507, code: string, detail: string, retryAfter: number, cause?: unknown) {
     super(status, code, detail, { cause, headers: { "retry-after": String(retryAfter) } });
   }
 }
 
-/** 503: the write may have succeeded, because the connection broke during it or its result could not be read. */
+/** Error 503: the write may have succeeded, because the connection broke during it or its result could not be read. */
 export class OutcomeUnknown extends Unavailable {}
 
 const DONE_BUT_NOT_SHOWN =
@@ -70,13 +70,13 @@ export function throwAfterCommit(error: unknown): never {
   throw new OutcomeUnknown(503, "stored_not_shown", DONE_BUT_NOT_SHOWN, 1, error);
 }
 
-/** 403: the operation requires proof of the wallet. */
+/** Returns the 403 for an operation that requires proof of the wallet. */
 export function walletNotProved(): ServiceError {
   const detail = "This needs proof that you hold the wallet. Sign in with it, and send the token.";
   return new ServiceError(403, "wallet_not_proved", detail);
 }
 
-/** 404: there is no such session, or it belongs to another user. */
+/** Returns the 404 for a session that does not exist or belongs to another user. */
 export function unknownSession(): NotFound {
   return new NotFound(
     "session_not_found",
@@ -84,14 +84,17 @@ export function unknownSession(): NotFound {
   );
 }
 
-/** The session is not in an App that was checked. Caught by `runAuthorized` (http/app-guard.ts); a 503 only if it happens twice. */
+/**
+ * The session belongs to an App for which the request was not authorized. `runAuthorized` (http/app-guard.ts)
+ * catches it and retries; the second time it becomes a 503.
+ */
 export class OtherApp extends Unavailable {
   constructor() {
     super(503, "app_changed", "This session has come to another App meanwhile. Send the request again.", 1);
   }
 }
 
-/** 401: the App was removed from the configuration (contract section 4). */
+/** Error 401: the App was removed from the configuration (contract section 4). */
 export class AppGone extends ServiceError {
   constructor() {
     super(401, "app_key_invalid", "This App is not offered any more. Start a new session with another App.", {

@@ -1,6 +1,6 @@
 // User-facing messages for file-system errors.
 
-/** By errno(3) code. */
+/** Problems by errno(3) code. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file or directory",
   ENOTDIR: "it, or something on the way to it, is a file and no directory",

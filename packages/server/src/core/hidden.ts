@@ -1,4 +1,4 @@
-/** A secret of the configuration. No printer shows it; only `reveal` returns it. */
+/** A secret of the configuration. Printing or serializing it does not show the value; only `reveal` returns it. */
 export class Hidden<Value> {
   readonly #value: Value;
 
@@ -10,7 +10,7 @@ export class Hidden<Value> {
     return this.#value;
   }
 
-  /** Printed in place of the value, which no property holds. */
+  /** Text printed instead of the value, which is in no property. */
   toJSON(): string {
     return "[hidden]";
   }

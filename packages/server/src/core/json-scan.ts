@@ -1,7 +1,7 @@
 // One pass over JSON text that finds what `JSON.parse` does not report: deep nesting, changed numbers, and
 // repeated names in an object.
 
-/** A name that occurs again in an object. Lines and columns start at 1. */
+/** A repeated name in an object. Lines and columns start at 1. */
 export interface RepeatedName {
   /** Path from the outermost object to the name. */
   readonly path: readonly PropertyKey[];
@@ -29,7 +29,7 @@ export interface ScanLimits {
   readonly repeatedNames: number;
 }
 
-/** Objects with more names than this use a map; for fewer, a map costs more than it saves. */
+/** Objects with more names than this use a map. With fewer names, a linear search is faster. */
 const FEW_NAMES = 16;
 /** Characters of a string that are read one by one before a native search for its end. */
 const SHORT_STRING = 32;
@@ -51,10 +51,7 @@ interface Level {
   count: number;
   /** Number of names read before the first repeated one. */
   distinct: number;
-  /**
-   * How many of the first names equal those of the previous object at this depth: names in the same order
-   * need no comparison.
-   */
+  /** Number of leading names that equal those of the previous object at this depth, and need no comparison. */
   likeBefore: number;
   /** Names as written, without quotes. */
   readonly raw: string[];
@@ -158,7 +155,7 @@ function isKept(text: string, start: number, end: number): boolean {
   return value <= Number.MAX_SAFE_INTEGER || (value < 2 ** 54 && text.charCodeAt(end - 1) % 2 === 0);
 }
 
-/** Returns how a number changes when it is read and written, or `null` if it stays as it is. */
+/** Returns how a number changes when it is parsed and serialized, or `null` if it does not. */
 function changeOf(digits: string): ChangedNumber | null {
   const isWhole = !/[.e]/i.test(digits);
   // Doubles hold 15 significant digits, and are written in full up to 21.

@@ -36,12 +36,15 @@ export function sameJson(left: JsonValue, right: JsonValue): boolean {
   );
 }
 
-/** Returns true if every store and client accepts this text: no NUL (PostgreSQL rejects it), no lone surrogate (contract section 6). */
+/**
+ * Returns true if every store and client accepts this text: no NUL (PostgreSQL rejects it), no lone surrogate
+ * (contract section 6).
+ */
 export function isCleanText(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");
 }
 
-/** Removes NUL and replaces lone surrogates by U+FFFD in text of models and tools; clients get a 400 for it. */
+/** Removes NUL and replaces lone surrogates by U+FFFD in text of models and tools; unlike for clients, who get a 400. */
 export function cleanText(text: string): string {
   return isCleanText(text) ? text : text.replaceAll("\0", "").toWellFormed();
 }
@@ -49,7 +52,10 @@ export function cleanText(text: string): string {
 /** Maximum depth of cleaned JSON: deeper than any tool's input, and shallow enough for recursive readers. */
 const MAX_DEPTH = 64;
 
-/** Cleans all strings, and replaces values deeper than 64 levels and non-finite numbers by `null`. Keeps the order of keys. */
+/**
+ * Sanitizes all strings, and replaces values deeper than 64 levels and non-finite numbers by `null`. Keeps
+ * the order of keys.
+ */
 export function cleanJson(value: JsonValue, depth = 0): JsonValue {
   if (typeof value === "string") return cleanText(value);
   // `JSON.parse` reads 1e400 as Infinity, which JSON cannot represent.

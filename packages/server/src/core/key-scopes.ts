@@ -1,10 +1,10 @@
-// Scopes of keys: what a key may be used for. docs/security.md has the table of operations.
+// Scopes of keys. docs/security.md lists the operations of each scope.
 
-/** Scopes in the Apps that a key opens. A key that was created without scopes has all of these. */
+/** Scopes of App keys. A key that was created without scopes has all of these. */
 export const APP_SCOPES = ["chat", "read", "secrets"] as const;
 export type AppScope = (typeof APP_SCOPES)[number];
 
-/** Scopes of operators in the admin API: reading, or everything. */
+/** Scopes of the admin API: reading, or everything. */
 export const ADMIN_SCOPES = ["admin:read", "admin:write"] as const;
 export type AdminScope = (typeof ADMIN_SCOPES)[number];
 

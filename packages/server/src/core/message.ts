@@ -11,8 +11,9 @@ import type { JsonObject, JsonValue } from "./json.ts";
 import type { ToolEffect, ToolOutcome } from "./ports/driven/tool.ts";
 
 /**
- * Phase of a call without a result: `asked` waits for a person; `approved` (by a person) and `allowed` (by policy) wait for a slot;
- * `started` is the stored intent, after which the call may have had its effect. Only `unsafe` calls record it, since others run again.
+ * Phase of a call without a result: `asked` waits for a person; `approved` (by a person) and `allowed` (by
+ * policy) wait for a slot; `started` is the stored intent, after which the call may have taken effect. Only
+ * `unsafe` calls record it, because the others can run again.
  */
 export type ToolCallPhase = "started" | "asked" | "approved" | "allowed";
 
@@ -109,12 +110,15 @@ export interface PlacedMessage {
   readonly index?: number | undefined;
 }
 
-/** Returns true for an answer without text and calls so far, which snapshots leave out (contract section 2). */
+/** Returns true for an answer without text and calls, which snapshots omit (contract section 2). */
 export function isHidden({ sender, status, content, tool_calls: calls }: Message): boolean {
   return sender === "agent" && status === "streaming" && content === "" && calls === undefined;
 }
 
-/** Returns a message in the form of `GET /api/sessions/{id}/messages` (interface specification, "Persisted message record"). */
+/**
+ * Returns a message in the form of `GET /api/sessions/{id}/messages` (interface specification, "Persisted
+ * message record").
+ */
 export function toPersistedMessage(
   sessionId: string,
   message: MessageRecord,

@@ -8,7 +8,7 @@ export const DEFAULT_RATE_LIMITS = {
   // 50 tabs that poll twice a second are 6,000 a minute.
   readsPerMinute: 30_000,
   sessionReadsPerMinute: 12_000,
-  // Each may store up to 8 KiB of user state, in the session and in its events.
+  // Each write may store up to 8 KiB of user state, in the session and in its events.
   writesPerMinute: 1_200,
   sessionWritesPerMinute: 240,
   streamsPerAddress: 100,
@@ -19,5 +19,5 @@ export const DEFAULT_RATE_LIMITS = {
 /** Limits by setting of the configuration file, which explains each. */
 export type RateLimits = Readonly<Record<keyof typeof DEFAULT_RATE_LIMITS, number>>;
 
-/** Limits that an App may have of its own. */
+/** Limits that an App may override. */
 export type AppRateLimits = Pick<RateLimits, "chatsPerMinute" | "keyChatsPerMinute">;

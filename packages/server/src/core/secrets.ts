@@ -1,4 +1,5 @@
-// Checks secrets that clients send, and parses the master keys of `COLLOQUY_SECRET_KEY` and the key file (contract section 4).
+// Checks secrets that clients send, and parses the master keys of `COLLOQUY_SECRET_KEY` and the key file
+// (contract section 4).
 
 import type { SecretSlot } from "@colloquy/protocol";
 import { InvalidRequest } from "./errors.ts";
@@ -10,12 +11,12 @@ const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 export type ParsedMasterKeys =
   | { readonly keys: readonly Uint8Array[] }
-  /** Completes a sentence that begins with the text's origin. Never contains the text. */
+  /** Problem that completes a sentence starting with the origin of the text. Never contains the text. */
   | { readonly problem: string };
 
 /**
- * Parses 32-byte keys in base64 (either alphabet, padded or not) or hexadecimal, newest first, separated by commas or white space.
- * Returns none for a blank text.
+ * Parses 32-byte keys in base64 (either alphabet, padded or not) or hexadecimal, newest first, separated by
+ * commas or white space. Returns none for a blank text.
  */
 export function parseMasterKeys(text: string): ParsedMasterKeys {
   const parts = text.split(/[\s,]+/).filter((part) => part !== "");

@@ -1,4 +1,4 @@
-// Access to sessions: callers with access to the App may use a session. Once it has an owner, only that user may.
+// Access to sessions. Callers with access to a session's App may use it. Once it has an owner, only that user may.
 
 import { isEmptySession, appOf, type SessionRecord } from "./session.ts";
 
@@ -10,11 +10,11 @@ export interface SessionUser {
   readonly apps: readonly string[];
   /** Wallets that the user has proved to hold; absent for none. */
   readonly wallets?: readonly string[];
-  /** True if an empty session without an App becomes theirs: the App that the request is for accepts the token. */
+  /** True if the requested App accepts the token, so that the user becomes the owner of an empty session without an App. */
   readonly takesNew: boolean;
 }
 
-/** What a request may use. */
+/** A request's access to sessions. */
 export interface SessionAccess {
   /** `null` for sessions of all Apps. */
   readonly apps: readonly string[] | null;
@@ -30,7 +30,10 @@ export const ANONYMOUS: SessionAccess = { apps: null, user: null };
 /** Reason why a session is hidden: its App is not accessible, or it belongs to another user. */
 export type Hidden = "other_app" | "other_owner";
 
-/** Reason why a command is refused: the session is hidden, or would be bound to a wallet that the user has not proved to hold. */
+/**
+ * Reason why a command is refused: the session is hidden, or would be bound to a wallet that the user has not
+ * proved to hold.
+ */
 export type Refused = Hidden | "wallet_not_proved";
 
 type SessionOwnership = Pick<SessionRecord, "app" | "owner">;
@@ -43,7 +46,7 @@ export function hiddenFrom(session: SessionOwnership, access: SessionAccess | nu
   return isOwner(session, access.user) ? null : "other_owner";
 }
 
-/** Returns the user's pseudonym if the session becomes theirs; `null` if it does not. */
+/** Returns the user's pseudonym if the user becomes the owner of the session, otherwise `null`. */
 export function newOwnerOf(session: SessionRecord, { user }: SessionAccess): string | null {
   return session.owner !== null || !isEmptySession(session) ? null : ownerOfNew(session.app, user);
 }
@@ -54,12 +57,12 @@ export function ownerOfNew(app: string | null, user: SessionUser | null): string
   return takes === true ? (user?.owner ?? null) : null;
 }
 
-/** Returns true if the wallet counts as the user's in the App: nothing needs proof there, or the user has proved to hold it. */
+/** Returns true if the user may use the wallet in the App, because they have proved it or the App requires no proof. */
 export function holdsWallet(wallet: string, app: string, access: SessionAccess): boolean {
   return access.provedApps?.includes(app) !== true || provedWallets(app, access).includes(wallet);
 }
 
-/** Returns the wallets that the user has proved to hold; none in an App that asks for no proof. */
+/** Returns the wallets that the user has proved; empty for an App that requires no proof. */
 export function provedWallets(app: string, { user, provedApps = [] }: SessionAccess): readonly string[] {
   return provedApps.includes(app) && user?.apps.includes(app) === true ? (user.wallets ?? []) : [];
 }
@@ -72,15 +75,15 @@ export function mayBind(before: SessionRecord, after: SessionRecord, access: Ses
 }
 
 /**
- * Returns true if a command binds the owner's session to an App that does not accept their token. The session then has no owner, because
- * nobody could open it any more.
+ * Returns true if a command binds the owner's session to an App that does not accept their token. The command
+ * then removes the owner, because nobody could open the session any more.
  */
 export function losesOwner(before: SessionRecord, after: SessionRecord, { user }: SessionAccess): boolean {
   const { owner, app } = after;
   return owner !== null && app !== null && app !== before.app && user?.apps.includes(app) !== true;
 }
 
-/** A session without an App has an owner, but nothing yet that another App's token could reveal. */
+/** A session without an App may have an owner, but contains nothing that another App's token could reveal. */
 function isOwner({ app, owner }: SessionOwnership, user: SessionUser | null): boolean {
   return user?.owner === owner && (app === null || user.apps.includes(app));
 }

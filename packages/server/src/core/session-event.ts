@@ -4,7 +4,7 @@ import type { IncludeGroup, SessionEvent, SystemEvent } from "@colloquy/protocol
 export type StoredEvent =
   | SessionEvent
   | { readonly type: "owner_changed"; readonly owner: string | null }
-  /** The session got the messages of another one. */
+  /** Messages of another session were copied into this one. */
   | { readonly type: "messages_copied" };
 
 export interface NumberedEvent {
@@ -15,7 +15,7 @@ export interface NumberedEvent {
 /** Groups of events that a subscriber requested beside the four specified types (contract section 5). */
 export type Included = ReadonlySet<IncludeGroup>;
 
-/** The notice for subscribers to whom an event does not show the messages that it changes. */
+/** The notice for subscribers if the event does not contain the changed messages. */
 const RESYNC_NOTICE = {
   type: "system_notice",
   message: "Messages were replaced. Fetch the session's state again.",
@@ -24,8 +24,8 @@ const RESYNC_NOTICE = {
 } as const satisfies SessionEvent;
 
 /**
- * Returns the event for a subscriber with these groups, without `session_id`; `null` to skip it. Without groups, a subscriber gets exactly
- * the four specified types with exactly the specified fields.
+ * Returns the event for a subscriber with these groups, without `session_id`; `null` to skip it. Without
+ * groups, a subscriber gets exactly the four specified types with exactly the specified fields.
  */
 export function projectEvent(event: StoredEvent, included: Included): object | null {
   switch (event.type) {

@@ -8,8 +8,8 @@ export const DEFAULT_APP = "default";
 export type TitleSource = "placeholder" | "generated" | "user";
 
 /**
- * One incarnation of a session in the store; store/rows.ts maps it to the columns of store/columns.ts. Times are milliseconds since the Unix
- * epoch.
+ * One incarnation of a session in the store; store/rows.ts maps it to the columns of store/columns.ts. Times
+ * are milliseconds since the Unix epoch.
  */
 export interface SessionRecord {
   /**
@@ -37,7 +37,7 @@ export interface SessionRecord {
   /** The utility model chosen for this session, `null` for the App's. */
   readonly utilityModel: string | null;
   readonly publicKey: string | null;
-  /** True if the sender of a message has proved to hold the wallet, in an App that requires proof. */
+  /** True if the sender of a message has proved the wallet, in an App that requires proof. */
   readonly walletProved: boolean;
   /** Pseudonym of the session's owner; `null` if anyone who knows the session's id may use it. */
   readonly owner: string | null;
@@ -46,9 +46,12 @@ export interface SessionRecord {
   /** Number of the last event. */
   readonly head: number;
   readonly messageCount: number;
-  /** Number of turns, and so the number of the last one. */
+  /** Number of turns, which is also the number of the last turn. */
   readonly turnCount: number;
-  /** UTF-8 bytes of the messages as JSON on the wire, capped by `limits.sessionBytes`; `null` until cleanup has counted them. */
+  /**
+   * UTF-8 bytes of the messages as JSON on the wire, capped by `limits.sessionBytes`; `null` until cleanup
+   * has counted them.
+   */
   readonly messageBytes: number | null;
   /** UTF-8 bytes of the stored event log; `null` like `messageBytes`. */
   readonly eventBytes: number | null;
@@ -96,7 +99,10 @@ export function newSession(key: number, id: string, birth: SessionBirth, at: num
   };
 }
 
-/** Returns true for a session without message, model and title, which expires soon even with a wallet (contract section 1). */
+/**
+ * Returns true for a session without message, model and title, which expires soon even with a wallet
+ * (contract section 1).
+ */
 export function isEmptySession(
   session: Pick<SessionRecord, "messageCount" | "modelChosen" | "utilityModel" | "titleSource">,
 ): boolean {

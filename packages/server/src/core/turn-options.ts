@@ -15,6 +15,6 @@ export interface ClientTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /** Milliseconds in which a client must give the result; the limit for actions when absent. */
   readonly timeoutMs?: number | undefined;
-  /** True if another client may run a call whose client did not report back. */
+  /** True if another client may run a call after the first client's claim has expired. */
   readonly repeatable?: boolean | undefined;
 }

@@ -35,7 +35,7 @@ export interface TurnRecord {
   readonly userPosition: number;
   /** Position of its agent message, `null` until the turn starts. */
   readonly agentPosition: number | null;
-  /** Number of starts since it last waited for a person. */
+  /** Number of starts since the turn last waited for a person. */
   readonly attempts: number;
   /** Number of finished model steps. */
   readonly steps: number;
@@ -49,13 +49,13 @@ export interface TurnRecord {
   /** Epoch of its last start; 0 before the first one. */
   readonly epoch: number;
   /**
-   * True if a process may claim the turn: it is queued at the head of its session's queue, or it is running
-   * without an owner because the owner is gone or a person has decided.
+   * True if a process may claim the turn: it is first in its session's queue, or it is running without an
+   * owner, because the owner is dead or a person has decided.
    */
   readonly runnable: boolean;
   /** True if it is queued behind a turn that waits for a person; it then does not count towards `limits.maxWaiting`. */
   readonly behindWaiting: boolean;
-  /** The `client_id` of the chat; decides whose secrets its tools may use. */
+  /** The `client_id` of the chat, whose secrets the tools may use. */
   readonly clientId: string | null;
   /** Options of the chat besides its text; empty once the turn has ended. */
   readonly options: TurnOptions;
@@ -114,11 +114,11 @@ export interface StepRecord {
   readonly finishReason: string;
 }
 
-/** A model step to be stored, with what its message gains. */
+/** A model step to be stored, with new content of its message. */
 export interface NewStep extends StepRecord {
   /** Web pages that the provider used; absent for none. */
   readonly sources?: readonly Source[];
-  /** The answer in the schema that the chat asked for. */
+  /** The answer in the requested schema. */
   readonly data?: JsonObject;
 }
 

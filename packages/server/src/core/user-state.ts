@@ -38,27 +38,27 @@ const FIELD_TYPES: Readonly<Record<string, Readonly<Record<string, readonly Json
  * there are none.
  */
 export function withoutWrongTypes(state: JsonObject): JsonObject {
-  let kept = state;
+  let valid = state;
   for (const [name, fields] of Object.entries(FIELD_TYPES)) {
     const part = state[name] ?? null;
     if (part === null) continue;
-    const keptPart = isJsonObject(part) ? withoutWrongFields(part, fields) : undefined;
-    if (keptPart === undefined) kept = without(kept, name);
-    else if (keptPart !== part) kept = { ...kept, [name]: keptPart };
+    const validPart = isJsonObject(part) ? withoutWrongFields(part, fields) : undefined;
+    if (validPart === undefined) valid = without(valid, name);
+    else if (validPart !== part) valid = { ...valid, [name]: validPart };
   }
-  return kept;
+  return valid;
 }
 
 function withoutWrongFields(
   part: JsonObject,
   fields: Readonly<Record<string, readonly JsonType[]>>,
 ): JsonObject {
-  let kept = part;
+  let valid = part;
   for (const [name, types] of Object.entries(fields)) {
     const value = part[name] ?? null;
-    if (value !== null && !types.some((type) => typeof value === type)) kept = without(kept, name);
+    if (value !== null && !types.some((type) => typeof value === type)) valid = without(valid, name);
   }
-  return kept;
+  return valid;
 }
 
 function without(object: JsonObject, name: string): JsonObject {

@@ -6,7 +6,7 @@ import {
   Connections,
 } from "../store/postgres/connections.ts";
 import { inspectPostgres, type PostgresInspection } from "../store/postgres/inspection.ts";
-import { MAY_CREATE_MEND } from "../store/postgres/server-check.ts";
+import { MAY_CREATE_REMEDY } from "../store/postgres/server-check.ts";
 import { inspectSqlite } from "../store/sqlite/inspection.ts";
 import { send } from "../store/postgres/statement.ts";
 import { broken, failed, type Finding, ok, schemaFinding, warning } from "./finding.ts";
@@ -84,7 +84,7 @@ function databaseFinding(found: PostgresInspection): Finding {
     );
   }
   if (!found.mayCreate) {
-    return broken("database", `${place}: its user ${found.user} may not create tables.`, MAY_CREATE_MEND);
+    return broken("database", `${place}: its user ${found.user} may not create tables.`, MAY_CREATE_REMEDY);
   }
   return schemaFinding(place, found);
 }

@@ -1,4 +1,4 @@
-// Who sent a request, for the audit trail.
+// The actors of requests, for the audit trail.
 
 import type { FastifyRequest } from "fastify";
 import type { Actor } from "../core/audit.ts";
@@ -8,7 +8,7 @@ import { clientAddress } from "./client-address.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who sent a request to the admin API; `null` before the check. */
+    /** The actor of a request to the admin API; `null` before the check. */
     operator: Actor | null;
   }
 }
@@ -19,13 +19,13 @@ export function actor(request: FastifyRequest, { kind, id = null, name = null }:
   return { kind, id, name, address: clientAddress(request) ?? null, requestId: request.id };
 }
 
-/** Returns the sender of a request to the admin API, which the hook of its route has checked. */
+/** Returns the actor of a request to the admin API, which the route's hook has authenticated. */
 export function operatorOf({ operator }: FastifyRequest): Actor {
   if (operator === null) throw new Error("A request to the admin API was not checked");
   return operator;
 }
 
-/** Returns the sender of a request that is not for the admin API: a key, also one that acts for a user, or else a user. */
+/** Returns the actor of a request outside the admin API: the key, even if it acts for a user, else the user. */
 export async function actorOf(request: FastifyRequest, audit: Pick<AuditTrail, "subjectOf">): Promise<Actor> {
   const { keyGrant, user } = request;
   if (keyGrant !== null) return actor(request, { kind: "key", id: keyGrant.keyId, name: keyGrant.name });

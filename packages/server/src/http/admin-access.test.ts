@@ -169,7 +169,7 @@ describe("keys with scopes", () => {
     return edge;
   }
 
-  it("open what docs/security.md says: `admin:read` what reads, `admin:write` everything", async () => {
+  it("open the operations in docs/security.md: `admin:read` only reads, `admin:write` everything", async () => {
     const { app } = givenOperators();
     const { paths } = (await app.inject({ url: "/openapi.json" })).json() as {
       readonly paths: Record<string, Record<string, unknown>>;
@@ -214,7 +214,7 @@ describe("keys with scopes", () => {
 describe("wrong keys", () => {
   const wrong = { authorization: "Bearer something-else-that-is-long" };
 
-  it("are limited per minute if rate limits apply; the limit then blocks the right key too", async () => {
+  it("are limited per minute if rate limits apply, after which the right key is refused too", async () => {
     const { get, pass } = givenAdmin({ loopback: false });
     for (let count = 0; count < 10; count += 1) expect((await get(wrong)).statusCode).toBe(401);
     const refused = await get(wrong);

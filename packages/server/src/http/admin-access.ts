@@ -1,6 +1,6 @@
-// Access to the admin API by `Authorization: Bearer` (RFC 6750 section 2.1). `COLLOQUY_ADMIN_KEY` and operators' tokens permit everything,
-// keys what their admin scopes permit. Browsers refuse to send the header from pages of other origins, because the responses to
-// preflight requests for the admin API do not allow it.
+// Access to the admin API by `Authorization: Bearer` (RFC 6750 section 2.1). `COLLOQUY_ADMIN_KEY` and
+// operators' tokens permit everything; other keys permit what their admin scopes say. Pages of other origins
+// cannot send the header, because preflight responses of the admin API do not allow it.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
@@ -17,7 +17,7 @@ import type { Budgets, Spent } from "./budgets.ts";
 import { addressKeyOf, clientAddress } from "./client-address.ts";
 import { scopeMissing } from "./key-refusals.ts";
 
-/** Reason of a refusal: a wrong key, or too many wrong ones before it. */
+/** Reason of a refusal: a wrong key, or too many wrong keys from the address. */
 type Refused = "wrong" | "limited";
 type RecordRefused = (request: FastifyRequest, refused: Refused) => void;
 
@@ -33,7 +33,7 @@ export function recordRefusedKeys(
     labelNames: ["reason"],
     registers: [register],
   });
-  // Exported with the value 0, so that the first guess is visible as a change.
+  // Start at 0, so that the first guess is visible as a change.
   for (const reason of ["wrong", "limited"] satisfies Refused[]) counter.inc({ reason }, 0);
   return (request, reason) => {
     counter.inc({ reason });
@@ -60,7 +60,7 @@ interface AdminAccessParts {
   readonly note: RecordRefused;
 }
 
-/** The sender of a request to the admin API, and their scopes. */
+/** The authenticated actor of a request to the admin API, and its scopes. */
 interface Sender {
   readonly who: Pick<Actor, "kind" | "id" | "name">;
   readonly scopes: ReadonlySet<KeyScope>;
@@ -69,11 +69,9 @@ interface Sender {
 const FIRST_KEY = { kind: "admin_key", id: null, name: null } as const;
 const EVERYTHING: ReadonlySet<KeyScope> = new Set(ADMIN_SCOPES);
 
-/**
- * Returns a hook that admits requests of operators before it reads anything else of them.
+/** Returns a hook that authenticates operators before anything else of the request is read.
  *
- * @throws ServiceError 401, 403 for a key that lacks the operation's scope or a token of somebody else, or 429 for any key of an address
- * that sent too many wrong ones
+ * @throws ServiceError 401, 403 for a key that lacks the operation's scope or a token of somebody else, or 429 for an address that sent too many wrong keys
  */
 export function requireAdminKey(parts: AdminAccessParts): onRequestHookHandler {
   const digest = parts.key === null ? null : digestOf(parts.key.reveal());
@@ -100,7 +98,7 @@ async function refusalOf(
     await budgets[isRight ? "check" : "spend"]("admin-keys", address, spent);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    // Count in memory while the database is down.
+    // Fall back to the count in memory while the database is down.
     if (!(error instanceof Unavailable)) {
       note(request, "limited");
       return error;
@@ -119,8 +117,8 @@ async function senderOf(
   digest: Buffer | null,
   { keys, operators }: AdminAccessParts,
 ): Promise<Sender | ServiceError> {
-  // The first key needs no store: operators need the admin API most while the database is down. Digests have equal length, and common
-  // prefixes reveal nothing about the key.
+  // The first key needs no store: operators need the admin API most while the database is down. Digests have
+  // equal length, and common prefixes reveal nothing about the key.
   if (digest !== null && timingSafeEqual(digestOf(sent), digest))
     return { who: FIRST_KEY, scopes: EVERYTHING };
   if (sent.startsWith(KEY_PREFIX)) {

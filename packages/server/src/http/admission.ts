@@ -13,8 +13,8 @@ import { ConcurrencyLimit, SharedConcurrencyLimit } from "./concurrency-limits.t
 declare module "fastify" {
   interface FastifyRequest {
     /**
-     * State of the budgets that counted the request, for its response; absent if the request is not limited
-     * or has no route.
+     * Budgets that counted the request, for its rate-limit headers; absent if the request is not limited or
+     * has no route.
      */
     spent?: Spent[] | null;
   }
@@ -23,24 +23,21 @@ declare module "fastify" {
 /** `Retry-After` in seconds while this process stops, long enough for another process to replace it. */
 const STOPPING_RETRY_SECONDS = 5;
 
-/** Decides whether the service has capacity for a request. */
+/** Applies rate and concurrency limits to requests. */
 export interface Admission {
-  /**
-   * Returns the hook that counts a route's requests before they are read any further; `null` for a route
-   * without limits.
-   */
+  /** Returns the hook that counts a route's requests before their bodies are read; `null` for a route without limits. */
   hook(route: RouteOptions): onRequestHookHandler | null;
   /**
-   * Counts a chat for its caller. Beyond the limit, a repeat (as `isRepeat` confirms) still passes, up to a
-   * budget of the same size. `isRepeat` is `null` for a chat that cannot be a repeat.
-   * @throws ServiceError 429 if the budget is used up, 503 while the service stops and no other node is there
+   * Counts a chat for its caller. Beyond the limit, a repeat according to `isRepeat` still passes, within a
+   * separate budget of the same size. `isRepeat` is `null` for a chat without an idempotency key.
+   * @throws ServiceError 429 if the budget is used up, 503 while the service stops and there is no other node
    */
   chat(request: FastifyRequest, caller: Caller, isRepeat: IsRepeat | null): Counted;
-  /** Like `chat`, with its own budget. */
+  /** Like `chat`, for requests about secrets. */
   secrets(request: FastifyRequest, caller: Caller): Counted;
-  /** Returns how services create a missing session: its spelling, and the count that must pass first. */
+  /** Returns the options for creating a missing session: its spelling, and the rate-limit check. */
   newSession(request: FastifyRequest, named?: NewSession): NewSessionOptions;
-  /** Returns the check that services run before a request that rarely changes its session does so; `null` without limits. */
+  /** Returns the rate-limit check for requests that change their session only in some cases; `null` without limits. */
   change(request: FastifyRequest, sessionId: string): AdmitChange;
   /**
    * Takes a slot for an event stream of the session. Returns a function that releases it, `null` if streams are not limited.
@@ -50,7 +47,7 @@ export interface Admission {
 }
 
 interface NewSession {
-  /** The client that the request names. */
+  /** The client id in the request. */
   readonly clientId?: string | null;
   /** Id of the session as the client spelled it; that of `X-Session-Id` when absent. */
   readonly spelling?: string;
@@ -68,8 +65,8 @@ interface Caller {
 type IsRepeat = () => Promise<boolean>;
 
 /**
- * Limit of an App key that a trusted proxy sends, as a multiple of an address's limit. The whole key needs
- * one, because its holder chooses the names of its clients.
+ * Limit of a whole App key sent by a trusted proxy, as a multiple of an address's limit. Limits per client do
+ * not suffice, because the holder of the key chooses the client ids.
  */
 const OF_KEY = 100;
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
@@ -121,7 +118,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
   };
 }
 
-/** One count: the budget, the key, and the limit if it is not the budget's own. */
+/** A budget, a key to count, and the limit if it differs from the budget's. */
 type Entry = readonly [budget: BudgetName, key: string, limit?: number];
 
 /** Admin requests have their own limit, which counts wrong keys. */
@@ -136,7 +133,7 @@ function countingHook(budgets: Budgets, { method, config = {} }: RouteOptions): 
     const spent = spentOf(request);
     const address = addressKeyOf(request);
     const session = sessionOf(request);
-    // Local budgets: polls are counted without a promise.
+    // Use local budgets, so that polls are counted without a promise.
     void budgets.spend("reads", address, spent);
     if (session !== null) void budgets.spend("session-reads", session, spent);
     if (isChange) return spendAll(budgets, changeOf(address, session), spent);
@@ -166,7 +163,7 @@ function spendAll(budgets: Budgets, entries: readonly Entry[], spent: Spent[]): 
       const counted = budgets.spend(budget, key, spent, limit);
       if (counted !== undefined) waiting.push(counted);
     } catch (refusal) {
-      // Pending promises must not reject unhandled.
+      // If one count throws, the pending promises of the others must not reject unhandled.
       if (waiting.length === 0) throw refusal;
       waiting.push(Promise.reject(refusal));
     }
@@ -185,8 +182,9 @@ function spentOf(request: FastifyRequest): Spent[] {
 }
 
 /**
- * Returns the counter for the caller of a request: its address, or its App key. A key may serve many people, so each client or session
- * counts, and the whole key counts in `ofKey`, because its holder chooses their names.
+ * Returns the key under which a request's caller is counted: its address, or its App key with the client or
+ * session, because an App key may serve many people. `ofKey` counts the whole App key, whose holder chooses
+ * the client ids.
  */
 function callerCounter({ services, budgets }: AdmissionParts) {
   return (own: BudgetName, ofKey: BudgetName, request: FastifyRequest, caller: Caller): Counted => {
@@ -206,10 +204,7 @@ function callerCounter({ services, budgets }: AdmissionParts) {
   };
 }
 
-/**
- * Counts a new session against an App key, which is checked only now, or against the address if the key is
- * invalid.
- */
+/** Counts a new session against the App key, which is checked only now, or against the address if the key is invalid. */
 function countForKey(
   { services: { keys }, budgets }: AdmissionParts,
   key: string,

@@ -28,7 +28,7 @@ export interface Exchange {
 export type Answers = ReturnType<typeof createAnswers>;
 
 export function createAnswers(edge: Edge, log: RequestLog) {
-  /** Takes the response from the framework. */
+  /** Takes over the response from the framework. */
   const takeOver = ({ request, reply, route, waitMs }: Exchange, status: number): Record<string, string> => {
     reply.hijack();
     log.answered(request, route, status, waitMs > 0);

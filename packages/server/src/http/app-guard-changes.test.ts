@@ -174,7 +174,7 @@ describe("a chat that names its App and waits while its session is deleted", () 
     expectProblem(answer, 401, "app_key_invalid");
   });
 
-  it("is answered with the App's key", async () => {
+  it("succeeds with the App's key", async () => {
     const edge = edgeWithApps();
     await comesToVault(edge);
     expect((await wait(edge, chat, "to-vault", () => replaced(edge))).statusCode).toBe(200);

@@ -17,7 +17,7 @@ describe.each([
   ["set model", "POST", (app: string) => `${SET}&app=${app}`],
   ["list models", "GET", (app: string) => `${MODELS}?app=${app}`],
 ] as const)("%s for an App", (_name, method, url) => {
-  it("gives 401 without a valid key, also for an unknown App, and creates nothing", async () => {
+  it("answers 401 without a valid key, also for an unknown App, and creates nothing", async () => {
     const edge = edgeWithApps();
     const bodies = new Set<string>();
     for (const app of ["defi", "nobody"]) {
@@ -31,7 +31,7 @@ describe.each([
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("gives 403 for a key of other Apps, also for an unknown App, and creates nothing", async () => {
+  it("answers 403 for a key of other Apps, also for an unknown App, and creates nothing", async () => {
     const edge = edgeWithApps();
     for (const app of ["defi", "nobody"]) {
       expectProblem(await edge.send(method, url(app), key("to-vault")), 403, "app_forbidden");

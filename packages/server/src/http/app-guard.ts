@@ -1,6 +1,6 @@
-// Decides which App a request may use (interface specification, "Authentication"; contract section 4), in two steps, because 401 precedes
-// validation and 403 follows it (contract section 6): a hook checks the key before the body is read, and the route checks access once the
-// request is valid. Both repeat after a slow body or a delayed response, because keys end and sessions are bound to Apps.
+// Authorizes requests for Apps (interface specification, "Authentication"; contract section 4). Because 401 precedes validation and 403
+// follows (contract section 6), a hook authenticates before the body is read, and the route authorizes the valid request. Both checks
+// repeat after a slow body or a delayed response, because a key may have been revoked, or the session bound to an App, in the meantime.
 
 import type { FastifyContextConfig, FastifyError, FastifyRequest } from "fastify";
 import { OtherApp, ServiceError, walletNotProved } from "../core/errors.ts";
@@ -32,10 +32,10 @@ export class AppGuard {
     this.#apps = parts.apps;
   }
 
-  // Methods named `...Hooks` return Fastify route options, to be spread into a route. Hooks reject with 401, the `authorize` methods also
-  // with 403.
+  // Methods named `...Hooks` return Fastify route options, to be spread into a route. Hooks reject with 401; the `authorize` methods
+  // throw 401 or 403.
 
-  /** For operations on the App in the query: 401 if the App requires a key or token and the request has no valid one. */
+  /** Returns hooks for the App in the query. They reject if the App requires a key or token and the request has no valid one. */
   queryHooks(scope: AppScope) {
     return accessHooks(scope, (request) =>
       this.#authentication.requireForApps(request, [appOfQuery(request) ?? DEFAULT_APP]),
@@ -46,25 +46,25 @@ export class AppGuard {
   queryOrBodyHooks(scope: AppScope) {
     return accessHooks(scope, (request, isWhole) => {
       const named = [appOfQuery(request), appOfBody(request)].filter((app) => app !== undefined);
-      // A body that is still to be read may name another App than the default one.
+      // A body that has not been read yet may name an App.
       if (named.length === 0 && isWhole) named.push(DEFAULT_APP);
       return this.#authentication.requireForApps(request, named);
     });
   }
 
-  /** For lists of the Apps of a key or token: 401 if the one that was sent is invalid. */
+  /** Returns hooks for lists over all Apps of a key or token. They reject an invalid key or token. */
   listHooks(scope: AppScope) {
     return accessHooks(scope, (request) => this.#authentication.requireForList(request));
   }
 
-  /** For operations on the session in `X-Session-Id`. */
+  /** Returns hooks for operations on the session in `X-Session-Id`. */
   sessionHooks(scope: AppScope) {
     return accessHooks(scope, (request) =>
       this.#authentication.requireForSession(request, sessionOfHeader(request)),
     );
   }
 
-  /** Like `sessionHooks`, for event streams: the session may be bound to an App while they are open. */
+  /** Like `sessionHooks`, for event streams: the session may be bound to an App while the stream is open. */
   streamHooks(scope: AppScope) {
     return this.#streamHooks(scope, sessionOfHeader);
   }
@@ -74,12 +74,12 @@ export class AppGuard {
     return inPath(this.#streamHooks(scope, sessionOfPath));
   }
 
-  /** For operations on the token itself: 401 without one. */
+  /** Returns hooks for operations on the token itself. They reject a request without one. */
   tokenHooks() {
     return accessHooks(null, async (request) => void this.requiredToken(request));
   }
 
-  /** Returns the token of the request, unchecked; `null` if there is none, or if nothing accepts tokens. */
+  /** Returns the unverified token of the request; `null` if there is none, or if no App accepts tokens. */
   tokenOf(request: FastifyRequest): string | null {
     return this.#users.tokenOf(request);
   }
@@ -92,8 +92,8 @@ export class AppGuard {
   }
 
   /**
-   * For operations on an App's models: the App in the query, or else the session's, or else the only App of the key. `changes` is true
-   * if the operation always needs the App's key.
+   * Returns hooks for operations on the models of an App: the App in the query, else the session's, else the key's only App. `changes` is
+   * true if the operation always needs the App's key.
    */
   modelHooks({ changes }: { readonly changes: boolean }) {
     return accessHooks(changes ? "chat" : "read", (request) =>
@@ -102,14 +102,14 @@ export class AppGuard {
   }
 
   /**
-   * Checks access to a session, outside of a hook. Returns without a promise if nothing needs reading.
+   * Checks access to a session outside of a hook. Returns `undefined` if the check needs no read.
    * @throws ServiceError 401
    */
   requireForSession(request: FastifyRequest, sessionId: string): Promise<void> | undefined {
     return this.#authentication.requireForSession(request, sessionId);
   }
 
-  /** Returns what an operation may use that names no App or, with `named`, that App. Call `authorize` methods first. */
+  /** Returns the session access of the request; `named` is the App that it names. Call an `authorize` method first. */
   sessionAccess(request: FastifyRequest, named: string = DEFAULT_APP): SessionAccess {
     const provedApps = this.#provedApps();
     return request.user === null && provedApps.length === 0
@@ -118,9 +118,9 @@ export class AppGuard {
   }
 
   /**
-   * Returns the Apps whose sessions a list may show: the default App, and those of the key and the token. Apps that require a user are
-   * left out for others, and so are those where the wallet needs proof.
-   * @throws ServiceError 403 if the key lacks the operation's scope, or the wallet needs proof in each of the Apps
+   * Returns the Apps whose sessions a list may show: the default App, and those of the key and the token. Omits Apps that require a user
+   * and do not accept the request's, and Apps where the wallet needs proof.
+   * @throws ServiceError 403 if the key lacks the operation's scope, or the wallet needs proof in all of the Apps
    */
   listAccess(request: FastifyRequest, wallet: string | null): ListAccess {
     const apps = [DEFAULT_APP, ...this.opened(request)].filter(
@@ -150,7 +150,8 @@ export class AppGuard {
   }
 
   /**
-   * Authorizes a request on an App; returns its client and what it may use. To `default`, anonymous requests pass as the client they name.
+   * Authorizes a request for an App, and returns its client and access. The default App accepts anonymous requests as the client they
+   * name.
    * @throws ServiceError 401 or 403, by `authorizeApp` or `clientOf`
    */
   authorizeCaller(request: FastifyRequest, app: string, named: string | null) {
@@ -160,7 +161,7 @@ export class AppGuard {
 
   /**
    * Returns the client of a request in an App: the user, or else the client that it names.
-   * @throws ServiceError 403 if it names another client than the user, or a user without being one
+   * @throws ServiceError 403 if it names a client other than its user, or, without a user, an id reserved for users
    */
   clientOf(request: FastifyRequest, app: string, named: string | null): string | null {
     const { user } = request;
@@ -196,7 +197,7 @@ export class AppGuard {
     return permitted && accepts(user, sessionApp) ? user : null;
   }
 
-  /** @throws ServiceError 401 or 403 unless the key or token opens the App, or it is the default App */
+  /** @throws ServiceError 401 or 403 unless the key or token opens the App, or the App is `default` */
   authorizeApp(request: FastifyRequest, app: string): void {
     const { keyGrant, user } = request;
     this.#users.require(user, app);
@@ -247,7 +248,7 @@ export class AppGuard {
       request.deferredSession = isAnonymous ? sessionOf(request) : null;
       return isAnonymous ? undefined : this.#authentication.requireForSession(request, sessionOf(request));
     };
-    /** Rethrows a refusal, unless the session's App requires a key or a user: 401 precedes the refusal. */
+    /** Rethrows the error, or rejects with 401 instead if the session's App requires a key or a user. */
     const errorHandler = async (error: FastifyError, request: FastifyRequest): Promise<never> => {
       await this.#authentication.requireForSession(request, request.deferredSession);
       throw error;
@@ -256,8 +257,8 @@ export class AppGuard {
   }
 
   /**
-   * Runs `work` with the Apps that the request may use: the one that a hook found, or else all that require no key. If the session belongs
-   * to another App (`work` then rejects with `OtherApp` and changes nothing), checks access to that App.
+   * Runs `work` with the session's App if a hook has read it, or else with all Apps that require no credentials. If `work` rejects with
+   * `OtherApp`, it has changed nothing: authorizes the session's actual App and runs `work` again.
    * @throws ServiceError 401 or 403
    */
   async runAuthorized<Answer>(
@@ -289,8 +290,8 @@ export class AppGuard {
   }
 
   /**
-   * Repeats all checks for a delayed response (`Prefer: wait`): the session may be another incarnation, and
-   * the key or token may have ended. `app` is the App that the request named, if any.
+   * Repeats all checks for a delayed response (`Prefer: wait`): the session may be a new incarnation, and the key or token may no longer
+   * be valid. `app` is the App that the request named, if any.
    * @throws ServiceError 401 or 403
    */
   async authorizeAgain(request: FastifyRequest, sessionId: string, app: string = DEFAULT_APP): Promise<void> {
@@ -302,7 +303,7 @@ export class AppGuard {
     this.authorizeFoundSession(request);
   }
 
-  /** Access of an event stream, kept while it is open. `scope` is what its key is for. */
+  /** Returns the access check of an event stream, whose key needs `scope`. */
   streamAccess(request: FastifyRequest, scope: AppScope = "read"): StreamAccess {
     return new CheckedStream({
       session: this.sessionAccess(request),

@@ -5,7 +5,7 @@ import { expectProblem } from "./testing/expect-problem.ts";
 
 describe("a request without an operation", () => {
   it.each(["/", "/api", "/api/chat/", "/api/nothing", "/API/state", "//api/state", "/api/state/", "*"])(
-    "%s gives 404",
+    "is answered with 404: %s",
     async (url) => {
       expectProblem(await testEdge().send("GET", url), 404, "route_not_found");
     },
@@ -18,7 +18,7 @@ describe("a request without an operation", () => {
     ["PUT", `/api/sessions/${SESSION}`, "DELETE, GET, HEAD, PATCH, OPTIONS"],
     ["DELETE", "/api/sessions?public_key=x", "GET, HEAD, POST, OPTIONS"],
     ["TRACE", "/healthz", "GET, HEAD, OPTIONS"],
-  ] as const)("%s %s gives 405 and names the allowed methods", async (method, url, allow) => {
+  ] as const)("is answered with 405 and the allowed methods: %s %s", async (method, url, allow) => {
     const answer = await testEdge().send(method, url);
     expect(answer.headers["allow"]).toBe(allow);
     if (method !== "HEAD") expectProblem(answer, 405, "method_not_allowed");
@@ -32,7 +32,7 @@ describe("a request without an operation", () => {
   });
 
   it.each(["/%zz", "/api/%", "/api/sessions/%C3%28", "/api/state?a=%", "/x%00", "/x?y=%00"])(
-    "%s gives 400 rather than 404",
+    "is answered with 400 rather than 404: %s",
     async (url) => {
       const answer = await testEdge().send("GET", url);
       expectProblem(answer, 400, url.includes("%00") ? "text_invalid" : "url_encoding_invalid");

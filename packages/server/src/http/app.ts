@@ -1,4 +1,4 @@
-// Assembles the HTTP server: the checks of each request, in order. `routes/` contains the operations.
+// Assembles the HTTP server and the hooks of each request, in order. `routes/` contains the operations.
 
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -44,10 +44,7 @@ import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, ProtocolRoutes, RouteParts } from "./routes/route-parts.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
 
-/**
- * Maximum milliseconds for a client to send the head of a request, and the whole request. Responses may take
- * any time.
- */
+/** Maximum milliseconds for a client to send the head of a request, and the whole request. Responses have no limit. */
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Interval in milliseconds at which Node checks for requests beyond these limits. */
@@ -217,8 +214,7 @@ function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): vo
   app.setErrorHandler((thrown, request, reply) => {
     const error = toServiceError(thrown);
     if (error.status >= 500) log.failed(request, routeOf(request), error);
-    // The framework closes the connection of an oversized body, and a client that is still sending would lose
-    // the response.
+    // The framework would close the connection of an oversized body while the client is sending, which loses the response.
     if (error.status === 413) reply.removeHeader("connection");
     return sendProblem(request, reply, error);
   });
@@ -245,7 +241,7 @@ function sendProblem(request: FastifyRequest, reply: FastifyReply, error: Servic
     .send(problemBytes(error, request.id));
 }
 
-/** Refuses a path that cannot be decoded. Such a path matches no route and passes no hook. */
+/** Refuses a path that cannot be decoded: it matches no route, so no hook sees it. */
 function refuseBeforeRouting(
   edge: Edge,
   request: FastifyRequest,

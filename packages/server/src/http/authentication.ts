@@ -1,5 +1,6 @@
-// The first of two access checks, before validation (contract section 6): verifies the key and token of a request, and responds with 401
-// if the requested App, or that of the session, requires one that is missing or invalid.
+// The first of two access checks, before validation (contract section 6): verifies the key and token of a
+// request, and responds with 401 if the requested App, or that of the session, requires one that is missing
+// or invalid.
 
 import type {
   FastifyContextConfig,
@@ -23,13 +24,16 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Apps that the request's key opens; `null` before the check, and for a missing or invalid key. */
     keyGrant: KeyGrant | null;
-    /** The user whom the request acts for, or the 401 of an invalid token; `null` before the check and for an anonymous request. */
+    /** The user of the request, or the 401 of an invalid token; `null` before the check and for an anonymous request. */
     user: RequestUser | null;
     /** The App of the request's session if access depends on it, or else `default`. */
     sessionApp: string;
     /** The session as found in the store; `null` if it was not looked up. */
     sessionSeen: SessionVersion | null;
-    /** Id of a session whose App the hook left unread, because `runAuthorized` has the command's transaction check it; `null` for none. */
+    /**
+     * Id of the session whose App the command's transaction checks (`runAuthorized`), instead of the hook;
+     * `null` for none.
+     */
     deferredSession: string | null;
   }
   interface FastifyContextConfig {
@@ -59,8 +63,8 @@ export function clearAccess(request: FastifyRequest): void {
 }
 
 /**
- * Returns route options that check before the body is read and, if there is a body, again afterwards: only a body can delay the second
- * check (RFC 9112 section 6). `check` returns no promise if nothing needs reading.
+ * Returns route options that check before the body is read and, if there is a body, again afterwards: only a
+ * body can delay the second check (RFC 9112 section 6). `check` returns `undefined` if it needs no read.
  */
 export function accessHooks(scope: AppScope | null, check: Check) {
   const preParsing: preParsingHookHandler = (request, _reply, payload, done) =>
@@ -80,7 +84,7 @@ export function accessHooks(scope: AppScope | null, check: Check) {
   return { config, preParsing, preValidation };
 }
 
-/** Throws or rejects with a 401. `isWhole` is false while a body is still to be read. */
+/** Throws or rejects with a 401. `isWhole` is false before the body is read. */
 type Check = (request: FastifyRequest, isWhole: boolean) => Promise<void> | undefined;
 
 function callDone(check: () => Promise<void> | undefined, done: (error: Error | null) => void): void {
@@ -124,8 +128,8 @@ export class Authentication {
   }
 
   /**
-   * Checks the request's token and key for an operation on a session. The App of the session decides whether one is required. Returns
-   * without a promise if nothing needs reading.
+   * Checks the request's token and key for an operation on a session. The App of the session determines
+   * whether one is required. Returns `undefined` if the check needs no read.
    * @throws ServiceError 401
    */
   requireForSession(request: FastifyRequest, sessionId: string | null): Promise<void> | undefined {
@@ -147,8 +151,8 @@ export class Authentication {
   }
 
   /**
-   * Checks a request for the models of the App in the query, or else the session's. `changes` is true if the operation always needs the
-   * App's key.
+   * Checks a request for the models of the App in the query, or else the session's. `changes` is true if the
+   * operation always needs the App's key.
    * @throws ServiceError 401
    */
   async requireForModels(request: FastifyRequest, changes: boolean): Promise<void> {
@@ -166,8 +170,8 @@ export class Authentication {
   }
 
   /**
-   * Checks the token and the key of a request that names Apps. Unknown Apps behave like Apps without users, so that callers without a key
-   * cannot find out which Apps exist.
+   * Checks the token and the key of a request that names Apps. Unknown Apps behave like Apps without users,
+   * so that callers without a key cannot find out which Apps exist.
    * @throws ServiceError 401
    */
   requireForApps(request: FastifyRequest, apps: readonly unknown[]): Promise<void> | undefined {
@@ -193,7 +197,7 @@ export class Authentication {
     if (request.keyGrant === null && key !== null) request.keyGrant = await this.#keys.check(key);
   }
 
-  /** Returns the 401 for an App that the request opens neither by a key nor by a token. */
+  /** Returns the 401 for an App that neither the key nor the token of the request opens. */
   missing(user: RequestUser | null, app: unknown): ServiceError {
     if (user instanceof ServiceError) return user;
     return this.users.hasUsers(app) ? tokenRequired() : unknownKey();
@@ -243,7 +247,7 @@ export class Authentication {
     if (request.keyGrant === null) throw this.missing(request.user, app);
   }
 
-  /** Checks the token, or the key that acts for a user. Returns without a promise if nothing needs reading. */
+  /** Checks the token, or the key that acts for a user. Returns `undefined` if the check needs no read. */
   #identify(request: FastifyRequest): Promise<void> | undefined {
     if (request.user !== null) return undefined;
     const ofToken = this.users.ofToken(this.users.tokenOf(request));

@@ -1,4 +1,5 @@
-// Rate-limit budgets per minute for addresses, sessions and App keys, counted in this process or by all nodes together (ADR 19).
+// Rate-limit budgets per minute for addresses, sessions and App keys, counted in this process or by all nodes
+// together (ADR 19).
 
 import { ServiceError } from "../core/errors.ts";
 import type { RateCounters, WindowCount } from "../core/ports/driven/rate-counters.ts";
@@ -9,7 +10,7 @@ const WINDOW_MS = 60_000;
 const REMEMBERED = 100_000;
 
 interface Budget {
-  /** Name of the limited requests in a refusal. */
+  /** Noun for the limited requests in error details. */
   readonly what: string;
   readonly limit: keyof RateLimits | number;
   /** True if each node counts by itself. */
@@ -26,19 +27,22 @@ const BUDGETS = {
   "session-writes": { what: "changes of one session", limit: "sessionWritesPerMinute" },
   chats: { what: "messages", limit: "chatsPerMinute" },
   "key-chats": { what: "messages of one App key", limit: "keyChatsPerMinute" },
-  // As many as chats, so that guessed keys cannot query the store without limit.
+  // Each repeat reads the store, so requests with guessed idempotency keys are limited like chats.
   repeats: { what: "repeated messages", limit: "chatsPerMinute" },
   secrets: { what: "requests about secrets", limit: "chatsPerMinute" },
   "key-secrets": { what: "requests about secrets of one App key", limit: "keyChatsPerMinute" },
   "new-sessions": { what: "new sessions", limit: "newSessionsPerMinute" },
-  // The limit is passed with each count.
+  // The caller passes the limit: the key's own, if it has one.
   "key-new-sessions": { what: "new sessions of one App key", limit: "newSessionsPerMinute" },
   "admin-keys": { what: "wrong admin keys", limit: 10, isGuarded: true },
 } as const satisfies Readonly<Record<string, Budget>>;
 
 export type BudgetName = keyof typeof BUDGETS;
 
-/** A promise only if several processes count together. A single process returns or throws synchronously: a poll costs no promise. */
+/**
+ * Result of counting. A single process counts synchronously, so that a poll allocates no promise; several
+ * nodes return a promise.
+ */
 export type Counted = void | Promise<void>;
 
 /** State of a budget after counting a request. */
@@ -60,7 +64,7 @@ interface BudgetOptions {
 export class Budgets {
   readonly #options: BudgetOptions;
   readonly #here = new Map<BudgetName, Windows>();
-  /** Shared budgets that are used up. */
+  /** Exhausted shared budgets, cached until their windows end. */
   readonly #full: Windows;
 
   constructor(options: BudgetOptions) {
@@ -119,9 +123,7 @@ export class Budgets {
   }
 }
 
-/**
- * Counts in memory, synchronously, so that all counts of a request happen in the same turn of the event loop.
- */
+/** Counts in memory and synchronously, so that all counts of a request happen in one tick of the event loop. */
 class Windows {
   readonly #now: () => number;
   /** Windows in insertion order, in which they are evicted. */
@@ -194,6 +196,6 @@ export function rateLimitFields(spent: readonly Spent[]): Record<"ratelimit-poli
 }
 
 function secondsOf(ms: number): string {
-  // Rounded first: the difference of two times of the clock may be a fraction above the window.
+  // Round first: floating-point subtraction may exceed the window by a fraction of a millisecond.
   return String(Math.max(1, Math.ceil(Math.round(ms) / 1000)));
 }

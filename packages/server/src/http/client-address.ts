@@ -10,21 +10,22 @@ declare module "fastify" {
 }
 
 /**
- * Returns the client's address as named by trusted proxies, `undefined` for a disconnected client. A forwarded value that is no IP
- * address counts as the proxy that sent it, never as a value further left, which the client controls.
+ * Returns the client's address according to trusted proxies; `undefined` for a disconnected client. For an
+ * invalid forwarded value, returns the address of the proxy that sent it, because the client controls the
+ * values further left.
  */
 export function clientAddress(request: Pick<FastifyRequest, "ip" | "ips">): string | undefined {
   return request.ips?.findLast((address) => isIP(address) !== 0) ?? request.ips?.[0] ?? request.ip;
 }
 
-/** Returns the key that the client's address is counted under. Computed once a request. */
+/** Returns the rate-limit key of the client's address. Computed once per request. */
 export function addressKeyOf(request: FastifyRequest): string {
   return (request.addressKey ??= addressKey(clientAddress(request)));
 }
 
 /**
- * Returns the key that an address is counted under: its /64 for IPv6, because a customer has a whole one (RFC 6177). `undefined` is
- * a disconnected client.
+ * Returns the rate-limit key of an address: for IPv6 its /64 prefix, because customers get at least a /64
+ * (RFC 6177). `undefined` stands for a disconnected client.
  */
 export function addressKey(address: string | undefined): string {
   if (address === undefined) return "";

@@ -11,7 +11,7 @@ import { refuseAtOnce } from "./parser-errors.ts";
 
 const RETRY = { headers: { "retry-after": "10" } };
 
-/** Limits how many slots each key holds in this process. */
+/** Limits the slots of each key in this process. */
 export class ConcurrencyLimit {
   readonly #limit: number;
   readonly #held = new Map<string, number>();
@@ -34,7 +34,7 @@ export class ConcurrencyLimit {
   }
 }
 
-/** Limits how many slots each key holds in all nodes together. */
+/** Limits the slots of each key over all nodes. */
 export class SharedConcurrencyLimit {
   readonly #counters: RateCounters;
   readonly #name: string;
@@ -74,8 +74,8 @@ interface ConnectionCap {
 }
 
 /**
- * Refuses connections beyond an address's limit with 429, before reading from them. Connections of a trusted proxy carry many clients and
- * are not counted.
+ * Refuses connections beyond an address's limit with 429, before reading from them. Connections of a trusted
+ * proxy carry many clients and are not counted.
  */
 export function capConnections(server: Server, { config, isPublic, register, nextId }: ConnectionCap): void {
   const isProxy = trustedProxies(config.trustedProxies);

@@ -1,6 +1,5 @@
-// Closes connections so that clients can read the last response. A socket that is closed while it has unread
-// bytes resets the connection, and a reset discards everything that the client has not read yet (RFC 9112
-// section 9.6).
+// Closes connections so that clients can read the last response. Closing a socket with unread input resets
+// the connection, and a reset discards output that the client has not read yet (RFC 9112 section 9.6).
 
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -8,7 +7,7 @@ import type { Duplex } from "node:stream";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import { isEventStream } from "./event-stream.ts";
 
-/** Milliseconds for which a connection is kept for the next request: longer than the 60 s after which common proxies drop theirs. */
+/** Milliseconds for which an idle connection stays open: longer than the 60 s after which common proxies close theirs. */
 export const KEEP_ALIVE_MS = 72_000;
 /** Milliseconds without a byte from the client after which the connection is destroyed. */
 const IDLE_MS = 2000;
@@ -56,9 +55,7 @@ export function closeAndLinger(socket: Duplex): void {
   discardInput(socket).on("data", () => idle.refresh());
 }
 
-/**
- * Takes the connection from the HTTP parser, so that no further request is read, and discards further input.
- */
+/** Detaches the HTTP parser from the connection and discards further input, so that no further request is read. */
 export function discardInput(socket: Duplex): Duplex {
   return socket
     .removeAllListeners("data")
@@ -86,15 +83,14 @@ interface Stall {
 /**
  * The connections of a server. Closes a connection whose client has read nothing of a response for 30
  * seconds, because unread bytes take memory. Counts checks instead of time, so that connections survive a
- * pause of this process. When the server closes, waits for responses that clients are still reading, which
- * Node's own closing of idle connections cuts off.
+ * pause of this process. When the server closes, waits until clients have read their responses, unlike Node's
+ * `closeIdleConnections`.
  */
 export class OpenConnections {
   readonly #server: Server;
-  // Stores sockets, not responses: keeping each response after its end cost a fifth of the polls in garbage
-  // collection.
+  // Stores sockets instead of responses: retaining responses made garbage collection cost a fifth of the polls.
   readonly #sockets = new Set<Socket>();
-  /** Connections with bytes that their client has not read. */
+  /** Connections with unread output, and their number of checks without progress. */
   readonly #stalls = new WeakMap<Socket, Stall>();
   readonly #timer: Timer;
 
@@ -109,7 +105,10 @@ export class OpenConnections {
     });
   }
 
-  /** Closes each connection as soon as it has no response to send. A response ends when the operating system has taken all of it. */
+  /**
+   * Closes each connection as soon as it has no response to send. A response ends when the operating system
+   * has taken all of it.
+   */
   closeWhenIdle(): void {
     this.#server.closeIdleConnections = () => undefined;
     for (const socket of this.#sockets) closeWhenIdle(socket);

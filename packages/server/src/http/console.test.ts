@@ -137,7 +137,7 @@ describe("GET /assets/…", () => {
     "/index.html",
     "/.vite/manifest.json",
     "/assets/index-abc.js/",
-  ])("%s gives 404", async (url) => {
+  ])("answers %s with 404", async (url) => {
     const answer = await edge.send("GET", url);
     expectProblem(answer, 404, "route_not_found");
     expect(answer.headers["cache-control"]).toBe("no-store");

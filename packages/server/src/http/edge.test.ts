@@ -59,7 +59,7 @@ describe("a page of an allowed origin", () => {
     }
   });
 
-  it("may reach a private network if it asks to", async () => {
+  it("may reach a private network on request", async () => {
     const asks = { "access-control-request-private-network": "true" };
     const answer = await preflight(LISTED, { corsOrigins: [LISTED] }, asks);
     expect(answer.headers["access-control-allow-private-network"]).toBe("true");

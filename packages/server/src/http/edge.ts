@@ -1,5 +1,6 @@
-// Common handling of all requests: checks of host, URL and origin, header fields of the answer, and the log line. CORS (WHATWG Fetch, "CORS
-// protocol"; contract section 6) works without credentials, because pages send keys in headers.
+// Common handling of all requests: checks of host, URL and origin, header fields of the answer, and the log
+// line. CORS (WHATWG Fetch, "CORS protocol"; contract section 6) works without credentials, because pages
+// send keys in headers.
 
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -24,13 +25,16 @@ declare module "fastify" {
 /** The part of the service's configuration that the HTTP layer needs. */
 export interface HttpConfig {
   /**
-   * True if the server is bound to a loopback address: admits loopback origins, refuses foreign host names and, unless a proxy is trusted,
-   * lifts the rate limits (contract section 6).
+   * True if the server is bound to a loopback address: admits loopback origins, refuses foreign host names
+   * and, unless a proxy is trusted, lifts the rate limits (contract section 6).
    */
   readonly loopback: boolean;
   /** Origins whose pages may call, as browsers send them (`https://app.example.com`); `*` for any. */
   readonly corsOrigins: readonly string[];
-  /** Hosts of the pages where users sign in with wallets. If empty, a server that is not public accepts the request's own. */
+  /**
+   * Hosts of the pages where users sign in with wallets. If empty, a server that is not public accepts the
+   * request's own.
+   */
   readonly signInDomains: readonly string[];
   /** Accepted host names without port, besides loopback names. If empty, a bind beyond loopback accepts any. */
   readonly allowedHosts: readonly string[];
@@ -51,7 +55,10 @@ export function createEdge(
   const checkHost = hostCheck(config);
   const isAllowed = originCheck(config);
   return {
-    /** Returns the problem of a request that is independent of its route, or `null`. Stores the parsed query on the request. */
+    /**
+     * Returns the problem of a request that is independent of its route, or `null`. Stores the parsed query
+     * on the request.
+     */
     refuse(request: FastifyRequest): ServiceError | null {
       try {
         checkHost(request.raw);
@@ -76,7 +83,10 @@ export function createEdge(
         .send();
       return true;
     },
-    /** Returns the header fields of every response, in a new object. Each field costs one percent of a snapshot from memory. */
+    /**
+     * Returns the header fields of every response, in a new object. Each field costs one percent of a
+     * snapshot from memory.
+     */
     fields({ raw: message, id, spent }: FastifyRequest): Record<string, string> {
       const fields: Record<string, string> = { "x-request-id": id, "cache-control": "no-store" };
       // `undefined` for a request that the framework refuses before routing.
@@ -147,13 +157,13 @@ function originNotAllowed(): ServiceError {
   return new ServiceError(
     403,
     "origin_not_allowed",
-    "This server does not answer pages of that origin. Name the origin under cors.origins in the configuration.",
+    "This server does not allow pages of that origin. Add the origin to cors.origins in the configuration.",
   );
 }
 
 /**
- * Returns true if the origin is the server's own. Its host must be checked, because DNS rebinding makes both fields equal. Both schemes
- * count, because the scheme is unknown behind a proxy that terminates TLS.
+ * Returns true if the origin is the server's own. Its host must be checked, because DNS rebinding makes both
+ * fields equal. Both schemes count, because the scheme is unknown behind a proxy that terminates TLS.
  */
 function isOwnOrigin(
   origin: string,
@@ -176,13 +186,13 @@ function isLoopbackOrigin(origin: string): boolean {
 const FOR_ANY_HOST: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /**
- * Returns a check that throws for requests to foreign hosts (contract section 6). It applies on a loopback bind and wherever allowed hosts
- * are configured, against DNS rebinding.
+ * Returns a check that throws for requests to foreign hosts (contract section 6). It applies on a loopback
+ * bind and wherever allowed hosts are configured, against DNS rebinding.
  */
 function hostCheck(config: HttpConfig): (message: IncomingMessage) => void {
   const closed = config.loopback || config.allowedHosts.length > 0;
   const isOwn = ownHosts(config);
-  // The last host that passed, because nearly all clients send the same one.
+  // Cache the last accepted host, because nearly all clients send the same one.
   let known: string | undefined;
   return (message) => {
     // The other field may come from a proxy (RFC 9112 section 3.2).
@@ -229,11 +239,11 @@ function foreignHost(): ServiceError {
   return new ServiceError(
     403,
     "host_not_allowed",
-    "This server does not answer to that host. Ask for localhost on its machine, or add the host to COLLOQUY_ALLOWED_HOSTS.",
+    "This server does not serve that host. Use localhost on its machine, or add the host to COLLOQUY_ALLOWED_HOSTS.",
   );
 }
 
-/** The part of the clock that the HTTP layer uses. */
+/** The part of `Clock` that the HTTP layer uses. */
 export type Stopwatch = Pick<Clock, "monotonic">;
 
 /** Value of `startedAt` before the clock was read. Reading it costs one percent of a response from memory. */
@@ -241,12 +251,12 @@ export const UNTIMED = -1;
 
 /** Responses that take longer than this many milliseconds are logged, unless the client asked to wait. */
 const SLOW_MS = 1000;
-/** One response in this many is logged at debug level. Logging each one would double the cost of a request. */
+/** At debug level, one in this many responses is logged. Logging every response would double the cost of a request. */
 const SAMPLE = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
-/** Counts responses and logs the few that matter, without text, query, keys and complete session ids. */
+/** Counts responses, and logs slow and failed ones, without message text, queries, keys and complete session ids. */
 export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: Stopwatch) {
   let count = 0;
   return {

@@ -1,5 +1,5 @@
-// The writing end of an event stream. Ten thousand may be open, so each holds only its response: no request of the framework and
-// no closure over one.
+// The writing end of an event stream. Ten thousand may be open, so each holds only its response: no request
+// of the framework and no closure over one.
 
 import type { ServerResponse } from "node:http";
 import type { OpenStream, StreamSink } from "../core/ports/driving/services.ts";
@@ -32,7 +32,7 @@ export class EventStream implements StreamSink {
     this.#onClose = onClose;
   }
 
-  /** True once the head was sent; errors can then no longer be answered. */
+  /** True once the head is sent, after which no problem document can be sent. */
   get begun(): boolean {
     return this.#begin === null;
   }
@@ -67,8 +67,8 @@ export class EventStream implements StreamSink {
     const response = this.#response;
     if (response === null || response.writableEnded || response.writableLength === 0)
       return Promise.resolve();
-    // Writes complete in order, so this empty one completes after all earlier ones, or when the client disconnects. "drain" is not
-    // emitted below the high-water mark.
+    // Writes complete in order, so this empty one completes after all earlier ones, or when the client
+    // disconnects. "drain" is not emitted below the high-water mark.
     return new Promise((resolve) => response.write(NOTHING, () => resolve()));
   }
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("GET /guide", () => {
-  it("leads to the page with the slash, which its links start from", async () => {
+  it("redirects to the URL with the trailing slash, to which links are relative", async () => {
     const answer = await edge.app.inject("/guide");
     expect([answer.statusCode, answer.headers["location"]]).toEqual([308, "/guide/"]);
   });
@@ -99,7 +99,7 @@ describe("GET /guide", () => {
     expect([answer.body, answer.headers["cache-control"]]).toEqual([FILES["404.html"], "no-cache"]);
   });
 
-  it("says where the texts are if the guide is not built, and serves it once it is", async () => {
+  it("explains where the pages are if the guide is not built, and serves it once it is", async () => {
     const late = join(folder, "late");
     const { app, send } = testEdge({}, null, { console: late, guide: late });
     expect(expectProblem(await send("GET", "/guide/"), 404, "guide_not_built")).toContain("folder docs");

@@ -1,4 +1,4 @@
-// Refusals of App keys.
+// Errors for requests whose key or token does not permit the operation.
 
 import { ServiceError } from "../core/errors.ts";
 import type { KeyScope } from "../core/key-scopes.ts";
@@ -22,7 +22,7 @@ export function appForbidden(): ServiceError {
   );
 }
 
-/** 403: the App of a session permits no claims, or does not accept the user. */
+/** Returns the 403 for a session whose App does not permit claims or does not accept the user. */
 export function claimForbidden(): ServiceError {
   return new ServiceError(
     403,
@@ -31,7 +31,7 @@ export function claimForbidden(): ServiceError {
   );
 }
 
-/** 403: under a token the client is the user. */
+/** Returns the 403 for a client id other than the user's, because with a token the client is the user. */
 export function otherClient(): ServiceError {
   return new ServiceError(
     403,
@@ -40,7 +40,7 @@ export function otherClient(): ServiceError {
   );
 }
 
-/** 403: only the user may be the client that has the user's pseudonym. */
+/** Returns the 403 for a client id that is the pseudonym of a user, which only that user may use. */
 export function reservedClient(): ServiceError {
   return new ServiceError(
     403,

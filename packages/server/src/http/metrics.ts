@@ -48,7 +48,7 @@ export function createHttpMetrics(register: Registry) {
   });
   register.registerMetric(new CellHistogram(all));
   return {
-    /** Counts an answer. `route` is the pattern, never the path; `milliseconds` its duration. */
+    /** Counts a response. `route` is the pattern, never the path; `milliseconds` is the duration. */
     answered(method: string, route: string, status: number, milliseconds: number): void {
       // HEAD counts as GET. Without a route, the method may be any text of the client.
       const counted = route === NO_ROUTE ? "any" : method === "HEAD" ? "GET" : method;

@@ -1,5 +1,6 @@
-// OpenAPI 3.1 from the validating schemas, and the page that renders it. Their plugins must be registered before the routes, so the
-// routes are described again on an unreachable instance. The generated document is completed, and relaxed where it is too strict.
+// OpenAPI 3.1 from the validating schemas, and the page that renders it. The plugins must be registered
+// before the routes, so a second, unreachable instance registers the routes again for the document. This file
+// then completes the generated document, and relaxes it where it is too strict.
 
 import { createHash } from "node:crypto";
 import swagger from "@fastify/swagger";
@@ -220,7 +221,7 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
 
 /** Returns a completed deep copy of a generated document. `model` is the default App's. */
 function completeDocument(generated: object, model: string | undefined): OpenApiDocument {
-  // Responses may gain fields: changes are additive.
+  // Later versions may add fields to responses.
   const document = JSON.parse(JSON.stringify(generated), (key, value: unknown) =>
     key === "additionalProperties" && value === false ? undefined : value,
   ) as OpenApiDocument;

@@ -1,4 +1,4 @@
-// Parameters, headers and refusals that several operations share: parsing and documentation.
+// Parameters, headers and error responses that several operations share: parsing and documentation.
 
 import { SessionId, UserState } from "@colloquy/protocol";
 import { z } from "zod";
@@ -123,11 +123,11 @@ interface RefusalSchema {
   readonly content: Readonly<Record<typeof PROBLEM_TYPE, { readonly schema: typeof Problem }>>;
 }
 
-/** Refusals of every operation; 403 is for foreign hosts and origins. */
+/** Error responses of every operation; 403 is for foreign hosts and origins. */
 const ANYWHERE = [400, 403, 408, 417, 431, 500] as const;
 type Anywhere = (typeof ANYWHERE)[number];
 
-/** Returns the refusals of an operation by status, including the shared ones. */
+/** Returns the error responses of an operation by status, including the shared ones. */
 export function refusals<Status extends Refusal>(
   ...statuses: readonly Status[]
 ): Record<Status | Anywhere, RefusalSchema> {
@@ -138,7 +138,7 @@ export function refusals<Status extends Refusal>(
   return Object.fromEntries(entries) as Record<Status | Anywhere, RefusalSchema>;
 }
 
-/** Request headers for the document only; `request.ts` reads them. */
+/** Schemas of request headers, for the document only: `request.ts` reads the headers. */
 export const HEADERS = {
   session: {
     "X-Session-Id": SessionId.meta({

@@ -31,7 +31,7 @@ const OWN_FILES_ONLY = [
 ];
 /** Trusted Types: no text becomes script or markup. */
 const POLICY = [...OWN_FILES_ONLY, "require-trusted-types-for 'script'", "trusted-types 'none'"].join("; ");
-/** The guide has icons in its style sheet, and colours of code in attributes. Its inline scripts are files. */
+/** The guide needs `data:` icons in its style sheet and inline styles for code colors. Its scripts are files. */
 const GUIDE_POLICY = [...OWN_FILES_ONLY, "style-src-attr 'unsafe-inline'"]
   .join("; ")
   .replace("img-src 'self'", "img-src 'self' data:");
@@ -49,10 +49,7 @@ const BUILT_NAME = /^\w[\w-]*(?:\.[\w-]+)+$/;
 const GUIDE_NAME = /^[\w@][\w@.-]*$/;
 /** A year in milliseconds, because file names change with their content. */
 const FOR_GOOD = { maxAge: 31_536_000_000, immutable: true, acceptRanges: false };
-/**
- * The page keeps its name, and its size and time do not identify its content, so it is sent in full each
- * time.
- */
+/** The page is never cached: its name stays the same across versions, and its size and time do not identify its content. */
 const EACH_TIME = { cacheControl: false, etag: false, lastModified: false, acceptRanges: false };
 
 /** Outputs of builds, which may appear while the service runs. */

@@ -55,7 +55,7 @@ function refusedByFramework(error: FastifyError): ServiceError | null {
         "The path contains a percent-encoding that is not two hexadecimal digits or not UTF-8.",
       );
     default:
-      // An aborted body, a wrong length, and similar failures.
+      // Aborted bodies, wrong lengths, and similar failures.
       return error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
         ? new InvalidRequest("request_invalid", `The request could not be read: ${error.message}`)
         : null;
@@ -63,8 +63,8 @@ function refusedByFramework(error: FastifyError): ServiceError | null {
 }
 
 /**
- * 413: the body is too large. Fastify decides by `Content-Length` or while reading, and never parses such a
- * body.
+ * Returns the 413 for a body that is too large. Fastify decides by `Content-Length` or while reading, and
+ * never parses such a body.
  */
 export function bodyTooLarge(): ServiceError {
   const kib = (bytes: number): string => `${bytes / 1024} KiB`;
@@ -75,7 +75,7 @@ export function bodyTooLarge(): ServiceError {
   );
 }
 
-/** 415: the body is not JSON. */
+/** Returns the 415 for a body that is not JSON. */
 export function unsupportedMediaType(): ServiceError {
   return new ServiceError(
     415,

@@ -9,7 +9,7 @@ import { isCleanText, isJsonObject } from "../core/json.ts";
 import { parseJsonBytes } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
 
-/** Values by name. A repeated name has all its values, so that the route can refuse it. */
+/** Query parameters by name. A repeated parameter keeps all its values, so that the route can reject it. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
 
 /** Shared by all requests without a query. */
@@ -133,7 +133,7 @@ export function textHeader(message: IncomingMessage, name: string): string | nul
   return typeof sent === "string" ? sent : sent.join(", ");
 }
 
-/** Returns how many times a header was sent. Called for each request: compares lengths first. */
+/** Returns how many times a header was sent. Compares lengths first, because it runs for every request. */
 export function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -165,9 +165,10 @@ export function preferredWait(header: string | null): number {
 const NEVER = new AbortController().signal;
 
 /**
- * Returns a signal that aborts when the client of a waiting request disconnects. Without a wait (`waitMs` 0) it never aborts.
+ * Returns a signal that aborts when the client of a waiting request disconnects. Without a wait (`waitMs` 0)
+ * it never aborts.
  */
-export function untilGone(response: ServerResponse, waitMs: number): AbortSignal {
+export function abortOnDisconnect(response: ServerResponse, waitMs: number): AbortSignal {
   if (waitMs === 0) return NEVER;
   const controller = new AbortController();
   response.once("close", () => controller.abort());
@@ -175,8 +176,8 @@ export function untilGone(response: ServerResponse, waitMs: number): AbortSignal
 }
 
 /**
- * Parses the request body as JSON (contract section 6). Empty bodies, and bodies of routes without one, are ignored; other media
- * types are refused.
+ * Parses the request body as JSON (contract section 6). Ignores empty bodies, and any body if the route takes
+ * none. Rejects other media types with 415.
  */
 export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
   const {
@@ -190,7 +191,8 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
     return done(new InvalidRequest("http_invalid", detail));
   }
   if (bytes.length === 0 || request.routeOptions.schema?.body === undefined) return done(null, undefined);
-  if (!isTaken(type, request) || encoding.toLowerCase() !== "identity") return done(unsupportedMediaType());
+  if (!acceptsType(type, request) || encoding.toLowerCase() !== "identity")
+    return done(unsupportedMediaType());
   const parsed = parseJsonBytes(bytes);
   return parsed.ok
     ? done(null, parsed.value)
@@ -199,10 +201,10 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
 
 /**
  * Returns true if the route accepts a body of this type. Pages of other origins may send `text/plain` or no
- * type without a preflight. So only routes that require `X-Session-Id`, which forces a preflight, accept
- * these.
+ * type without a preflight, so only routes that require `X-Session-Id`, which forces a preflight, accept
+ * them.
  */
-function isTaken(type: string | undefined, request: FastifyRequest): boolean {
+function acceptsType(type: string | undefined, request: FastifyRequest): boolean {
   if (type !== undefined && isUtf8Of(/^application\/(?:[a-z0-9.!#$&^_-]+\+)?json$/, type)) return true;
   return (type === undefined || isUtf8Of(/^text\/plain$/, type)) && requiresSessionId(request);
 }
@@ -222,7 +224,7 @@ function isUtf8Of(essences: RegExp, type: string): boolean {
   return essences.test(essence.trim()) && (charset === undefined || /^charset="?utf-?8"?$/.test(charset));
 }
 
-const PLACES: Readonly<Record<string, string>> = {
+const PART_NAMES: Readonly<Record<string, string>> = {
   querystring: "query parameter",
   params: "path parameter",
   body: "body field",
@@ -231,31 +233,30 @@ const PLACES: Readonly<Record<string, string>> = {
 type Validated = { readonly value: unknown } | { readonly error: InvalidRequest };
 
 /**
- * Validates the query, path and body of a request. Header schemas serve the document only; the functions
- * above read headers.
+ * Validates the query, path and body of a request. Header schemas only document the API: the functions above read headers.
  */
 export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart = "" }) => {
-  const place = PLACES[httpPart];
-  if (place === undefined) return () => true;
+  const part = PART_NAMES[httpPart];
+  if (part === undefined) return () => true;
   const validate = (sent: unknown): Validated => {
     const result = schema.safeParse(sent);
-    return result.success ? { value: result.data } : { error: refusal(place, sent, result.error) };
+    return result.success ? { value: result.data } : { error: refusal(part, sent, result.error) };
   };
-  // Most requests have no query: validate the empty one once.
-  let ofNone: Validated | null = null;
-  return (sent: unknown) => (sent === EMPTY_QUERY ? (ofNone ??= validate(EMPTY_QUERY)) : validate(sent));
+  // Most requests have no query, so validate the empty one only once.
+  let emptyResult: Validated | null = null;
+  return (sent: unknown) => (sent === EMPTY_QUERY ? (emptyResult ??= validate(EMPTY_QUERY)) : validate(sent));
 };
 
-/** Response schemas serve the document only, and responses are not changed. */
+/** Response schemas only document the API, so responses are serialized unchanged. */
 export function compileSerializer(): (value: unknown) => string {
   return JSON.stringify;
 }
 
-/** Characters of a place in a body that a refusal quotes: names in it are the client's. */
-const PLACE_MAX = 200;
+/** Maximum quoted characters of a path into a body, whose names the client chose. */
+const MAX_PATH = 200;
 
-/** Names the parameter of the first issue, or the place in it, and its valid values. */
-function refusal(place: string, sent: unknown, error: z.ZodError): InvalidRequest {
+/** Returns the error for the first issue: the parameter or the path within it, and the valid values. */
+function refusal(part: string, sent: unknown, error: z.ZodError): InvalidRequest {
   const [issue] = error.issues;
   const path = issue?.path ?? [];
   const [name] = path;
@@ -266,11 +267,11 @@ function refusal(place: string, sent: unknown, error: z.ZodError): InvalidReques
     );
   }
   const value = (sent as Readonly<Record<PropertyKey, unknown>>)[name];
-  const subject = `The ${place} "${path.map(String).join(".").slice(0, PLACE_MAX)}"`;
+  const subject = `The ${part} "${path.map(String).join(".").slice(0, MAX_PATH)}"`;
   if (value === undefined) {
     return new InvalidRequest("parameter_missing", `${subject} is missing: it ${expectation(issue)}.`);
   }
-  if (Array.isArray(value) && place === "query parameter") {
+  if (Array.isArray(value) && part === "query parameter") {
     return new InvalidRequest("parameter_repeated", `${subject} was sent more than once. Send it once.`);
   }
   return new InvalidRequest("parameter_invalid", `${subject} ${expectation(issue)}.`);
@@ -281,14 +282,14 @@ function refusal(place: string, sent: unknown, error: z.ZodError): InvalidReques
  * the fallback.
  */
 function expectation(issue: z.core.$ZodIssue): string {
-  // The issue of a record with a wrong name.
+  // For an invalid key of a record, zod nests the issue of the key.
   const [ofName] = issue.code === "invalid_key" ? issue.issues : [];
   if (ofName !== undefined) return expectation(ofName);
   if (issue.message.startsWith("must ")) return issue.message;
-  return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is not right: ${issue.message}`;
+  return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is invalid: ${issue.message}`;
 }
 
-// The functions below run before the request is validated.
+// The functions below run before validation.
 
 /** Returns the `app` parameter if it is a string. Validation rejects other values later. */
 export function appOfQuery(request: FastifyRequest): string | undefined {

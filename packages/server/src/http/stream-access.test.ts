@@ -5,7 +5,7 @@ import { ANONYMOUS } from "../core/session-access.ts";
 import { CheckedStream } from "./stream-access.ts";
 import { type RequestUser, UserAccess } from "./user-access.ts";
 
-it("knows when the key that acts for the user was checked, in the default App too", () => {
+it("returns when the key that acts for the user was checked, even in the default App", () => {
   const apps = { names: () => [], get: () => null };
   const users = { ownerOf: () => "alice" } as never;
   const grant: KeyGrant = {

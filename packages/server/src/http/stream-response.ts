@@ -12,8 +12,9 @@ interface StreamParts {
 }
 
 /**
- * Takes a slot for a stream of the session, and sends what `follow` writes. A request that fails before the first write gets a problem
- * document; one that fails later is cut off. `follow` returns `null` if it answered the request in another way.
+ * Takes a slot for a stream of the session, and sends everything that `follow` writes. A request that fails
+ * before the first write gets a problem document; a later failure cuts the response off. `follow` returns
+ * `null` if it answered the request in another way.
  */
 export async function sendStream(
   { answers, admission }: StreamParts,

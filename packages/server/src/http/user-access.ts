@@ -1,4 +1,5 @@
-// The user of a request: the bearer of a token (RFC 6750), or the user that a request with an `act_as` key names (contract section 4).
+// The user of a request: the bearer of a token (RFC 6750), or the user that a request with an `act_as` key
+// names (contract section 4).
 
 import type { FastifyRequest } from "fastify";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";
@@ -12,7 +13,7 @@ const OWNER_HEADER = "colloquy-owner";
 /** The form of pseudonyms: a SHA-256 digest in base64url. */
 const PSEUDONYM = /^[\w-]{43}$/;
 
-/** The user whom a request acts for: a grant, or the 401 of a token that is not valid. */
+/** The user of a request: a grant, or the 401 of an invalid token. */
 export type RequestUser = Omit<UserGrant, "expiresAt"> | ServiceError;
 
 interface UserAccessParts {
@@ -71,7 +72,8 @@ export class UserAccess {
 
   /**
    * Checks the user of a request in an App.
-   * @throws ServiceError 401 if the App takes tokens and this one is not valid, or if the App requires a user and there is none
+   * @throws ServiceError 401 if the App takes tokens and this one is not valid, or if the App requires a user
+   * and there is none
    */
   require(user: RequestUser | null, app: unknown): void {
     if (!this.#takesTokens(app)) return;
@@ -79,7 +81,10 @@ export class UserAccess {
     if (this.#settingsOf(app)?.users?.required === true && !accepts(user, app)) throw tokenRequired();
   }
 
-  /** Returns true if a client id may be the pseudonym of a user of the App, which anybody can compute from issuer and subject. */
+  /**
+   * Returns true if a client id may be the pseudonym of a user of the App, which anybody can compute from
+   * issuer and subject.
+   */
   mayBeUser(clientId: string, app: string): boolean {
     return PSEUDONYM.test(clientId) && this.#takesTokens(app);
   }
@@ -106,19 +111,19 @@ export class UserAccess {
 }
 
 /**
- * Returns true if the user's token stands for the key of the App. Anybody may sign in with a wallet, and a key that acts for a user is
- * checked like any other key.
+ * Returns true if the user's token replaces the key of the App. Wallet sign-ins do not, because anybody may
+ * sign in; neither do users named by a key, which is checked itself.
  */
 export function opens(user: RequestUser | null, app: unknown): boolean {
   return user !== null && !(user instanceof ServiceError) && user.opens.some((name) => name === app);
 }
 
-/** Returns true if the user counts in sessions of the App. */
+/** Returns true if the App accepts the user. */
 export function accepts(user: RequestUser | null, app: unknown): boolean {
   return user !== null && !(user instanceof ServiceError) && user.apps.some((name) => name === app);
 }
 
-/** 401 for a request without a token, which names no error (RFC 6750 section 3). */
+/** Returns the 401 for a request without a token. Its header contains no error code (RFC 6750 section 3). */
 export function tokenRequired(): ServiceError {
   const detail = "This is for signed-in users. Send the header Authorization: Bearer with the user's token.";
   return new ServiceError(401, "token_required", detail, {

@@ -29,7 +29,7 @@ const minimumStepNumbers = 20;
 const countTool = "continue_counting";
 const approvalTool = "order_tea";
 
-/** What a person may ask, with the tool that it needs. */
+/** Example requests for the introduction, with the tools that they need. */
 const suggestions = [
   { text: '"what time is it in Tokyo?"', tool: "current_time" },
   { text: '"what is 12 * 7?"', tool: "calculator" },

@@ -145,7 +145,7 @@ function describeAnswer({
   retryAfterMs,
 }: ProviderAnswer): ReturnType<typeof failure> {
   const isComplaint = status === undefined || (status >= 400 && status < 500);
-  if (isComplaint && saysTooLong(text)) return failure("model_context_overflow", false);
+  if (isComplaint && isContextOverflow(text)) return failure("model_context_overflow", false);
   if (
     isComplaint &&
     /content_policy|content_filter|content management policy|moderation|prohibited_content/.test(text)
@@ -157,7 +157,7 @@ function describeAnswer({
   if (status === 402 || (isComplaint && isOutOfQuota && retryAfterMs === undefined)) {
     return failure("model_rate_limited", false, undefined, quotaMessage);
   }
-  if (status === 401 || status === 403 || (isComplaint && saysBadKey(text)))
+  if (status === 401 || status === 403 || (isComplaint && isInvalidKey(text)))
     return failure("model_auth", false);
   if (status === 404 || (isComplaint && /model_not_found|not_found_error/.test(text))) {
     return failure("model_not_found", false);
@@ -172,13 +172,13 @@ function describeAnswer({
   return failure("model_error", retryable, retryAfterMs);
 }
 
-function saysTooLong(text: string): boolean {
+function isContextOverflow(text: string): boolean {
   return /context_length_exceeded|maximum context length|context window|context size|prompt is too long|input is too long|exceeds the maximum number of tokens|request_too_large/.test(
     text,
   );
 }
 
-function saysBadKey(text: string): boolean {
+function isInvalidKey(text: string): boolean {
   return /invalid_api_key|api_key_invalid|api key not valid|incorrect api key|authentication_error|permission_error/.test(
     text,
   );

@@ -18,7 +18,7 @@ import type { ActionService, ClaimRequest, NewSessionOptions } from "../core/por
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** Maximum decided actions in a list, beside the pending ones. */
+/** Maximum number of decided actions in a list, in addition to the pending ones. */
 const LISTED = 100;
 const EXPIRY_CHECK_MS = 1_000;
 /** Maximum sessions that one transaction expires, so that it never delays chats. */
@@ -95,19 +95,19 @@ export class Actions implements ActionService {
     return { claim: claim.token, expires_at: new Date(claim.expiresAt).toISOString() };
   }
 
-  /** Wakes the dispatcher if the command made turns claimable: it claims them in another transaction. Returns the outcome. */
+  /** Notifies the dispatcher if the command made turns claimable. Returns the outcome. */
   async #resumeTurns<Outcome extends ActionOutcome | ClaimOutcome>(
     executed: Promise<{ readonly outcome: Outcome } | null>,
   ): Promise<Outcome | { readonly kind: "unknown" }> {
     const { dispatcher } = this.#options;
-    // The change may have been stored, and its turn may then be claimable.
+    // The outcome of a failed commit is unknown: its turn may be claimable.
     executed.catch(() => dispatcher.workArrived());
     const outcome: ActionOutcome | ClaimOutcome = (await executed)?.outcome ?? { kind: "unknown" };
     if ("unblocked" in outcome && outcome.unblocked > 0) dispatcher.workArrived(outcome.unblocked);
     return outcome as Outcome;
   }
 
-  /** Removes what must not be stored from the result of a client tool. Results of other kinds have a fixed form. */
+  /** Sanitizes the result of a client tool for storage. Results of other kinds have a fixed schema. */
   async #clean(sessionId: string, actionId: string, answer: ActionAnswer): Promise<ActionAnswer> {
     const { result } = answer;
     if (!isActionResult("client_tool", result) || !isJsonObject(result)) return answer;
@@ -164,7 +164,7 @@ export class ActionExpiry {
       while (more && !this.#stopped) more = (await this.#expireSome()) === PORTION;
       if (!this.#isFailing) return;
       this.#isFailing = false;
-      // A failed transaction may have been stored: memory then lacks it, and its turns are not announced yet.
+      // The outcome of a failed commit is unknown: memory may lack it, and its turns may be unannounced.
       this.#options.registry.invalidateWaiting();
       this.#options.dispatcher.workArrived();
     } catch (error) {
@@ -191,7 +191,7 @@ function refusal(
     case "unknown":
       return new NotFound(
         "action_not_found",
-        "This session has no action with this id. `pending_actions` of its snapshot shows those that wait.",
+        "This session has no action with this id. `pending_actions` of its snapshot lists the pending ones.",
       );
     case "invalid":
       return new InvalidRequest(
@@ -201,12 +201,12 @@ function refusal(
     case "decided_otherwise":
       return new Conflict(
         "action_decided",
-        "This action was decided in another way before. A decision cannot be taken back.",
+        "This action already has a different decision, which cannot be changed.",
       );
     case "cancelled":
       return new Conflict(
         "action_cancelled",
-        "The answer that asked was stopped, so there is nothing left to decide. Send a message to go on.",
+        "The answer that requested this decision was stopped. Send a message to continue.",
       );
     case "not_claimable":
       return new InvalidRequest(
@@ -216,12 +216,12 @@ function refusal(
     case "claimed_otherwise":
       return new Conflict(
         "action_claimed",
-        "Another client has claimed this action, and only that client may decide it until its claim lapses. Wait for the result.",
+        "Another client has claimed this action, and only that client may decide it until its claim expires. Wait for the result.",
       );
     case "not_claimed":
       return new Conflict(
         "action_not_claimed",
-        "You have no live claim of this action. Claim it, run the call, and send the claim with the result.",
+        "You have no valid claim of this action. Claim it, run the call, and send the claim with the result.",
       );
     case "expired":
       return new ServiceError(

@@ -1,4 +1,4 @@
-// The result of a commit, and the errors for sessions that the caller may not use.
+// The result of a commit, and the errors for sessions without access.
 
 import { OtherApp, unknownSession, walletNotProved } from "../core/errors.ts";
 import { hiddenFrom, type Hidden, type Refused, type SessionAccess } from "../core/session-access.ts";
@@ -13,7 +13,7 @@ export interface Applied<Outcome> {
   readonly session: Session | null;
 }
 
-/** Returns why the session in memory is hidden; `null` if it may be used. */
+/** Returns why the request has no access to the session in memory; `null` if it has. */
 export function hiddenInMemory(
   { boundApp: app, owner }: Session,
   access: SessionAccess | null,
@@ -32,7 +32,7 @@ export function hiddenError(reason: Refused): Error {
   return reason === "other_owner" ? unknownSession() : new OtherApp();
 }
 
-/** Returns why a command was refused; `null` if it was decided. */
+/** Returns why a command was refused; `null` if it was not. */
 export function refusedIn({ outcome }: Applied<unknown>): Refused | null {
   return outcome === "other_app" || outcome === "other_owner" || outcome === "wallet_not_proved"
     ? outcome

@@ -48,7 +48,10 @@ export function chatInputOf(
   };
 }
 
-/** Returns the digest of what an idempotency key stands for. Of a text alone, it equals that of older versions. */
+/**
+ * Returns the digest of a chat for the comparison of repeats. For a plain text it must equal the digest of
+ * older versions.
+ */
 function digestOf(message: string, replaces: string | null, options: TurnOptions): string {
   const isTextAlone = replaces === null && Object.keys(options).length === 0;
   const text = isTextAlone ? message : JSON.stringify([message, replaces, options]);
@@ -94,7 +97,7 @@ export function chatRejection(reason: ChatRejection): ServiceError {
   return new ServiceError(status, reason, detail, status === 429 ? { headers: { "retry-after": "5" } } : {});
 }
 
-/** Throws `InvalidRequest` if the App takes no tools from chats, or has a tool with one of the names itself. */
+/** Throws `InvalidRequest` if the App accepts no client tools, or has its own tool with one of the names. */
 export function assertToolsAllowed(app: Pick<AppDefinition, "tools">, { clientTools }: TurnOptions): void {
   if (clientTools === undefined) return;
   if (app.tools.allowsClientTools !== true) {

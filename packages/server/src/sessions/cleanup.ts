@@ -1,5 +1,6 @@
-// The periodic cleanup removes expired sessions, events, idempotency keys, revocations and entries of the audit trail, and counts the sizes of
-// sessions of older versions. It works in small batches, so that it never delays requests.
+// The periodic cleanup removes expired sessions, events, idempotency keys, revocations and entries of the
+// audit trail, and counts the sizes of sessions of older versions. It works in small batches, so that it
+// never delays requests.
 
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -11,11 +12,11 @@ import { USE_RECORDED_MS } from "./session-use.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 const EVERY_MS = 5 * 60_000;
-/** How long one process holds the duty. Shorter than the interval, so that exactly one process cleans up in each interval. */
+/** Lease of the cleanup in milliseconds. Shorter than the interval, so that one process cleans up in each interval. */
 const HELD_MS = EVERY_MS - 30_000;
 const DUTY = "cleanup";
 const PORTION = 200;
-/** Smaller, because counting reads all rows of a session. */
+/** Smaller than `PORTION`, because counting reads all rows of a session. */
 const COUNTED_PORTION = 50;
 
 export interface CleanupOptions {
@@ -24,7 +25,7 @@ export interface CleanupOptions {
   readonly dispatcher: Dispatcher;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Each App has its expiry; that of `default` also applies to sessions of removed Apps. */
+  /** Apps with their session expiry. The expiry of `default` also applies to sessions of removed Apps. */
   readonly apps: AppCatalog;
   readonly events: { readonly keepCount: number; readonly keepMs: number };
   /** Age at which entries of the audit trail are removed, in milliseconds. */
@@ -57,8 +58,8 @@ export class Cleanup {
   }
 
   /**
-   * Runs a cleanup now, or joins the one in progress. `at` is the store's time if other processes use it: a node with a wrong clock must
-   * not expire sessions. Never rejects.
+   * Runs a cleanup now, or joins the one in progress. On a shared store `at` is the store's time, because a
+   * node with a wrong clock must not expire sessions. Never rejects.
    */
   async run(at = this.#options.clock.now()): Promise<void> {
     this.#running ??= this.#clean(at).finally(() => {

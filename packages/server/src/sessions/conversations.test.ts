@@ -116,14 +116,14 @@ describe("a chat", () => {
     expect((await service.say(newId(), "hello")).is_processing).toBe(true);
   });
 
-  it("with a used idempotency key returns the same turn, and conflicts with another message", async () => {
+  it("returns the same turn for a repeated idempotency key, and conflicts with another message", async () => {
     await service.say(id, "hello", { idempotencyKey: "k" });
     const again = await service.say(id, "hello", { idempotencyKey: "k" });
     expect(lines(again.messages)).toEqual(["user complete: hello"]);
     await expect(service.say(id, "other", { idempotencyKey: "k" })).rejects.toMatchObject({ status: 409 });
   });
 
-  it("that was accepted before is answered even if the maximum number of turns waits", async () => {
+  it("returns a repeated chat even if the maximum number of turns is waiting", async () => {
     await service.close();
     service = await startService({
       adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 1, maxWaiting: 1 } }),
@@ -151,7 +151,7 @@ describe("a chat", () => {
     expect((await late).is_processing).toBe(true);
   });
 
-  it("with another wallet keeps the first one, with a notice", async () => {
+  it("keeps the first wallet if it names another one, with a notice", async () => {
     await service.say(id, "hello", { publicKey: "first" });
     const snapshot = await service.say(id, "again", { publicKey: "second" });
     expect(snapshot.system_events.map(({ payload }) => payload["code"])).toEqual(["wallet_differs"]);
@@ -218,7 +218,7 @@ describe("tools", () => {
     expect(message.tool_results).toMatchObject([{ call_id: "c1", is_error: false }]);
   });
 
-  it("that do not exist return an error to the model", async () => {
+  it("return an error to the model if they do not exist", async () => {
     await service.say(id, "go");
     (await service.model.next()).callTool("no_such_tool", {}).finish("tool-calls");
     const second = await service.model.next();

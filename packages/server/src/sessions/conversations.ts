@@ -1,5 +1,5 @@
-// The use cases of one conversation: chat, state, interrupt, and creating a session. Snapshots are returned at once, or when
-// the session stops processing or asks a person (`Prefer: wait`).
+// Operations on one conversation: chat, state, interrupt, and creating a session. With `Prefer: wait`, they
+// return the snapshot when the session stops processing or requests a decision from a person.
 
 import type { ChatOutcome } from "../core/commands/chat.ts";
 import type { PartialText } from "../core/commands/command.ts";
@@ -73,7 +73,7 @@ export class Conversations implements ConversationService {
   async #send(request: ChatRequest, creation: NewSessionOptions): Promise<Applied<AcceptedChat>> {
     const { dispatcher } = this.#options;
     const { sessionId, idempotencyKey: key } = request;
-    // A repeated chat adds no waiting turn.
+    // A repeated chat adds no turn, so it passes even if the queue is full.
     const isKnown = async () => key !== null && (await this.isRepeat(sessionId, key));
     if ((await dispatcher.isFull()) && !(await isKnown())) {
       // Contract section 3.
@@ -87,7 +87,7 @@ export class Conversations implements ConversationService {
     return await this.#accept(request, app, dispatcher.reserve(), creation);
   }
 
-  /** Commits the chat, then starts its turn if it got the slot. */
+  /** Commits the chat, then starts its turn if a slot was free. */
   async #accept(
     request: ChatRequest,
     app: AppDefinition,
@@ -122,7 +122,7 @@ export class Conversations implements ConversationService {
       }
       return { ...applied, outcome };
     } catch (error) {
-      // The turn may have been stored, and may then be claimable.
+      // The outcome of the commit is unknown: the turn may be stored and claimable.
       if (outcome === null) this.#options.dispatcher.workArrived();
       throw error;
     } finally {
@@ -189,7 +189,7 @@ export class Conversations implements ConversationService {
     return store.sessions.find(sessionId).then((record) => ({ app: record?.app ?? DEFAULT_APP, seen: null }));
   }
 
-  /** Ends all waits of requests when the service stops. */
+  /** Ends the waits of all requests, because the service stops. */
   stopWaiting(): void {
     this.#stopped.abort();
   }
@@ -220,7 +220,7 @@ export class Conversations implements ConversationService {
     );
   }
 
-  /** Returns the text of the session's running turn in this process, committed or not. */
+  /** Returns the text of the session's turn in this process, including text that is not committed. */
   #streamed(sessionId: string): PartialText | null {
     const session = this.#options.registry.inMemory(sessionId);
     const running = session === null ? null : this.#options.running.ofSession(session.key);
@@ -228,7 +228,7 @@ export class Conversations implements ConversationService {
     return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
   }
 
-  /** Returns the snapshot after a commit: its errors must not claim that nothing was changed. */
+  /** Returns the snapshot after a commit. Its errors must not claim that nothing was changed. */
   async #snapshotAfter(
     { session, record }: Applied<unknown>,
     request: SnapshotRequest,
@@ -237,16 +237,16 @@ export class Conversations implements ConversationService {
   }
 
   /**
-   * Returns the snapshot when the session stops processing, when it asks a person by an event after `head`,
-   * or after `waitMs`. `live` is the session, if the caller has it.
+   * Returns the snapshot when the session stops processing, when an event after `head` requests a decision
+   * from a person, or after `waitMs`. `known` is the session, if the caller has it.
    */
   async #snapshot(
-    live: Session | null,
+    known: Session | null,
     head: number,
     { sessionId, access, waitMs, signal }: SnapshotRequest,
   ): Promise<SnapshotView> {
     const { clock, hub, registry, versions } = this.#options;
-    let session = await this.#present(live, sessionId);
+    let session = await this.#present(known, sessionId);
     if (waitMs > 0 && session.isProcessing) {
       const timeOver = new AbortController();
       const timer = clock.after(waitMs, () => timeOver.abort());
@@ -273,8 +273,8 @@ export class Conversations implements ConversationService {
   }
 
   /**
-   * Reads the text of a session whose turn runs in another process, because memory may be older than the last checkpoint. Falls back to
-   * memory if the store fails.
+   * Returns the session with its latest checkpoint if its turn runs in another process: the one in memory may
+   * have older text. Falls back to memory if the store fails.
    */
   async #withText(session: Session): Promise<Session> {
     const { versions, running, registry } = this.#options;
@@ -283,9 +283,9 @@ export class Conversations implements ConversationService {
   }
 
   /** Returns the current object of the session. Throws `NotFound` if another request deleted it. */
-  async #present(live: Session | null, sessionId: string): Promise<Session> {
-    const isLive = live !== null && !live.isReplaced;
-    const session = isLive ? live : await this.#options.registry.find(sessionId);
+  async #present(known: Session | null, sessionId: string): Promise<Session> {
+    const isCurrent = known !== null && !known.isReplaced;
+    const session = isCurrent ? known : await this.#options.registry.find(sessionId);
     if (session !== null && !session.isGone) return session;
     throw new NotFound("session_deleted", "The session was deleted while this request was answered.");
   }

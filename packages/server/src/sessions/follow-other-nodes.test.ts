@@ -69,7 +69,7 @@ describe("followOtherNodes", () => {
     expect(done).toEqual(["look"]);
   });
 
-  it("tells the hub which incarnations are in memory", () => {
+  it("reports the incarnations in memory to the hub", () => {
     expect(listening().incarnations()).toEqual(["a"]);
   });
 });

@@ -15,7 +15,7 @@ const choose = (rig: string, utilityModel: string | null = null) =>
   service.models.setModel({ ...NO_APP_NAMED, sessionId: id, rig, utilityModel }, null);
 
 describe("setting the model", () => {
-  it("returns the models in force, and whether it created the session", async () => {
+  it("returns the current models, and whether it created the session", async () => {
     expect(await choose("demo/assistant")).toEqual({
       success: true,
       rig: "demo/assistant",

@@ -41,7 +41,7 @@ export class ModelChoices implements ModelService {
     return { success: true, rig: record.model, baml: record.utilityModel ?? app.utilityModel, created };
   }
 
-  /** Creates the session if one is named. Returns the models of its App, or of the App that the request resolves to. */
+  /** Returns the models of the session's App, or of the App that the request resolves to. Creates the named session. */
   async listModels(request: ListModelsRequest, creation: NewSessionOptions): Promise<readonly string[]> {
     const { sessionId, access, app, keyApp } = request;
     const belongsTo = sessionId === null ? null : await this.#appOfSession(sessionId);
@@ -62,7 +62,7 @@ export class ModelChoices implements ModelService {
   #allowed(name: string, { authorize }: WantedApp): AppDefinition {
     authorize(name);
     const app = this.#apps.get(name);
-    // The App may have been removed from the configuration. No other App replaces it.
+    // The App may have been removed from the configuration; do not fall back to another one.
     if (app === null) throw new AppGone();
     return app;
   }

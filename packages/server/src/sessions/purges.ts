@@ -1,19 +1,19 @@
-// Overwrites what erasures deleted. On SQLite this rewrites the file, during which nothing else is written.
+// Overwrites erased data on disk. On SQLite a purge rewrites the file, which blocks all other writes.
 
 import { Unavailable } from "../core/errors.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 
-/** Tries while another process reads the database, and the pause between them. */
+/** Maximum attempts while another process reads the database, and the pause between two attempts. */
 const TRIES = 20;
 const PAUSE_MS = 250;
 /** After a purge, the next one waits for this many times its duration. */
 const REST_FACTOR = 10;
 
-/** Purges one after the other, with pauses, so that repeated erasures cannot keep the store busy. */
+/** Runs purges one after the other, with pauses, so that repeated erasures cannot keep the store busy. */
 export class Purges {
   readonly #purge: () => Promise<boolean>;
   readonly #clock: Pick<Clock, "sleep" | "monotonic">;
-  /** The purge that is still to begin. */
+  /** The purge that has not begun yet. */
   #planned: Promise<void> | null = null;
   /** Settles with the latest purge; never rejects. */
   #latest: Promise<void> = Promise.resolve();
@@ -25,9 +25,8 @@ export class Purges {
     this.#clock = clock;
   }
 
-  /**
-   * Resolves when everything is overwritten that was deleted before this call.
-   * @throws Unavailable 503 `not_purged` if deleted text may still be in the log of the database
+  /** Purges the store. Resolves when all data deleted before this call is overwritten.
+   * @throws Unavailable 503 `not_purged` if the write-ahead log may still contain deleted text
    */
   run(): Promise<void> {
     if (this.#planned === null) {

@@ -1,6 +1,5 @@
 // Keeps the sessions in memory in step with other processes on the same store: notifications describe
-// changes, and the version in the store shows whether memory is current. A process that is alone does not
-// need it.
+// changes, and the version in the store shows whether memory is current. A single process does not need it.
 
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
@@ -10,10 +9,7 @@ import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Session } from "./session.ts";
 
-/**
- * Maximum events of one read, and maximum reads of one catch-up. Beyond them, loading the session again is
- * cheaper.
- */
+/** Maximum events per read, and maximum reads per catch-up. Beyond that, reloading the session is cheaper. */
 const PAGE = 200;
 const MAX_PAGES = 5;
 /** Maximum checks of a session that changes while its text is read, before it is loaded again. */
@@ -75,7 +71,7 @@ export class ReplicaSync {
       const page = await this.#options.events.after(session.id, before, PAGE);
       if (page === null || page.incarnation !== session.incarnation) return false;
       if (!session.apply(page.events)) return false;
-      // This also happens after the log was trimmed: the remaining events do not follow the known ones.
+      // No progress: the log was trimmed beyond the known events.
       if (session.head === before) return false;
     }
     return true;
@@ -95,14 +91,17 @@ export class ReplicaSync {
   }
 }
 
-/** Identifies one text of a session: each run of a turn begins its step's text again. */
+/**
+ * Returns a mark that changes with the streamed text. It includes the epoch, because each run of a turn
+ * restarts the step's text.
+ */
 function markOf({ epoch, streamed }: Pick<SessionVersion, "epoch" | "streamed">): string {
   return `${epoch} ${streamed ?? ""}`;
 }
 
 /**
- * Reads versions of sessions. Requests that arrive during a read share the next one, so that many polls cost
- * one statement at a time. No request gets the result of a read that began before it.
+ * Reads versions of sessions in batches. Requests that arrive during a read share the next one, because the
+ * current read may already be outdated.
  */
 export class VersionReads {
   readonly #store: Pick<SessionStore, "versions">;
@@ -159,8 +158,8 @@ export interface OtherNodesParts {
 }
 
 /**
- * Applies notifications of other nodes while the hub is open, stops turns that lost their right to run, and claims turns for which another
- * node has no slot.
+ * Applies notifications of other nodes while the hub is open, stops turns that lost their right to run, and
+ * claims turns for which another node has no slot.
  */
 export function followOtherNodes({ hub, registry, cache, running, dispatcher }: OtherNodesParts): void {
   const take = (sessionId: string, notification: RemoteChange): void => {
@@ -169,13 +168,13 @@ export function followOtherNodes({ hub, registry, cache, running, dispatcher }: 
       dispatcher.abandon(sessionId, notification.incarnation);
       return;
     }
-    // Abort the turn first: it must not add text behind the events of a newer epoch.
+    // Abort the turn first: it must not add text after events of a newer epoch.
     running.abort(sessionId, notification.incarnation, notification.epoch);
     registry.applyRemote(sessionId, notification);
   };
   hub.listen({
     onNotification(sessionId, notification, origin) {
-      // Snapshots read text that streams elsewhere from the store; subscribers get it from the feed.
+      // Ignore deltas of other nodes: snapshots read that text from the store, and the feed sends it to subscribers.
       if (origin === "elsewhere" && notification.kind !== "delta") take(sessionId, notification);
     },
     onWork: () => dispatcher.claimAnnounced(),

@@ -41,8 +41,8 @@ export class SessionCache {
   readonly #filled = new Map<string, Entry>();
   readonly #empty = new Map<string, Entry>();
   /**
-   * The most recently used entry, which need not move in its Map: a Map copies itself every few moves, which
-   * would slow down polling.
+   * The most recently used entry, which need not move in its Map. Moves make a Map rehash regularly, which
+   * slows down polling.
    */
   #newest: Entry | null = null;
   #weight = 0;
@@ -94,7 +94,7 @@ export class SessionCache {
     this.#evict();
   }
 
-  /** Updates the weight of a session, unless another object has replaced it. */
+  /** Updates the weight of a session, unless the cache has another object for its id. */
   weigh(session: Session): void {
     if (this.peek(session.id) === session) this.put(session);
   }
@@ -175,9 +175,8 @@ export class SessionCache {
   }
 
   /**
-   * Returns true if the session may be evicted. Text that streams in this process is nowhere else, and
-   * requests wait on the session object. If no turn of the session runs here (it waits for a person, or
-   * another process runs it), the store has all of its text.
+   * Returns true if the session may be evicted. A session whose turn runs here must stay, because only memory
+   * has its streaming text; so must one on which requests wait.
    */
   #isEvictable(session: Session): boolean {
     const isStreamingHere = session.isStreaming && this.#options.running.isRunning(session.key);
@@ -230,7 +229,7 @@ export class SessionLoads {
 
   /**
    * Loads the session, or creates it if `admit` allows that. `existed` is true if the caller has just seen
-   * the session: its existence is then not checked again, unless it was deleted since.
+   * the session; the load then skips the check for existence, unless the session was deleted since.
    */
   async load(id: string, admit: Admit | null, existed: boolean, spelling: string = id): Promise<Session> {
     const open = async () => assertCreated(await this.#join(id, spelling));
@@ -283,8 +282,8 @@ export class SessionLoads {
 }
 
 /**
- * Asks one caller at a time for each id whether it may create the session, so that a burst of requests for one new session counts as one
- * new session and reads the store once.
+ * Serializes creations by session id, so that a burst of requests for one new session counts once against
+ * rate limits and reads the store once.
  */
 export class SessionCreations {
   readonly #exists: (id: string) => Promise<boolean>;

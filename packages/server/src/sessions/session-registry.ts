@@ -1,5 +1,5 @@
-// Executes commands on sessions. Every commit passes through here: it is applied to memory and then published, in the order of the
-// commits. Also finds the session of an id: in memory, or else in the store, or else by creating it.
+// Executes commands on sessions. Applies every commit to memory and then publishes it, in commit order. Finds sessions in memory or in
+// the store, and creates missing ones.
 
 import { logAudit } from "../core/audit.ts";
 import type { SessionTarget } from "../core/commands/command.ts";
@@ -87,8 +87,7 @@ export class SessionRegistry {
   }
 
   /**
-   * Executes a command on a session, which is created if it does not exist. `creation` must allow the creation if the session is neither in
-   * memory nor in the store.
+   * Executes a command on a session, which is created if it does not exist. `creation` must allow the creation of a missing session.
    * @throws NotFound or OtherApp if `access` hides the session, which is then unchanged
    */
   async executeOrCreate<C extends UntargetedCommand>(
@@ -103,9 +102,9 @@ export class SessionRegistry {
       return await this.#caughtUp(await this.#commit<C["kind"]>({ ...command, target }));
     };
     const runCreating = async () => assertCreated(await run(newBirth(this.#options.apps, spelling)));
-    // The usual path: the creation needs no admission, or the session certainly exists.
+    // Fast path: the creation needs no admission, or the session is known to exist.
     if (admit === null || this.peekCurrent(id) !== null) return this.#shown(await runCreating(), access);
-    // Another node may have deleted a session in memory, and creating it again requires admission.
+    // Another process may have deleted the session. Creating it again requires admission.
     const done = this.inMemory(id) === null ? null : await run(null);
     return this.#shown(done ?? (await this.#creations.run(id, admit, runCreating)), access);
   }
@@ -136,8 +135,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Applies a commit to memory, then publishes it. Must be called in the order of the commits, without an await in between. `askedAt` is a
-   * time before the transaction; without it, the commit does not count as recorded use.
+   * Applies a commit to memory, then publishes it. Must be called in the order of the commits, without an await in between. `askedAt` is
+   * a time before the transaction; without it, the commit does not count as recorded use.
    */
   apply<Outcome>(committed: Committed<Outcome>, askedAt: Moment | null = null): Applied<Outcome> {
     const { session: record, events, loaded } = committed;
@@ -150,16 +149,16 @@ export class SessionRegistry {
       streaming = session.streaming;
     }
     if (session !== null) {
-      // Every change of a session also records its use.
+      // A commit that changes a session also records its use.
       if (askedAt !== null && (committed.created || events.length > 0)) session.noteUse(askedAt);
       session.noteEpoch(record.epoch);
     }
     const { incarnation, epoch } = record;
     if (events.length > 0) hub.publish(record.id, { kind: "events", incarnation, epoch, events });
-    // Text that streams elsewhere is read on demand, by its subscribers.
+    // Text that streams on another node is read on demand.
     if (session !== null && streaming !== null && (this.#isMemoryCurrent || running.isRunning(session.key)))
       hub.answerLoaded(session, streaming);
-    // Last, because the session may be evicted at once, and its published text with it.
+    // Must come last: the cache may evict the session at once, and its published text with it.
     if (session !== null) cache.put(session);
     // An interrupt or a newer start of the turn has raised the epoch: the old run in this process stops here.
     running.supersede(record.key, epoch);
@@ -174,7 +173,7 @@ export class SessionRegistry {
     this.#options.hub.publish(id, { kind: "deleted", incarnation });
   }
 
-  /** Returns a commit whose session was not hidden. */
+  /** Returns the commit; throws if the command was refused. */
   #shown<Outcome>(
     applied: Applied<Outcome>,
     access: SessionAccess | null,
@@ -184,7 +183,7 @@ export class SessionRegistry {
     return applied as Applied<Exclude<Outcome, Refused>>;
   }
 
-  /** Returns the error for a session that `access` hides. Invalidates the session if memory disagrees, so that a retry sees the stored one. */
+  /** Returns the error for a session that `access` hides. Invalidates an outdated session in memory, so that a retry reloads it. */
   hidden(id: string, access: SessionAccess | null, reason: Refused): Error {
     const session = this.peekCurrent(id);
     if (session !== null && hiddenInMemory(session, access) === null) this.invalidate(id);
@@ -211,7 +210,7 @@ export class SessionRegistry {
     return isCurrent ? applied : { ...applied, session: null };
   }
 
-  /** Reads earlier events that other processes committed. Callers that respond from the session check it themselves. */
+  /** Starts reading earlier events of other processes, without waiting. Callers that need a current session check it themselves. */
   #catchUpLater(session: Session, head: number): void {
     this.#catchUp(session, head).catch(() => undefined);
   }
@@ -239,8 +238,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Returns the session, and creates it if it does not exist; an empty one becomes the user's. Its use is durable when this resolves.
-   * `seen` is its version if the caller has read it for the same request.
+   * Returns the session, and creates it if it does not exist. The user becomes the owner of an empty session. The session's use is
+   * recorded when this resolves. `seen` is its version if the caller has read it for the same request.
    * @throws NotFound if it belongs to another user
    */
   async get(
@@ -257,7 +256,7 @@ export class SessionRegistry {
     return session.isOpenTo(access) ? session : await this.#claimed(session, access);
   }
 
-  /** Returns an empty session, which becomes the user's. */
+  /** Makes the user the owner of an empty session, and returns it. */
   async #claimed(session: Session, access: SessionAccess): Promise<Session> {
     assertShown(session, access);
     if (session.owner !== null) return session;
@@ -287,7 +286,7 @@ export class SessionRegistry {
     return noted !== null;
   }
 
-  /** Returns the session if it is in memory, certainly current, and its use need not be recorded now. Counts as use. */
+  /** Returns the session if it is in memory and current, and its use need not be recorded now. Counts as use. */
   getSync(id: string): Session | null {
     const session = this.#isMemoryCurrent ? this.inMemory(id) : null;
     return session?.isUseNoted(this.#options.clock) === true ? session : null;
@@ -298,7 +297,7 @@ export class SessionRegistry {
     return this.#options.cache.get(id) ?? null;
   }
 
-  /** Returns the session if it is in memory and certainly current, without counting this as use. */
+  /** Returns the session if it is in memory and current, without counting this as use. */
   peekCurrent(id: string): Session | null {
     return this.#isMemoryCurrent ? (this.#options.cache.peek(id) ?? null) : null;
   }
@@ -331,8 +330,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. Loads again if the session
-   * was deleted or changed too fast during the load; throws `Unavailable` after some attempts.
+   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. Retries if the session was
+   * deleted or kept changing during the load. Throws `Unavailable` after too many attempts.
    */
   async #load(id: string, spelling: string | null): Promise<Session | null> {
     for (let loads = 0; loads < MAX_LOADS; loads += 1) {

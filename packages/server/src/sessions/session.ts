@@ -36,7 +36,7 @@ export class Session {
   /** Events that arrived before earlier ones, by number. */
   readonly #early = new Map<number, NumberedEvent>();
   readonly #waiters = new Set<() => void>();
-  /** Number of the newest event that asked a person for a decision; 0 for none. */
+  /** Sequence number of the newest event that requested a decision; 0 for none. */
   #lastRequest = 0;
   #ended = false;
   #replaced = false;
@@ -97,7 +97,7 @@ export class Session {
     return this.isEmpty && this.app === DEFAULT_APP ? null : this.app;
   }
 
-  /** Pseudonym of the session's owner, or `null`. */
+  /** Pseudonym of the owner, or `null`. */
   get owner(): string | null {
     return this.#owner;
   }
@@ -147,7 +147,7 @@ export class Session {
     this.#epoch = Math.max(this.#epoch, epoch);
   }
 
-  /** True if an agent message streams. */
+  /** True while an agent message is streaming. */
   get isStreaming(): boolean {
     return this.#snapshot.streaming() !== null;
   }
@@ -161,7 +161,7 @@ export class Session {
     return this.#snapshot.hasPendingActions;
   }
 
-  /** Returns true if a person must decide and was asked by an event after this number. */
+  /** Returns true if a decision is pending that an event after this number requested. */
   hasRequestAfter(head: number): boolean {
     return this.hasPendingActions && this.#lastRequest > head;
   }
@@ -206,8 +206,8 @@ export class Session {
   }
 
   /**
-   * Applies committed events in order; skips known ones and buffers early ones. Returns false if they do not fit: this object is then
-   * invalid, and the session must be loaded again.
+   * Applies committed events in order; skips known ones and buffers early ones. Returns false if the events do not fit: this object is
+   * then invalid and the session must be reloaded.
    */
   apply(events: readonly NumberedEvent[]): boolean {
     for (const event of events) if (event.number > this.head) this.#early.set(event.number, event);
@@ -222,8 +222,8 @@ export class Session {
   }
 
   /**
-   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers, which is the whole text of the step
-   * if the session was loaded in the middle of it; `null` if the message does not stream, or while events before the text are missing.
+   * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers: the whole text of the step if
+   * the session was loaded in the middle of it, or `null` if the message does not stream or earlier events are missing.
    */
   grow(messageId: string, before: string, delta: string): Growth | null {
     if (this.isBehind) {
@@ -231,7 +231,6 @@ export class Session {
       return null;
     }
     const message = this.#snapshot.streaming()?.message;
-    // Ignore deltas of an earlier answer.
     if (message?.id !== messageId) return null;
     // False for the first text of a step, and after a load in the middle of one.
     const continuesStep = this.#stepLength === before.length;
@@ -258,8 +257,8 @@ export class Session {
   }
 
   /**
-   * Resolves when the session stops processing, asks a person by an event after `head`, is deleted or replaced, or when the signal is
-   * aborted. May resolve for a request that was decided in the meantime. Never rejects.
+   * Resolves when the session stops processing, requests a decision by an event after `head`, is deleted or replaced, or when the signal
+   * aborts. The decision may have been made in the meantime. Never rejects.
    */
   async untilIdleOrAsking(head: number, signal: AbortSignal): Promise<void> {
     if (!this.isProcessing || this.hasRequestAfter(head) || this.#ended || this.#replaced || signal.aborted)
@@ -313,7 +312,7 @@ export class Session {
       case "system_notice":
         return true;
       case "messages_copied":
-        // No event shows the copies: the session must be loaded again, as after an event of a newer node.
+        // The event does not contain the copied messages, so the session must be reloaded.
         return false;
       default:
         event satisfies never;

@@ -141,7 +141,7 @@ export class Snapshot {
     this.#view = null;
   }
 
-  /** Shows until when a client has claimed an action; `null` if none has. */
+  /** Sets when the claim of an action expires; `null` without a claim. */
   claimPendingAction(id: string, claim_expires_at: string | null): void {
     const json = this.#pendingActions.get(id);
     if (json === undefined) return;
@@ -169,10 +169,10 @@ export class Snapshot {
     const digest = this.#digest?.copy() ?? null;
     // Copies, because the view outlives the current chunks.
     if (this.#chunkBytes + Buffer.byteLength(text) < SHORT_BYTES) {
-      const joined = keptBytes(text, this.#chunks);
+      const joined = joinBytes(text, this.#chunks);
       return new TaggedView([joined], joined.length, digest, joined.subarray(this.#chunkBytes));
     }
-    const tail = keptBytes(text);
+    const tail = joinBytes(text);
     return new TaggedView([...this.#chunks, tail], this.#chunkBytes + tail.length, digest, tail);
   }
 
@@ -185,7 +185,7 @@ export class Snapshot {
       // the last message.
       if (Math.min(final, shown - 1) < CHUNK_MESSAGES) return;
       const chunk = this.#loose.splice(0, CHUNK_MESSAGES).map((loose) => `${messageJson(loose)},`);
-      const bytes = keptBytes(chunk.join(""));
+      const bytes = joinBytes(chunk.join(""));
       this.#chunks.push(bytes);
       this.#chunkBytes += bytes.length;
       this.#digest = (this.#digest ?? openingDigest()).update(bytes);
@@ -255,7 +255,7 @@ class TaggedView implements SnapshotView {
  * Returns `before` and the UTF-8 bytes of `text`, joined in an unpooled buffer: a small pooled one would keep its
  * 64 KiB slab in memory as long as the session.
  */
-function keptBytes(text: string, before: readonly Buffer[] = []): Buffer {
+function joinBytes(text: string, before: readonly Buffer[] = []): Buffer {
   const start = before.reduce((sum, { length }) => sum + length, 0);
   const bytes = Buffer.allocUnsafeSlow(start + Buffer.byteLength(text));
   let at = 0;

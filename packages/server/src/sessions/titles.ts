@@ -1,5 +1,5 @@
-// Generates titles from a session's first message, in parallel to its turn. The chat's transaction stores the job, so that a crash only
-// delays a title.
+// Generates titles from a session's first message, in parallel to its turn. The chat's transaction stores the
+// job, so that a crash only delays a title.
 
 import { TITLE_LEASE_MS } from "../core/commands/finish-title.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
@@ -12,8 +12,8 @@ import { untilAborted } from "../core/waiting.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /**
- * Time from the chat, or from the claim of a job, until the title is taken from the message, even if no model
- * was free. The rest of the job's lease is for storing the title.
+ * Time from the chat, or from the claim of a job, until the plain title is used instead of the model's. The
+ * rest of the job's lease is for storing the title.
  */
 const MODEL_MS = 15_000;
 const LOOK_EVERY_MS = 10_000;
@@ -41,8 +41,8 @@ export interface TitlesOptions {
   readonly failureCode: (error: unknown) => string;
 }
 
-/** A title that this process generates. */
-interface Owed {
+/** A title job of this process. */
+interface PendingTitle {
   readonly job: TitleJob;
   /** Aborted when the model's time is over. */
   readonly enough: AbortController;
@@ -52,18 +52,15 @@ interface Owed {
 export class Titles {
   readonly #options: TitlesOptions;
   /** Jobs that wait for a model. */
-  readonly #pending: Owed[] = [];
+  readonly #pending: PendingTitle[] = [];
   /** Jobs that get the plain title. */
   readonly #plain: TitleJob[] = [];
   #storing = 0;
-  /**
-   * Incarnations with a title in progress in this process, so that a job that becomes due in the meantime is
-   * not done twice.
-   */
+  /** Incarnations whose title this process is generating, so that it does not claim their overdue jobs. */
   readonly #incarnations = new Set<string>();
   readonly #timer: Timer;
   /** Jobs whose model call is in progress. */
-  readonly #atWork = new Set<Owed>();
+  readonly #atWork = new Set<PendingTitle>();
   #stopped = false;
 
   constructor(options: TitlesOptions) {
@@ -80,9 +77,9 @@ export class Titles {
       this.#makePlain(job);
       return;
     }
-    const timer = this.#options.clock.after(MODEL_MS, () => this.#giveUp(owed));
-    const owed: Owed = { job, enough: new AbortController(), timer };
-    this.#pending.push(owed);
+    const timer = this.#options.clock.after(MODEL_MS, () => this.#giveUp(title));
+    const title: PendingTitle = { job, enough: new AbortController(), timer };
+    this.#pending.push(title);
     this.#askModels();
   }
 
@@ -110,18 +107,18 @@ export class Titles {
   /** Returns the utility model for a title; `null` for the plain title (contract section 4). */
   #rigFor({ app: name, utilityModel: chosen }: TitleJob): string | null {
     const app = this.#options.apps.get(name);
-    // Messages to a removed App go to no model of another App.
+    // Never send messages of a removed App to another App's model.
     if (app === null) return null;
     const rig = chosen !== null && app.models.includes(chosen) ? chosen : app.utilityModel;
     return rig.startsWith("demo/") ? null : rig;
   }
 
-  #giveUp(owed: Owed): void {
-    owed.enough.abort(new Error("The model took too long"));
-    const place = this.#pending.indexOf(owed);
+  #giveUp(title: PendingTitle): void {
+    title.enough.abort(new Error("The model took too long"));
+    const place = this.#pending.indexOf(title);
     if (place < 0) return;
     this.#pending.splice(place, 1);
-    this.#makePlain(owed.job);
+    this.#makePlain(title.job);
   }
 
   #makePlain(job: TitleJob): void {
@@ -157,13 +154,13 @@ export class Titles {
     }
   }
 
-  async #generate({ job, enough }: Owed): Promise<void> {
+  async #generate({ job, enough }: PendingTitle): Promise<void> {
     const title = await this.#ask(job, enough.signal);
     // The fallback is for failed models, not for titles cancelled by the stop.
     if (!this.#stopped) await this.#finish(job, title ?? plainTitle(job.text));
   }
 
-  /** Returns the model's title, or `null` if it gave none. */
+  /** Returns the model's title, or `null` without a usable one. */
   async #ask(job: TitleJob, signal: AbortSignal): Promise<string | null> {
     const { generate, logger, failureCode } = this.#options;
     // The configuration may have changed since the job started.

@@ -1,5 +1,5 @@
-// The journal of a running turn. Its writes go to the store under the turn's identity, then through the registry like every other commit.
-// Its text is published at once and checkpointed soon after.
+// The journal of a running turn. It writes commands with the turn's fencing token through the registry. It
+// publishes text at once, and checkpoints it soon after.
 
 import type { AskedAction } from "../core/action.ts";
 import type { TurnTarget } from "../core/commands/command.ts";
@@ -21,10 +21,7 @@ const MAX_RETRY_MS = 5_000;
 
 /** Streamed text is durable within this time (contract section 3). */
 const DURABLE_WITHIN_MS = 250;
-/**
- * Maximum delay before a checkpoint. A slow checkpoint makes the next one start sooner, but a store that
- * cannot keep up is not called ever more often.
- */
+/** Maximum delay before a checkpoint. `checkpointAfter` shortens it after a slow one. */
 const MAX_WAIT_MS = 200;
 const MIN_WAIT_MS = 100;
 const SPARE_MS = 10;
@@ -192,7 +189,7 @@ export class StoredTurnJournal implements TurnJournal {
         await clock.sleep(delay, signal).catch(() => undefined);
       }
     }
-    // A failed attempt may have been stored, and this turn or the next one may then be claimable.
+    // The outcome of a failed attempt is unknown: this turn or the next one may be claimable.
     if (hasFailed) queue.workArrived(0);
     return null;
   }
@@ -234,7 +231,7 @@ export class StoredTurnJournal implements TurnJournal {
     this.#timer ??= this.#options.clock.after(checkpointAfter(this.#tookMs), () => void this.#checkpoint());
   }
 
-  /** Starts a new step. The text of this step is being committed as a whole. */
+  /** Starts a new step after `text`, the whole text of the current one, was passed to a commit. */
   #endStep(text: string): void {
     this.#timer?.stop();
     this.#timer = null;

@@ -76,7 +76,10 @@ export class UserData implements UserDataService {
     return erased;
   }
 
-  /** Logs the user for a restore of an older backup (`colloquy users erase-again`): the database has no trace of them. */
+  /**
+   * Logs the erased user, whom the database no longer contains, so that `colloquy users erase-again` can
+   * repeat the erasure after a restore of an older backup.
+   */
   #log({ owner, publicKey, app }: SessionsOf): void {
     const { logger, clock } = this.#options;
     const at = new Date(clock.now()).toISOString();
@@ -131,7 +134,7 @@ export class UserData implements UserDataService {
     return slots.filter((slot) => app === null || slot.app === app);
   }
 
-  /** The entry names a user by their pseudonym, whose salt the erasure removes; it does not name a wallet. */
+  /** Writes the audit entry. It contains the user's pseudonym, whose salt the erasure removes, and no wallet address. */
   async #entry(
     action: "user_erased" | "user_exported",
     { owner, app }: SessionsOf,

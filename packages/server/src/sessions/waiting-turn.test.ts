@@ -218,7 +218,7 @@ describe("a turn that waits for a person", () => {
     ]);
   });
 
-  it("ends the waits of requests when it asks, even of a chat whose session was evicted", async () => {
+  it("ends the waits of requests when it requests a decision, even of a chat whose session was evicted", async () => {
     const answers = [turn.service.say(turn.id, "charge me", { waitMs: MINUTE })];
     const call = await turn.service.model.next();
     answers.push(waitingState());
@@ -230,7 +230,7 @@ describe("a turn that waits for a person", () => {
     }
   });
 
-  it("does not end the waits of requests that came after the action, until it asks again", async () => {
+  it("does not end the waits of later requests, until it requests another decision", async () => {
     await turn.waiting();
     const answers = [waitingState(), turn.service.say(turn.id, "and then?", { waitMs: MINUTE })];
     await until(() => turn.service.registry.inMemory(turn.id)?.hasWaiters === true);

@@ -38,7 +38,7 @@ describe("a client that waits", () => {
     expect(answers.map(({ status }) => status)).toEqual(["interrupted", "interrupted"]);
   });
 
-  it("is answered at once if the session is idle or the client is gone", async () => {
+  it("is answered at once if the session is idle or the client has disconnected", async () => {
     expect((await state({ waitMs: 60_000 })).status).toBe("idle");
     await service.say(id, "hello");
     const gone = new AbortController();

@@ -5,7 +5,7 @@ import { type ActionRow, toAction } from "./rows.ts";
 import { look, ofSession, type On, prepare, read, type SharedPort, timeGiven } from "./shared.ts";
 
 const keyOf = prepare<[string], { readonly key: number }>("SELECT key FROM sessions WHERE id = $1");
-// Two small reads, because a single condition would read every action of the session. `number > 0` is always
+// Two small reads, because one statement would read every action of the session. `number > 0` is always
 // true, and makes even a plan for an empty table use the index by number.
 const shown = prepare<[number, number], ActionRow>(
   (on) => `SELECT * FROM (
@@ -24,8 +24,8 @@ const caller = prepare<[string, string], { readonly app: string | null; readonly
 );
 
 /**
- * Selects the sessions with due actions: those whose time is over at `time`, and those whose claim is. The
- * previous version leaves the claim of an action that it ends.
+ * Selects sessions whose actions or claims of actions have expired at `time`. The previous version does not
+ * remove the claim of an action that it ends.
  */
 function dueAt(on: On, time: string): string {
   return `(
@@ -40,7 +40,7 @@ function dueAt(on: On, time: string): string {
 const isAnyDue = prepare<[number | null], object>(
   (on) => `SELECT 1 AS found FROM ${dueAt(on, timeGiven("$1", on))} LIMIT 1`,
 );
-/** Returns the sessions with due actions, the longest due first. */
+/** Returns the sessions with due actions, the most overdue first. */
 export const dueSessions = prepare<[at: number, limit: number], { readonly id: string }>(
   (on) => `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM ${dueAt(on, "$1")}
    GROUP BY session_key ORDER BY min(due_at), session_key LIMIT $2`,

@@ -34,7 +34,7 @@ interface AuditRow {
   readonly details: string;
 }
 
-/** Entries that this process has written. */
+/** Number of entries that this process has written. */
 let written = 0;
 
 /** Ids sort entries of the same millisecond in the order in which a process wrote them. */
@@ -76,7 +76,7 @@ const insert = prepare<Value[]>(
     .join(", ")})
    ON CONFLICT (once) DO NOTHING`,
 );
-// The types of parameters that are only compared with NULL must be named.
+// PostgreSQL needs explicit types for parameters that are only compared with NULL.
 const list = prepare<Value[], AuditRow>(
   `SELECT ${COLUMNS} FROM audit
    WHERE ($1::text IS NULL OR action = $1) AND ($2::text IS NULL OR actor_id = $2 OR actor_name = $2)

@@ -1,4 +1,4 @@
-// The cells of records, in the order of their columns (columns.ts). rows.ts reads them.
+// Converts records to cells, in the order of their columns (columns.ts). rows.ts converts rows to records.
 
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord } from "../core/message.ts";
@@ -6,8 +6,8 @@ import { isEmptySession, type SessionRecord } from "../core/session.ts";
 import type { TurnRecord } from "../core/turn.ts";
 
 /**
- * Returns when cleanup removes an unused session: 0 for soon (it is empty), 1 for after a long time (it has
- * no wallet and no owner), 2 for never.
+ * Returns the retention class of a session: 0 if it is empty (removed soon), 1 without wallet and owner
+ * (removed after the long expiry), 2 otherwise (never removed).
  */
 export function retentionOf(
   session: Parameters<typeof isEmptySession>[0] & Pick<SessionRecord, "publicKey" | "owner">,

@@ -3,7 +3,7 @@ import type { JobStore } from "../core/ports/driven/store.ts";
 import { type TitleRow, toTitleJob } from "./rows.ts";
 import { change, inList, look, prepare, type SharedPort, timeGiven } from "./shared.ts";
 
-// SKIP LOCKED: another node is taking the job. CROSS keeps SQLite from reading all messages first.
+// SKIP LOCKED: another node is claiming the job. CROSS JOIN keeps SQLite from scanning all messages first.
 const due = prepare<[number, number], TitleRow>(
   (on) => `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text, m.turn
    FROM title_jobs j

@@ -25,7 +25,7 @@ export const COUNT_SIZES = `UPDATE sessions SET
 
 type ThreadPlace = Pick<SessionRecord, "updatedAt" | "key">;
 
-/** Positions before and after every session, newest activity first. */
+/** Positions before the first and after the last session, newest activity first. */
 const BEFORE_ALL = { updatedAt: Number.MAX_SAFE_INTEGER, key: 0 };
 const BEHIND_ALL = { updatedAt: -1, key: 0 };
 
@@ -39,8 +39,7 @@ export function partsAfter(after: ThreadQuery["after"]): {
 }
 
 /**
- * Returns where a page of messages ends. `sizes` are the sizes of the next messages, in order: one more than
- * `limit`, if there are as many.
+ * Returns where a page of messages ends. `sizes` are the sizes of the next messages, in order, up to one more than `limit`.
  */
 export function pageEnd(
   sizes: Iterable<{ readonly id: string; readonly bytes: number }>,
@@ -79,7 +78,10 @@ export function eventPage({ life, head, event_floor: floor }: LogRow, rows: Iter
   return { incarnation: life, head, floor, events };
 }
 
-/** A log, and the number of its last event that is neither young nor among those that are always kept. */
+/**
+ * A log, and the number of the last event that may be trimmed, because it is neither recent nor among those
+ * that are always kept.
+ */
 interface TrimmableRow {
   readonly key: number;
   readonly event_floor: number;
@@ -110,8 +112,8 @@ const longerThanMany = candidates(
 );
 
 /**
- * Returns the logs to trim among those whose session's key is above `position`, and the next position: many
- * logs may be long and young, and one call must not read all of them.
+ * Returns the logs to trim among those whose session's key is above `position`, and the next position. One
+ * call examines a limited number of logs, because many may be long and recent.
  */
 export function* trimmableLogs(
   { keepCount, keepAfter, limit }: Parameters<EventStore["trim"]>[0],

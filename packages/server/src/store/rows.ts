@@ -1,4 +1,5 @@
-// Rows and records. The tables of all adapters have the same columns, and their rows these types: booleans are 1 or 0, JSON is text.
+// Rows and records. The tables of all adapters have the same columns, and their rows these types: booleans
+// are 1 or 0, JSON is text.
 
 import type { ActionRecord } from "../core/action.ts";
 import type { AnswerExtras, MessageRecord, ToolCallRecord } from "../core/message.ts";
@@ -15,7 +16,7 @@ import type { SealedSecret } from "../core/ports/driven/secret-store.ts";
 export interface SessionRow {
   readonly key: number;
   readonly id: string;
-  /** `null` for an id in lower case, and for sessions created by a node of an older version. */
+  /** Original spelling of the id; `null` if it was in lower case, or a node of an older version created the session. */
   readonly spelling: string | null;
   readonly life: string;
   readonly app: string | null;
@@ -239,8 +240,8 @@ export function toAction(row: ActionRow): ActionRecord {
 }
 
 /**
- * Returns a turn of the history, and the approximate characters of it that a model receives: the user's text,
- * the steps (or else the answer), and the tools' results.
+ * Returns a turn of the history, and the approximate number of characters that a model receives of it: the
+ * user's text, the steps (or the answer if there are none), and the tool results.
  */
 export function toPastTurn(
   key: number,

@@ -36,8 +36,8 @@ const reseal = prepare<[string, string, string, string, string, string, string]>
 const discard = prepare<[string, string, string, string, string]>(`DELETE FROM secrets WHERE ${PLACE}`);
 
 const inForce = prepare<[], KeyInForceRow>("SELECT key_id FROM secret_key_in_force");
-// PostgreSQL keeps the lock until the commit of a write under this key, so that a rotation waits and then
-// sees the write. SQLite has one writer.
+// On PostgreSQL a write under this key holds the lock until its commit, so that a rotation waits for it and
+// sees it. SQLite has one writer.
 const holdInForce = prepare<[], KeyInForceRow>(
   (on) => `SELECT key_id FROM secret_key_in_force ${on.postgres("FOR SHARE")}`,
 );

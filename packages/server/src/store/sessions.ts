@@ -14,7 +14,10 @@ interface IncarnationRow {
   readonly incarnation: string;
 }
 
-/** The Apps of sessions without a wallet and owner, as a recursive table: one index lookup per App, however many sessions it has. */
+/**
+ * The Apps of sessions without a wallet and owner, as a recursive table: one index lookup per App, however
+ * many sessions it has.
+ */
 export const LOOSE_APPS = `loose (app) AS (
     SELECT (SELECT app FROM sessions WHERE retention < 2 AND app <> 'default' ORDER BY app LIMIT 1)
     UNION ALL
@@ -64,7 +67,7 @@ function* boundExpiries({
     if (before !== null) yield { app, before };
 }
 
-/** Yields which sessions expire, in the order of removal: those of the default App (`null`), then those of the others. */
+/** Yields the conditions for expired sessions, in the order of removal: the default App (`null`), then the others. */
 function* expiries(
   { byApp = {}, ...others }: Expiry,
   otherApps: readonly string[],

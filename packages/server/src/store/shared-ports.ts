@@ -28,7 +28,7 @@ const SHARED: { readonly [P in keyof SharedPorts]: SharedPort<SharedPorts[P]> } 
 
 type AnyMethod = SharedMethod<never[], unknown>;
 
-/** Returns what `make` makes of each method, by port and name. `name` contains both, such as "keys.find". */
+/** Maps each method of each port with `make`, which gets the full name, such as "keys.find". */
 export function makeShared<Made>(
   make: (name: string, method: AnyMethod) => Made,
 ): Readonly<Record<string, Readonly<Record<string, Made>>>> {

@@ -13,7 +13,7 @@ export interface On {
 const SQLITE: On = { sqlite: (text) => text, postgres: () => "" };
 const POSTGRES: On = { sqlite: () => "", postgres: (text) => text };
 
-/** A statement to run. The answer is its rows, or how many rows it changed. */
+/** A statement to run. The answer is its rows, or the number of changed rows. */
 export interface Asked {
   readonly sqlite: string;
   readonly postgres: string;
@@ -28,7 +28,7 @@ export type Work<Result> = Generator<Asked, Result, unknown>;
 export interface Statement<Parameters extends readonly Value[], Row = never> {
   get(...parameters: Parameters): Work<Row | undefined>;
   all(...parameters: Parameters): Work<Row[]>;
-  /** Returns how many rows it changed. */
+  /** Runs the statement and returns the number of changed rows. */
   run(...parameters: Parameters): Work<number>;
 }
 
@@ -63,13 +63,19 @@ export function inList(on: On, parameter: string, type: "bigint" | "text"): stri
   );
 }
 
-/** SQL for the time in a parameter, or else the database's time, in milliseconds since the Unix epoch. SQLite always gets a time. */
+/**
+ * SQL for the time in a parameter, or else the database's time, in milliseconds since the Unix epoch. SQLite
+ * always gets a time.
+ */
 export function timeGiven(parameter: string, on: On = POSTGRES): string {
   const otherwise = "floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
   return on.sqlite(parameter) + on.postgres(`coalesce(${parameter}::bigint, ${otherwise})`);
 }
 
-/** Calls about the same subject keep their order; reads do not wait for each other. A function gets the parameters of the call. */
+/**
+ * Calls about the same subject keep their order; reads do not wait for each other. A function gets the
+ * parameters of the call.
+ */
 type Subject = string | ((...parameters: never[]) => string);
 
 /** Returns the subject of calls about a session. */
@@ -77,7 +83,10 @@ export function ofSession(id: string): string {
   return `session ${id}`;
 }
 
-/** `way` is a method of PostgreSQL's `Calls`. SQLite runs "alone" in a transaction that writes, and the others in one that reads. */
+/**
+ * `way` is a method of PostgreSQL's `Calls`. SQLite runs "alone" in a transaction that writes, and the others
+ * in one that reads.
+ */
 export interface SharedMethod<Parameters extends readonly unknown[], Answer> {
   readonly way: "look" | "read" | "alone";
   readonly subject: Subject;
@@ -107,7 +116,7 @@ export function read<Parameters extends readonly unknown[], Answer>(
   return { way: "read", subject, work };
 }
 
-/** A method that changes something, in a transaction of its own. `at` is the time on the store's clock. */
+/** A method that writes, in a separate transaction. `at` is the time on the store's clock. */
 export function change<Parameters extends readonly unknown[], Answer>(
   subject: Subject,
   work: (at: number, ...parameters: Parameters) => Work<Answer>,

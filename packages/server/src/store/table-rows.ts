@@ -1,4 +1,4 @@
-// Rows of any table, sequences, and the note of a move, for moving data between stores.
+// Reads and writes rows, sequences and the state of a move, for moving data between stores.
 
 import type { Extract, MoveNote, Table, TableWriter, Where } from "../core/ports/driven/table-store.ts";
 import { UNFINISHED_MOVE } from "./migrations.ts";
@@ -50,7 +50,7 @@ const addMark = prepare<[number]>(
 );
 const removeMark = prepare<[number]>("DELETE FROM schema_migrations WHERE version = $1");
 
-/** Returns the methods of a database. `own` are those that each database has in its own way. */
+/** Returns the methods of a database. `own` contains those that differ between databases. */
 export function tableWriter(
   run: <Result>(work: Work<Result>) => Promise<Result>,
   own: Pick<TableWriter, "extract" | "insert">,
@@ -103,8 +103,8 @@ export function* isMoveUnfinished(): Work<boolean> {
 }
 
 /**
- * Returns what the last move into this database noted, or `null` without one. The first move creates the
- * table, because most databases never need it.
+ * Returns the record of the last move into this database, or `null`. The first move creates the table,
+ * because most databases never need it.
  */
 function* readMoveNote(): Work<MoveNote | null> {
   const row = (yield* hasTable("moves")) ? yield* noteOfMove.get() : undefined;

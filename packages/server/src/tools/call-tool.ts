@@ -23,7 +23,7 @@ const maximumProgressBytes = 4 * 1_024;
 const refusedProgressBytes = 16 * 1_024;
 const maximumMessageBytes = 4 * 1_024;
 
-/** The output of a call whose schema now yields an input that differs from the approved one. */
+/** Error output of a call whose input under the current schema differs from the approved one. */
 const OTHER_INPUT =
   "This call was not made: the tool would get another input now than when it was called. Call it again if it is still needed.";
 
@@ -36,7 +36,7 @@ type Ending =
 
 export interface CallableTool {
   readonly tool: SourceTool;
-  /** The effective effect: the operator's setting, or else the tool's own effect. */
+  /** Effect of the tool: the operator's setting, or else the tool's own. */
   readonly effect: ToolEffect;
   readonly checkInput: InputCheck;
 }
@@ -69,7 +69,7 @@ export async function callTool(
     case "failure": {
       const message = messageOf(ending.error) || `The tool ${callable.tool.name} failed without saying why.`;
       const outcome = failed(message, scope);
-      // A thrown text is written for developers: it may name hosts, paths or data of others.
+      // Hide the message of an exception, which may contain hosts, paths or other users' data.
       return ending.error instanceof SecretMissing
         ? { ...outcome, missingSecret: ending.error.slot }
         : { ...outcome, shown: `The tool ${callable.tool.name} failed.` };

@@ -55,7 +55,7 @@ export class ToolMerger {
       if (typeof read !== "string") byName.set(tool.name, read);
       else {
         const fields = { app: this.#app, tool: tool.name.slice(0, 100), reason: read };
-        this.#logger.warn(fields, "a tool is left out");
+        this.#logger.warn(fields, "a tool is omitted");
       }
     }
     this.#warnOfMissing(byName);

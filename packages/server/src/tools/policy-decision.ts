@@ -67,7 +67,7 @@ export async function decideCall(
   return ask(askFor(tool.name, shown, scope));
 }
 
-/** Returns the part of a request that a person has to read. */
+/** Returns the part of a request that is shown to a person. */
 function decidedPart({ kind, request }: ActionRequest): JsonValue {
   return kind === "approval" ? request.input : (request as JsonValue);
 }

@@ -79,7 +79,7 @@ describe("the tools of an App", () => {
     const toolset = fixedTools({ default: [named("first"), ...tools] }, { logger });
     expect((await toolsOf(toolset)).definitions.map(({ name }) => name)).toEqual(["first"]);
     await toolsOf(toolset);
-    const warned = logger.lines.filter(({ message }) => message === "a tool is left out");
+    const warned = logger.lines.filter(({ message }) => message === "a tool is omitted");
     expect(new Set(warned.map(({ fields }) => JSON.stringify(fields)))).toHaveLength(1);
     expect(JSON.stringify(warned)).toContain(reason);
   });
@@ -94,7 +94,7 @@ describe("the tools of an App", () => {
     expect(definitions.map(({ effect }) => effect)).toEqual(["idempotent", "unsafe"]);
   });
 
-  describe("named in the configuration but missing on their server", () => {
+  describe("tools named in the configuration but missing on their server", () => {
     const server = { document: "a.json", baseURL: null, operations: null, headers: new Hidden({}) };
     const openapi = { shop: server, down: server };
     const approvals = { shop_pay: "always", shop_pya: "always", down_pay: "always" } as const;

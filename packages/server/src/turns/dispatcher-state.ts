@@ -1,4 +1,4 @@
-// State of the dispatcher: its claim as a table, complete by type, and the turns that wait in the store.
+// The state machine of the dispatcher's claims, as a table, and bounds on the turns that wait in the store.
 
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { TurnStore } from "../core/ports/driven/store.ts";
@@ -12,7 +12,7 @@ export type DispatcherState =
   | "claiming"
   /** The store failed; a timer starts the next claim. */
   | "backing_off"
-  /** The dispatcher was told to stop during a claim; the turns that it claims are handed back. */
+  /** The dispatcher is stopping during a claim; it hands the claimed turns back. */
   | "stopping"
   | "stopped";
 
@@ -73,7 +73,7 @@ export function nextDispatcherState(state: DispatcherState, trigger: DispatcherT
   return next;
 }
 
-/** Upper bounds of runnable turns in the store, as far as this process knows; never too low. */
+/** Upper bounds on the runnable turns in the store. They may be too high, but never too low. */
 export class Backlog {
   /** Upper bound of runnable turns beyond the current claim; infinite if this process has not counted them. */
   unclaimed = Number.POSITIVE_INFINITY;
@@ -101,7 +101,7 @@ export class Backlog {
     this.skippedProviders = skipsProviders;
   }
 
-  /** Resets the bounds after a failed claim, which may have left any number of turns. */
+  /** Resets the bounds after a failed claim: any number of turns may be left. */
   forget(): void {
     this.leftBehind = 0;
     this.unclaimed = Number.POSITIVE_INFINITY;
@@ -118,8 +118,8 @@ interface WaitingCountOptions {
 }
 
 /**
- * Caches the number of turns waiting in the store, so that a chat need not query it. The cache is never too low: the next count notices
- * turns that stopped waiting because of an interrupt or a deletion.
+ * Caches the number of turns waiting in the store, so that a chat need not query it. The number may be too
+ * high until the next count, because interrupts and deletions do not update it.
  */
 export class WaitingCount {
   readonly #options: WaitingCountOptions;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { numbers, start } from "./testing/dispatcher-trial.ts";
 
 describe("waiting turns", () => {
-  it("are released at the start; a process that is alone also releases those of all other owners", async () => {
+  it("are released at the start; a single process also releases those of all other owners", async () => {
     const alone = await start();
     expect(alone.queue.releasedFor).toEqual(["me"]);
     const { queue } = await start({ isAlone: false });

@@ -183,7 +183,7 @@ describe("running turn", () => {
 });
 
 describe("any interleaving", () => {
-  it("leaks no slot, forgets no turn, exceeds no limit and overtakes no turn", async () => {
+  it("leaks no slot, loses no turn, exceeds no limit and keeps the order", async () => {
     const command = fc.record({
       kind: fc.constantFrom("chat", "chat", "commit", "commit", "end", "defect", "drop", "fail", "pass"),
       provider: fc.constantFrom("p", "q"),

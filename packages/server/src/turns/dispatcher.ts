@@ -1,6 +1,7 @@
-// Decides which turns run in this process and when. A chat takes a free slot in its own transaction; other turns wait in the store and are
-// claimed, oldest first, when a slot is free. New work triggers a claim. On a shared store the event hub also triggers one every two seconds,
-// because a notification of work may be lost.
+// Decides which turns run in this process and when. A chat takes a free slot in its own transaction. Other
+// turns wait in the store, and the dispatcher claims them, oldest first, when a slot is free. New work
+// triggers a claim; on a shared store so does the event hub every two seconds, because notifications may be
+// lost.
 
 import { randomUUID } from "node:crypto";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -29,7 +30,7 @@ const RETRY_CLAIM_MS = 1_000;
 /** Maximum time for aborted turns to end. They end at once unless there is a defect. */
 const STOPPING_MS = 5_000;
 
-/** A slot for a chat's turn, or the reason why the turn must wait. */
+/** A slot for a chat's turn, if one was free. */
 export interface Reservation {
   /** `null` if the turn must wait in the store. */
   readonly claim: TurnClaim | null;
@@ -121,8 +122,8 @@ export class Dispatcher implements WorkQueue {
   }
 
   /**
-   * Claims as much work as there are free slots, and notifies other processes if none is left. After the stop, only notifies. `arrived` as
-   * in `WorkQueue`.
+   * Claims turns for the free slots, and notifies other processes of those that are left. After the stop,
+   * only notifies. `arrived` as in `WorkQueue`.
    */
   workArrived(arrived: number | null = null): void {
     this.#backlog.isUnannounced = true;
@@ -145,8 +146,8 @@ export class Dispatcher implements WorkQueue {
   }
 
   /**
-   * Starts no more turns, waits up to `graceMs` for running ones, then aborts them and hands them back. A turn that ignores the abort is
-   * left to expire.
+   * Starts no more turns, waits up to `graceMs` for running ones, then aborts them and hands them back. A
+   * turn that ignores the abort is left to expire.
    */
   async stop(graceMs: number): Promise<void> {
     this.#transition("stop");
@@ -175,7 +176,7 @@ export class Dispatcher implements WorkQueue {
     if (next === "claiming") this.#claimed = this.#claim();
     if (next === "backing_off")
       this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
-        // Other processes may claim the turns that this one could not.
+        // Announce the turns, so that other processes may claim them.
         this.#backlog.isUnannounced = true;
         this.#transition("retry_due");
       });
@@ -276,7 +277,7 @@ export class Dispatcher implements WorkQueue {
       try {
         registry.apply(committed);
       } catch (error) {
-        // This process owns the turn and the other turns of this claim nevertheless.
+        // This process still owns this turn and the others of the claim.
         logger.error({ err: error }, "could not announce a claimed turn");
       }
       if (committed.outcome !== null) this.#start(committed.outcome, askedAt);

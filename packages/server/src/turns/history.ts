@@ -10,7 +10,7 @@ import type { ToolResults } from "./tool-calls.ts";
 
 /** Share of the context window for the prompt; the rest is for the answer. */
 const PROMPT_SHARE = 0.75;
-/** Estimated UTF-8 bytes per token. A low value for English, so that other languages and code fit. */
+/** Estimated UTF-8 bytes per token. Low for English, so that prompts in other languages and code fit too. */
 const BYTES_PER_TOKEN = 3;
 
 /** Returns the history budget in bytes for a context window in tokens. */
@@ -43,8 +43,9 @@ export class HistoryWindow {
   }
 
   /**
-   * Returns the messages, oldest first: as many of the last turns as fit into the budget. Drops whole turns, so that every call keeps
-   * its result and the first message is a user's. If the last turn alone is too large, drops its oldest steps.
+   * Returns the messages, oldest first: as many of the last turns as fit into the budget. Drops whole turns,
+   * so that no call loses its result and the first message is a user's. Drops the oldest steps of the last
+   * turn if that alone is too large.
    */
   messages(): ModelMessage[] {
     const kept: Block[] = [];
@@ -90,7 +91,7 @@ function turnBlocks(turn: PastTurn): Block[] {
       { output: result.told === undefined ? result.output : result.told, is_error: result.is_error },
     ]),
   );
-  // A rejected answer concerns its own turn only.
+  // Rejected answers are shown to the model in their own turn only.
   const steps =
     turn.state === "running"
       ? turn.steps
@@ -133,7 +134,7 @@ function callIdOf(call: JsonObject): string {
   return typeof id === "string" ? id : "";
 }
 
-/** Builds the system prompt: the App's instructions, what is known or claimed about the user, and the form of the answer. */
+/** Builds the system prompt: the App's instructions, facts and claims about the user, and the schema of the answer. */
 export function instructionsFor(
   appInstructions: string | null,
   turn: Pick<StartedTurn, "publicKey" | "walletProved" | "userState"> & Partial<Pick<StartedTurn, "options">>,

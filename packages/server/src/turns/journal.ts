@@ -1,5 +1,6 @@
-// The port through which a running turn writes. A write is durable when its promise resolves; `false` means that the turn may no longer
-// write (interrupted, deleted, taken over) and must stop silently. Implemented by `StoredTurnJournal` (sessions/turn-journal.ts).
+// The port through which a running turn writes. A write is durable when its promise resolves. `false` means
+// that the turn was interrupted, deleted or taken over, and must stop silently. Implemented by
+// `StoredTurnJournal` (sessions/turn-journal.ts).
 
 import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/commands/call-results.ts";
@@ -8,11 +9,11 @@ import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/store.ts";
 import type { NewStep, StartedTurn, TurnFailure } from "../core/turn.ts";
 
-/** The part of the dispatcher that learns of turns in the store that may be claimed. Implemented by `Dispatcher`. */
+/** Receives notice of claimable turns in the store. Implemented by `Dispatcher`. */
 export interface WorkQueue {
   /**
-   * `arrived` is the number of turns that newly wait for a slot, perhaps because they no longer wait for a person: 0 if a turn that already
-   * counted became runnable, `null` if unknown.
+   * `arrived` is the number of turns that started to wait for a slot: 0 if a turn that was already counted
+   * became runnable, `null` if unknown.
    */
   workArrived(arrived: number | null): void;
 }
@@ -23,9 +24,9 @@ export interface TurnJournals {
 }
 
 export interface TurnJournal {
-  /** Returns the turns so far, ending with this one, that fit into `maxCharacters`; `null` if the turn is superseded. */
+  /** Returns the latest turns that fit into `maxCharacters`, ending with this one; `null` if the turn is superseded. */
   history(maxCharacters: number): Promise<readonly PastTurn[] | null>;
-  /** Appends clean text of the model: shown at once, durable within 250 ms. */
+  /** Appends sanitized text of the model. Publishes it at once, and stores it within 250 ms. */
   appendText(text: string): void;
   /** Stores a step with its calls, which count as started unless they are `allowed` or wait for a decision. */
   stepWithCalls(step: NewStep, calls: readonly StepCall[], asked: readonly AskedAction[]): Promise<boolean>;
@@ -40,6 +41,6 @@ export interface TurnJournal {
   toolResult(outcome: ToolOutcomeInput, starts?: readonly string[]): Promise<boolean>;
   /** Stores the last step and completes the turn. */
   complete(step: NewStep): Promise<boolean>;
-  /** Fails the turn; its text so far is kept. */
+  /** Fails the turn, and keeps its text so far. */
   fail(failure: TurnFailure): Promise<boolean>;
 }

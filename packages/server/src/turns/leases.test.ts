@@ -61,7 +61,7 @@ function keepAs(isAlone: boolean, epochs: readonly number[]) {
 }
 
 describe("leases of running turns", () => {
-  it("are renewed every three seconds, so that their turns go on", async () => {
+  it("are renewed every three seconds, so that their turns continue", async () => {
     const { clock, store, aborted } = keep(1, 2);
     await clock.advance(60_000);
     expect(store.asked.slice(0, 2)).toEqual([
@@ -170,7 +170,7 @@ describe("leases of running turns", () => {
   });
 });
 
-describe("leases of a process that is alone", () => {
+describe("leases of a single process", () => {
   it("are renewed every three seconds, before expired ones are released", async () => {
     const { clock, store, aborted } = keepAs(true, [1]);
     const answer = Promise.withResolvers<readonly number[]>();
@@ -183,7 +183,7 @@ describe("leases of a process that is alone", () => {
     expect([store.released, aborted()]).toEqual([[1], [false]]);
   });
 
-  it("stop no turn when they cannot be renewed, and none are released meanwhile", async () => {
+  it("stop no turn when they cannot be renewed, and are not released in the meantime", async () => {
     const { clock, store, aborted } = keepAs(true, [1]);
     store.renew = () => Promise.reject(new Error("The disk is full"));
     store.releaseDeadLeases = async () => 1;
@@ -191,7 +191,7 @@ describe("leases of a process that is alone", () => {
     expect([store.released, aborted()]).toEqual([[], [false]]);
   });
 
-  it("stop their turns when they are gone nevertheless", async () => {
+  it("stop the turns whose leases the store no longer has", async () => {
     const { clock, store, aborted } = keepAs(true, [1, 2]);
     store.renew = async () => [2];
     await clock.advance(3_000);

@@ -1,6 +1,5 @@
 // Renews the leases of running turns. Aborts a turn whose lease may have expired, by this process's monotonic
-// clock, before the store can reassign it (docs/adr/0003). A single process without other nodes keeps its
-// turns.
+// clock, before the store can reassign it (docs/adr/0003). A single process keeps its turns.
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
@@ -64,9 +63,9 @@ export class Leases {
   }
 
   /**
-   * Renews the leases of running turns. Does not renew a turn that stopped without an end, so that its lease
-   * expires. Aborts a turn whose lease has another owner; a turn whose lease is locked continues until the
-   * lease expires. Returns true if every running turn has a fresh lease.
+   * Renews the leases of running turns. Lets the lease expire of a turn that stopped because of a defect.
+   * Aborts a turn whose lease has another owner. A turn whose lease is locked continues until the lease
+   * expires. Returns true if every running turn has a fresh lease.
    */
   async renew(): Promise<boolean> {
     const { running, store, clock, owner, logger, isAlone } = this.#options;
@@ -106,8 +105,8 @@ export class Leases {
   }
 
   /**
-   * Makes the turns of dead owners runnable. A single process without other nodes first renews its running
-   * turns, because it may have been paused; the rest are its own turns that stopped without an end.
+   * Makes the turns of dead owners runnable. A single process, which may have been paused, first renews its
+   * running turns; the other expired leases are those of turns that stopped because of a defect.
    */
   async sweep(): Promise<void> {
     const { store, logger, onReleased, isAlone } = this.#options;

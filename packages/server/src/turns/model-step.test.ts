@@ -194,7 +194,7 @@ describe("abort", () => {
     expect(model.waitingCalls).toBe(0);
   });
 
-  it("is noticed at any moment between the opening of the stream and its first part", async () => {
+  it("is noticed at any time between the opening of the stream and its first part", async () => {
     for (let moment = 0; moment < 60; moment += 1) {
       const controller = new AbortController();
       const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {

@@ -1,5 +1,5 @@
-// One model call: streams text while it arrives, and returns the outcome as a value, including failures. This is the only file
-// that uses the SDK to call a model (docs/adr/0004 explains why not `streamText`).
+// One model call: streams text while it arrives, and returns the outcome as a value, including failures. This
+// is the only file that uses the SDK to call a model (docs/adr/0004 explains why not `streamText`).
 
 import type * as Sdk from "ai";
 import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
@@ -67,7 +67,7 @@ export class ModelCaller {
     try {
       const opening = this.open(call);
       const stream = await untilAborted(opening, call.signal).catch((error: unknown) => {
-        // The model may hang, and open its stream later.
+        // The model may open its stream after the abort.
         opening.then((late) => late.cancel(error)).catch(() => undefined);
         throw error;
       });
@@ -233,10 +233,9 @@ export class StreamedText {
 }
 
 /**
- * Retries a model call after retryable failures, as long as the step has streamed no text. Waits for the time
- * the provider requests (`Retry-After`), otherwise with a delay that doubles from one second. Returns the
- * last outcome. If the wait would exceed the turn's time, returns at once, because the provider's error helps
- * the user more than a timeout.
+ * Retries a model call after retryable failures, as long as the step has streamed no text. Waits as long as
+ * `Retry-After` says, otherwise for a delay that doubles from one second. Returns the last outcome. Does not
+ * wait beyond the turn's time limit, because the provider's error helps the user more than a timeout.
  */
 export async function retryModel(
   call: () => Promise<ModelStep>,

@@ -25,8 +25,8 @@ afterEach(() => service.close());
 const idle = async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
 const shown = async (): Promise<string[]> => lines((await service.snapshot(id)).messages);
 
-describe("turn of a process that is alone", () => {
-  it("goes on after any number of pauses, whichever timer fires first afterwards", async () => {
+describe("turn of a single process", () => {
+  it("continues after any number of pauses, whichever timer fires first afterwards", async () => {
     await service.say(id, "go");
     const call = await service.model.next();
     for (const [index, word] of ["one", " two", " three", " four"].entries()) {
@@ -43,7 +43,7 @@ describe("turn of a process that is alone", () => {
     expect(service.model.waitingCalls).toBe(0);
   });
 
-  it("goes on where it was after the disk was full for longer than a lease", async () => {
+  it("continues where it was after the disk was full for longer than a lease", async () => {
     await service.say(id, "go");
     const call = await service.model.next();
     for (const word of ["one", " two", " three", " four"]) {

@@ -167,7 +167,7 @@ describe("after a crash", () => {
     ]);
   });
 
-  it("ends a claimed call with `outcome unknown` if its client does not return before the claim lapses", async () => {
+  it("ends a claimed call with `outcome unknown` if its client does not report before the claim expires", async () => {
     await restart(withClientTool);
     const id = newId();
     await service.say(id, "go");

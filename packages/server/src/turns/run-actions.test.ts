@@ -7,7 +7,7 @@ import { GatedTool } from "./testing/gated-tool.ts";
 
 const MINUTE = 60_000;
 
-describe("turn that asks a person", () => {
+describe("turn that requests a decision", () => {
   const asking = { tool: "always" } as const;
 
   it("stores the actions with the step, runs the other calls, and then suspends itself", async () => {
@@ -31,7 +31,7 @@ describe("turn that asks a person", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("asks nothing about invalid input, which the model learns at once", async () => {
+  it("does not ask about invalid input, which it reports to the model at once", async () => {
     const strict: Tool = {
       name: "tool",
       description: "A tool that asks for a number",

@@ -1,5 +1,5 @@
-// The agent loop of one turn: model step, tools, model step, until the model requests no more tools. Every step is durable before the
-// next one starts, so that a turn resumed after a crash repeats nothing that had ended.
+// The agent loop of one turn: model step, tools, model step, until the model requests no more tools. Every
+// step is durable before the next one starts, so that a turn resumed after a crash repeats no finished step.
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { TOO_MANY_CALLS } from "../core/commands/step-with-calls.ts";
@@ -42,13 +42,13 @@ export interface RunOptions {
   readonly schemas: Pick<SchemaCheck, "mismatch">;
   readonly clock: Clock;
   readonly limits: TurnLimits;
-  /** The App's instructions; `null` for none. */
+  /** The App's instructions, or `null`. */
   readonly instructions: string | null;
   /** Called with the usage of each finished step. */
   readonly onUsage: (usage: TokenUsage) => void;
-  /** Called with a failure before the user sees it: the operator needs its code and the model's error. */
+  /** Called with the code of a failure and the model's error, for the operator, before the user sees the failure. */
   readonly onFailure: (code: string, error: unknown) => void;
-  /** Aborted to stop the turn. The code that aborts it reports the stop. */
+  /** Aborted to stop the turn, by code that also reports the stop. */
   readonly signal: AbortSignal;
 }
 
@@ -56,7 +56,7 @@ export interface RunOptions {
 const APPROVAL_REQUIRED_NOW =
   "This call was not made: a person has to be asked before it now, and nobody was. Call the tool again if it is still needed: then the person is asked.";
 
-/** How a run ended: by itself, aborted or superseded, or suspended until a person has decided. */
+/** How a run ended. `stopped`: aborted or superseded; `waiting`: suspended until a person decides. */
 export type RunEnd = "complete" | "failed" | "stopped" | "waiting";
 
 export interface TurnRunnerOptions
@@ -106,7 +106,7 @@ export class TurnRunner {
   }
 }
 
-/** Returns how a turn ended that was to fail: it may have been stopped before. */
+/** Returns the end of a turn that should fail, but may have been stopped first. */
 const endOf = (hasFailed: boolean): RunEnd => (hasFailed ? "failed" : "stopped");
 
 /** Returns log fields without the error's message, which may quote the conversation. */
@@ -114,7 +114,10 @@ function failureFields({ sessionId, turn, model }: StartedTurn, code: string, fa
   return { code, rig: model, session: sessionId.slice(0, 8), turn, ...facts };
 }
 
-/** Runs an acquired turn to its end. Failures of models and tools go to the journal; rejects on defects and store failures. */
+/**
+ * Runs an acquired turn to its end. Failures of models and tools go to the journal; rejects on defects and
+ * store failures.
+ */
 export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: RunOptions): Promise<RunEnd> {
   const deadline = new TurnDeadline(options.clock, options.limits, turn.ranMs);
   try {
@@ -223,7 +226,10 @@ class AgentLoop {
     return await this.#fail(STEP_LIMIT);
   }
 
-  /** Completes the turn with a step without calls, unless the step is rejected and the model may try again. */
+  /**
+   * Completes the turn with a step without calls. Continues instead if the answer is rejected and the model
+   * may try again.
+   */
   async #answer(record: NewStep): Promise<EndedStep | RunEnd> {
     const { schemas, limits } = this.#options;
     const { responseSchema: schema } = this.#turn.options;
@@ -288,7 +294,10 @@ class AgentLoop {
     return { step: record, results: new Map([...results, ...refusalsOf(placed)]) };
   }
 
-  /** Resumes stored calls of an earlier run: approved ones, and others that the current configuration does not require approval for. */
+  /**
+   * Resumes stored calls of an earlier run: approved calls, and calls that need no approval in the current
+   * configuration.
+   */
   async #resumeCalls(calls: readonly ToolCallRecord[]): Promise<boolean> {
     const unapproved = calls.filter(({ phase }) => phase !== "approved");
     const decided = await decideCalls(unapproved, this.#callContext, this.#options.limits.actionMs);
@@ -302,7 +311,7 @@ class AgentLoop {
     return (await runToolCalls(rest, this.#journal, this.#callContext)) !== null;
   }
 
-  /** Suspends the turn when only pending actions are left. It is claimable again once they are decided. */
+  /** Suspends the turn when only pending actions are left. Their decision makes it claimable again. */
   async #wait(): Promise<RunEnd> {
     return (await this.#journal.wait()) ? "waiting" : "stopped";
   }

@@ -1,4 +1,4 @@
-// The turns running in this process, the limits of their number, and the time limits of each turn.
+// The running turns of this process, their slots, and the time limits of each turn.
 
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import { type StartedTurn, type TurnFailure, providerOf } from "../core/turn.ts";
@@ -39,7 +39,10 @@ export class RunningTurns {
     return this.#slots.total - this.#byEpoch.size - this.#reserved;
   }
 
-  /** True if any provider has its own limit; slots are then reserved one by one, so that each is counted. */
+  /**
+   * True if any provider has its own limit. Slots are then reserved one by one, so that each counts against
+   * its provider.
+   */
   get limitsProviders(): boolean {
     return Object.keys(this.#slots.byProvider).length > 0;
   }
@@ -132,9 +135,7 @@ export interface TurnLimits {
   /** Maximum milliseconds of a tool call. */
   readonly toolMs: number;
   readonly maxModelRetries: number;
-  /**
-   * Maximum milliseconds for a person to decide an action. This time does not count towards the other limits.
-   */
+  /** Maximum milliseconds that an action waits for a decision. This time does not count towards the other limits. */
   readonly actionMs: number;
 }
 
@@ -186,7 +187,7 @@ export class TurnDeadline {
     this.#idle.stop();
   }
 
-  /** Aborts the turn's remaining work after a defect. */
+  /** Aborts the turn's remaining work. */
   abort(): void {
     this.#controller.abort();
   }

@@ -74,7 +74,7 @@ describe("schema checker", () => {
     expect(next).toBeNull();
   });
 
-  it("keeps schemas apart", async () => {
+  it("does not mix up schemas", async () => {
     for (let n = 0; n < 150; n += 1) {
       const schema = { type: "object", properties: { a: { const: n } } };
       expect(await checker.mismatch(schema, { a: n })).toBeNull();
@@ -103,7 +103,7 @@ describe("schema checker", () => {
     }
   });
 
-  it("starts again after its thread has ended, and answers the questions behind the one that ended it", async () => {
+  it("restarts its thread after a crash, and finishes the other pending checks", async () => {
     const asked = checker.mismatch(PERSON, { name: "Ada" });
     const others = [checker.mismatch(PERSON, { name: "Bob" }), checker.mismatch(PERSON, {})];
     await checker.close();

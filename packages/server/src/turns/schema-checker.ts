@@ -1,4 +1,4 @@
-// Checks schemas of clients, and answers with them, in a thread of its own: neither the time nor the memory that they take affects others.
+// Checks clients' schemas, and answers against them, in a worker thread that bounds their time and memory.
 
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -7,9 +7,9 @@ import type { SchemaCheck } from "../core/ports/driven/schema-check.ts";
 
 export interface SchemaQuestion {
   readonly id: number;
-  /** As JSON. */
+  /** The schema as JSON text. */
   readonly schema: string;
-  /** Absent to check the schema alone. */
+  /** The answer to check; absent to check only the schema. */
   readonly value?: JsonValue;
 }
 
@@ -27,9 +27,9 @@ interface Waiting {
 }
 
 export class SchemaChecker implements SchemaCheck {
-  /** Started on first use, and again after it died. */
+  /** The worker; started on first use, and again after a crash. */
   #worker: Worker | null = null;
-  /** Questions that were not answered, in the order in which the worker answers. */
+  /** Pending checks, in the order in which the worker answers. */
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
 
@@ -71,7 +71,7 @@ export class SchemaChecker implements SchemaCheck {
       this.#waiting.get(id)?.answer(problem);
       this.#waiting.delete(id);
     });
-    // Out of memory. The first question that waits is the one that it was answering; the others are of other clients.
+    // The worker is out of memory. Only the first pending check caused that; the others are retried.
     worker.on("error", () => undefined);
     worker.on("exit", () => {
       this.#worker = null;

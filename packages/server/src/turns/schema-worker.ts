@@ -1,5 +1,5 @@
-// The thread that compiles schemas of clients and checks answers with them. Work that exceeds the time limit is aborted.
-// `process` is for the processor time of this thread.
+// The worker thread that compiles clients' schemas and checks answers against them. Aborts work beyond the
+// time limit. Uses `process` to measure the thread's processor time.
 
 import { threadCpuUsage } from "node:process";
 import { createContext, Script } from "node:vm";
@@ -9,7 +9,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { SchemaAnswer, SchemaQuestion } from "./schema-checker.ts";
 
 const LIMIT_MS = 100;
-/** Maximum attempts while other threads keep the processor busy. Each has twice the time of the one before. */
+/** Maximum attempts while other threads keep the processor busy. Each attempt has twice the time of the previous one. */
 const MAX_ATTEMPTS = 3;
 const MAX_COMPILED = 100;
 const MAX_ISSUES = 5;
@@ -26,7 +26,7 @@ function start(port: MessagePort): void {
   const limited = limit();
   const compiled = new Map<string, ValidateFunction>();
   let compile = compiler();
-  /** ajv keeps all schemas that it has compiled, and each of its functions keeps ajv. */
+  /** Frees memory: ajv caches every compiled schema, and each compiled function refers to ajv. */
   const forget = (): void => {
     compiled.clear();
     compile = compiler();
@@ -58,7 +58,7 @@ function start(port: MessagePort): void {
 }
 
 class Stopped extends Error {
-  /** True if this thread had the processor for less than half of the time, because the machine was busy. */
+  /** True if the machine was so busy that this thread ran for less than half of the time. */
   readonly isStarved: boolean;
 
   constructor(isStarved: boolean) {
@@ -84,7 +84,7 @@ function limit(): <Result>(limitMs: number, run: () => Result) => Result {
   };
 }
 
-/** Warms the compilers up, so that the limit is for the schema alone. */
+/** Creates a compiler and warms it up, so that the time limit applies to the client's schema only. */
 function compiler(): (schema: string) => ValidateFunction {
   const [latest, draft7] = [new Ajv2020(OPTIONS), new Ajv(OPTIONS)];
   for (const ajv of [latest, draft7]) ajv.compile({ type: "object" });
@@ -106,7 +106,7 @@ function describe(errors: readonly ErrorObject[]): string {
 }
 
 function isTimeout(error: unknown): boolean {
-  // An error of another context, whose class is not this one's.
+  // The error comes from another context, so `instanceof` does not work.
   return (
     typeof error === "object" &&
     error !== null &&

@@ -1,21 +1,22 @@
-// The bounded content of a model step: its text and calls, assembled from streamed parts. Every result of a
-// call emits the whole message again, so a model that repeats large calls would fill the disk.
+// The bounded content of a model step: its text and calls, assembled from streamed parts. Each result of a
+// call stores an event with the whole message, so without bounds a model that repeats large calls would fill
+// the disk.
 
 import type { Source } from "@colloquy/protocol";
 import { cleanJson, cleanText, isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 
-/** Maximum bytes of JSON of one call's arguments, of all calls of a step, and of all calls of an answer. */
+/** Maximum JSON bytes of the arguments of one call, of all calls of a step, and of all calls of an answer. */
 const MAX_CALL_BYTES = 64 * 1_024;
 const MAX_STEP_BYTES = 256 * 1_024;
 const MAX_ANSWER_BYTES = 1_024 * 1_024;
-/** Bytes of arguments after which the response is cut off: only a malfunctioning model sends as many. */
+/** Bytes of arguments after which the response is cut off. Only a malfunctioning model sends so many. */
 const MAX_RECEIVED_BYTES = 4 * 1_024 * 1_024;
-/** Maximum stored calls of a step, including those that are never made and have a result that says so. */
+/** Maximum stored calls of a step, including refused ones. */
 const MAX_STORED_CALLS = 512;
 /** Maximum stored characters of a name or id. Tool names have at most 64. */
 const MAX_NAME = 128;
-/** Maximum stored characters of a source's title, and of its address; one with a longer address is not stored. */
+/** Maximum stored characters of a source's title and of its URL. Sources with longer URLs are not stored. */
 const MAX_TITLE = 256;
 const MAX_ADDRESS = 2_048;
 /** Maximum stored sources of a step. */
@@ -36,7 +37,10 @@ export interface RequestedCall {
   readonly refusal: string | null;
 }
 
-/** The content of one assistant message as it is stored and sent back verbatim, with provider metadata such as reasoning signatures. */
+/**
+ * The content of one assistant message as it is stored and sent back verbatim, with provider metadata such as
+ * reasoning signatures.
+ */
 export class StepContent {
   readonly calls: RequestedCall[] = [];
   /** Web pages that the provider used. */
@@ -51,8 +55,9 @@ export class StepContent {
   #receivedBytes = 0;
 
   /**
-   * `usedCallIds` are the conversation's ids so far: some providers restart counting in each step or turn, others reject a history with
-   * duplicates. `argumentBytes` is the size of the answer's stored arguments so far.
+   * `usedCallIds` are the conversation's ids so far: some providers reuse ids in each step or turn, and
+   * others reject a history with duplicates. `argumentBytes` is the size of the answer's stored arguments so
+   * far.
    */
   constructor(usedCallIds: Iterable<string>, argumentBytes: number) {
     this.#usedCallIds = new Set(usedCallIds);
@@ -66,7 +71,7 @@ export class StepContent {
     return part;
   }
 
-  /** Appends to a part, or starts it if the provider did not: its text was already shown, so it must be kept. */
+  /** Appends to a part. Starts it if the provider did not, because its text was already shown. */
   grow(type: OpenPart["type"], id: string, text: string, metadata: unknown): void {
     const part = this.#open.get(`${type} ${id}`) ?? this.begin(type, id, undefined);
     part.text += text;
@@ -81,7 +86,7 @@ export class StepContent {
     this.#keepCall({ ...call, input: refusal === null ? input : omitted(bytes), refusal }, metadata);
   }
 
-  /** Keeps a source that a client may link to. */
+  /** Adds a source if a client may link to it. */
   addSource({
     id,
     url,
@@ -114,7 +119,7 @@ export class StepContent {
     return this.#receivedBytes > MAX_RECEIVED_BYTES;
   }
 
-  /** Ends the step early: incomplete calls are reported to the model as not made. */
+  /** Ends the step early. Incomplete calls get a result that tells the model that they were not made. */
   cutOff(): void {
     const refusal = `This call was not made: it was not heard to its end, because the calls of this step were far too large. One call may have ${MAX_CALL_BYTES} bytes of JSON at most, and all of a step ${MAX_STEP_BYTES}.`;
     for (const [id, { name, bytes }] of this.#begun) {

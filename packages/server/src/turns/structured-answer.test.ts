@@ -69,7 +69,7 @@ describe("a turn with a response schema", () => {
     expect(trial.journal.entries).toEqual(["history", "reject 1", "fail schema_mismatch"]);
   });
 
-  it("fails at the last step, which leaves none for another answer", async () => {
+  it("fails at the last step, because no step is left for another answer", async () => {
     const trial = run({ turn, mismatch, limits: { maxSteps: 1 } });
     (await trial.model.next()).say("one").finish();
     expect(await trial.end).toBe("failed");

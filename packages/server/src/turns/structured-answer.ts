@@ -1,5 +1,5 @@
-// Answers in the schema that their chat asked for. A first answer that does not match is stored as a rejected step, which the model sees
-// with the reason, and the user does not.
+// Checks answers against the schema that a chat requested. The first answer that does not match becomes a
+// rejected step: the model sees it with the reason, the user does not.
 
 import { cleanJson, isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
 import type { SchemaCheck } from "../core/ports/driven/schema-check.ts";
@@ -7,7 +7,7 @@ import type { NewStep, StepRecord } from "../core/turn.ts";
 
 /** Maximum characters of an answer, which is stored twice: as text and as data. */
 const MAX_CHARACTERS = 256 * 1024;
-/** Maximum levels of an answer. Stored JSON may have 64 levels, some of which wrap it. */
+/** Maximum nesting of an answer. Stored JSON may have 64 levels, some of which wrap the answer. */
 const MAX_DEPTH = 60;
 
 /** A last step: `data` if it matches the schema, otherwise the rejected step to store instead. */
@@ -28,7 +28,7 @@ export async function checkAnswer(
   return { kind: "rejected", step: { ...step, text: "", parts: [...parts, { type: "rejection", text }] } };
 }
 
-/** Returns the parts that the model answered with, and why they were rejected; `null` if they were not. */
+/** Returns the parts of a step, and why they were rejected; `null` if they were not. */
 export function splitRejection({ parts }: Pick<StepRecord, "parts">): {
   readonly parts: readonly JsonObject[];
   readonly rejection: string | null;
@@ -42,7 +42,7 @@ export function splitRejection({ parts }: Pick<StepRecord, "parts">): {
   };
 }
 
-/** Returns the clean JSON object of a text, or what is wrong with the text. */
+/** Returns the sanitized JSON object in a text, or a description of the problem. */
 function parse(text: string): JsonObject | string {
   if (text.length > MAX_CHARACTERS) return `it has more than ${MAX_CHARACTERS} characters`;
   let value: JsonValue;

@@ -1,4 +1,5 @@
-// The calls of a step: the policy decision on each before the step is stored (allow, ask a person, or deny), then their execution.
+// The calls of a step: the policy decision on each before the step is stored (allow, ask a person, or deny),
+// then their execution.
 
 import { createHash, randomUUID } from "node:crypto";
 import type { ActionRequest, AskedAction } from "../core/action.ts";
@@ -79,14 +80,14 @@ export async function decideCalls(
   return { calls: decided, asked };
 }
 
-/** Cleans the request's strings and keeps its shape. */
+/** Sanitizes the strings of the request. */
 function cleanRequest(asked: ActionRequest): ActionRequest {
   return { ...asked, request: cleanJson(asked.request as JsonValue) } as ActionRequest;
 }
 
 /**
- * Assigns slots to a new step's calls: the first ones start with the step, the others are stored as `allowed` until one has ended, so that
- * they can still run if the turn is stopped before. Refused calls, and those in `waiting` for a decision, take no slot.
+ * Assigns slots to a new step's calls: the first ones start with the step. The others are stored as
+ * `allowed`, so that a later run may still start them. Refused calls and those in `waiting` take no slot.
  */
 export function assignSlots(calls: readonly StepCall[], waiting: ReadonlySet<string>): readonly StepCall[] {
   const running = calls.filter(({ id, refusal }) => refusal === undefined && !waiting.has(id));
@@ -103,9 +104,10 @@ export function refusalsOf(calls: readonly StepCall[]): ToolResults {
 }
 
 /**
- * Runs a step's calls concurrently, a limited number at a time, in order; each result is durable at once. An unsafe call runs only after
- * its intent is durable: the first calls share one write, and a later call shares the write of the result that freed its slot. Returns
- * `null` if the turn was superseded or stopped meanwhile, with results for aborted calls.
+ * Runs a step's calls concurrently, a limited number at a time, in order; each result is durable at once. An
+ * unsafe call runs only after its intent is durable: the first calls share one write, and a later call shares
+ * the write of the result that freed its slot. Returns `null` if the turn was superseded or stopped
+ * meanwhile, with results for aborted calls.
  */
 export async function runToolCalls(
   calls: readonly ToolCallRecord[],
@@ -129,7 +131,7 @@ class StepCalls {
   readonly #journal: TurnJournal;
   readonly #run: CallContext;
   readonly #results = new Map<string, { output: JsonValue; is_error: boolean }>();
-  /** Set after a refused write or a defect: no further call starts. */
+  /** True after a refused write or a defect, after which no further call starts. */
   #isOver = false;
 
   constructor(waiting: ToolCallRecord[], journal: TurnJournal, run: CallContext) {
@@ -192,8 +194,9 @@ class StepCalls {
 }
 
 /**
- * Returns a globally unique key of a call that stays the same when the call runs again after a crash. A model's own id is neither long nor
- * random: as an idempotency key, it could return one user the result of another. Hexadecimal, so that it is valid in a header.
+ * Returns a globally unique key of a call that stays the same when the call runs again after a crash. A
+ * model's own id is neither long nor random: as an idempotency key, it could return one user the result of
+ * another. Hexadecimal, so that it is valid in a header.
  */
 export function callKey(turn: Pick<StartedTurn, "sessionId" | "incarnation" | "turn">, id: string): string {
   const parts = [turn.sessionId, turn.incarnation, turn.turn, id];

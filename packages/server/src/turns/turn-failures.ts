@@ -1,4 +1,4 @@
-// Why the agent loop fails a turn by itself.
+// Failures that the agent loop itself detects.
 
 import type { TurnFailure } from "../core/turn.ts";
 

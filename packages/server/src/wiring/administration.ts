@@ -52,7 +52,7 @@ export interface Administration {
     /** Returns `null` if the session does not exist. */
     find(id: string): Promise<AdminSession | null>;
   };
-  /** Seals all secrets with a new master key. `discardUnreadable` removes secrets that no key opens. */
+  /** Seals all secrets with a new master key. `discardUnreadable` removes secrets that no key can open. */
   rotateMaster(discardUnreadable: boolean): Promise<Rotation>;
   /** Runs `work` on the tables of the same database. */
   withTables<Result>(access: TableAccess, work: (store: TableStore) => Promise<Result>): Promise<Result>;

@@ -91,7 +91,7 @@ describe("a log that cannot be written", () => {
   );
 
   it.skipIf(process.platform === "win32")(
-    "delays neither the service nor its exit if its reader has stopped",
+    "delays neither the service nor its exit if its reader stalls",
     async () => {
       const { chat, stop } = await startWithLog(fullPipe());
       expect(await chat()).toBe(200);

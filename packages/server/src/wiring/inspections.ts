@@ -22,7 +22,7 @@ export const inspections: Inspections = {
     const known = new Set(writtenOperations(document.content, () => undefined).map(({ id }) => id));
     const unknown = unknownOperations(service, known);
     try {
-      // A configured URL was checked with the configuration.
+      // Configured URLs were already checked with the configuration.
       if (service.baseURL === null) baseUrl(null, document);
     } catch (error) {
       return [{ path: ["baseURL"], message: reasonOf(error), isWarning: false }, ...unknown];
@@ -81,7 +81,7 @@ async function inspectTools(
     {
       outbound: { guardedFetch: () => Promise.reject(new Error("Nothing is called here.")) },
       scrub: (value) => value,
-      onLeftOut(operation, reason, extent) {
+      onOmitted(operation, reason, extent) {
         const index = operations?.indexOf(operation) ?? -1;
         found.push({
           path: index < 0 ? ["document"] : ["operations", index],
@@ -94,7 +94,7 @@ async function inspectTools(
   return found;
 }
 
-/** Lists some known ids, in case the id was mistyped. */
+/** Lists some known ids, because the id may be mistyped. */
 function offer(known: readonly string[]): string {
   if (known.length === 0) return "It has none at all.";
   const shown = known.slice(0, 10).join(", ");

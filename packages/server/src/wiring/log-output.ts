@@ -1,6 +1,6 @@
-// Writes the lines of the log. A full disk, or a reader that stopped or is gone, must not delay or end the
-// service. Lines that cannot be written are dropped and counted, and a notice with their number precedes the
-// next written line.
+// Writes log lines. A full disk, or a reader that stalls or exits, must not delay or end the service. Lines
+// that cannot be written are dropped and counted, and a notice with their number precedes the next written
+// line.
 
 import { write, writeSync } from "node:fs";
 
@@ -46,7 +46,7 @@ export class LogOutput {
   #call: "started" | "late" | "stuck" | null = null;
   /** Timer that is restarted with each write. */
   readonly #stuckTimer = setTimeout(() => this.#onLate(), STUCK_MS).unref();
-  /** The rest of a partly written line, which must come first. */
+  /** The rest of a partly written line, which must be written next. */
   #rest: Buffer = NOTHING;
   #retry: NodeJS.Timeout | null = null;
   #dropped = 0;
@@ -146,7 +146,7 @@ export class LogOutput {
   #onLate(): void {
     if (this.#call !== "started") return;
     this.#call = "late";
-    // A blocked event loop reports the end of a call late, but still before the immediate.
+    // After the event loop was blocked, the end of a call is reported late, but before this immediate.
     setImmediate(() => {
       if (this.#call === "late") this.#call = "stuck";
     });

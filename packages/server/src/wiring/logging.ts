@@ -10,7 +10,10 @@ export interface Log {
   readonly logger: PinoLogger;
   /** Returns the number of lines that could not be written since the start of the process. */
   readonly linesLeftOut: () => number;
-  /** Writes queued lines before the process ends, for up to `FLUSH_MS`. Returns false if a write hangs, which would block the exit. */
+  /**
+   * Writes queued lines before the process ends, for up to `FLUSH_MS`. Returns false if a write hangs, which
+   * would block the exit.
+   */
   flush(): boolean;
   /** Resolves when every line is written or dropped. */
   drained(): Promise<void>;
@@ -47,7 +50,7 @@ export function createLog({ level, destination, readable }: LogOptions): Log {
   let notice = "";
   const noticeLogger = createLogger(level, (line) => (notice = lineOf(line)));
   const describeLoss = (lines: number): string => {
-    noticeLogger.error({ lines }, "lines of the log could not be written and are left out here");
+    noticeLogger.error({ lines }, "lines of the log could not be written and are missing here");
     return notice;
   };
   const output = new LogOutput({ destination, describeLoss });

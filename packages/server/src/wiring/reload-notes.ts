@@ -76,7 +76,7 @@ export class ReloadNotes {
   }
 
   #write(): void {
-    // The service reloads without the note; only `colloquy reload` cannot report the outcome.
+    // Continue without the note: only `colloquy reload` needs it, to report the outcome.
     ignoringErrors(() => {
       writeFileSync(`${this.#path}.new`, JSON.stringify(this.#note), { mode: OWNER_ONLY });
       renameSync(`${this.#path}.new`, this.#path);
@@ -156,6 +156,6 @@ function ignoringErrors(work: () => void): void {
   try {
     work();
   } catch {
-    // The notes are hints only.
+    // Ignore the error, because notes are only hints.
   }
 }

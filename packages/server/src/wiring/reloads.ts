@@ -12,7 +12,7 @@ import { changedFiles, type FileStamps, stampOf } from "../config/file-stamps.ts
 const POLL_MS = 200;
 
 export interface WatchOptions {
-  /** The files of the configuration in force. */
+  /** The files of the current configuration. */
   readonly files: FileStamps;
   readonly workingDirectory: string;
   /** A file that is read only at the start. */
@@ -111,7 +111,7 @@ export class Reloads {
       loaded = await read(this.#inForce.source);
       outcome = loaded.ok ? this.#apply(loaded) : { ok: false, problems: loaded.problems };
     } catch (error) {
-      const message = `The configuration was not taken over because of a defect: ${String(error)}`;
+      const message = `The configuration was not applied because of a defect: ${String(error)}`;
       outcome = { ok: false, problems: [{ source: "", location: "", message }] };
     }
     report(outcome);

@@ -67,7 +67,7 @@ export interface Foundations {
   readonly isAlone: boolean;
   /** Models by rig, in addition to the configured ones. */
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
-  /** Vault of the secrets; absent if none are stored. */
+  /** Vault for secrets; absent if the service stores none. */
   readonly vault?: SecretVault | null;
   /** Keys of this service's own tokens; absent if it issues none. */
   readonly signingKeys?: SigningKeys | null;

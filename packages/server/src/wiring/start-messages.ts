@@ -20,9 +20,9 @@ export function explainStartFailure(error: unknown, { server }: Pick<Config, "se
   }
 }
 
-/** Returns the message for a file that is ignored. */
-export function explainLeftOut(path: string, error: unknown): string {
-  const advice = "It is left out: remove it, or put a file there that the user of the service may read.";
+/** Returns the warning about an ignored file. */
+export function explainIgnored(path: string, error: unknown): string {
+  const advice = "It is ignored: remove it, or replace it with a file that the service's user can read.";
   return describeFileError(path, error, advice);
 }
 

@@ -53,7 +53,7 @@ it("decides only with the key of the session's App, whatever the body names", as
   expect(done.chunks).toContainEqual(expect.objectContaining({ type: "tool-output-available" }));
 });
 
-it("answers a key that may only chat, and shows its messages to one that may read", async () => {
+it("allows chats with the scope chat, and shows messages only with the scope read", async () => {
   const [chats, reads] = [
     await keyOf("--app", "defi", "--scope", "chat"),
     await keyOf("--app", "defi", "--scope", "read"),

@@ -64,7 +64,7 @@ describe("POST /api/ai-sdk/chat with a message", () => {
     expect(textOf(answer)).toContain("84");
   });
 
-  it("ends with abort when the answer is interrupted, and does not ask the client to go on", async () => {
+  it("ends with abort when the answer is interrupted, without asking the client to continue", async () => {
     const session = newSession();
     const stream = await openChat(url(), bodyOf(session, [userMessage("count to 500")]));
     await stream.until(({ type }) => type === "text-delta");
@@ -122,7 +122,7 @@ describe("POST /api/ai-sdk/chat with a message", () => {
     expect((await state(url(), session)).messages).toHaveLength(2);
   });
 
-  it("takes a conversation of more than a chat's 256 KiB", async () => {
+  it("accepts a conversation larger than a chat's limit of 256 KiB", async () => {
     const long = userMessage("x".repeat(3_000_000));
     const stream = await chat(url(), bodyOf(newSession(), [long, userMessage("hello")]));
     expect(finishOf(stream)).toMatchObject({ finishReason: "stop" });
@@ -284,7 +284,7 @@ describe("POST /api/ai-sdk/chat with an answer", () => {
     return { ...message, parts };
   }
 
-  it("asks for approval and ends, and goes on with the answer once it is approved", async () => {
+  it("requests approval and ends, and continues the answer once it is approved", async () => {
     const session = newSession();
     const [sent, asked] = await waiting(session);
     const [action] = (await state(asking(), session)).pending_actions;
@@ -308,7 +308,7 @@ describe("POST /api/ai-sdk/chat with an answer", () => {
     expect(textOf(answer)).toBe((await state(asking(), session)).messages[1]?.content);
   });
 
-  it("goes on after a denial, and repeats a decision without effect", async () => {
+  it("continues after a denial, and ignores a repeated decision", async () => {
     const session = newSession();
     const [sent, asked] = await waiting(session);
     const body = bodyOf(session, [sent, responded(asked, false)]);

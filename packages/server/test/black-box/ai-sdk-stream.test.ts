@@ -9,7 +9,7 @@ import { useService } from "./server.ts";
 const url = useService();
 
 describe("GET /api/ai-sdk/chat/{id}/stream", () => {
-  it("replays the answer in progress from its start, and goes on with it", async () => {
+  it("replays the answer in progress from its start, and continues it", async () => {
     const session = newSession();
     const first = await openChat(url(), bodyOf(session, [userMessage("count to 10")]));
     await first.until((chunk) => chunk.type === "text-delta" && chunk.delta.includes("3"));
@@ -42,7 +42,7 @@ describe("GET /api/ai-sdk/chat/{id}/stream", () => {
     expect(textOf(await waiting.message())).toContain("4");
   });
 
-  it("says that the session was deleted", async () => {
+  it("reports that the session was deleted", async () => {
     const session = newSession();
     const stream = await openChat(url(), bodyOf(session, [userMessage("count to 500")]));
     await stream.until(({ type }) => type === "text-delta");
@@ -58,7 +58,7 @@ describe("GET /api/ai-sdk/chat/{id}/stream", () => {
 });
 
 describe("GET /api/ai-sdk/chat/{id}/messages", () => {
-  it("returns what the client has shown, in its form", async () => {
+  it("returns the messages in the client's format", async () => {
     const session = newSession();
     const sent = userMessage("what is 12 * 7?");
     const answer = await (await chat(url(), bodyOf(session, [sent]))).message();
@@ -67,7 +67,7 @@ describe("GET /api/ai-sdk/chat/{id}/messages", () => {
     expect(second).toEqual(JSON.parse(JSON.stringify(answer)));
   });
 
-  it("leaves out the answer in progress", async () => {
+  it("omits the answer in progress", async () => {
     const session = newSession();
     const sent = userMessage("count to 500");
     const stream = await openChat(url(), bodyOf(session, [sent]));

@@ -26,7 +26,7 @@ const contents = ({ messages }: { readonly messages: readonly { readonly content
   messages.map(({ content }) => content);
 
 describe("POST /api/sessions/{id}/fork", () => {
-  it("copies a conversation, which then goes on by itself", async () => {
+  it("copies a conversation, which then continues independently", async () => {
     const origin = newSession();
     const wallet = newWallet();
     await send(url(), "POST", "/api/sessions", { session: origin, json: { public_key: wallet } });

@@ -1,5 +1,5 @@
-// A signed-in user's session does not exist for others, on any operation and any node. `npm run test:nodes` runs this on three nodes too;
-// more callers are in test/isolation/users.test.ts.
+// A signed-in user's session does not exist for others, on any operation and any node. `npm run test:nodes`
+// runs this on three nodes too; more callers are in test/isolation/users.test.ts.
 
 import type { Action, Snapshot } from "@colloquy/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -82,7 +82,7 @@ const ON_SESSIONS: Readonly<Record<string, ClassifiedOperation>> = {
 };
 
 describe.each(Object.keys(ON_SESSIONS))("%s on the session of a user", (name) => {
-  it("is 404 for others on every node, and changes nothing", async () => {
+  it("answers 404 to others on every node, and changes nothing", async () => {
     const before = await state();
     for (const [caller, headers] of Object.entries(others)) {
       // Only a user may claim.

@@ -183,16 +183,16 @@ describe.each(OPERATIONS.filter(({ takesBody }) => takesBody))("$name", (operati
 });
 
 describe("other requests", () => {
-  it.each(["/api", "/api/nothing", "/api/v2/state"])("GET %s answers 404", async (path) => {
+  it.each(["/api", "/api/nothing", "/api/v2/state"])("answers GET %s with 404", async (path) => {
     expectProblem(await send(url(), "GET", path), 404, "route_not_found");
   });
 
-  it("a head beyond 320 KiB gives 431", async () => {
+  it("answers 431 to a head beyond 320 KiB", async () => {
     const path = `/api/state?x=${"a".repeat(330_000)}`;
     expectProblem(await send(url(), "GET", path, { session: newSession() }), 431);
   });
 
-  it("an unlisted origin may not read answers, and its preflight says so", async () => {
+  it("denies an unlisted origin, also in its preflight", async () => {
     const headers = { Origin: "https://evil.example" };
     const answer = await send(url(), "GET", "/api/state", { session: newSession(), headers });
     expect(answer.headers["access-control-allow-origin"]).toBeUndefined();

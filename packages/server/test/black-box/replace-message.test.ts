@@ -75,7 +75,7 @@ describe("POST /api/chat with replaces", () => {
     expect(late.events[0]).toMatchObject({ id: done.last_event_id, event: { code: "resync" } });
   });
 
-  it("gets the same answer when it is sent again with its key, and 404 without", async () => {
+  it("returns the same answer when repeated with its key, and 404 without", async () => {
     const session = newSession();
     const { messages } = await answered(session, "hello");
     const id = messages[0]?.id ?? "";
@@ -102,7 +102,7 @@ describe("POST /api/chat with replaces", () => {
     expect((await thread(url(), session)).title).toBe("Chosen");
   });
 
-  it("rejects an answer with 400, an unknown message with 404, and what is no id or model with 400", async () => {
+  it("rejects an answer, an invalid id or model with 400, and an unknown message with 404", async () => {
     const session = newSession();
     const { messages } = await answered(session, "hello");
     expectProblem(await replace(session, messages[1]?.id ?? "", "again"), 400, "not_a_user_message");

@@ -54,7 +54,7 @@ describe("POST /api/chat with response_schema", () => {
     });
   });
 
-  it("fails a turn whose answer does not match twice, and goes on afterwards", async () => {
+  it("fails a turn whose answer does not match twice, and the session continues", async () => {
     const session = newSession();
     const reader = await EventReader.connect(url(), session, { include: "tools,messages,state" });
     const before = await state(url(), session);

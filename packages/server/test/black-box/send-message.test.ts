@@ -281,7 +281,7 @@ describe("Idempotency-Key", () => {
     expectProblem(await post(newSession(), { message: "hi" }, undefined, { "Idempotency-Key": key }), 400);
   });
 
-  it("lets one of many equal concurrent chats through", async () => {
+  it("accepts one of many equal concurrent chats", async () => {
     const session = newSession();
     const headers = { "Idempotency-Key": "key-1" };
     const answers = await Promise.all(

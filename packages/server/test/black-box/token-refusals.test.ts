@@ -40,7 +40,7 @@ async function fromEveryNode(ask: () => Promise<Answer>): Promise<readonly Answe
 
 // Runs first: a node that has fetched the keys accepts tokens while the issuer is down.
 describe("while the issuer cannot be reached", () => {
-  it("a token is 503 with Retry-After and creates nothing, until the issuer is back; then its keys hold", async () => {
+  it("answers a token with 503 and Retry-After until the issuer is back, and then caches its keys", async () => {
     await issuer.stop();
     const session = newSession();
     for (const answer of await fromEveryNode(async () => request(...CHAT, session, await good("alice")))) {
@@ -60,27 +60,30 @@ describe("while the issuer cannot be reached", () => {
 });
 
 describe("a bad token", () => {
-  it.each(BAD_TOKENS)("creates nothing and is 401 on every operation: %s", async (_what, code, token) => {
-    const [session, sent] = [newSession(), await token({ issuer, audience: AUDIENCE })];
-    for (const [method, path] of [
-      CHAT,
-      ["GET", "/api/state"],
-      ["GET", "/api/updates"],
-      ["POST", "/api/sessions"],
-      ["PUT", `/api/sessions/${session}/pin`],
-      ["POST", `/api/sessions/${session}/claim`],
-      ["POST", "/api/interrupt"],
-      ["GET", "/api/actions"],
-      ["GET", "/api/sessions"],
-      ["GET", "/api/control/apps"],
-      ["POST", "/api/auth/revoke"],
-      ["GET", "/api/users/me/export"],
-      ["DELETE", "/api/users/me"],
-    ] as const) {
-      const answer = await request(method, path, session, sent);
-      expectProblem(answer, 401, code);
-      expect(answer.headers["www-authenticate"]).toBe('Bearer realm="colloquy", error="invalid_token"');
-    }
-    expectProblem(await request("GET", `/api/sessions/${session}`, session), 404, "session_not_found");
-  });
+  it.each(BAD_TOKENS)(
+    "is rejected with 401 on every operation and creates nothing: %s",
+    async (_what, code, token) => {
+      const [session, sent] = [newSession(), await token({ issuer, audience: AUDIENCE })];
+      for (const [method, path] of [
+        CHAT,
+        ["GET", "/api/state"],
+        ["GET", "/api/updates"],
+        ["POST", "/api/sessions"],
+        ["PUT", `/api/sessions/${session}/pin`],
+        ["POST", `/api/sessions/${session}/claim`],
+        ["POST", "/api/interrupt"],
+        ["GET", "/api/actions"],
+        ["GET", "/api/sessions"],
+        ["GET", "/api/control/apps"],
+        ["POST", "/api/auth/revoke"],
+        ["GET", "/api/users/me/export"],
+        ["DELETE", "/api/users/me"],
+      ] as const) {
+        const answer = await request(method, path, session, sent);
+        expectProblem(answer, 401, code);
+        expect(answer.headers["www-authenticate"]).toBe('Bearer realm="colloquy", error="invalid_token"');
+      }
+      expectProblem(await request("GET", `/api/sessions/${session}`, session), 404, "session_not_found");
+    },
+  );
 });

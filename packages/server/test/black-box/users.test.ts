@@ -60,7 +60,7 @@ async function untilEverywhere(
 
 describe("the conversation of a signed-in user", () => {
   // The isolation matrix tries every operation (test/isolation/users.test.ts); these read the session on other nodes.
-  it("is 404 for all other callers", async () => {
+  it("is hidden from all other callers with 404", async () => {
     const session = newSession();
     expect((await chat(session, await as("alice"))).status).toBe(200);
     for (const call of [{}, await as("bob"), await as("alice", "shop")]) {
@@ -105,7 +105,7 @@ describe("the conversation of a signed-in user", () => {
     expect((await chat(session)).status).toBe(200);
   });
 
-  it("is copied by its owner only, and never into a session of somebody else", async () => {
+  it("can be copied by its owner only, and never into another user's session", async () => {
     const [session, theirs] = [newSession(), newSession()];
     const alice = await as("alice");
     await chat(session, alice);
@@ -229,7 +229,7 @@ describe("a token", () => {
     expectProblem(sent, 403, "client_id_forbidden");
   });
 
-  it("keeps others from naming the user as their client, for whose secrets the pseudonym would stand", async () => {
+  it("prevents others from naming the user as their client and using the user's secrets", async () => {
     const text = JSON.stringify([issuer.url, "alice"]);
     const owner = createHash("sha256").update(text).digest("base64url");
     const named = `client_id=${owner}`;
@@ -297,7 +297,8 @@ describe("a token", () => {
     expect((await request("GET", "/api/state", session, await as("alice"))).status).toBe(200);
     await anonymous.find(isNotice("session_not_found"));
     await anonymous.until(() => anonymous.ended);
-    // A stream with the user's token stays, although the App accepts the token only after the chat has bound the session to it.
+    // A stream with the user's token stays, although the App accepts the token only after the chat has bound
+    // the session to it.
     const stream = await EventReader.connect(program.url, mine, {
       include: "messages",
       ...(await as("alice", "shop")),

@@ -44,7 +44,7 @@ it("prints control characters and escape sequences visibly, whoever wrote them",
   expect(once.output).not.toMatch(OBEYED);
 });
 
-it("does so in streamed answers, questions, titles and names of tools", async () => {
+it("prints them visibly in streamed answers, questions, titles and names of tools", async () => {
   const user = openTerminal(["chat", "--model", MODEL], { columns: 40 });
   await user.shows(PROMPT);
   user.enter("go on");
@@ -65,7 +65,7 @@ it("does so in streamed answers, questions, titles and names of tools", async ()
   expect(user.written).not.toMatch(OBEYED);
 });
 
-it("does so in error texts of the service", async () => {
+it("prints them visibly in error texts of the service", async () => {
   const proxy = await FaultProxy.start(service.url);
   const refusal = (status: number) => ({
     status,
@@ -92,7 +92,7 @@ it("does so in error texts of the service", async () => {
   }
 });
 
-it("does so in JSON, preserving the value", async () => {
+it("escapes them in JSON, preserving the value", async () => {
   const { code, output } = await run(["chat", "--json", HOSTILE]);
   expect(code).toBe(0);
   const events = output.trimEnd().split("\n");

@@ -71,7 +71,7 @@ describe("beside a running server", () => {
     expect((await threads.list()).map(({ session_id: id }) => id)).toEqual([kept]);
   });
 
-  it("deletes nothing with a wrong admin key, and says what is missing", async () => {
+  it("deletes nothing if the server has no admin API, and reports the missing setting", async () => {
     const id = await said(service, "count to 3");
     const refused = await service.command(["sessions", "delete", id], { COLLOQUY_ADMIN_KEY: ADMIN_KEY });
     expect(refused).toMatchObject({ code: 1, output: "" });
@@ -181,7 +181,7 @@ describe("with a remote service and its admin key", () => {
       /Nothing answers at http:\/\/127\.0\.0\.1:1\./,
     ],
     ["a path where none is", ADMIN_KEY, () => `${service.url}/chat`, 1, /Check the URL/],
-  ])("changes nothing with %s, and says what to do in one sentence", async (_, key, url, code, why) => {
+  ])("changes nothing with %s, and gives advice in one sentence", async (_, key, url, code, why) => {
     const id = await said(service, "count to 2");
     for (const parameters of [["list"], ["show", id], ["delete", id]]) {
       const refused = await run(parameters, key, url());

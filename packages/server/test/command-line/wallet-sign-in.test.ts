@@ -33,7 +33,7 @@ it("asks for a signature and binds the conversation", async () => {
   await expect(service.client.listThreads(wallet)).rejects.toMatchObject({ code: "wallet_not_proved" });
 });
 
-it("says what is wrong with a signature", async () => {
+it("reports the problem of an invalid signature", async () => {
   const user = chat();
   await user.shows(SIGNATURE);
   user.enter(await newAccount().signMessage({ message: "something else" }));

@@ -31,7 +31,7 @@ describe.skipIf(await isWithout("promtool"))("the alert rules in Prometheus", ()
     expect(stdout).toContain(`SUCCESS: ${rules.length} rules found`);
   });
 
-  it("fire for their trouble alone", async () => {
+  it("fire only for their own problem", async () => {
     const { stdout } = await run("promtool", ["test", "rules", "alerts-test.yml"], { cwd });
     expect(stdout).toContain("SUCCESS");
   });
@@ -66,7 +66,7 @@ describe("the alert rules", () => {
     expect(missing.map(([selector]) => selector)).toEqual([]);
   });
 
-  it("say what is wrong and what to do", () => {
+  it("state the problem and what to do", () => {
     expect(rules.length).toBeGreaterThan(5);
     for (const { alert, labels, annotations } of rules) {
       expect(alert).toMatch(/^Colloquy[A-Z]\w+$/);

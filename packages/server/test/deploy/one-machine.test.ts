@@ -80,7 +80,7 @@ describe.skipIf(isLeftOut)("one machine, set up by the guide", () => {
     expect(listed).toEqual({ status: 403, code: "wallet_not_proved" });
   });
 
-  it("limits an address to 120 new sessions a minute, whatever headers it sends, independently of others", async () => {
+  it("limits each address to 120 new sessions a minute, whatever headers it sends", async () => {
     const begin = (client: string, claimed: string) =>
       ask(client, "/api/sessions", {
         method: "POST",

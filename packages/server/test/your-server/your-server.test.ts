@@ -125,7 +125,7 @@ for (const example of ALL) {
         }
       });
 
-      it("is of no use to other sites", async () => {
+      it("cannot be used by other sites", async () => {
         const session = await ada.create();
         for (const origin of ["https://evil.example", "null", `${server.url}.evil.example`]) {
           for (const [method, path, call] of requestsAbout(session)) {
@@ -182,7 +182,7 @@ for (const example of ALL) {
       stream.leave();
     });
 
-    it("passes on Last-Event-ID, so that a stream goes on where it broke", async () => {
+    it("passes on Last-Event-ID, so that a stream resumes where it broke", async () => {
       const session = await ada.create();
       const first = await ada.follow(session);
       await ada.chat(session, "hello");
@@ -226,7 +226,7 @@ for (const example of ALL) {
       stream.leave();
     });
 
-    it("passes a decision on", async () => {
+    it("passes on a decision", async () => {
       const session = await ada.create();
       await ada.chat(session, "what is 12 * 7?");
       const asked = await ada.stateWhen(session, ({ pending_actions }) => pending_actions.length > 0);
@@ -237,7 +237,7 @@ for (const example of ALL) {
       expect(messages.at(-1)?.content).toContain("84");
     });
 
-    it("passes on what Colloquy refuses, and its ETag", async () => {
+    it("passes on Colloquy's refusals and ETags", async () => {
       const session = await ada.create();
       const refused = await ada.chat(session, " ");
       expect(refused.status).toBe(400);

@@ -170,7 +170,7 @@ describe("the cache of store lookups", () => {
     expect(asked).toHaveLength(6);
   });
 
-  it("does not keep failed lookups", async () => {
+  it("does not cache failed lookups", async () => {
     const { keys, add, state } = givenKeys();
     const text = formatKey(add());
     state.failure = new Unavailable(503, "store_unavailable", "Not now.", 1);

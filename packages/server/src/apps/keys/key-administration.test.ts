@@ -67,7 +67,7 @@ describe("creating a key", () => {
     expect(await administration.list()).toEqual([]);
   });
 
-  it("of an operator opens no App", async () => {
+  it("opens no App for an operator's key", async () => {
     const issued = await create({ apps: [], scopes: ["admin:write", "admin:read"] });
     expect(issued).toMatchObject({ apps: [], scopes: ["admin:read", "admin:write"] });
     expect(await keys.check(issued.key)).toMatchObject({ apps: new Set(), scopes: new Set(issued.scopes) });

@@ -126,7 +126,7 @@ function entryOf(
   return { action, actor: by, app: null, target: id, details: { ...about, ...more } };
 }
 
-/** Returns the scopes without repetitions; those of Apps for none. */
+/** Returns the scopes without duplicates; all App scopes if the list is empty. */
 function scopesOf(wanted: readonly KeyScope[]): readonly KeyScope[] {
   return wanted.length === 0 ? APP_SCOPES : KEY_SCOPES.filter((scope) => wanted.includes(scope));
 }

@@ -17,7 +17,7 @@ const KEY = new RegExp(
 );
 
 export interface KeyParts {
-  /** Public: names the key in lists and commands. */
+  /** Public id, which names the key in lists and commands. */
   readonly id: string;
   readonly secret: string;
 }

@@ -1,4 +1,5 @@
-// Seals values for one place each, so that a row that was moved or modified in the store cannot be opened.
+// Seals secrets, bound to their App, client and name, so that a row that was moved or modified in the store
+// cannot be opened.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import type { KeyFile } from "./key-file.ts";
@@ -23,7 +24,7 @@ export interface MasterKey {
   readonly id: string;
   /** Returns nonce, ciphertext and tag in base64. */
   seal(place: SecretPlace, value: string): string;
-  /** Returns the value, or `null` unless this key has sealed exactly this text for exactly this place. */
+  /** Returns the value, or `null` unless this key has sealed exactly this text for this identity. */
   open(place: SecretPlace, sealed: string): string | null;
   /** Derives a 32-byte key for another purpose with HKDF (RFC 5869). Derived keys do not reveal the master key. */
   derive(purpose: string): Uint8Array;

@@ -222,7 +222,7 @@ describe("rotating given keys", () => {
     expect(await rotateWith(...given)).toEqual({ ...done, resealed: 0, resumed: true });
   });
 
-  it("uses the only given key if no other key has sealed anything", async () => {
+  it("uses the only given key if no other key has sealed a secret", async () => {
     await vaultWith(old).set("defi", "web-1", { A: "1" });
     await store.secrets.remove("defi", "web-1", null);
     expect(await rotateWith(next)).toMatchObject({ outcome: "done", resealed: 0 });

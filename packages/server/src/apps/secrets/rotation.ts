@@ -23,8 +23,8 @@ export interface RotationOptions {
 
 export type Rotation =
   /**
-   * One key seals all secrets. `resumed`: started earlier. `given`: the operator can now remove the older
-   * keys.
+   * One key seals all secrets. `resumed`: an earlier rotation was finished. `given`: the operator can now
+   * remove the older keys.
    */
   | {
       readonly outcome: "done";
@@ -68,7 +68,7 @@ export async function rotateKeyInFile(file: KeyFile, options: RotationOptions): 
   return { outcome: "done", keyId, resealed, discarded, resumed, given: false };
 }
 
-/** Puts the first of the operator's keys in force. Rejects with a readable error. */
+/** Activates the first of the operator's keys. Rejects with a user-facing error. */
 export async function rotateGivenKeys(
   given: readonly Uint8Array[],
   options: RotationOptions,
@@ -86,7 +86,7 @@ export async function rotateGivenKeys(
   return { outcome: "done", keyId, resealed, discarded, resumed: inForce === first?.id, given: true };
 }
 
-/** Rejects if secrets are sealed by a missing key, which may only have been mislaid. */
+/** Rejects if a missing key seals secrets, because the operator may still have it. */
 async function assertAllKeysPresent(
   keys: readonly MasterKey[],
   place: string,

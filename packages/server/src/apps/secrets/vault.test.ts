@@ -192,7 +192,7 @@ describe("a vault during a key rotation", () => {
   const [old, next] = [newMasterKey(), newMasterKey()];
   const [oldId, nextId] = [createMasterKey(old).id, createMasterKey(next).id];
 
-  it("seals with the key in force, even if it has a newer one", async () => {
+  it("seals with the active key, even if it has a newer one", async () => {
     await vaultOn(givenKeys([old], "the test")).set("defi", "web-1", { A: "1" });
     const vault = vaultOn(givenKeys([next, old], "the test"));
     await vault.set("defi", "web-1", { B: "2" });
@@ -241,7 +241,7 @@ describe("a vault during a key rotation", () => {
     expect(await vaultOn(inFile(), rotating).open("defi", "web-1")).toEqual(new Map([["A", "1"]]));
   });
 
-  it("leaves no secret under the old key if another key is put in force while it seals", async () => {
+  it("leaves no secret under the old key if another key is activated while it seals", async () => {
     await vaultOn(givenKeys([old], "the test")).set("defi", "web-1", { A: "1" });
     let asked = 0;
     const rotating: SecretStore = {

@@ -162,7 +162,7 @@ export class Vault implements SecretVault, SigningKeys {
     return open;
   }
 
-  /** Returns the key in force: the store rejects secrets that are sealed with another one. */
+  /** Returns the active key: the store rejects secrets that are sealed with another one. */
   async #keyInForce(ring: KeyRing): Promise<MasterKey> {
     const inForce = await this.#store.keyInForce();
     const known = this.#knownKey(inForce) ?? (await this.#readKeys(ring), this.#knownKey(inForce));
@@ -175,9 +175,7 @@ export class Vault implements SecretVault, SigningKeys {
     return key;
   }
 
-  /**
-   * Creates a key only if no secrets are sealed: a new key would hide that the key of existing ones is lost.
-   */
+  /** Creates a key only if no secrets are sealed: a new key would hide the loss of the key of existing secrets. */
   async #createFirst(ring: KeyRing): Promise<void> {
     if (ring.createFirst === null) return;
     if (Object.keys(await this.#store.countByKey()).length > 0) throw keyMissing();

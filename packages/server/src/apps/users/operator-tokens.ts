@@ -5,7 +5,7 @@ import type { Operator, OperatorTokens } from "../../core/ports/driving/credenti
 import { refusedToken } from "./token-refusals.ts";
 import { TokenVerifier, type TokenVerifierOptions } from "./token-verifier.ts";
 
-/** Claims that name a person to others, best first (OpenID Connect Core 1.0 section 5.1). */
+/** Claims with the name of a person, in order of preference (OpenID Connect Core 1.0 section 5.1). */
 const NAME_CLAIMS = ["email", "preferred_username", "name", "sub"];
 
 /** Returns the check of operators' tokens; `null` without `operators` in the configuration. */
@@ -27,7 +27,7 @@ export function operatorTokens(
   };
 }
 
-/** Returns a claim by its name, or by a path of names with dots between. */
+/** Returns a claim by its name or by a dotted path. */
 function claimOf(payload: JWTPayload, claim: string): unknown {
   if (Object.hasOwn(payload, claim)) return payload[claim];
   return claim

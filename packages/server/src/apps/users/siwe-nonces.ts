@@ -1,4 +1,5 @@
-// Nonces of sign-ins (EIP-4361): signed rather than stored, so that asking for one writes nothing. The store keeps only the used ones.
+// Nonces of sign-ins (EIP-4361). They are signed instead of stored, so that issuing one writes nothing; the
+// store records only used ones.
 
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../core/ports/driven/clock.ts";
@@ -15,7 +16,7 @@ export async function newNonce(keys: SigningKeys, clock: Pick<Clock, "now">): Pr
   return text + (await signatureOf(text, keys));
 }
 
-/** Returns when the nonce expires, in milliseconds since the Unix epoch; `null` if it is not of this service. */
+/** Returns when the nonce expires, in milliseconds since the Unix epoch; `null` if this service did not issue it. */
 export async function expiryOfNonce(nonce: string, keys: SigningKeys): Promise<number | null> {
   const [, expiresAt, signature] = NONCE.exec(nonce) ?? [];
   if (expiresAt === undefined || signature === undefined) return null;

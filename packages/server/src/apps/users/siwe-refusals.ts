@@ -10,7 +10,7 @@ const DETAILS = {
     "The message was not signed by its address. Sign it unchanged. A contract wallet must sign for a chain in the operator's `chains`.",
 } as const;
 
-/** 401 for an invalid message or signature. */
+/** Returns the 401 for an invalid message or signature. */
 export function refusedProof(code: keyof typeof DETAILS): ServiceError {
   return new ServiceError(401, code, DETAILS[code], {
     headers: { "www-authenticate": 'Bearer realm="colloquy"' },

@@ -1,4 +1,4 @@
-// The 401 for each kind of token that is not valid (RFC 6750 section 3.1). Texts never quote the token.
+// The 401 errors for invalid tokens (RFC 6750 section 3.1). Messages never quote the token.
 
 import { errors } from "jose";
 import { ServiceError } from "../../core/errors.ts";
@@ -25,7 +25,7 @@ export function refusedToken(code: TokenProblem): ServiceError {
   });
 }
 
-/** Returns what is wrong with the token; `null` if the error is not about the token. */
+/** Returns the problem of the token; `null` if the error has another cause. */
 export function problemOf(error: unknown): TokenProblem | null {
   if (error instanceof errors.JWTExpired) return "token_expired";
   if (error instanceof errors.JWTClaimValidationFailed) return ofClaim(error.claim);

@@ -17,7 +17,10 @@ import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import { problemOf, type TokenProblem } from "./token-refusals.ts";
 
-/** Finds the key of a token. Rejects with an error of jose if there is none, and with another one if the keys cannot be read. */
+/**
+ * Finds the key of a token. Rejects with an error of jose if there is none, and with another error if the
+ * keys cannot be read.
+ */
 export type TokenKeys = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
 
 /** Age of cached keys, in milliseconds, after which they are fetched again in the background. */
@@ -85,7 +88,7 @@ async function discover(issuer: string): Promise<string> {
   });
   if (!response.ok) throw new Error(`${url} answers ${response.status}`);
   const document = Discovery.parse(await response.json());
-  // Section 4.3: otherwise one issuer could speak for another.
+  // Section 4.3: otherwise one issuer could impersonate another.
   if (document.issuer !== issuer)
     throw new Error(`${url} is the document of another issuer: ${document.issuer}`);
   return document.jwks_uri;

@@ -25,7 +25,7 @@ function users(more: Partial<UserSettings> = {}): UserSettings {
   return { issuer: issuer.url, audience: AUDIENCE, ...base, ...more };
 }
 
-/** Creates the checker of Apps with these users; a store that counts its reads. */
+/** Creates a token checker for these Apps, with a store that counts its reads. */
 function given(apps: Readonly<Record<string, UserSettings | null>> = { shop: users() }) {
   const clock = new ManualClock(Date.now());
   const revoked = new Set<string>();
@@ -59,7 +59,7 @@ async function codeOf(token: string, tokens = given().tokens): Promise<string> {
 }
 
 describe("a token of an OpenID Connect issuer", () => {
-  it("is accepted for the Apps with its issuer and audience, by the keys that its issuer publishes", async () => {
+  it("is accepted by the Apps with its issuer and audience, with the keys that the issuer publishes", async () => {
     const { tokens } = given({
       default: null,
       shop: users(),
@@ -73,7 +73,7 @@ describe("a token of an OpenID Connect issuer", () => {
     });
   });
 
-  it("names its user by a pseudonym of issuer and subject", async () => {
+  it("identifies its user by a pseudonym of issuer and subject", async () => {
     const { tokens } = given();
     const pseudonyms = [
       tokens.ownerOf("https://a.test", "alice"),
@@ -102,7 +102,7 @@ describe("a token of an OpenID Connect issuer", () => {
     await expect.poll(() => codeOf(next, tokens)).toBe("accepted");
   });
 
-  it("stays valid while the issuer is down if its keys are cached, otherwise 503", async () => {
+  it("stays valid while the issuer is down if its keys are cached, and is answered with 503 otherwise", async () => {
     const { tokens, clock, warnings } = given();
     const token = await issuer.token("alice", AUDIENCE);
     expect(await codeOf(token, tokens)).toBe("accepted");
@@ -127,7 +127,7 @@ describe("a token of an OpenID Connect issuer", () => {
     await expect(Promise.resolve(tokens.check(token))).rejects.toMatchObject({ code: "issuer_unavailable" });
   });
 
-  it("is rejected if the discovery document is elsewhere, whatever that one says", async () => {
+  it("is rejected if the discovery document is a redirect", async () => {
     const server = createServer(({ url }, response) => {
       if (url === "/elsewhere") response.end(JSON.stringify({ issuer: own, jwks_uri: `${issuer.url}/jwks` }));
       else response.writeHead(302, { location: "/elsewhere" }).end();
@@ -142,11 +142,11 @@ describe("a token of an OpenID Connect issuer", () => {
 });
 
 describe("a bad token", () => {
-  it.each(BAD_TOKENS)("is 401 with a code: %s", async (_what, code, token) => {
+  it.each(BAD_TOKENS)("is rejected with 401 and a code: %s", async (_what, code, token) => {
     expect(await codeOf(await token({ issuer, audience: AUDIENCE }))).toBe(`401 ${code}`);
   });
 
-  it("is 401 if it is signed with a shared secret, even one among the configured keys", async () => {
+  it("is rejected with 401 if it is signed with a shared secret, even a configured one", async () => {
     const secret = randomBytes(32);
     const shared = { kty: "oct", kid: "shared", alg: "HS256", k: secret.toString("base64url") };
     const { tokens } = given({ shop: users({ keys: [shared] }) });
@@ -156,14 +156,14 @@ describe("a bad token", () => {
     expect(await codeOf(token, tokens)).toBe("401 token_algorithm_refused");
   });
 
-  it("is 401 if its algorithm is not a listed one, although its key is configured", async () => {
+  it("is rejected with 401 if its algorithm is not allowed, even if its key is configured", async () => {
     const { publicKey, privateKey } = await generateKeyPair("Ed25519");
     const { tokens } = given({ shop: users({ keys: [{ kty: "OKP", ...(await exportJWK(publicKey)) }] }) });
     const token = await new SignJWT(claims()).setProtectedHeader({ alg: "Ed25519" }).sign(privateKey);
     expect(await codeOf(token, tokens)).toBe("401 token_algorithm_refused");
   });
 
-  it("sets the error of RFC 6750 in the header, and never quotes the token", async () => {
+  it("is answered with the WWW-Authenticate error of RFC 6750, which does not quote the token", async () => {
     const token = await issuer.sign(claims({ exp: 1 }));
     const refusal = (await given().tokens.check(token)) as ServiceError;
     expect(refusal.headers["www-authenticate"]).toBe('Bearer realm="colloquy", error="invalid_token"');
@@ -172,7 +172,7 @@ describe("a bad token", () => {
 });
 
 describe("a revoked token", () => {
-  it("is rejected at once, and after two seconds by a process that had cached it", async () => {
+  it("is rejected at once, and stays rejected after the cache expires", async () => {
     const { tokens, clock } = given();
     const token = await issuer.token("alice", AUDIENCE);
     expect(await codeOf(token, tokens)).toBe("accepted");
@@ -183,7 +183,7 @@ describe("a revoked token", () => {
     expect(await codeOf(await issuer.token("alice", AUDIENCE), tokens)).toBe("accepted");
   });
 
-  it("may be revoked again, but a bad token may not", async () => {
+  it("can be revoked again, unlike a malformed token", async () => {
     const { tokens } = given();
     const token = await issuer.token("alice", AUDIENCE);
     await tokens.revoke(token);
@@ -217,7 +217,7 @@ describe("the cache of checks", () => {
     expect(await codeOf(short, tokens)).toBe("401 token_expired");
   });
 
-  it("keeps no refusal, so that bad tokens cost no memory", async () => {
+  it("does not cache rejections, so bad tokens use no memory", async () => {
     const { tokens } = given();
     const bad = await issuer.sign(claims({ aud: "https://other.test" }));
     const answers = [tokens.check(bad), tokens.check(bad)];
@@ -239,7 +239,7 @@ describe("the cache of checks", () => {
   });
 });
 
-it("is used only if an App has users", () => {
+it("enables token checks only if an App has users", () => {
   expect(given({ default: null }).tokens.areUsed).toBe(false);
   expect(given({ default: null, shop: users() }).tokens.areUsed).toBe(true);
 });

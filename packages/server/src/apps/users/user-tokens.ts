@@ -1,5 +1,6 @@
-// Checks sign-in tokens on every request. Grants are cached briefly, so that polling verifies no signature and reads no store each time,
-// and no longer, so that a revocation by any process takes effect soon. Refusals are not: anybody can send any number of bad tokens.
+// Checks sign-in tokens on every request. Grants are cached briefly, so that polling verifies no signature
+// and reads no store each time, and no longer, so that a revocation by any process takes effect soon.
+// Refusals are not cached, because anybody can send any number of bad tokens.
 
 import { createHash, randomUUID } from "node:crypto";
 import { decodeJwt, type JWTPayload } from "jose";
@@ -46,7 +47,7 @@ export interface CheckedTokensOptions {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly logger: Pick<Logger, "warn">;
   readonly apps: AppCatalog;
-  /** Keys of tokens that hold wallets; `null` if there are none. */
+  /** Keys of wallet tokens; `null` if there are none. */
   readonly keys: SigningKeys | null;
 }
 
@@ -93,10 +94,7 @@ export class CheckedTokens implements UserTokens {
     this.#checks.delete(token);
   }
 
-  /**
-   * Returns who holds a valid token, to add wallets or to refresh it.
-   * @throws ServiceError 401
-   */
+  /** Returns the user of a valid token, to add wallets or to refresh it. @throws ServiceError 401 */
   async holderOf(token: string): Promise<WalletHolder> {
     const verified = await this.#verify(token);
     if (verified instanceof ServiceError) throw verified;
@@ -212,7 +210,7 @@ export class CheckedTokens implements UserTokens {
     });
   }
 
-  /** Returns the Apps without users of their own where the wallet is the user. */
+  /** Returns the Apps without their own users, in which the wallet is the user. */
   #appsOfWallets(): readonly string[] {
     const { apps } = this.#options;
     return apps.names().filter((name) => {

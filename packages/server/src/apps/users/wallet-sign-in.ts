@@ -1,4 +1,4 @@
-// Sign-In with Ethereum (EIP-4361): from a signed message to a token that holds the wallet.
+// Sign-In with Ethereum (EIP-4361): exchanges a signed message for a token that proves the wallet.
 
 import { createHash, randomUUID } from "node:crypto";
 import { ServiceError } from "../../core/errors.ts";
@@ -22,7 +22,7 @@ export interface WalletSignInOptions {
   /** `null` if there are no master keys. */
   readonly keys: SigningKeys | null;
   readonly clock: Pick<Clock, "now">;
-  /** Loaded with the first signature that is not an account's. */
+  /** Verifier of contract wallets; loaded at the first signature that is not from an account's key. */
   readonly contracts: () => Promise<ContractWallets>;
 }
 

@@ -1,5 +1,5 @@
-// Tokens that this service issues to holders of wallets: JWT (RFC 7519), HS256, with a key derived from the master key, so that every node
-// verifies them.
+// Tokens that this service issues to holders of wallets: JWT (RFC 7519), HS256, with a key derived from the
+// master key, so that every node verifies them.
 
 import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
@@ -12,13 +12,13 @@ export const WALLET_ISSUER = "urn:colloquy:siwe";
 const PURPOSE = "colloquy wallet tokens hs256";
 const LIFETIME_MS = 15 * 60_000;
 
-/** A user who has proved to hold wallets. */
+/** A user with proved wallets. */
 export interface WalletHolder {
   /** Id of the sign-in. Its refreshed tokens share it, so that revoking one of them ends all. */
   readonly id: string;
   /** `eip155:<address>`, or the subject of the user's token. */
   readonly subject: string;
-  /** The token of an App's user that was sent with the first wallet; `null` for none. */
+  /** The App user's token that was sent at the first sign-in; `null` if there was none. */
   readonly user: UserToken | null;
   /** Addresses in lower case. */
   readonly wallets: readonly string[];

@@ -154,8 +154,8 @@ async function openService(
 }
 
 /**
- * Maximum bytes of piped input. Above the service's limit, and stops the reading of a large file that was
- * piped in by mistake.
+ * Maximum bytes of piped input. Above the service's limit for a message, and low enough to stop early at a
+ * large file that was piped in by mistake.
  */
 const MAX_BYTES = 1_000_000;
 

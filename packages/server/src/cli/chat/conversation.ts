@@ -236,8 +236,8 @@ export class Conversation {
   }
 
   /**
-   * Updates the list of conversations if id or title changed. It is not a request to the service, so that Ctrl-C during
-   * it interrupts the answer.
+   * Updates the list of conversations if id or title changed. Does not count as a request to the service, so
+   * that Ctrl-C interrupts the answer.
    */
   async #remember(): Promise<void> {
     const snapshot = this.session.getSnapshot();

@@ -28,7 +28,7 @@ function typewriter() {
 }
 
 describe("a question", () => {
-  it("drops its input when withdrawn, so that it does not answer the next question", async () => {
+  it("drops its input when withdrawn, so that the input does not answer the next question", async () => {
     const { type, ask } = typewriter();
     const withdrawal = new AbortController();
     const first = ask(false, withdrawal.signal);

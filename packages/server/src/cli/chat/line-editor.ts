@@ -1,5 +1,6 @@
-// A line editor with history on a shared screen: the line can be hidden for other output and shown again unchanged. node:readline
-// parses the keys and edits the line. While no line is edited, keys are buffered; only Ctrl-C and Ctrl-Z act at once.
+// A line editor with history on a shared screen: the line can be hidden for other output and shown again
+// unchanged. node:readline parses the keys and edits the line. While no line is edited, keys are buffered;
+// only Ctrl-C and Ctrl-Z act at once.
 
 import {
   clearScreenDown,
@@ -51,7 +52,7 @@ export class LineEditor {
   #shown: Interface | null = null;
   /** Content of hidden lines, by `isMessage`. */
   readonly #kept = new Map<boolean, string>();
-  /** Input that no line has received yet. */
+  /** Buffered input for the next line. */
   readonly #waiting: Typed[] = [];
   /** Text of an unfinished paste; `null` outside a paste. */
   #pasted: string | null = null;

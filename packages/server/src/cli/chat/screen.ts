@@ -23,7 +23,7 @@ export class Screen {
     return this.#isAtStart;
   }
 
-  /** Writes lines on lines of their own, and appends text to the text before it. */
+  /** Writes pieces: text continues the current line, and lines are separate. */
   write(pieces: readonly Piece[]): void {
     for (const piece of pieces) {
       if (piece.kind === "line") this.line(piece.tone, piece.text);
@@ -34,7 +34,7 @@ export class Screen {
     }
   }
 
-  /** Writes a line of its own. */
+  /** Writes text on a separate line. */
   line(tone: Tone | null, text: string): void {
     this.endLine();
     this.#output.write(`${tone === null ? text : this.styled(tone, text)}\n`);

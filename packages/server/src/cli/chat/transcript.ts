@@ -11,7 +11,7 @@ export type Tone = "user" | "tool" | "quiet" | "warning" | "error";
 export type Piece =
   /** Continues the current text. */
   | { readonly kind: "text"; readonly text: string }
-  /** Takes lines of its own. */
+  /** Starts on a separate line. */
   | { readonly kind: "line"; readonly tone: Tone; readonly text: string };
 
 interface ShownMessage {
@@ -172,7 +172,10 @@ function resultPieces(result: ToolResult, { answered }: ShownMessage): readonly 
   return [line(isError ? "warning" : "tool", text)];
 }
 
-/** Returns the new part of the text, or the whole text if it differs from what was shown, as after a crash of the service. */
+/**
+ * Returns the new part of the text, or the whole text if it differs from what was shown, as after a crash of
+ * the service.
+ */
 function textPieces(content: string, isOver: boolean, shown: ShownMessage): readonly Piece[] {
   // Hold back half of a surrogate pair or of a CRLF until the rest arrives.
   const text = isOver ? content : content.replace(/[\uD800-\uDBFF\r]$/, "");

@@ -1,10 +1,10 @@
-// Sign-in with a wallet (EIP-4361), for Apps that ask for proof: the person signs a message elsewhere and pastes the signature.
+// Wallet sign-in (EIP-4361) for Apps that require proof: the user signs a message elsewhere and pastes the signature.
 
 import { createInterface } from "node:readline/promises";
 import { type Client, type ClientOptions, ColloquyError, createClient, walletToken } from "@colloquy/client";
 import { CommandFailure, type HostProcess } from "../command.ts";
 
-/** Returns the options of a client that may use the conversations of the wallet. */
+/** Signs in, and returns the options of a client with access to the wallet's conversations. */
 export async function withProof(
   host: HostProcess,
   options: ClientOptions & { readonly baseUrl: string },

@@ -130,7 +130,7 @@ describe("a turn waiting for a person", () => {
     expect(one.chat("three", { maxQueued: 1 })).toEqual({ kind: "rejected", reason: "queue_full" });
   });
 
-  it("marks the turns queued behind it, earlier and later ones, until it resumes", () => {
+  it("marks all turns queued behind it until it resumes", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")], [ask("a")]);
@@ -262,7 +262,7 @@ describe("a decision", () => {
     expect(one.turns[0]?.state).toBe("waiting");
   });
 
-  it("counts once: repeating it changes nothing, and a different one is rejected", () => {
+  it("is idempotent, and rejects a different decision", () => {
     const { one } = waiting(REQUESTS.question);
     one.decide("action-a", "approve", { answer: "this" });
     const after = one.session;

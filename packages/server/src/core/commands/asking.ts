@@ -2,7 +2,7 @@
 
 import {
   actionNotice,
-  hasLapsedClaim,
+  hasExpiredClaim,
   isOver,
   mayHaveRun,
   toPendingAction,
@@ -55,9 +55,9 @@ export function askPerson(
   }
 }
 
-/** Returns true if the action or its claim has lapsed. */
+/** Returns true if the action or its claim has expired. */
 export function isDue(action: ActionRecord, at: number): boolean {
-  return isOver(action, at) || hasLapsedClaim(action, at);
+  return isOver(action, at) || hasExpiredClaim(action, at);
 }
 
 export function withMessage(open: OpenTurn): WritingTurn {
@@ -65,7 +65,7 @@ export function withMessage(open: OpenTurn): WritingTurn {
   return { ...open, agentMessage: open.agentMessage };
 }
 
-/** Returns the result that a pending action gives its call when it is resolved with this status and result. */
+/** Returns the call's result when its action is resolved with this status and result. */
 export function outcomeOf(
   draft: SessionDraft,
   action: ActionRecord,
@@ -83,7 +83,7 @@ function expiryOf(action: ActionRecord): string {
   return action.asked.kind === "client_tool" ? NO_CLIENT : EXPIRED;
 }
 
-/** A client tool wraps its output, so that it can also report an error. Others are the output. */
+/** Unwraps the output of a client tool, which may also report an error. Other results are the output itself. */
 function approvedOutput(
   { asked }: ActionRecord,
   result: JsonValue,
@@ -94,13 +94,16 @@ function approvedOutput(
 }
 
 export interface Unblocking {
-  /** Number of turns that no longer wait for a person: a waiting turn whose last action was resolved, and those queued behind it. */
+  /**
+   * Number of turns that no longer wait for a person: a waiting turn whose last action was resolved, and
+   * those queued behind it.
+   */
   readonly unblocked: number;
 }
 
 /**
- * Makes a waiting turn claimable once all its actions are resolved; a turn that still runs other calls continues by itself. Returns
- * `unblocked`.
+ * Makes a waiting turn claimable once all its actions are resolved; a turn that still runs other calls
+ * continues by itself. Returns `unblocked`.
  */
 export function resumeIfDecided(
   draft: SessionDraft,
@@ -108,7 +111,7 @@ export function resumeIfDecided(
   openTurns: readonly OpenTurn[],
 ): number {
   if (turn.state !== "waiting" || actions.length > 0) return 0;
-  // Running without an owner: claimable, see `TurnRecord.runnable`.
+  // A running turn without an owner is claimable; see `TurnRecord.runnable`.
   draft.changeTurn({ ...turn, state: "running", runnable: true });
   return 1 + markBehindWaiting(draft, turn, openTurns, { behindWaiting: false });
 }

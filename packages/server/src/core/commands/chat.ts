@@ -14,11 +14,11 @@ export type OnBusy = "enqueue" | "reject" | "interrupt";
 export interface ChatInput {
   readonly app: string;
   readonly messageId: string;
-  /** True if the client chose `messageId`: it may send the message again, or with another text. */
+  /** True if the client chose `messageId`, so that it may be a repeat or in conflict. */
   readonly isClientsId: boolean;
-  /** Id of the user message that this one replaces, with all after it; `null` for a message at the end. */
+  /** Id of the user message that this one replaces, together with all later messages; `null` appends. */
   readonly replaces: string | null;
-  /** One of `models`, which the session then uses; `null` for the present one. */
+  /** One of `models`, for this and later turns; `null` keeps the session's model. */
   readonly rig: string | null;
   /** Text of the message as sent, 1 to 32,768 characters. */
   readonly text: string;
@@ -44,7 +44,7 @@ export interface ChatInput {
   readonly idempotency: IdempotencyKey | null;
 }
 
-/** An `Idempotency-Key` and a digest of what it was sent with. */
+/** An `Idempotency-Key` and a digest of its chat. */
 export interface IdempotencyKey {
   readonly key: string;
   readonly digest: string;
@@ -70,7 +70,7 @@ export type ChatOutcome =
       readonly turn: number;
       /** The started turn, if it starts at once. */
       readonly started: StartedTurn | null;
-      /** True if the turn waits for a slot, not behind another turn of its session. */
+      /** True if the turn waits for a slot; false if it waits behind another turn of its session. */
       readonly runnable: boolean;
       /** True if a title must be generated from this message. */
       readonly wantsTitle: boolean;
@@ -89,13 +89,14 @@ export const chat = define({
       checkpointed: interrupts,
       idempotencyKey: idempotency?.key ?? null,
       tail: replaces ?? (isClientsId ? messageId : null),
-      // A message with the client's id may come twice in a batch.
+      // One batch may contain two chats with the same message id.
       removal: replaces !== null || isClientsId,
       epochs: (interrupts ? 1 : 0) + (claim === null ? 0 : 1),
     };
   },
   decide: (draft, facts, input): ChatOutcome => {
-    // Check this first, even for a replay: every other outcome shows the session, and the caller's key may open only this App.
+    // Check this first, even for a replay: every other outcome shows the session, and the caller's key may
+    // open only this App.
     if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
     const previous = facts.idempotencyKey();
     if (previous !== null && previous.at > draft.at - IDEMPOTENCY_KEPT_MS) {
@@ -139,7 +140,7 @@ export const chat = define({
   disposition: (outcome) => (outcome.kind === "rejected" ? dispositionOf(outcome.reason) : "commit"),
 });
 
-/** Adds the message and its turn behind `ahead` other turns. */
+/** Adds the message and its turn. `ahead` is the number of turns before it. */
 function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boolean): ChatOutcome {
   const isFirstMessage = draft.session.messageCount === 0;
   const mayStart = ahead === 0 && !input.fullProviders.includes(providerOf(draft.session.model));
@@ -170,7 +171,10 @@ function isFull({ messageBytes }: SessionRecord, { text, maxMessageBytes }: Chat
   return messageBytes !== null && messageBytes + Buffer.byteLength(text) > maxMessageBytes;
 }
 
-/** Binds the first wallet; a chat with another one continues under the first, with a notice (contract section 4). */
+/**
+ * Binds the session to its first wallet. A chat with another wallet continues under the first one, with a
+ * notice (contract section 4).
+ */
 function bindWallet(
   draft: SessionDraft,
   { publicKey, provedWallets }: Pick<ChatInput, "publicKey" | "provedWallets">,

@@ -3,28 +3,28 @@ import type { Unblocking } from "./asking.ts";
 import { define, dispositionOf } from "./command.ts";
 import { expireDue } from "./expire-actions.ts";
 
-/** Milliseconds for which a client holds an action before it must renew its claim, on the store's clock. */
+/** Lifetime of a claim without renewal, in milliseconds on the store's clock. */
 export const CLAIM_MS = 30_000;
 
 export interface ClaimActionInput {
   readonly action: string;
   /** Token of the claim to renew; `null` for a new claim. */
   readonly renews: string | null;
-  /** Token for a new claim. Equal to that of the live claim if the request is a retry with its `Idempotency-Key`: then it renews. */
+  /** Token for a new claim. A retry with the same `Idempotency-Key` has the token of the current claim, and renews it. */
   readonly token: string;
 }
 
 export type ClaimOutcome =
   | { readonly kind: "claimed"; readonly claim: ActionClaim }
-  /** The action has expired, or a client lost its claim; by this command at the latest. */
+  /** The action has expired, or the claim of the only client that may run it has. */
   | ({ readonly kind: "expired" } & Unblocking)
   | { readonly kind: "unknown" }
   | { readonly kind: "not_claimable" }
   | { readonly kind: "decided_otherwise" }
   | { readonly kind: "cancelled" }
-  /** Another claim is live. */
+  /** Another claim is valid. */
   | { readonly kind: "claimed_otherwise" }
-  /** The claim to renew is not live. */
+  /** The claim to renew is no longer valid. */
   | { readonly kind: "not_claimed" };
 
 /** Lets one client run the call of an action, or renews its claim. */

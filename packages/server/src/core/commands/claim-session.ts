@@ -8,13 +8,13 @@ export interface ClaimInput {
   readonly wallets: readonly string[];
 }
 
-/** Gives an idle session without an owner to a user, who must hold its wallet if it has one. */
+/** Makes a user the owner of an idle session without one. If the session has a wallet, the user must have proved it. */
 export const claim = define({
   target: "session",
   needs: (_input: ClaimInput) => ({}),
   decide: (draft, _facts, { owner, wallets, by }) => {
     const { owner: present, status, publicKey } = draft.session;
-    // Another user's session is hidden, so the present owner is this one.
+    // A session of another user is hidden, so the owner is this user.
     if (present !== null) return "ok";
     if (status === "processing") return "session_busy";
     if (publicKey !== null && !wallets.includes(publicKey)) return "wallet_not_proved";

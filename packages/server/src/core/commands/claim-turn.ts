@@ -16,16 +16,19 @@ export interface ClaimTurnInput {
 }
 
 /**
- * Starts up to `agentMessageIds.length` runnable turns, except those of a full provider. Turns that have waited longest come first. Fewer
- * results than ids mean that no other turn was runnable, or that its session was locked. After a turn that failed (`null`), the next one is
- * runnable.
+ * Starts up to `agentMessageIds.length` runnable turns, except those of a full provider. Turns that have
+ * waited longest come first. Fewer results than ids mean that no other turn was runnable, or that its session
+ * was locked. After a turn that failed (`null`), the next one is runnable.
  */
 export interface ClaimTurns extends Pick<ClaimTurnInput, "owner" | "fullProviders" | "models"> {
   readonly kind: "claimTurns";
   readonly agentMessageIds: readonly string[];
 }
 
-/** Starts a runnable turn, or fails it after too many attempts (`null`). Skips a turn that is no longer runnable or whose provider is full. */
+/**
+ * Starts a runnable turn, or fails it after too many attempts (`null`). Skips a turn that is no longer
+ * runnable or whose provider is full.
+ */
 export const claimTurn = define({
   target: "session",
   needs: (_input: ClaimTurnInput) => ({ openTurns: true, epochs: 1 }),
@@ -34,7 +37,7 @@ export const claimTurn = define({
     const open = openTurns.find(({ turn }) => turn.number === input.turn && turn.runnable);
     if (open === undefined) return "skipped";
     const models = input.models[appOf(draft.session)] ?? [];
-    // The default that replaces the session's rig may be on a full provider.
+    // The App's default may replace the session's rig, and its provider may be full.
     if (input.fullProviders.includes(providerOf(availableModel(draft.session, models)))) return "skipped";
     useAvailableModel(draft, models);
     const started = startTurn(draft, open, input);

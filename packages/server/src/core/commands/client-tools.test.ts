@@ -61,7 +61,7 @@ describe("a claim", () => {
     expect(one.turns[0]?.state).toBe("waiting");
   });
 
-  it("excludes every other one while it is live", () => {
+  it("excludes every other claim while it is valid", () => {
     const { one } = waiting();
     claim(one, "first");
     one.at += CLAIM_MS - 3;
@@ -166,7 +166,7 @@ describe("the result of a client tool", () => {
     [null, "claimed_otherwise"],
     ["second", "claimed_otherwise"],
     ["first", "decided"],
-  ])("can be denied under the live claim only: with %j, %s", (token, kind) => {
+  ])("can be denied under the valid claim only: with %j, %s", (token, kind) => {
     const { one } = waiting();
     claim(one, "first");
     expect(
@@ -187,7 +187,7 @@ describe("the result of a client tool", () => {
   });
 });
 
-describe("a claim that lapses", () => {
+describe("a claim that expires", () => {
   it.each([
     ["the sweep", (one: DecidedSession) => one.run("expireActions", null)],
     ["another claim", (one: DecidedSession) => claim(one, "second")],
@@ -206,7 +206,7 @@ describe("a claim that lapses", () => {
     expect(approve(one, "first")).toEqual({ kind: "expired", unblocked: 0 });
   });
 
-  it("frees a repeatable call for another client, and says so", () => {
+  it("frees a repeatable call for another client, and announces it", () => {
     const { one } = waiting({ repeatable: true });
     claim(one, "first");
     one.at += CLAIM_MS - 1;
@@ -233,7 +233,7 @@ describe("a turn that ends while a client runs its call", () => {
   it.each([
     ["unsafe", false, "outcome unknown"],
     ["repeatable", true, "interrupted"],
-  ])("gives an %s call an honest result", (_kind, repeatable, output) => {
+  ])("gives an %s call a result that states whether it may have run", (_kind, repeatable, output) => {
     const { one } = waiting({ repeatable });
     claim(one, "first");
     one.interrupt();

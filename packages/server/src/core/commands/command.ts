@@ -10,13 +10,16 @@ import type { SessionDraft, TurnStep, UsedKey } from "./draft.ts";
 /** A session by its id. */
 export interface SessionTarget {
   readonly session: string;
-  /** Initial values if the session must be created; with `null`, `execute` returns `null` for a session that does not exist. */
+  /**
+   * Initial values if the session must be created; with `null`, `execute` returns `null` for a session that
+   * does not exist.
+   */
   readonly birth: SessionBirth | null;
   /** True to return the whole session after the command. */
   readonly load: boolean;
   /**
-   * What the request may use; the outcome of a hidden session is `Hidden`. An empty session becomes the
-   * user's. `null` for operators and the service itself.
+   * The caller's access; `null` for operators and the service itself. The outcome for a session without
+   * access is `Hidden`. The user becomes the owner of an empty session.
    */
   readonly access: SessionAccess | null;
 }
@@ -56,7 +59,7 @@ export interface Needs {
    * True if the command may remove the session or messages. No other command of the session then joins its transaction.
    */
   readonly removal?: boolean;
-  /** Id of a message: reads it with all that follow it. */
+  /** Id of a message, to read it and all later messages. */
   readonly tail?: string | null;
   /** The turn of the first message. */
   readonly firstTurn?: boolean;
@@ -88,7 +91,7 @@ export function partialTextOf(
   return { turn: number, epoch, text: joinStepText(running.agentMessage.content, streamed(number)) };
 }
 
-/** The end of a conversation. All lists are empty if its first message is unknown. */
+/** A message and everything after it. All lists are empty if the message is unknown. */
 export interface Tail {
   /** The message and those after it, in the order of arrival; before it, user messages whose answers are among them. */
   readonly messages: readonly MessageRecord[];
@@ -129,7 +132,7 @@ export interface StoredFacts {
 
 export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
-/** The facts of every command of a running turn. */
+/** The facts that every command of a running turn reads. */
 export interface TurnFacts {
   readonly turn: WritingTurn;
   /** All open turns of the session, oldest first. */
@@ -142,8 +145,8 @@ export type Facts<TargetKind extends keyof Targets, Named extends Needs> = Targe
   : Pick<StoredFacts, Extract<keyof Named, keyof StoredFacts>>;
 
 /**
- * Disposition of a draft: `commit` writes it, `void` drops it, `hidden` drops it and never loads the session,
- * which the caller may not use.
+ * Disposition of a draft: `commit` writes it, `void` drops it, `hidden` drops it and does not load the
+ * session, to which the caller has no access.
  */
 export type Disposition = "commit" | "void" | "hidden";
 
@@ -207,8 +210,9 @@ export function defineForTurn<Input, Outcome>(
 }
 
 /**
- * Fences writes: returns the open turn that may write; `null` if it was interrupted, deleted or taken over, or if its `lease` has expired
- * `at` this time on the store's clock, because another process may then claim the turn.
+ * Fences writes: returns the open turn that may write; `null` if it was interrupted, deleted or taken over,
+ * or if its `lease` has expired `at` this time on the store's clock, because another process may then claim
+ * the turn.
  */
 export function turnThatWrites(
   session: Pick<SessionRecord, "key" | "epoch">,

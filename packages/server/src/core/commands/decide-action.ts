@@ -21,14 +21,14 @@ export interface ActionAnswer {
 
 export interface DecideActionInput extends ActionAnswer {
   readonly action: string;
-  /** Absent for a decision that is not in the audit trail. */
+  /** Actor for the audit trail; absent for a decision that is not recorded there. */
   readonly by?: Actor | null;
 }
 
 export type ActionOutcome =
   /** The action was resolved by this answer, or earlier by an equal one. */
   | ({ readonly kind: "decided"; readonly action: ActionRecord } & Unblocking)
-  /** The action has expired, by this command at the latest. */
+  /** The action has expired. */
   | ({ readonly kind: "expired" } & Unblocking)
   | { readonly kind: "unknown" }
   /** `expected` describes a valid result. */

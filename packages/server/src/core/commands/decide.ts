@@ -1,4 +1,4 @@
-// What a command reads, and its decision on a draft, for both stores.
+// Runs commands for both stores: determines the facts that they read, and lets them decide on a draft.
 
 import { SERVICE_ACTOR } from "../audit.ts";
 import { hiddenFrom, losesOwner, mayBind, newOwnerOf } from "../session-access.ts";
@@ -35,7 +35,7 @@ export function birthOf({ target }: SessionCommand): SessionBirth | null {
   return "birth" in target ? target.birth : null;
 }
 
-/** Returns true if the command's answer holds the whole session. */
+/** Returns true if the command returns the whole session. */
 export function loadsSession({ target }: SessionCommand): boolean {
   return "load" in target && target.load;
 }

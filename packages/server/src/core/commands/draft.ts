@@ -31,7 +31,7 @@ export type LeaseChange =
 export interface Removal {
   /** Position of the first removed message. */
   readonly position: number;
-  /** Numbers of the removed turns, and of those that lose their answer with its steps and actions. */
+  /** Numbers of the removed turns, and of the turns that lose only their answers, with steps and actions. */
   readonly turns: readonly number[];
   readonly unanswered: readonly number[];
   /** System events from this time on are removed. ISO 8601. */
@@ -103,7 +103,7 @@ export class SessionDraft {
     return this.#session !== this.#before || this.checkpoints.length === 0;
   }
 
-  /** True if committing writes only the last use. Every other change changes the session's record, at least its head. */
+  /** True if committing writes only the last use. Every other change also changes the session's record. */
   get isUnchanged(): boolean {
     return (
       this.#session === this.#before &&
@@ -142,7 +142,7 @@ export class SessionDraft {
     this.emit({ type: "owner_changed", owner });
   }
 
-  /** Records a change in the audit trail; nothing for `null`, the service itself. */
+  /** Adds an entry to the audit trail, unless `by` is `null`, which is the service itself. */
   audit(action: AuditAction, by: Actor | null | undefined, details: JsonObject = {}): void {
     if (by === null || by === undefined) return;
     const { id } = this.#session;
@@ -182,7 +182,7 @@ export class SessionDraft {
     this.emit({ type: "system_event", item });
   }
 
-  /** Emits a `system_notice`, stored as a system event of the fitting type. */
+  /** Emits a `system_notice`, and stores it as a system event. */
   addNotice(level: NoticeLevel, code: NoticeCode, message: string): void {
     this.addSystemEvent(level === "error" ? "error" : "notice", { code, level, message });
     this.emit({ type: "system_notice", message, level, code });
@@ -220,8 +220,8 @@ export class SessionDraft {
   }
 
   /**
-   * Removes a message with all that follow it, the system events since it, and all earlier events, which may quote them.
-   * Earlier events of this draft are published, but not stored.
+   * Removes a message, all later messages and system events, and the whole event log, which may quote them.
+   * Events that this draft has already added are published, but not stored.
    */
   removeMessages(
     { id, position, createdAt }: MessageRecord,
@@ -248,7 +248,10 @@ export class SessionDraft {
     this.floor = number - 1;
   }
 
-  /** Adds finished turns of another session to this one, which has none. Subscribers fetch the snapshot, for no event shows them. */
+  /**
+   * Adds finished turns of another session to this one, which has none. No event contains them, so
+   * subscribers fetch the snapshot.
+   */
   copyTurns(
     messages: readonly MessageRecord[],
     turns: readonly TurnRecord[],
@@ -327,7 +330,7 @@ export class SessionDraft {
       const growth = before === null ? Buffer.byteLength(json) : wireGrowth(before, record);
       this.update({ messageBytes: Math.max(0, messageBytes + growth) });
     }
-    // Builds the event's JSON without serializing the message twice.
+    // Build the event's JSON from that of the message, so that the message is serialized once.
     const index = record.position - 1;
     this.#append({ type, message, index }, `{"type":"${type}","message":${json},"index":${index}}`);
   }

@@ -5,13 +5,13 @@ import { define } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { recordResults } from "./call-results.ts";
 
-/** Expires all due actions of up to `limit` sessions. Actions that have been due longest come first. */
+/** Expires all due actions of up to `limit` sessions. The most overdue actions come first. */
 export interface ExpireActions {
   readonly kind: "expireActions";
   readonly limit: number;
 }
 
-/** Expires every action of the session that is over, and ends lapsed claims of the others, so that another client may run their calls. */
+/** Expires the session's due actions, and ends expired claims of the others, so that another client may run their calls. */
 export const expireActions = define({
   target: "session",
   needs: (_input: null) => ({ openTurns: true }),
@@ -31,7 +31,7 @@ export function expireCommand(session: string) {
   } as const;
 }
 
-/** Expires actions that are over, and ends lapsed claims. Returns `unblocked`. */
+/** Expires due actions and ends expired claims. Returns `unblocked`. */
 export function expireDue(draft: SessionDraft, openTurns: readonly OpenTurn[]): number {
   let unblocked = 0;
   for (const open of openTurns) {

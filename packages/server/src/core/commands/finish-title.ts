@@ -3,12 +3,12 @@ import { define } from "./command.ts";
 /** Duration of a title job's lease to the process of the chat that created it, in milliseconds. */
 export const TITLE_LEASE_MS = 30_000;
 
-/** Replaces the placeholder by a title generated from the message of `turn`, and ends the title job. */
+/** Sets the title generated from the message of `turn`, and ends the title job. */
 export const finishTitle = define({
   target: "incarnation",
   needs: (_input: { readonly title: string; readonly turn: number }) => ({ firstTurn: true }),
   decide: (draft, facts, { title, turn }) => {
-    // An edit has replaced the message that the title is about; its job is due again.
+    // An edit has replaced the message of the title; the title job is due again.
     const first = facts.firstTurn();
     if (first !== null && first !== turn) return "other_message";
     if (draft.session.titleSource !== "placeholder") return "has_title";

@@ -1,4 +1,4 @@
-// Model steps that have ended, stored with their turn and message.
+// Stores finished model steps with their turn and message.
 
 import { joinStepText, type AnswerExtras, type MessageRecord } from "../message.ts";
 import { addUsage, reasoningIn, type NewStep, type TurnRecord } from "../turn.ts";
@@ -14,12 +14,12 @@ export function addStep(draft: SessionDraft, turn: TurnRecord, step: NewStep): T
   return { ...turn, steps: step.number, usage: addUsage(turn.usage, step.usage) };
 }
 
-/** Returns the message with a step's text, and what else it gains from the step. */
+/** Returns the message extended by a step's text and other content. */
 export function withStep(message: MessageRecord, step: NewStep): MessageRecord {
   return { ...withExtras(message, step), content: joinStepText(message.content, step.text) };
 }
 
-/** Returns the message with what it gains from a step besides text. */
+/** Returns the message extended by a step's content other than text. */
 export function withExtras(message: MessageRecord, { parts, sources = [], data }: NewStep): MessageRecord {
   const { extras: before = {} } = message;
   const byUrl = new Map([...(before.sources ?? []), ...sources].toReversed().map((one) => [one.url, one]));

@@ -8,11 +8,11 @@ import type { SessionDraft } from "./draft.ts";
 export interface ForkInput {
   /** Id of the session that is copied. */
   readonly origin: string;
-  /** Id of the message with whose turn the copy ends; `null` for the last finished turn. */
+  /** The copy ends with the turn of this message; `null` for the last finished turn. */
   readonly through: string | null;
-  /** What the request may use. */
+  /** The caller's access. */
   readonly access: SessionAccess;
-  /** A new UUID. Its last 12 digits count in the ids of the copied messages. */
+  /** A new UUID. Its last 12 digits are incremented for the ids of the copied messages. */
   readonly messageId: string;
 }
 
@@ -22,7 +22,10 @@ export type ForkRejection =
   | "message_not_found"
   | "turn_not_finished";
 
-/** Copies the finished turns of another session, with its App, model, title, owner, user state and wallet, into an empty one. */
+/**
+ * Copies the finished turns of another session, with its App, model, title, owner, user state and wallet,
+ * into an empty one.
+ */
 export const fork = define({
   target: "session",
   needs: ({ origin }: ForkInput) => ({ origin }),

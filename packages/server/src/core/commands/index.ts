@@ -1,6 +1,7 @@
-// All commands, which are the changes of one session. A new one needs its file, its line here, a disposition of each new outcome
-// (`DISPOSITIONS` in command.ts), and a caller: a method of the journal, or one of a service (ports/driving/services.ts, also in
-// http/testing/in-memory-services.ts) with its route. decide.ts runs them for both stores.
+// All commands. A new command needs its file, its line here, a disposition of each new outcome
+// (`DISPOSITIONS` in command.ts), and a caller: a method of the journal, or one of a service
+// (ports/driving/services.ts, also in http/testing/in-memory-services.ts) with its route. decide.ts runs them
+// for both stores.
 
 import type { Refused } from "../session-access.ts";
 import type { StartedTurn } from "../turn.ts";

@@ -1,6 +1,6 @@
 import { define, dispositionOf } from "./command.ts";
 
-/** Records that a session was used now, as committing any draft does. */
+/** Records the use of a session, which committing any draft does. */
 export const noteUse = define({
   target: "incarnation",
   needs: (_input: null) => ({}),

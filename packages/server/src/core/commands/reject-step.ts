@@ -3,8 +3,9 @@ import { defineForTurn } from "./command.ts";
 import { addStep, withExtras } from "./finished-step.ts";
 
 /**
- * Stores a model step whose text does not match the schema that the chat asked for. The message returns to the end of the step
- * before, and subscribers learn of it: they have seen the text. Does nothing if the step is already stored.
+ * Stores a model step whose text does not match the requested schema. Resets the message to the end of the
+ * previous step and announces that, because subscribers have seen the text. Does nothing if the step is
+ * already stored.
  */
 export const rejectStep = defineForTurn((draft, { turn: open }, { step }: { readonly step: NewStep }) => {
   if (step.number <= open.turn.steps) return "ok" as const;

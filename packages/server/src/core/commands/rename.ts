@@ -1,6 +1,6 @@
 import { define, dispositionOf } from "./command.ts";
 
-/** Sets a title chosen by the user, which a generated one never replaces. */
+/** Sets a title chosen by the user, which a generated title never replaces. */
 export const rename = define({
   target: "session",
   needs: (_input: { readonly title: string }) => ({}),

@@ -13,8 +13,9 @@ export function replaceRejection({ messages }: Tail, id: string): ReplaceRejecti
 }
 
 /**
- * Removes the message with this id and all that arrived after it. No turn may be open. Its turn and those with a removed
- * question go; an earlier turn whose answer is removed ends as one that was interrupted before its start.
+ * Removes the message with this id and all that arrived after it. No turn may be open. Removes the turns of
+ * removed user messages. An earlier turn that only loses its answer becomes one that was interrupted before
+ * its start.
  */
 export function removeTail(draft: SessionDraft, { messages, turns }: Tail, id: string): void {
   const replaced = messages.find((message) => message.id === id);

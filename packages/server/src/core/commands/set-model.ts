@@ -7,7 +7,7 @@ export interface ModelChoice {
   readonly utilityModel: string | null;
 }
 
-/** Stores the choice with the App that it was validated against. Only a chat binds the session to an App. */
+/** Stores the choice with the App that it was validated against. Does not bind the session to the App; only a chat does. */
 export const setModel = define({
   target: "session",
   needs: (_input: ModelChoice) => ({}),

@@ -2,7 +2,7 @@ import type { Actor } from "../audit.ts";
 import { define, dispositionOf } from "./command.ts";
 
 export interface TransferInput {
-  /** `null` for none: anyone who knows the session's id may use it again. */
+  /** Pseudonym of the new owner; with `null`, anyone who knows the session's id may use it. */
   readonly owner: string | null;
   /** Pseudonym of the owner in the audit trail. */
   readonly subject?: string | null;

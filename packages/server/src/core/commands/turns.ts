@@ -93,8 +93,8 @@ export function useAvailableModel(draft: SessionDraft, models: readonly string[]
 }
 
 /**
- * Gives a runnable turn to an owner under a new epoch. A turn whose owner is gone, or that waited for a person, continues after its last
- * finished step; after too many attempts it fails, and this returns `null`.
+ * Gives a runnable turn to an owner under a new epoch. A turn whose owner is gone, or that waited for a
+ * person, continues after its last finished step; after too many attempts it fails, and this returns `null`.
  */
 export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim): StartedTurn | null {
   if (!open.turn.runnable) throw new Error(`Turn ${open.turn.number} cannot be started: it is not runnable`);
@@ -149,7 +149,10 @@ export function failTurn(draft: SessionDraft, open: OpenTurn, text: string, fail
   draft.addNotice("error", failure.code, failure.message);
 }
 
-/** Records the end of a turn, drops what its chat asked for, and cancels its actions. The caller updates the session's status and queue. */
+/**
+ * Records the end of a turn, drops its options and cancels its actions. The caller updates the session's
+ * status and queue.
+ */
 export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: Partial<TurnRecord>): void {
   for (const action of actions) draft.resolveAction(action, "cancelled", null);
   const ranMs = turn.ranMs + ranInAttempt(turn, null, draft.at);
@@ -179,8 +182,8 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
 }
 
 /**
- * Emits the message as of the last finished step, because subscribers may have seen more, and closes started unsafe calls. An approved call
- * has not begun and stays open.
+ * Emits the message as of the last finished step, because subscribers may have seen later text, and gives
+ * started unsafe calls a result. An approved call has not started and stays open.
  */
 function reopenAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.obsoleteCheckpoints.add(message.turn);
@@ -232,7 +235,10 @@ function describeStartedTurn(
 
 type CallTest = (call: ToolCallRecord) => boolean;
 
-/** Adds missing results (contract section 2): `outcome unknown` if a tool with side effects had started, else `interrupted`. */
+/**
+ * Adds missing results (contract section 2): `outcome unknown` if a tool with side effects had started, else
+ * `interrupted`.
+ */
 function closeCalls(
   message: MessageRecord,
   {

@@ -1,4 +1,4 @@
-// Signing out, and Sign-In with Ethereum, which proves that a user holds a wallet (contract section 4).
+// Signing out, and Sign-In with Ethereum, which proves a user's wallet (contract section 4).
 
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";

@@ -1,6 +1,6 @@
-// Sends a message or interrupts. Before a handler runs, `app.ts` checks and counts the request, and `guard` its App key.
-// The response is a snapshot. Events leave on streams that `updates.ts` opened: the session registry (commits) and the turn's journal
-// (text) publish them to the hub, and bus/feed.ts writes them.
+// Sends a message, or interrupts the assistant. Before a handler runs, `app.ts` checks and counts the request, and `guard` checks
+// its App key. The response is a snapshot. Events leave on the streams that `updates.ts` opens: the session registry (commits) and
+// the turn's journal (text) publish them to the hub, and bus/feed.ts writes them.
 
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
@@ -8,7 +8,13 @@ import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import { responseSchemaProblem } from "../../core/client-schema.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { Snapshot } from "../documented.ts";
-import { idempotencyKey, preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
+import {
+  idempotencyKey,
+  preferredWait,
+  requiredSessionId,
+  textHeader,
+  abortOnDisconnect,
+} from "../request.ts";
 import {
   AppName,
   ClientId,
@@ -42,7 +48,7 @@ const Rig = z.string("must be a string").meta({
   description: "Model of the App that answers this message and the next ones; the session's when absent",
 });
 
-/** JSON Schema of the answer. Kept as it is: zod's copy would lose a key `__proto__`. */
+/** JSON Schema of the answer. Passed through unchanged, because zod's copy would lose a key `__proto__`. */
 const ResponseSchema = z
   .unknown()
   .meta({
@@ -99,7 +105,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, guard }:
           "Answers at once with the snapshot of the session; follow the answer with `GET /api/updates` or `GET /api/state`. " +
           "Creates the session when there is none.",
         tags: ["Conversation"],
-        // Validates nothing: header schemas are documentation, and the handler reads headers itself.
+        // For the document only: the handler reads and validates headers itself.
         headers: z.object({
           ...HEADERS.session,
           ...HEADERS.appKey,
@@ -120,7 +126,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, guard }:
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
       const appName = parameters.app ?? DEFAULT_APP;
       const { clientId, access } = guard.authorizeCaller(request, appName, parameters.client_id ?? null);
-      const signal = untilGone(reply.raw, waitMs);
+      const signal = abortOnDisconnect(reply.raw, waitMs);
       await admission.chat(
         request,
         { app: appName, clientId, sessionId },
@@ -174,7 +180,7 @@ function optionsOf({ replaces, rig, public_key, user_state, ...body }: BodyParam
   };
 }
 
-/** Returns the message as sent: white space around it may be intended, such as indented code. */
+/** Returns the message unchanged: leading white space may be intended, as in indented code. */
 export function readMessage(message: string | null | undefined): string {
   if (message === null || message === undefined) {
     throw new InvalidRequest(

@@ -136,7 +136,7 @@ function listApps(app: HttpApp, { services, admission, guard }: RouteParts): voi
   );
 }
 
-/** Returns the failing tool sources of an App as a field; no field without any. */
+/** Returns the failing tool sources of an App as a response field; an empty object if there are none. */
 function toolProblems(tools: ToolSourceReports, app: string): Pick<Descriptor, "tool_problems"> {
   const failing = tools
     .sources(app)

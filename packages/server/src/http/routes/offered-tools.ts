@@ -1,4 +1,4 @@
-// The tools that a chat offers.
+// The schema of a chat's `client_tools`.
 
 import { ClientTool, ClientToolName } from "@colloquy/protocol";
 import { z } from "zod";
@@ -16,7 +16,7 @@ const Tools = z
   .record(ClientToolName, OfferedTool, "must be an object of tools by name")
   .refine((tools) => Object.keys(tools).length <= MOST_TOOLS, `must have at most ${MOST_TOOLS} tools`);
 
-/** `client_tools` of a chat. zod would leave out a tool `__proto__` without a word. */
+/** `client_tools` of a chat. Not a zod record, which would silently drop a tool named `__proto__`. */
 export const OfferedTools = z
   .preprocess((tools, context) => {
     if (isJsonObject(tools) && Object.hasOwn(tools, "__proto__"))
@@ -28,7 +28,7 @@ export const OfferedTools = z
       "Tools that the client offers for this message and runs itself, by name, at most 16. The App must allow them, and have no tool of that name. A schema has at most 16 KiB and 16 levels, and no `pattern`, `patternProperties`, `format` and `$ref`.",
   });
 
-/** Returns what is wrong with a schema, `null` if nothing is. */
+/** Returns the problem of a schema, or `null`. */
 function problemOf(schema: JsonObject): string | null {
   const broken = clientSchemaProblem(schema, TOOL_INPUT_RULES);
   if (broken !== null) return broken;

@@ -28,7 +28,7 @@ const ClientAndSlot = Client.extend({
 const Values = z.record(z.string(), z.unknown()).meta({
   description: 'Values by slot that the App declares, such as `{"ALCHEMY_KEY": "the key of the user"}`',
   additionalProperties: { type: "string", minLength: 1, maxLength: SECRET_MAX },
-  // No slot is declared by every App, so there is no example.
+  // No example, because the names depend on the App.
   examples: [{}],
 });
 

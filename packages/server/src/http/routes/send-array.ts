@@ -1,11 +1,11 @@
-// Lists that are read from the store as their client reads them.
+// Streams lists: reads a portion from the store when the client has read the previous one.
 
 import { hash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { RecordPage } from "../../core/ports/driving/services.ts";
 
-/** Bytes of records that are sent at once. A client that does not read keeps two pieces in memory. */
+/** Bytes of records per write. A client that does not read keeps two such pieces in memory. */
 const PIECE_BYTES = 256 * 1024;
 const JSON_TYPE = "application/json; charset=utf-8";
 
@@ -34,9 +34,9 @@ export async function sendRecords(
 }
 
 /**
- * Reads the first portion before the head is sent. If the session was deleted, the response is then a problem
- * document, and only responses of several portions can end early. HEAD gets an empty stream, because a
- * streamed response has no `Content-Length`.
+ * Reads the first portion before the head is sent, so that a deleted session gets a problem document; only
+ * later portions can end the response early. HEAD gets an empty stream, because a streamed response has no
+ * `Content-Length`.
  */
 async function bodyOf(reply: FastifyReply, pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   if (reply.request.method === "HEAD") return Readable.from([]);

@@ -38,8 +38,8 @@ const MessagesQuery = z.object({
 });
 
 /**
- * A visible character: none of control and format characters, white space, marks without a base character,
- * default-ignorable characters, and blank Braille.
+ * Matches a visible character: not a control or format character, white space, a mark, default-ignorable, or
+ * blank Braille.
  */
 const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
@@ -312,7 +312,7 @@ function claimThread(app: HttpApp, { services, guard }: RouteParts): void {
       return guard.runAuthorized(request, id, async (allowed) => {
         const claimant = guard.claimant(request);
         if (claimant === null) {
-          // A hidden session is 404 for every user.
+          // Answer 404 for a hidden session, so that its existence is not revealed.
           await services.threads.get(id, allowed);
           throw claimForbidden();
         }

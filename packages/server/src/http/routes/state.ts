@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { SnapshotView } from "../../core/ports/driving/services.ts";
 import { Snapshot } from "../documented.ts";
-import { preferredWait, requiredSessionId, textHeader, untilGone } from "../request.ts";
+import { preferredWait, requiredSessionId, textHeader, abortOnDisconnect } from "../request.ts";
 import { ClientId, HEADERS, optional, refusals, UserStateText } from "../operation.ts";
 import { UNTIMED } from "../edge.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
@@ -69,7 +69,7 @@ function answer(
       access: guard.sessionAccess(request),
       userState: userState ?? null,
       waitMs,
-      signal: untilGone(reply.raw, waitMs),
+      signal: abortOnDisconnect(reply.raw, waitMs),
       seen: request.sessionSeen,
       admitChange: userState === undefined ? null : admission.change(request, sessionId),
     },

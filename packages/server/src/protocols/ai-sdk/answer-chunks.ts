@@ -1,14 +1,14 @@
-// An agent message as chunks of the AI SDK's UI message stream. The whole answer is one step, so that `reset-step` drops all of it and the
-// stream can send it again.
+// An agent message as chunks of the AI SDK's UI message stream. The whole answer is one step, so that
+// `reset-step` drops all of it and the stream can send it again.
 
 import type { Message, PendingAction, ToolCall } from "@colloquy/protocol";
 import type { UIMessageChunk } from "ai";
 import { messageParts, outcomeOf, sourceParts } from "./message-parts.ts";
 
-/** How an answer ends, or ends for now: `waiting` for a person. */
+/** How the stream of an answer ends; `waiting`: until a person decides. */
 export type AnswerEnd = "complete" | "interrupted" | "waiting" | { readonly failure: string };
 
-/** What a client has of an answer. */
+/** The parts of an answer that a client already has. */
 export interface KnownAnswer {
   readonly text: string;
   /** Ids of calls. */
@@ -18,7 +18,7 @@ export interface KnownAnswer {
   /** Ids of actions: approvals, and those in data parts. */
   readonly approvals: readonly string[];
   readonly questions: readonly string[];
-  /** Ids of calls that the client runs or answers. */
+  /** Ids of calls that the client runs or decides. */
   readonly ownCalls: readonly string[];
   /** Ids of sources. */
   readonly sources: readonly string[];
@@ -37,11 +37,11 @@ const FINISH_REASONS = { complete: "stop", interrupted: "interrupted", waiting: 
 
 /** Produces the chunks of an answer, state by state. */
 export class AnswerChunks {
-  /** True if the client has parts of the answer, in a step that this stream continues. */
+  /** True if this stream continues a step of which the client already has parts. */
   readonly #continues: boolean;
   #isStarted = false;
   #text: string;
-  /** Id of the text part that is open; `null` for none. */
+  /** Id of the open text part, or `null`. */
   #open: string | null = null;
   readonly #calls: Set<string>;
   readonly #outcomes: Set<string>;
@@ -50,7 +50,7 @@ export class AnswerChunks {
   readonly #ownCalls: Set<string>;
   readonly #sources: Set<string>;
 
-  /** `known` is what the client has; `null` for nothing. */
+  /** `known` are the client's parts of the answer; `null` for none. */
   constructor(known: KnownAnswer | null = null) {
     const { text, calls, outcomes, approvals, questions, ownCalls, sources } = known ?? NOTHING;
     this.#continues = known !== null;
@@ -68,7 +68,10 @@ export class AnswerChunks {
     return this.#text.length;
   }
 
-  /** Returns what is new in this state of the answer; all of it after `reset-step` if it does not continue the previous state. */
+  /**
+   * Returns the chunks that are new in this state of the answer. Starts over with `reset-step` if the state
+   * does not continue the previous one.
+   */
   *next(message: Message, pending: readonly PendingAction[]): Iterable<UIMessageChunk> {
     if (!this.#isStarted) {
       this.#isStarted = true;
@@ -95,7 +98,7 @@ export class AnswerChunks {
   *grow(delta: string): Iterable<UIMessageChunk> {
     if (delta === "") return;
     if (this.#open === null) {
-      // The same in every stream of the answer.
+      // The id must be the same in every stream of the answer.
       this.#open = `text-${this.#text.length}`;
       yield { type: "text-start", id: this.#open };
     }
@@ -111,7 +114,7 @@ export class AnswerChunks {
     }
     if (how === "interrupted") yield { type: "abort" };
     else yield { type: "finish-step" };
-    // After "interrupted", the client does not send the message again by itself.
+    // The reason "interrupted" keeps the client from sending the message again.
     yield { type: "finish", finishReason: FINISH_REASONS[how] };
   }
 
@@ -154,7 +157,7 @@ export class AnswerChunks {
       const outcome = outcomeOf(call, message);
       if (outcome === null) continue;
       this.#outcomes.add(toolCallId);
-      // A call that the client ran becomes one of the service: its output must not make the client send the message again.
+      // Mark calls that the client ran as the service's, or their outputs would make the client send the message again.
       const common = { toolCallId, dynamic: true, providerExecuted: true };
       if (outcome.state === "output-available")
         yield { type: "tool-output-available", ...common, output: outcome.output };
@@ -174,7 +177,8 @@ export class AnswerChunks {
         yield { type: "tool-approval-request", approvalId: action.id, toolCallId: call.id };
         continue;
       }
-      // Once more, as a call that the client answers with `addToolOutput`; only once, for it may run at most once.
+      // Repeat the input as a call that the client answers with `addToolOutput`. Send it only once, because
+      // the call may run at most once.
       if (!this.#ownCalls.has(call.id)) yield inputOf(call, "client");
       this.#ownCalls.add(call.id);
       if (action.kind === "client_tool") continue;

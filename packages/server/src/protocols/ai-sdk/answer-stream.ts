@@ -20,7 +20,7 @@ export class AnswerStream implements StreamSink {
     this.#out = out;
   }
 
-  /** Sends what the answer has already. Returns false if it is over. */
+  /** Sends the answer so far. Returns false if the turn has ended. */
   begin(state: TurnState): boolean {
     this.#send(this.#turn.begin(state));
     return !this.#isDone;
@@ -41,7 +41,10 @@ export class AnswerStream implements StreamSink {
     return this.#out.drained();
   }
 
-  /** The feed ends a stream before its turn when the service stops or the client is too slow. A client resumes after a broken response. */
+  /**
+   * Breaks the response if the feed ends the stream before the turn ends (the service stops, or the client is
+   * too slow), so that the client resumes.
+   */
   end(): void {
     if (!this.#isDone) this.#out.end("abort");
   }

@@ -1,4 +1,4 @@
-// What a chat of the AI SDK does with the session, before its stream begins.
+// Applies a chat of the AI SDK to the session, before its stream begins.
 
 import { createHash } from "node:crypto";
 import type { PendingAction } from "@colloquy/protocol";
@@ -14,7 +14,7 @@ import type { CallAnswer } from "./ui-message.ts";
 type Conversations = Pick<Services, "conversations">;
 type Trigger = Pick<ChatBody, "trigger" | "messageId">;
 
-/** Requests that find no session create none. */
+/** Options that never create a missing session. */
 export const EXISTING: NewSessionOptions = {
   spelling: "",
   admit: () => {
@@ -22,7 +22,7 @@ export const EXISTING: NewSessionOptions = {
   },
 };
 
-/** Sends a message. Returns where its answer begins. */
+/** Sends a message. Returns the start of its answer's stream. */
 export async function sendText(
   { conversations }: Conversations,
   chat: Omit<ChatRequest, "idempotencyKey" | "messageId" | "message">,
@@ -37,7 +37,7 @@ export async function sendText(
   return startOfAny(view, (one) => one.turn === turn) ?? startOfQueued(position, turn);
 }
 
-/** Adds a message; or replaces the one with its id, if it has another text or is to be answered again. */
+/** Adds a message, or replaces the one with its id if the text differs or its answer must be regenerated. */
 async function addOrReplace(
   { conversations }: Conversations,
   chat: Omit<ChatRequest, "idempotencyKey" | "messageId" | "message">,
@@ -62,8 +62,8 @@ async function addOrReplace(
 }
 
 /**
- * Returns the idempotency key of a request that names the answer to replace; `null` for others, since the same request may then mean
- * another answer.
+ * Returns the idempotency key of a request that names the answer to replace; `null` for others, because the
+ * same request may then concern another answer.
  */
 function keyOf({ trigger, messageId = null, id, text }: SentText & Trigger): string | null {
   if (messageId === null || messageId.toLowerCase() === id) return null;
@@ -72,7 +72,7 @@ function keyOf({ trigger, messageId = null, id, text }: SentText & Trigger): str
     .digest("base64url");
 }
 
-/** Decides the actions of an answer's calls. Returns where the answer goes on. */
+/** Decides the actions of an answer's calls. Returns the start of the continued answer's stream. */
 export async function answerCalls(
   { conversations, actions }: Pick<Services, "conversations" | "actions">,
   { sessionId, access, by }: { sessionId: string; access: SessionAccess; by: Actor },
@@ -107,7 +107,7 @@ function decisionOf(answer: CallAnswer, pending: readonly PendingAction[]) {
     return { actionId: answer.approvalId, isClaimed: false, decision, result: null };
   }
   const action = pending.find(({ call_id, kind }) => call_id === answer.callId && kind !== "approval");
-  // Decided before, so that the service has the output.
+  // The action was decided earlier, so the service already has the output.
   if (action === undefined) return null;
   const { id: actionId } = action;
   if (action.kind === "client_tool") {
@@ -119,7 +119,7 @@ function decisionOf(answer: CallAnswer, pending: readonly PendingAction[]) {
     : { actionId, isClaimed: false, decision: "deny" as const, result: null };
 }
 
-/** Ignores that the action was decided otherwise, has expired or was cancelled: the stream shows what became of the call. */
+/** Ignores actions that were decided otherwise, have expired or were cancelled: the stream shows the call's result. */
 function ignoreDecided(error: unknown): void {
   if (!(error instanceof ServiceError) || ![409, 410].includes(error.status)) throw error;
 }

@@ -105,7 +105,7 @@ describe("a followed turn", () => {
     expect(chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
   });
 
-  it("drops text that was taken back, and keeps the calls before it", async () => {
+  it("drops rejected text, and keeps the calls before it", async () => {
     const done = { tool_calls: [call("a", 5, "complete")], tool_results: [result("a", "A")] };
     const { chunks } = follow([
       updated(answer("First")),
@@ -140,7 +140,7 @@ describe("a followed turn", () => {
     ]);
   });
 
-  it("leaves a question to the client, and takes the call back with its answer", async () => {
+  it("leaves a question to the client, and continues with its answer", async () => {
     const asked = follow([
       updated(answer("", { tool_calls: [call("a", 0)] })),
       systemEvent("action_requested", action("x", "a", "question")),

@@ -1,20 +1,20 @@
-// The fold of a session's events to one turn: its answer, and how the turn ends.
+// Folds a session's events to one turn: its answer and its end.
 
 import type { Message, PendingAction, SystemEvent, UpdateEvent } from "@colloquy/protocol";
 import type { UIMessageChunk } from "ai";
 import type { AnswerChunks, AnswerEnd } from "./answer-chunks.ts";
 import { asText } from "./message-parts.ts";
 
-/** A turn at one moment. */
+/** State of a turn. */
 export interface TurnState {
-  /** `null` for the next turn that answers. */
+  /** Number of the turn; `null` for the next turn that starts to answer. */
   readonly turn: number | null;
   /** The answer; `null` before it begins. */
   readonly answer: Message | null;
   readonly pendingActions: readonly PendingAction[];
   /** True if the turn has not ended. */
   readonly isOpen: boolean;
-  /** Why the turn failed, if that is known. */
+  /** Reason why the turn failed, or `null`. */
   readonly failure: string | null;
 }
 
@@ -43,12 +43,12 @@ export class FollowedTurn {
     this.#failure = state.failure;
   }
 
-  /** True if nothing more comes: the turn has ended, or waits for a person. */
+  /** True if the turn has ended or waits for a person. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Returns the chunks of the state that the stream begins with. */
+  /** Returns the chunks of the initial state. */
   *begin({ isOpen }: Pick<TurnState, "isOpen">): Iterable<UIMessageChunk> {
     yield* this.#show();
     if (!isOpen && !this.#isOver) yield* this.#end(this.#failedOr("interrupted"));
@@ -93,10 +93,10 @@ export class FollowedTurn {
     const answer = this.#answer;
     if (answer === null || answer.id !== delta.message_id) return;
     const { content } = answer;
-    // The whole text follows a gap.
+    // After a gap, the whole text follows.
     if (delta.offset > content.length) return;
     this.#answer = { ...answer, content: content.slice(0, delta.offset) + delta.text };
-    // Most deltas append, and need no look at the whole answer.
+    // Fast path: most deltas append to the text.
     if (delta.offset === content.length && this.#chunks.textLength === content.length)
       yield* this.#chunks.grow(delta.text);
     else yield* this.#show();
@@ -133,7 +133,7 @@ export class FollowedTurn {
     }
   }
 
-  /** Returns true if nothing goes on before a person decides. */
+  /** Returns true if every open call waits for a person. */
   #waits({ tool_calls: calls = [], tool_results: results = [] }: Message): boolean {
     const done = new Set(results.map(({ call_id }) => call_id));
     const open = calls.filter(({ id }) => !done.has(id));

@@ -5,8 +5,8 @@ export type MessagePart =
   | { readonly kind: "call"; readonly call: ToolCall };
 
 /**
- * Splits a message into text and tool calls in the order in which they came about. The texts together equal `content`. A call
- * without an offset stands before the remaining text.
+ * Splits a message into text and tool calls in chronological order. The concatenated texts equal `content`. A
+ * call without an offset precedes the remaining text.
  */
 export function messageParts({
   content,
@@ -38,7 +38,7 @@ export function sourceParts({ sources = [] }: Pick<Message, "sources">) {
   }));
 }
 
-/** Outcome of a call: its result, or that it has none and never gets one. `null` while it runs or waits. */
+/** Outcome of a call: a result, or none if it will never get one. `null` while it runs or waits. */
 export type CallOutcome =
   | { readonly state: "output-available"; readonly output: unknown }
   | { readonly state: "output-error"; readonly errorText: string };
@@ -57,7 +57,7 @@ export function outcomeOf(
   return { state: "output-error", errorText: asText(output) };
 }
 
-/** Returns a JSON value as text for a person. */
+/** Formats a JSON value for users. */
 export function asText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? null);
 }

@@ -1,4 +1,4 @@
-// What `DefaultChatTransport` sends. Only the last message counts: the service keeps the conversation.
+// Parses requests of `DefaultChatTransport`. Only the last message counts, because the service stores the conversation.
 
 import { SessionId } from "@colloquy/protocol";
 import { z } from "zod";
@@ -20,7 +20,7 @@ const ChatId = z
 export const ChatPath = z.object({ id: ChatId });
 
 export const ChatBody = z
-  // Pages may add fields of their own.
+  // Pages may add other fields.
   .looseObject({
     id: ChatId,
     messages: z
@@ -58,15 +58,15 @@ export const ChatBody = z
   });
 export type ChatBody = z.output<typeof ChatBody>;
 
-/** A message of the user, to be answered. */
+/** A user's message to answer. */
 export interface SentText {
   readonly kind: "text";
-  /** Id that the client chose for it. */
+  /** The client's id of the message. */
   readonly id: string;
   readonly text: string;
 }
 
-/** An answer whose calls a person has answered. */
+/** An answer with decided calls. */
 export interface SentAnswer {
   readonly kind: "answer";
   readonly id: string;
@@ -76,7 +76,7 @@ export interface SentAnswer {
 
 const MESSAGE_ID = z.uuid().toLowerCase();
 
-/** @throws InvalidRequest if the last message is none that the service can answer or continue */
+/** @throws InvalidRequest if the service cannot answer or continue the last message */
 export function readLastMessage({ messages, trigger }: ChatBody): SentText | SentAnswer {
   const last = messages.at(-1);
   if (!isJsonObject(last)) throw invalidMessage("must be an object");
@@ -93,7 +93,7 @@ export function readLastMessage({ messages, trigger }: ChatBody): SentText | Sen
 function readText(parts: readonly unknown[]): string {
   const objects = parts.filter(isJsonObject);
   if (objects.some(({ type }) => type === "file")) {
-    throw new InvalidRequest("files_unsupported", "Messages cannot have files yet. Send text alone.");
+    throw new InvalidRequest("files_unsupported", "Messages cannot have files yet. Send only text.");
   }
   return readMessage(
     objects.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),

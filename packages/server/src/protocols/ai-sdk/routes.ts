@@ -1,5 +1,5 @@
-// The AI SDK's own client, unmodified: `useChat` with `DefaultChatTransport` (https://ai-sdk.dev). Holds no state: the chat's id is the
-// session's, and streams are made from its events.
+// The AI SDK's own client, unmodified: `useChat` with `DefaultChatTransport` (https://ai-sdk.dev). Stateless:
+// the chat's id is the session's, and streams are derived from its events.
 
 import { IncludeGroup, type PersistedMessage } from "@colloquy/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -13,7 +13,7 @@ import { needingAppKey } from "../../http/app-guard.ts";
 import { sendStream } from "../../http/stream-response.ts";
 import { type EventStream } from "../../http/event-stream.ts";
 import { HEADERS, refusals } from "../../http/operation.ts";
-import { untilGone } from "../../http/request.ts";
+import { abortOnDisconnect } from "../../http/request.ts";
 import { sendArray } from "../../http/routes/send-array.ts";
 import {
   withoutWriteBudget,
@@ -32,7 +32,7 @@ import { toUIMessage } from "./ui-message.ts";
 const CHAT = "/api/ai-sdk/chat";
 const STREAM = "/api/ai-sdk/chat/:id/stream";
 const MESSAGES = "/api/ai-sdk/chat/:id/messages";
-/** Bytes of a body beside the conversation, which clients send whole. */
+/** Maximum bytes of a body besides the conversation, which clients send completely. */
 const BESIDE_CONVERSATION = 1024 * 1024;
 const PAGE = 1000;
 const ALL = new Set(IncludeGroup.options);
@@ -103,7 +103,7 @@ async function answerText(
     clientId,
     options: { ...(clientTools !== null && { clientTools }) },
     waitMs: 0,
-    signal: untilGone(reply.raw, 0),
+    signal: abortOnDisconnect(reply.raw, 0),
   };
   const creation = admission.newSession(request, { clientId, spelling });
   await sendStream(parts, exchangeOf(request, reply, CHAT, sessionId), async (out) => {
@@ -199,7 +199,7 @@ function messagesRoute(app: HttpApp, { guard, services }: RouteParts): void {
   );
 }
 
-/** Subscribes to the session, unless the turn is over. `known` is what the client has of the answer. */
+/** Subscribes to the session, unless the turn is over. `known` are the client's parts of the answer. */
 async function follow(
   { services, guard }: RouteParts,
   { request, sessionId, scope }: { request: FastifyRequest; sessionId: string; scope: AppScope },

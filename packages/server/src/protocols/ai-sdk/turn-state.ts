@@ -1,4 +1,4 @@
-// Where a stream begins: the state of its turn, and the event after which it goes on.
+// Determines the start of a stream: the state of its turn, and the event after which it continues.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
 import type { StreamPosition } from "../../core/ports/driven/event-hub.ts";
@@ -12,7 +12,7 @@ export interface Start {
   readonly lastEventId: string;
 }
 
-/** Returns the start of the turn in progress; `null` if there is none, or if its answer is not one that `isWanted`. */
+/** Returns the start of the turn in progress; `null` if there is none or `isWanted` rejects its answer. */
 export function startInProgress(
   { incarnation, head, isProcessing, streaming, pendingActions }: StreamPosition,
   isWanted: (answer: Message) => boolean = () => true,
@@ -23,7 +23,10 @@ export function startInProgress(
   return { state, lastEventId: formatEventId(incarnation, head) };
 }
 
-/** Returns the start of a turn that has not begun to answer; `null` for `turn` is the next one that does. */
+/**
+ * Returns the start of a turn that has not begun to answer. With `turn` `null`, the stream follows the next
+ * turn that does.
+ */
 export function startOfQueued(
   { incarnation, head, isProcessing, pendingActions }: StreamPosition,
   turn: number | null,
@@ -32,7 +35,7 @@ export function startOfQueued(
   return { state, lastEventId: formatEventId(incarnation, head) };
 }
 
-/** Returns the start of a turn that may have ended, by a message of it; `null` if the session has no such turn. */
+/** Returns the start of a turn, which may have ended, by one of its messages; `null` if the session has no such turn. */
 export function startOfAny(view: SnapshotView, isWanted: (message: Message) => boolean): Start | null {
   const snapshot = JSON.parse(Buffer.concat(view.parts).toString()) as Snapshot;
   const { messages, pending_actions: pendingActions, is_processing, last_event_id: lastEventId } = snapshot;
@@ -40,7 +43,7 @@ export function startOfAny(view: SnapshotView, isWanted: (message: Message) => b
   if (turn === undefined) return null;
   const ofTurn = messages.filter((message) => message.turn === turn);
   const answer = ofTurn.find(({ sender }) => sender === "agent") ?? null;
-  // Snapshots leave out an answer without content.
+  // Snapshots omit an answer without content.
   const isOpen =
     answer === null
       ? is_processing && ofTurn.every(({ status }) => status === "queued" || status === "complete")

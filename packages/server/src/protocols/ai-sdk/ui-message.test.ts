@@ -35,7 +35,7 @@ describe("a stored message", () => {
     ]);
   });
 
-  it("of the user has its text alone", () => {
+  it("has only its text if it is the user's", () => {
     const record = { ...RECORD, role: "user", tool_calls: null, tool_results: null } as const;
     expect(toUIMessage(record)).toEqual({
       id: RECORD.id,
@@ -44,7 +44,7 @@ describe("a stored message", () => {
     });
   });
 
-  it("is read back as what the client knows, without answers", () => {
+  it("is read as the client's state, without answers", () => {
     expect(readAnswer(toUIMessage(RECORD).parts)).toEqual({
       known: {
         text: "Before after",

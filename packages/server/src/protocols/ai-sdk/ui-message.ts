@@ -1,4 +1,4 @@
-// Messages in the form of the AI SDK's `UIMessage`: those of a session for a page, and what a page sends.
+// Converts between a session's messages and the AI SDK's `UIMessage`.
 
 import type { Message, PersistedMessage } from "@colloquy/protocol";
 import type { UIMessage } from "ai";
@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.t
 import type { KnownAnswer } from "./answer-chunks.ts";
 import { asText, messageParts, outcomeOf, sourceParts, type MessagePart } from "./message-parts.ts";
 
-/** Returns a stored message. */
+/** Converts a stored message. */
 export function toUIMessage(record: PersistedMessage): UIMessage {
   const { id, role, tool_calls, tool_results, content } = record;
   const message = {
@@ -35,7 +35,7 @@ export type CallAnswer =
   | { readonly callId: string; readonly output: JsonValue }
   | { readonly callId: string; readonly errorText: string };
 
-/** Returns what a page has of an answer, and how its calls were answered there. Ignores parts that are none of this service. */
+/** Returns the page's parts of an answer, and its decisions on the answer's calls. Ignores parts of other origin. */
 export function readAnswer(parts: readonly unknown[]): {
   readonly known: KnownAnswer;
   readonly answers: readonly CallAnswer[];
@@ -78,7 +78,7 @@ function answerOf(part: ToolPart): readonly CallAnswer[] {
   const { toolCallId: callId, state, approval = null, output = null, errorText, providerExecuted } = part;
   if (state === "approval-responded") {
     const approved = isJsonObject(approval) ? approval["approved"] : null;
-    // Neither yes nor no: the page must ask again, because a decision cannot be taken back.
+    // Ignore an approval without a boolean, because a decision cannot be changed.
     if (typeof approved !== "boolean") return [];
     return idOf(approval).map((approvalId) => ({ approvalId, approved }));
   }

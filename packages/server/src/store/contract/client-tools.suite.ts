@@ -59,7 +59,7 @@ export function describeClientTools(openStore: OpenStore): void {
       expect(decided?.outcome).toMatchObject({ kind: "decided", unblocked: 1 });
     });
 
-    it("are due when their claim lapses: an unsafe call ends, a repeatable one is free again", async () => {
+    it("are due when their claim expires: an unsafe call ends, a repeatable one can be claimed again", async () => {
       const [once, again] = [
         askOf("a", { asked: clientToolOf() }),
         askOf("a", { asked: clientToolOf({ repeatable: true }) }),

@@ -94,7 +94,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect(await turns.reasoning(id, `${incarnation}x`, [1])).toEqual([]);
     });
 
-    it("reject a step once: its text is gone, and the turn goes on", async () => {
+    it("reject a step once: its text is removed, and the turn continues", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       const input = { offset: 0, text: "wrong" };

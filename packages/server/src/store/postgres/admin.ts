@@ -3,7 +3,7 @@ import { appNames, BEFORE_ALL, listsOf, seenByKeys } from "../admin.ts";
 import type { Calls } from "./calls.ts";
 import { prepare, runOn } from "./statement.ts";
 
-/** The first places after a place, in each of an App's lists by use. */
+/** Selects the first sessions after a position, from each list by use of an App. */
 const placesOf = (app: string, parameter: string) =>
   listsOf(app, parameter)
     .map(

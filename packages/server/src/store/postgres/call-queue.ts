@@ -1,7 +1,7 @@
-// Queues calls to the database. Changes of one turn of the event loop, or of the time of one commit, are
-// committed together; calls about the same session keep their order. Calls of a session that another node has
-// locked are taken out of the batch: they wait for the lock on one of a few separate connections, or are
-// retried a moment later.
+// Queues calls to the database. Commits changes together that arrive in one turn of the event loop or during
+// one commit, and keeps the order of calls about the same session. Takes calls of a session that another node
+// has locked out of the batch: they wait for the lock on one of a few separate connections, or are retried a
+// moment later.
 
 import { birthOf, needsOf, sessionOf } from "../../core/commands/decide.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
@@ -165,7 +165,10 @@ export class CallQueue implements Calls {
     if (this.#lanes.isFree && this.#ready.size > 0) void this.#commitNext();
   }
 
-  /** Starts the reads and the lone change at the head of a subject. If it is still ready afterwards, its head is a change to commit. */
+  /**
+   * Starts the reads and the lone change at the head of a subject. If it is still ready afterwards, its head
+   * is a change to commit.
+   */
   #startOwn(subject: Subject): void {
     for (let [head] = subject.waiting; head?.kind === "read"; [head] = subject.waiting) {
       subject.waiting.shift();
@@ -277,8 +280,9 @@ export class CallQueue implements Calls {
 }
 
 /**
- * Takes the changes at the head. One that may remove the session or messages is alone in its transaction: the next
- * incarnation needs a separate one, and rows that are removed must not be written beside it.
+ * Takes the changes at the head. A change that may remove the session or messages is alone in its
+ * transaction, because the next incarnation needs a separate one, and no other change may write rows that it
+ * removes.
  */
 function changesAtHead(subject: Subject): HeadChanges {
   const tasks: Task[] = [];

@@ -57,9 +57,12 @@ export class Changes {
   readonly titles = new Map<number, number | null>();
   readonly usedKeys = new Map<string, Row>();
   readonly removed = new Set<number>();
-  /** Removed ends of conversations, by session. No other command of such a session is in the transaction. */
+  /**
+   * Positions at which conversations are cut off, by session. The transaction contains no other command of
+   * such a session.
+   */
   readonly removals = new Map<number, Removal>();
-  /** Numbers of the last removed events, by session, with the same rule. */
+  /** Numbers of the last removed events, by session. The transaction contains no other command of such a session. */
   readonly floors = new Map<number, number>();
   readonly audited: Row[] = [];
 

@@ -23,7 +23,7 @@ const PAUSE_MS = 100;
 
 export const LAST_CHECKPOINT = "(SELECT checkpoint_lsn::text FROM pg_control_checkpoint())";
 
-// Terminates a backend that has not noticed the broken connection, so that the transaction ends one way or the other.
+// Terminate a backend that has not noticed the broken connection, so that its transaction ends.
 const endOf = prepare<
   [string, number, string],
   { readonly status: "committed" | "aborted" | "in progress" | "other checkpoint" | null }
@@ -33,8 +33,9 @@ const endOf = prepare<
 );
 
 /**
- * Sends COMMIT behind pending writes: if one of them fails in the server, the COMMIT becomes a ROLLBACK. Returns the error if the connection
- * broke, so that the outcome is unknown; rejects if nothing was committed.
+ * Sends COMMIT behind pending writes: if one of them fails in the server, the COMMIT becomes a ROLLBACK.
+ * Returns the error if the connection broke, so that the outcome is unknown; rejects if nothing was
+ * committed.
  */
 export async function commit(
   connection: Connection,
@@ -55,8 +56,9 @@ export async function commit(
 }
 
 /**
- * Looks up a transaction whose connection broke with `error`: resolves if it was committed. Rejects with `Unavailable` if it was rolled back,
- * or with `OutcomeUnknown` if the database does not answer in time or has made a checkpoint, which may follow a crash.
+ * Looks up a transaction whose connection broke with `error`: resolves if it was committed. Rejects with
+ * `Unavailable` if it was rolled back, or with `OutcomeUnknown` if the database does not answer in time or
+ * has made a checkpoint, which may follow a crash.
  */
 export async function readBack(
   { id, backend, checkpoint }: TransactionName,

@@ -54,7 +54,7 @@ export function cutLogs(keys: readonly number[]): Write {
 }
 
 const log = prepare<[string], LogRow>("SELECT key, life, head, event_floor FROM sessions WHERE id = $1");
-// The database cuts the page, so that it sends one page at most.
+// Cut the page in the database, so that it sends at most one page.
 const page = prepare<[number, number, number], EventRow>(
   `SELECT number, payload FROM (
      SELECT number, payload, sum(length(payload)) OVER (ORDER BY number) - length(payload) AS before FROM (

@@ -1,4 +1,4 @@
-// One transaction for all waiting changes, which makes a durable write cheap. If a change or the transaction
+// Commits all waiting changes in one transaction, which makes a durable write cheap. If a change or the transaction
 // fails, everything is rolled back and each change is repeated in a separate transaction, so that one bad row
 // never fails its neighbours (contract section 3). SKIP LOCKED: a change never waits for the lock of another
 // session.

@@ -14,7 +14,7 @@ interface Hold {
   readonly limit: number;
 }
 
-/** Class of these advisory locks. */
+/** First key of these advisory locks. */
 const LOCKS = 20_481;
 
 // The next statement runs under the lock, and so sees the commits of other nodes.

@@ -1,15 +1,12 @@
-// Migrates a database to the schema of this version. Migrations expand first and contract a version later, so that nodes of the previous
-// version keep working (architecture, rule 8).
+// Migrates a database to the schema of this version. Migrations expand first and contract a version later, so
+// that nodes of the previous version keep working (architecture, rule 8).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseError, type QueryConfig } from "pg";
 import { refuseNewerSchema, type Migration } from "../migrations.ts";
 import type { Connection, Connections } from "./connections.ts";
 
-/**
- * Key of the advisory lock that a migrating process holds; any number that nothing else locks in the
- * database.
- */
+/** Key of the advisory lock of migrations; an arbitrary number that nothing else uses in the database. */
 const LOCK = 7_236_501_914;
 
 /**
@@ -47,8 +44,8 @@ export async function migrate(connections: Connections, migrations: readonly Mig
 }
 
 /**
- * Applies a migration with a short lock timeout and retries. A migration that waits for a table lock, during
- * a backup for example, would block all later statements on the table.
+ * Applies a migration with a short lock timeout and retries. A migration that waited for a table lock, for
+ * example during a backup, would block all later statements on the table.
  */
 async function applyWhenFree(connections: Connections, migration: Migration): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;

@@ -35,7 +35,7 @@ export async function openRateCounters(options: RateCountersOptions): Promise<Ra
   const windows = new RateWindows(connections, now);
   const places = new HeldPlaces(connections, node, now);
   const complain = (error: unknown): void => {
-    logger.warn({ err: error }, "the counts for rate limits could not be kept up; it is tried again soon");
+    logger.warn({ err: error }, "could not update the shared counts of rate limits; retrying soon");
   };
   try {
     await places.sign();
@@ -139,7 +139,7 @@ class RateWindows {
   }
 }
 
-/** Numbers the requests of a key that were counted together, in order. */
+/** Numbers the requests of each key in a batch, in order. */
 function inOrder(
   takes: readonly Take[],
   windows: ReadonlyMap<string, { readonly taken: number; readonly left_ms: number }>,

@@ -51,9 +51,9 @@ const runnableBeside = prepare<[readonly string[], readonly number[]], RunnableR
 );
 
 /**
- * Nodes that claim at the same time skip each other's locks. A session may also be locked for another reason,
- * such as a rename, so the claim is retried once. The next claim follows at most two seconds later (the bus
- * polls that often) and takes the rest, because runnable turns must not wait.
+ * Claims turns. Concurrent claims of other nodes skip each other's locks. A session may also be locked for
+ * another reason, such as a rename, so the claim is retried once; the next poll, at most two seconds later,
+ * claims the rest.
  */
 async function claimTurns(calls: Calls, selection: ClaimTurns, againMs: number): Promise<Changed> {
   const { agentMessageIds, fullProviders } = selection;

@@ -55,7 +55,7 @@ const REFUSALS: ReadonlySet<string> = new Set(["28000", "28P01", "3D000", "53300
 /** SQLSTATE `insufficient_privilege`. */
 const NOT_ALLOWED = "42501";
 /** Remedy for missing privileges: since version 15, only its owner may create tables in a new database. */
-export const MAY_CREATE_MEND =
+export const MAY_CREATE_REMEDY =
   "Make this user the owner of the database (ALTER DATABASE … OWNER TO …), or let it make tables there (GRANT CREATE ON SCHEMA public TO …).";
 
 const LOST = connectionLost(null).name;
@@ -66,7 +66,7 @@ export async function refusingToStart<Result>(open: () => Promise<Result>): Prom
     return await open();
   } catch (error) {
     if (error instanceof DatabaseError && error.code === NOT_ALLOWED) {
-      throw new Error(`The database user lacks a privilege: ${reasonOf(error)}. ${MAY_CREATE_MEND}`, {
+      throw new Error(`The database user lacks a privilege: ${reasonOf(error)}. ${MAY_CREATE_REMEDY}`, {
         cause: error,
       });
     }

@@ -8,7 +8,7 @@ import { prepare, together } from "./statement.ts";
 
 export type SoughtSessions = { readonly ids: readonly string[] } | { readonly keys: readonly number[] };
 
-/** What a transaction does about locked sessions: it waits for them or skips them. */
+/** Whether a transaction waits for locked sessions or skips them. */
 export type Patience = "waits" | "passes over";
 
 const BY_ID = `SELECT ${SESSION} FROM sessions WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`;
@@ -33,7 +33,7 @@ export function lockSessions(
     : byKey[patience].all(connection, sessions.keys);
 }
 
-/** Class of the advisory locks on sessions that are being created. */
+/** First key of the advisory locks on sessions that are being created. */
 const BIRTHS = 20_482;
 
 /**

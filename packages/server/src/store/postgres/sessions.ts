@@ -139,7 +139,7 @@ const IN_ORDER = "FROM messages WHERE session_key = $1 AND position > $2 ORDER B
 const sizesAfter = prepare<[number, number, number], { readonly id: string; readonly bytes: number }>(
   `SELECT id, ${MESSAGE_BYTES} AS bytes ${IN_ORDER}`,
 );
-// Measures first, so that no text beyond the portion is read or sent.
+// Measure first, so that no text beyond the portion is read or sent.
 const messagesAfter = prepare<[number, number, number, number], MessageRow>(
   `SELECT ${of("m", MESSAGE)} FROM (
      SELECT position, sum(bytes) OVER (ORDER BY position) - bytes AS before
@@ -207,7 +207,7 @@ const lockUncounted = prepare<[number, number], { readonly key: number }>(
 const countSizes = prepare<[readonly number[]]>(`${COUNT_SIZES} = ANY($1::bigint[])`);
 
 function countSizesWith(calls: Calls): SessionStore["countSizes"] {
-  // The last counted key: until a vacuum the index keeps entries of counted sessions, which must not be read again.
+  // Continue after the last counted key: until a vacuum, the index still has entries of counted sessions.
   let position = 0;
   return async (limit) => {
     const keys = await calls.alone("sizes", async (connection) => {

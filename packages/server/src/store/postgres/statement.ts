@@ -14,7 +14,7 @@ export type Connection = Pick<PoolClient, "query">;
 export interface Statement<Parameters extends readonly Value[], Row = never> {
   get(connection: Connection, ...parameters: Parameters): Promise<Row | undefined>;
   all(connection: Connection, ...parameters: Parameters): Promise<Row[]>;
-  /** Returns how many rows it changed. */
+  /** Runs the statement and returns the number of changed rows. */
   run(connection: Connection, ...parameters: Parameters): Promise<number>;
 }
 
@@ -44,7 +44,7 @@ function ask(connection: Connection, config: QueryConfig): Promise<QueryResult> 
   });
 }
 
-/** Sends the statements of one tick in one system call, which costs more than a statement does. */
+/** Sends the statements of one tick in one system call, because a system call costs more than a statement. */
 function sendTogether(connection: Connection): void {
   if (!(connection instanceof Client)) return;
   const { stream } = connection.connection;

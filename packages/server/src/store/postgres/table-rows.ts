@@ -26,7 +26,7 @@ const KINDS: Readonly<Record<Type, Column["kind"]>> = {
   text: "text",
 };
 
-// Unlogged tables lose their rows in a crash, so nothing in them is worth moving.
+// Skip unlogged tables: they lose their rows in a crash anyway.
 const columns = prepare<
   [readonly string[]],
   {

@@ -24,8 +24,8 @@ export interface PostgresTablesOptions {
 }
 
 /**
- * Key of the advisory lock of commands that move or replace data; any number that nothing else locks in the
- * database.
+ * Key of the advisory lock of commands that move or replace data; an arbitrary number that nothing else uses
+ * in the database.
  */
 const LOCK = 7_236_501_915;
 

@@ -92,7 +92,10 @@ export class Transaction {
     return this.#byId.get(id) ?? null;
   }
 
-  /** Runs a command, like `CommandStore.execute`. `origin` is the session from which it copies. Later commands of the transaction see its changes. */
+  /**
+   * Runs a command, like `CommandStore.execute`. `origin` is the session from which it copies. Later commands
+   * of the transaction see its changes.
+   */
   execute(at: number, command: SessionCommand, origin: Origin | null = null): Committed<unknown> | null {
     const load = loadsSession(command);
     const decided = this.#decide(at, command, birthOf(command), origin);
@@ -151,8 +154,8 @@ function answerOf({ outcome, draft: { session, events, audited }, isNew }: Decid
 const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
 
 /**
- * Returns the result of a command that failed with `error` because the disk is full, if it has nothing to
- * write but the session's last use. Rejects with the error otherwise.
+ * Runs a command again that failed with `error` because the disk is full. Returns its result if it only
+ * records the session's last use; rejects with `error` otherwise.
  */
 export async function executeWithoutWriting(
   calls: Calls,
@@ -191,8 +194,8 @@ const steps = prepare<[number], StepRow & { readonly turn: number }>(
 );
 
 /**
- * Runs a command that copies from the session with the id `origin`, in a transaction of its own, which locks both sessions in the order of
- * their ids.
+ * Runs a command that copies from the session with the id `origin`, in a separate transaction that locks both
+ * sessions in the order of their ids.
  */
 export function executeCopy(
   calls: Calls,

@@ -59,7 +59,7 @@ function leasesOf(calls: Calls): Leases {
           own.flatMap(({ epoch, is_renewed }) => (is_renewed === isRenewed ? [epoch] : []));
         return { renewed: of(true), busy: of(false) };
       }),
-    // Queued apart from "leases", so that it does not wait for renewals, nor they for it.
+    // A separate queue, so that neither these calls nor renewals wait for each other.
     releaseDeadLeases: (everyOther) =>
       calls.alone("dead leases", (connection, at) => releaseDeadLeases(connection, at, everyOther)),
     handBack: async (owner, epochs) => {

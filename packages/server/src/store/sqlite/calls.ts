@@ -47,7 +47,7 @@ export type FromWorker =
   | { readonly kind: "refused"; readonly message: string }
   /** Outcomes of the oldest unanswered calls, in the order of the calls. */
   | { readonly kind: "outcomes"; readonly outcomes: readonly Outcome[] }
-  /** A failed fsync or an unusable database: the process must end. */
+  /** Sent after a failed fsync, or for an unusable database: the process must end. */
   | { readonly kind: "fatal"; readonly cause: string }
   | { readonly kind: "closed" };
 

@@ -1,4 +1,4 @@
-// Creates the data directory, and explains errors of its use.
+// Creates the data directory, and turns errors of its use into user-facing messages.
 
 import { existsSync, closeSync, fsyncSync, mkdirSync, opendirSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -38,9 +38,7 @@ export function createDirectory(directory: string): void {
   opendirSync(directory).closeSync();
 }
 
-/**
- * Returns true if the directory contains a database, or something in its place. Throws like `inDirectory`.
- */
+/** Returns true if the directory contains anything with the name of the database. Throws like `inDirectory`. */
 export function hasDatabase(directory: string): boolean {
   return inDirectory(directory, () => {
     try {

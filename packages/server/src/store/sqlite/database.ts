@@ -58,7 +58,7 @@ export interface Statement<Parameters extends readonly SQLInputValue[], Row = ne
   get(...parameters: Parameters): Row | undefined;
   all(...parameters: Parameters): Row[];
   iterate(...parameters: Parameters): Iterable<Row>;
-  /** Returns how many rows it changed. */
+  /** Runs the statement and returns the number of changed rows. */
   run(...parameters: Parameters): number;
 }
 

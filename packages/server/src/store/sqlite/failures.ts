@@ -29,7 +29,7 @@ const DEFECTS: ReadonlySet<number> = new Set([
 
 /**
  * After a failed fsync the kernel has dropped the pages and marks them clean: a second fsync succeeds and
- * proves nothing. Only a new process, which reads what is on disk, can continue (contract section 3).
+ * proves nothing. Only a new process, which reads the pages from disk, can continue (contract section 3).
  */
 export class FatalStoreError extends Error {
   constructor(cause: unknown) {

@@ -1,7 +1,6 @@
-// One commit for all waiting calls, which makes a durable write cheap. If a call or the transaction fails,
+// Commits all waiting calls in one transaction, which makes a durable write cheap. If a call or the transaction fails,
 // everything is rolled back and each call is repeated in a separate transaction, so that one bad row never
-// fails its neighbours (contract section 3). Savepoints would cost every call what only the rare failing call
-// needs.
+// fails its neighbours (contract section 3). Savepoints would make every call more expensive, for the sake of rare failures.
 
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionCommand } from "../../core/commands/index.ts";

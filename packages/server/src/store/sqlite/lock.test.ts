@@ -49,7 +49,7 @@ describe("one server per data directory", () => {
     const { child } = await start("hold");
     await expect(open()).rejects.toThrow(
       `The data directory ${directory} is in use by another Colloquy server (process ${child.pid}). ` +
-        "Stop that one first, or give this one a directory of its own with COLLOQUY_DATA_DIR.",
+        "Stop that server first, or set another directory with COLLOQUY_DATA_DIR.",
     );
   });
 

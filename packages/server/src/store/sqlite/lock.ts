@@ -18,7 +18,7 @@ export function lockDirectory(directory: string, processId: number | null): { re
     const holder = readOwner(directory);
     throw new Error(
       `The data directory ${directory} is in use by another Colloquy server${holder === null ? "" : ` (process ${holder})`}. ` +
-        "Stop that one first, or give this one a directory of its own with COLLOQUY_DATA_DIR.",
+        "Stop that server first, or set another directory with COLLOQUY_DATA_DIR.",
     );
   }
   try {

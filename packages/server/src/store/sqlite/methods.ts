@@ -1,4 +1,4 @@
-// What the worker runs for each name that open.ts sends: commands, and the methods of the ports.
+// The functions that the worker runs, by the names that open.ts sends: commands and port methods.
 
 import type { Selection, SessionCommand } from "../../core/commands/index.ts";
 import { makeShared } from "../shared-ports.ts";

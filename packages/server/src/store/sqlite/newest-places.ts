@@ -5,12 +5,12 @@ import { byUse, type UsePlace } from "../../core/ports/driven/admin-store.ts";
 
 const LEAST_READ = 16;
 
-/** Reads the first `limit` places of a list after `after`. */
+/** Reads the first `limit` positions after `after` in one list. */
 export type ReadPlaces = (after: UsePlace, limit: number) => readonly UsePlace[];
 
 /**
- * Returns the first `limit` places of all lists after `after`. Reads at most about twice as many, plus
- * `LEAST_READ` of each list.
+ * Returns the first `limit` positions after `after` over all lists. Reads at most about twice as many, plus
+ * `LEAST_READ` per list.
  */
 export function newestPlaces(
   lists: readonly ReadPlaces[],

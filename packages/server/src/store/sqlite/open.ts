@@ -28,8 +28,8 @@ export interface SqliteStoreOptions {
    */
   readonly role?: "server" | "administration";
   /**
-   * True if no other process runs turns of this store. An expired lease then stays its owner's until it is
-   * released, because the owner may have been paused. `false` when absent.
+   * True if no other process runs turns of this store. An expired lease then keeps its owner until it is
+   * released, because the owner may have been paused. Defaults to `false`.
    */
   readonly isAlone?: boolean;
   /** Id of this process, for the error of a second server. */
@@ -127,8 +127,8 @@ interface Pending {
 }
 
 /**
- * So many calls are sent before the turn of the event loop ends, so that the worker starts while the loop
- * still reads requests.
+ * Number of calls that are sent before the turn of the event loop ends, so that the worker starts while the
+ * loop still reads requests.
  */
 const SENT_AT_ONCE = 32;
 
@@ -177,8 +177,7 @@ class CallQueue {
       this.#post({ calls: unsent.map(({ call }) => call) });
       for (const pending of unsent) this.#sent.push(pending);
     } catch {
-      // One of the calls cannot be cloned, for example because it contains a function. Send the others
-      // without it.
+      // A call cannot be cloned, for example because it contains a function. Send the others without it.
       for (const pending of unsent) this.#sendAlone(pending);
     }
   }
@@ -207,7 +206,7 @@ class CallQueue {
     }
   }
 
-  /** Rejects all calls. Those that were sent may have been committed. */
+  /** Rejects all calls; calls that were already sent may have been committed. */
   #fail(error: Error): void {
     const ended = this.#end;
     this.#end ??= error;

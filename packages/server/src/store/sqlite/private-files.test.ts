@@ -39,8 +39,8 @@ const OPENING = `
   await store.close();
 `;
 
-describe("the data of a store", () => {
-  it.each([0o000, 0o022, 0o077])("is accessible to its owner only, with the umask %o", (umask) => {
+describe("the data directory of a store", () => {
+  it.each([0o000, 0o022, 0o077])("is accessible to its owner only under the umask %o", (umask) => {
     const data = join(folder, "made", "data");
     const main = join(import.meta.dirname, "open.ts");
     const program = join(folder, "opening.mjs");
@@ -68,8 +68,8 @@ describe("the data of a store", () => {
   });
 });
 
-describe("data that others can access", () => {
-  it("is restricted to its owner, and reported once", () => {
+describe("data files that others can access", () => {
+  it("are restricted to their owner, and reported once", () => {
     const data = join(folder, "data");
     mkdirSync(data);
     chmodSync(data, 0o2755);
@@ -89,11 +89,11 @@ describe("data that others can access", () => {
     expect(readdirSync(data)).toHaveLength(3);
   });
 
-  it("may not exist yet", () => {
+  it("are ignored if they do not exist yet", () => {
     expect(tightenData(join(folder, "none"))).toEqual([]);
   });
 
-  it("is left unchanged if it is no directory, such as a device", () => {
+  it("are left unchanged if the path is not a directory", () => {
     const file = join(folder, "somebody-elses.txt");
     writeFileSync(file, "");
     chmodSync(file, 0o666);
@@ -101,7 +101,7 @@ describe("data that others can access", () => {
     expect(modeOf(file)).toBe(0o666);
   });
 
-  it("is reported but left unchanged in a shared directory, and on a volume that refuses chmod", () => {
+  it("are reported but unchanged in a shared directory, and on a volume that rejects chmod", () => {
     const shared = join(folder, "shared");
     mkdirSync(shared);
     chmodSync(shared, 0o1777);

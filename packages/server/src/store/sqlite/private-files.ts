@@ -1,4 +1,4 @@
-// Keeps the data private to the service's user, whatever the umask and the creator of the directory.
+// Restricts the data to the service's user, regardless of the umask and of who created the directory.
 
 import { chmodSync, closeSync, constants, openSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 export const OWNER_ONLY = 0o600;
 export const OWNER_ONLY_FOLDER = 0o700;
 const OTHERS = 0o077;
-/** A directory that many users share, such as /tmp. */
+/** Mode bit of a directory that many users share, such as /tmp. */
 const STICKY = 0o1000;
 
 /** The files of the data directory, except `secret.key`, which is checked when it is read. */
@@ -42,7 +42,7 @@ export interface Tightened {
 
 /**
  * Removes the permissions of other users from a data directory and its files. Returns the paths that others
- * could access. Leaves anything but a directory alone: it is not ours, and the start fails on it next.
+ * could access. Ignores anything but a directory: the start fails on it next.
  */
 export function tightenData(directory: string): readonly Tightened[] {
   if (((modeOf(directory) ?? 0) & constants.S_IFMT) !== constants.S_IFDIR) return [];
@@ -59,7 +59,7 @@ function tighten(path: string): readonly Tightened[] {
   } catch {
     return found(false);
   }
-  // Some file systems accept any mode and keep their own.
+  // Some file systems ignore `chmod` without an error.
   return found(((modeOf(path) ?? 0) & OTHERS) === 0);
 }
 

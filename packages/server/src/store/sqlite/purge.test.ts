@@ -30,7 +30,7 @@ async function filesWith(text: string): Promise<readonly string[]> {
   return names.filter((_name, index) => files[index]!.includes(text));
 }
 
-it("leaves nothing of deleted sessions in the files, also where SQLite has moved their rows", async () => {
+it("leaves nothing of deleted sessions in the files, even where SQLite has moved their rows", async () => {
   const say = async (text: string, index: number): Promise<string> => {
     const id = randomUUID();
     // Rows that grow, between others, are moved between pages.

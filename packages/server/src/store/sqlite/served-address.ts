@@ -1,5 +1,5 @@
-// The address of a data directory's server, in a file beside the database, for commands on the same machine. It is valid only while the
-// directory's lock is held: taking and releasing the lock both remove the file.
+// The address of a data directory's server, in a file beside the database, for commands on the same machine.
+// It is valid only while the directory's lock is held: taking and releasing the lock both remove the file.
 
 import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ export function noteAddress(directory: string, url: string): void {
     writeFileSync(`${path}.new`, `${url}\n`, { mode: OWNER_ONLY });
     renameSync(`${path}.new`, path);
   } catch {
-    // Commands then report that they do not know the address.
+    // Commands then report that the address is unknown.
   }
 }
 

@@ -25,7 +25,7 @@ export function tablesOf(prepare: Prepare): readonly Table[] {
       return {
         name,
         columns: found.map((column): Column => {
-          // An INTEGER PRIMARY KEY is never null, whatever the pragma says.
+          // An INTEGER PRIMARY KEY is never null, although the pragma reports it as nullable.
           const isOptional = column.notnull === 0 && column.pk === 0;
           return { name: column.name, kind: kindOf(name, column.name, column.type), isOptional };
         }),

@@ -42,7 +42,7 @@ function prepareLeases(prepare: Prepare, transaction: Transaction): Leases {
   return {
     countWaiting: (_at, limit) => waiting.get(limit)?.count ?? 0,
     // An expired lease is not renewed: its owner may have stopped the turn, which no other process could then
-    // continue. A process that is alone knows which turns it still runs.
+    // continue. A single process knows which turns it still runs.
     renew: (at, owner, epochs, leaseMs) => ({
       renewed: prolong
         .all(at + leaseMs, owner, transaction.isAlone ? 0 : at, JSON.stringify(epochs))

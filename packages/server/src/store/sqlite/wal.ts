@@ -1,6 +1,5 @@
 // Checkpoints the write-ahead log, between batches and on the thread that writes: only then can the log
-// restart under any load. SQLite's automatic checkpoints are off, because they ignore their errors, including
-// a failed fsync.
+// restart under any load. SQLite's automatic checkpoints are off, because they ignore errors, including a failed fsync.
 
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
@@ -27,8 +26,8 @@ const MOST_CALLS = 4096;
 const ERASURE_DELAY_MS = 1000;
 
 /**
- * Maximum bytes of a database that a purge rewrites: `secure_delete` misses copies of rows that SQLite has moved between pages. A rewrite
- * delays other calls, by two seconds for 256 MB.
+ * Maximum bytes of a database that a purge rewrites: `secure_delete` misses copies of rows that SQLite has
+ * moved between pages. A rewrite delays other calls, by two seconds for 256 MB.
  */
 const REWRITTEN_BYTES = 256 * 1024 * 1024;
 
@@ -36,8 +35,8 @@ export interface Wal {
   /** Must be called after every batch. Throws a FatalStoreError. */
   after(calls: readonly Call[], outcomes: readonly Outcome[]): void;
   /**
-   * Erases deleted text now; a large database may keep copies of moved rows. Returns false if another process is reading the log, or the
-   * disk is full. Throws a FatalStoreError.
+   * Erases deleted text now; a large database may keep copies of moved rows. Returns false if another process
+   * is reading the log, or the disk is full. Throws a FatalStoreError.
    */
   purge(): boolean;
   /** Erases deleted text if an erasure is due. Throws a FatalStoreError. */
@@ -106,7 +105,7 @@ function prepareSizeCheck(database: DatabaseSync): () => boolean {
   return () => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 2 * LOG_PAGES * FRAME_BYTES;
 }
 
-/** Rewrites a small database without what was deleted. Returns false if that is not possible now. */
+/** Rewrites a small database without deleted data. Returns false if that is not possible now. */
 function rewrite(database: DatabaseSync): boolean {
   const path = database.location();
   if (path === null || statSync(path).size > REWRITTEN_BYTES) return true;

@@ -57,7 +57,7 @@ const open = (
   );
 
 describe("client tools", () => {
-  it("have effects unless they are repeatable", async () => {
+  it("are unsafe unless they are repeatable", async () => {
     const { definitions } = await open({ client: { look: LOOK, peek: { ...LOOK, repeatable: true } } });
     expect(definitions.slice(1)).toEqual([
       { ...LOOK, name: "look", effect: "unsafe" },

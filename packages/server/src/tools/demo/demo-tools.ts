@@ -4,7 +4,7 @@ import { COUNTING_TOOL } from "../../core/app-settings.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { SourcePlan, SourceTool } from "../tool-source.ts";
 
-/** Ends a step of "count to N". A finished step is not repeated after a crash. */
+/** Ends a step of "count to N", so that the count continues from there after a crash. */
 const continueCounting: SourceTool = {
   name: COUNTING_TOOL,
   description: "Ends a step of counting. Has no effects; the next step begins with the number given.",

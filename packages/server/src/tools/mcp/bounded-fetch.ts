@@ -40,7 +40,7 @@ function boundBytes(): Bytes {
   });
 }
 
-/** Passes on one message when it is complete. */
+/** Buffers one message, and passes it on when it is complete. */
 function boundMessage(requested: unknown): Bytes {
   const parts: Uint8Array[] = [];
   let bytes = 0;

@@ -30,7 +30,7 @@ export interface CallFailure {
    * further request must find out.
    */
   readonly connection: "stands" | "forgotten" | "doubtful";
-  /** True if the server is at fault, and has not just refused a call. */
+  /** True for a failure of the server, and false if it only refused the call. */
   readonly isFault: boolean;
 }
 
@@ -73,8 +73,8 @@ function statusOf(error: unknown): number | null {
 }
 
 /**
- * Returns the message of a response, or `null` if there was none. It is uncut, because secrets are removed
- * first.
+ * Returns the message of a response, or `null` if there was none. It is not truncated yet, because secrets
+ * are removed first.
  */
 function describeAnswer(
   error: unknown,

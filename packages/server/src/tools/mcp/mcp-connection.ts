@@ -53,8 +53,8 @@ export class McpConnection {
     this.#idleMs = onIdle === null ? null : IDLE_MS;
     this.#list = new ToolList({
       clock,
-      onLeftOut: (reason) =>
-        logger.warn({ server, reason: this.scrub(reason) }, "tools of an MCP server are left out"),
+      onOmitted: (reason) =>
+        logger.warn({ server, reason: this.scrub(reason) }, "tools of an MCP server are omitted"),
       onFailure: (error) => this.#warn(error, "could not list the tools of an MCP server"),
     });
   }
@@ -141,8 +141,8 @@ export class McpConnection {
   }
 
   /**
-   * Checks whether the server still responds. A single tool may be at fault for a response that broke off,
-   * and a reconnect makes all other users wait. So it reconnects only if tools/list fails. Never rejects.
+   * Checks whether the server still responds. Reconnects only if tools/list fails: a broken response may be
+   * the fault of a single tool, and a reconnect makes all users wait. Never rejects.
    */
   async #verify(client: Client): Promise<void> {
     if (client !== this.#client) return;

@@ -102,7 +102,7 @@ class McpSource implements ToolSource {
       return [readMcpTool(this.#server, listed, { connect, scrub, effects: this.#effects })];
     } catch (error) {
       const fields = { server: this.#server, failure: failureText(error, scrub) };
-      this.#logger.warn(fields, "a tool of an MCP server is left out");
+      this.#logger.warn(fields, "a tool of an MCP server is omitted");
       return [];
     }
   }

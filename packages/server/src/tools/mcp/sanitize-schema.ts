@@ -27,7 +27,7 @@ export function sanitizeSchema(schema: JsonValue): JsonValue {
 
 interface Whole {
   readonly root: JsonValue;
-  /** Anchors as references name them: `#name`. */
+  /** Anchors in the form of references: `#name`. */
   readonly anchors: ReadonlySet<string>;
 }
 

@@ -8,7 +8,7 @@ import { textResult, useScriptedServer } from "./testing/use-scripted-server.ts"
 const scripted = useScriptedServer();
 
 describe("an unavailable server", () => {
-  it("is replaced by a stand-in, retried with backoff, and used again once it is available", async () => {
+  it("is replaced by a stand-in, and retried with backoff until it is available", async () => {
     await scripted.server.stop();
     const tools = scripted.open();
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
@@ -89,7 +89,7 @@ describe("an unavailable server", () => {
     await tools.toolset.close();
   });
 
-  it("does not delay a turn again after it has timed out", async () => {
+  it("does not delay later turns after it has timed out", async () => {
     scripted.server.before = ({ method }) => (method === "tools/list" ? "answered" : undefined);
     const tools = scripted.open();
     const first = tools.open();

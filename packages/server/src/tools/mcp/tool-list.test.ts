@@ -36,7 +36,7 @@ describe("the tool list of a server", () => {
     const names = (await tools.open()).definitions.map(({ name }) => name);
     expect(names).toEqual(["srv_get_it", expect.stringMatching(/^srv_n{51}_[0-9a-f]{8}$/)]);
     const warned = tools.logger.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
-    expect(warned).toEqual(["a tool of an MCP server is left out", "a tool is left out"]);
+    expect(warned).toEqual(["a tool of an MCP server is omitted", "a tool is omitted"]);
     await tools.toolset.close();
   });
 

@@ -21,7 +21,7 @@ const STALE_MS = 5 * 60_000;
 export interface ToolListOptions {
   readonly clock: Clock;
   /** Called if tools are dropped, because there are too many or one is too large. */
-  readonly onLeftOut: (reason: string) => void;
+  readonly onOmitted: (reason: string) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -105,13 +105,13 @@ export class ToolList {
       if (answer.nextCursor === undefined || answer.nextCursor === cursor) return tools;
       cursor = answer.nextCursor;
     }
-    this.#options.onLeftOut(`only the first ${MAX_TOOLS} are taken`);
+    this.#options.onOmitted(`only the first ${MAX_TOOLS} are taken`);
     return tools.slice(0, MAX_TOOLS);
   }
 
   #fits(tool: ListedTool): boolean {
     const reason = reasonToOmit(tool);
-    if (reason !== null) this.#options.onLeftOut(`${tool.name.slice(0, 100)} ${reason}`);
+    if (reason !== null) this.#options.onOmitted(`${tool.name.slice(0, 100)} ${reason}`);
     return reason === null;
   }
 }

@@ -23,7 +23,7 @@ export interface BodyParts {
   readonly method: string;
   readonly schemas: SchemaReader;
   readonly names: InputNames;
-  readonly onLeftOut: (what: string) => void;
+  readonly onOmitted: (what: string) => void;
 }
 
 const jsonType = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;.*)?$/i;
@@ -33,7 +33,7 @@ const withoutBody = new Set(["get", "head"]);
 export function readBody(
   document: JsonObject,
   written: JsonValue | undefined,
-  { method, schemas, names, onLeftOut }: BodyParts,
+  { method, schemas, names, onOmitted }: BodyParts,
 ): ReadBody | null {
   const { value: body } = follow(document, written ?? null);
   // Such a body has no defined semantics (RFC 9110 section 9.3.1), and fetch does not send it.
@@ -46,7 +46,7 @@ export function readBody(
   if (type === undefined) {
     const what = `Its body is ${types.join(" or ").slice(0, 200)}, and only JSON is supported.`;
     if (required) throw new Error(what);
-    onLeftOut(what);
+    onOmitted(what);
     return null;
   }
   const schema = schemas.read(objectAt(content, type)?.["schema"]);

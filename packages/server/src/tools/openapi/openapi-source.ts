@@ -44,7 +44,7 @@ class OpenApiSource implements ToolSource {
   readonly #settings: OpenApiSettings;
   readonly #options: OpenApiOptions;
   readonly #closed = new AbortController();
-  /** Replaces the tools while the document has not been read. */
+  /** Placeholder for the tools until the document has been read. */
   readonly #standIn: readonly SourceTool[];
   #tools: readonly SourceTool[] | null = null;
   #reading: Promise<void> | null = null;
@@ -97,10 +97,10 @@ class OpenApiSource implements ToolSource {
       this.#tools = readTools(name, document, this.#settings, {
         outbound,
         scrub: headerScrubber(this.#settings.headers.reveal()),
-        onLeftOut: (operation, reason) =>
+        onOmitted: (operation, reason) =>
           logger.warn(
             { openapi: name, operation, reason },
-            "an operation of an OpenAPI document is left out, in whole or in part",
+            "an operation of an OpenAPI document is omitted, completely or partly",
           ),
       });
       logger.info({ openapi: name, tools: this.#tools.length }, "an OpenAPI document was read");

@@ -26,7 +26,7 @@ function planOf({ path = "/pets", method = "get", headers = {}, components = {},
   const leftOut: string[] = [];
   const [written] = writtenOperations(document, (_, reason) => leftOut.push(reason));
   const isReserved = reservedNames(document, headers);
-  const plan = readOperation(document, written!, { isReserved, onLeftOut: (what) => leftOut.push(what) });
+  const plan = readOperation(document, written!, { isReserved, onOmitted: (what) => leftOut.push(what) });
   return { plan, leftOut };
 }
 
@@ -361,7 +361,7 @@ describe("an operation of a document", () => {
     const leftOut: string[] = [];
     const [written, ...others] = writtenOperations(document, (path) => leftOut.push(path));
     expect([others, leftOut]).toEqual([[], ["/bad"]]);
-    const options = { isReserved: () => false, onLeftOut: () => undefined };
+    const options = { isReserved: () => false, onOmitted: () => undefined };
     expect(readOperation(document, written!, options)).toMatchObject({
       id: "get_pets",
       description: "GET /pets",
@@ -375,7 +375,7 @@ describe("an operation of a document", () => {
     const describeWith = (more: JsonObject): string => {
       const document = { paths: { "/a/{b}/c.d": { get: { parameters: [inPath("b")], ...more } } } };
       const [written] = writtenOperations(document, () => undefined);
-      return readOperation(document, written!, { isReserved: () => false, onLeftOut: () => undefined })
+      return readOperation(document, written!, { isReserved: () => false, onOmitted: () => undefined })
         .description;
     };
     expect(describeWith({ summary: "Short.", description: "Long." })).toBe("Short.\nLong.");

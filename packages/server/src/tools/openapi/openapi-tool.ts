@@ -145,8 +145,7 @@ interface ReadBytes {
 /**
  * Reads the response, or the beginning of a text that is too large.
  *
- * @throws Error with the status and the body from status 400 on. It is uncut, because secrets are removed
- * first.
+ * @throws Error with the status and the body from status 400 on. It is not truncated yet, because secrets are removed first.
  */
 export async function readAnswer(response: Response, host: string): Promise<Answer | Beginning> {
   const { status } = response;

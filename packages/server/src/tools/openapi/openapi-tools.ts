@@ -19,7 +19,7 @@ const maximumSchemaLength = 64 * 1_024;
 
 export interface ReadToolsParts extends Pick<OpenApiToolParts, "outbound" | "scrub"> {
   /** Called if an operation, or a part of it, cannot be offered. `*` stands for several operations. */
-  readonly onLeftOut: (operation: string, reason: string, extent: "whole" | "part") => void;
+  readonly onOmitted: (operation: string, reason: string, extent: "whole" | "part") => void;
 }
 
 /** @throws Error if nothing of the document can be used. */
@@ -27,17 +27,17 @@ export function readTools(
   name: string,
   document: OpenApiDocument,
   settings: Pick<OpenApiSettings, "baseURL" | "operations" | "headers">,
-  { outbound, scrub, onLeftOut }: ReadToolsParts,
+  { outbound, scrub, onOmitted }: ReadToolsParts,
 ): readonly SourceTool[] {
   const { content, location } = document;
   const base = baseUrl(settings.baseURL, document);
   const headers = settings.headers.reveal();
   const isReserved = reservedNames(content, headers);
   const names = new Set<string>();
-  const all = writtenOperations(content, (path, reason) => onLeftOut(path, reason, "whole"));
-  return chosen(all, settings.operations, onLeftOut).flatMap((written) => {
+  const all = writtenOperations(content, (path, reason) => onOmitted(path, reason, "whole"));
+  return chosen(all, settings.operations, onOmitted).flatMap((written) => {
     const leaveOut = (reason: string, extent: "whole" | "part" = "part"): void =>
-      onLeftOut(written.id.slice(0, 100), reason, extent);
+      onOmitted(written.id.slice(0, 100), reason, extent);
     try {
       const own = listAt(written.operation, "servers");
       const servers = own.length > 0 ? own : listAt(written.item, "servers");
@@ -46,7 +46,7 @@ export function readTools(
           'It is on another server. Set "baseURL" to call it on the same server as the others.',
         );
       }
-      const plan = readOperation(content, written, { isReserved, onLeftOut: (what) => leaveOut(what) });
+      const plan = readOperation(content, written, { isReserved, onOmitted: (what) => leaveOut(what) });
       if (JSON.stringify(plan.inputSchema).length > maximumSchemaLength) {
         throw new Error("Its input takes too long to describe.");
       }
@@ -62,15 +62,15 @@ export function readTools(
 function chosen(
   all: readonly WrittenOperation[],
   wanted: readonly string[] | null,
-  onLeftOut: ReadToolsParts["onLeftOut"],
+  onOmitted: ReadToolsParts["onOmitted"],
 ): readonly WrittenOperation[] {
   const found = wanted === null ? all : all.filter(({ id }) => wanted.includes(id));
   for (const id of wanted ?? []) {
     if (!all.some((written) => written.id === id))
-      onLeftOut(id, "The document has no such operation.", "whole");
+      onOmitted(id, "The document has no such operation.", "whole");
   }
   if (found.length > maximumTools) {
-    onLeftOut(
+    onOmitted(
       "*",
       `Only the first ${maximumTools} of ${found.length} operations are taken. Choose with "operations".`,
       "whole",

@@ -33,8 +33,8 @@ export interface WrittenOperation {
 export interface OperationOptions {
   /** Returns true for a parameter that the model must not set. */
   readonly isReserved: (place: ParameterPlace, name: string) => boolean;
-  /** Called if a part of the operation is left out. */
-  readonly onLeftOut: (what: string) => void;
+  /** Called if a part of the operation is omitted. */
+  readonly onOmitted: (what: string) => void;
 }
 
 /** Effects by method (RFC 9110 section 9.2); operations with other methods are not offered. */
@@ -59,10 +59,10 @@ const maximumDescription = 1_000;
 /** A token, as required for names of headers and cookies (RFC 9110 section 5.6.2). */
 const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Returns all callable operations of a document in its order. Calls `onLeftOut` for unreadable paths. */
+/** Returns all callable operations of a document in its order. Calls `onOmitted` for unreadable paths. */
 export function writtenOperations(
   document: JsonObject,
-  onLeftOut: (path: string, reason: string) => void,
+  onOmitted: (path: string, reason: string) => void,
 ): readonly WrittenOperation[] {
   return Object.entries(objectAt(document, "paths") ?? {}).flatMap(([path, value]) => {
     if (!path.startsWith("/")) return [];
@@ -70,7 +70,7 @@ export function writtenOperations(
       const { value: item } = follow(document, value);
       return isJsonObject(item) ? operationsOf(path, item) : [];
     } catch (error) {
-      onLeftOut(path, error instanceof Error ? error.message : "It cannot be read.");
+      onOmitted(path, error instanceof Error ? error.message : "It cannot be read.");
       return [];
     }
   });
@@ -140,7 +140,7 @@ function parametersOf(document: JsonObject, { item, operation }: WrittenOperatio
 function readParameter(
   parameter: JsonObject,
   names: InputNames,
-  { isReserved, onLeftOut }: OperationOptions,
+  { isReserved, onOmitted }: OperationOptions,
 ): ParameterPlan | null {
   const name = textAt(parameter, "name");
   const place = textAt(parameter, "in");
@@ -158,7 +158,7 @@ function readParameter(
   if (style === undefined) {
     const what = `The parameter ${shown} has the style ${cutText(said, 100)}, which is not supported.`;
     if (parameter["required"] === true || place === "path") throw new Error(what);
-    onLeftOut(what);
+    onOmitted(what);
     return null;
   }
   const explode = typeof parameter["explode"] === "boolean" ? parameter["explode"] : style === "form";

@@ -88,7 +88,7 @@ function removed(): string {
   return "";
 }
 
-/** A text that was made from an original by replacing parts with shorter ones. */
+/** A text decoded from an original, by replacing parts with shorter ones. */
 export class DecodedText {
   readonly text: string;
   readonly #replaced: Replacement | null;

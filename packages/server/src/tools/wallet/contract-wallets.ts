@@ -1,4 +1,4 @@
-// Signatures of contract wallets, which their contract on a configured chain checks (EIP-1271, ERC-6492).
+// Verifies signatures of contract wallets by calling their contracts on a configured chain (EIP-1271, ERC-6492).
 
 import { createClient, custom } from "viem";
 import { verifyMessage } from "viem/actions";
@@ -33,7 +33,7 @@ async function accepts(
       throw error;
     }
   };
-  // The chain repeats requests itself. `ccipRead` would let a contract name URLs to fetch (ERC-3668).
+  // `chain` retries requests itself. `ccipRead` would let a contract choose URLs to fetch (ERC-3668).
   const client = createClient({ transport: custom({ request }, { retryCount: 0 }), ccipRead: false });
   const isSigned = await verifyMessage(client, signed).catch((error: unknown) => {
     failures.push(error);

@@ -1,4 +1,5 @@
-// Bounded reads for operators over all Apps and processes. Times are milliseconds since the Unix epoch, on the store's clock.
+// Bounded reads for operators over all Apps and processes. Times are milliseconds since the Unix epoch, on
+// the store's clock.
 
 import type { Lease, TurnRecord } from "../../turn.ts";
 
@@ -29,7 +30,7 @@ export interface SeenSession {
   readonly turn: SeenTurn | null;
 }
 
-/** Where a page of sessions ended. */
+/** Position at which a page of sessions ended. */
 export interface UsePlace {
   readonly usedAt: number;
   readonly key: number;
@@ -60,7 +61,7 @@ export interface EndedTurn {
   readonly ranMs: number;
 }
 
-/** Where a page of turns ended. */
+/** Position at which a page of turns ended. */
 export type EndPlace = Pick<EndedTurn, "endedAt" | "sessionKey" | "number">;
 
 export interface AdminStore {

@@ -6,7 +6,7 @@ import type { AppSettings } from "../../app-settings.ts";
 export interface AppDefinition extends AppSettings {
   readonly name: string;
   readonly models: readonly [string, ...string[]];
-  /** Slots shown in the list of Apps. */
+  /** Secret slots shown in the list of Apps. */
   readonly descriptor: AppDescriptor;
 }
 

@@ -1,5 +1,5 @@
-// Notifications of commits, in this process and between processes. The bus only hints: a lost notification costs time, never an event,
-// because subscribers fill gaps from the store.
+// Notifications of commits, in this process and between processes. The bus only hints: a lost notification
+// costs time, never an event, because subscribers fill gaps from the store.
 
 import type { NumberedEvent } from "../../session-event.ts";
 
@@ -25,7 +25,7 @@ export type SessionNotification =
     }
   | { readonly kind: "deleted"; readonly incarnation: string };
 
-/** Receives what other processes publish. */
+/** Receives notifications of other processes. */
 export interface BusListener {
   onNotification(sessionId: string, notification: SessionNotification): void;
   /** Called when another process has turns for which it has no free slot. */
@@ -47,7 +47,10 @@ export interface Bus {
   publish(sessionId: string, notification: SessionNotification): void;
   /** Notifies the other processes of turns for which no slot is free here. Never throws. */
   notifyWork(): void;
-  /** Calls the listener for what other processes publish about followed sessions, in each one's order. One listener at a time. */
+  /**
+   * Registers the only listener. It gets the notifications of other processes about followed sessions, in the
+   * order in which each process published them.
+   */
   listen(listener: BusListener): void;
   /** Follows a session that is not followed yet. */
   follow(sessionId: string): Following;

@@ -6,11 +6,12 @@ export interface SignedMessage {
   readonly signature: `0x${string}`;
 }
 
-/** Wallets that are contracts, and so have no key that could sign. Implemented in tools/wallet/. */
+/** Verifies signatures of smart contract wallets, which have no private key. Implemented in tools/wallet/. */
 export interface ContractWallets {
   /**
-   * Returns true if the contract at the address accepts the signature (EIP-1271), also before it is deployed (ERC-6492); false on a chain
-   * that is not configured. Rejects if the chain's server does not answer.
+   * Returns true if the contract at the address accepts the signature (EIP-1271), including a contract that
+   * is not yet deployed (ERC-6492). Returns false for an unconfigured chain. Rejects if the chain's RPC
+   * endpoint fails.
    */
   isSigned(message: SignedMessage): Promise<boolean>;
 }

@@ -1,10 +1,11 @@
-// The event hub of a process: every commit and every delta passes through it, to the listeners of this process and to other nodes.
+// The event hub of a process: every commit and every delta passes through it, to the listeners of this
+// process and to other nodes.
 
 import type { PendingAction } from "@colloquy/protocol";
 import type { PlacedMessage } from "../../message.ts";
 import type { Bus, Following, SessionNotification } from "./bus.ts";
 
-/** An agent message that streams, with its whole text so far. */
+/** A streaming agent message with its whole text so far. */
 export interface StreamingText {
   readonly messageId: string;
   readonly text: string;
@@ -12,9 +13,9 @@ export interface StreamingText {
   readonly answer: PlacedMessage;
 }
 
-/** The position of a session's event log, as its event streams need it. */
+/** The state of a session that opening an event stream needs. */
 export interface StreamPosition {
-  /** The session's id as events carry it. */
+  /** The session id as its creator spelled it; events contain this form. */
   readonly spelling: string;
   readonly incarnation: string;
   /** Sequence number of the last event. */
@@ -26,7 +27,7 @@ export interface StreamPosition {
   readonly epoch: number;
   /** True while a turn is queued, runs or waits. */
   readonly isProcessing: boolean;
-  /** The agent message that streams, with its text at the time of the read. */
+  /** The streaming agent message, with its text at the time of the read. */
   readonly streaming: StreamingText | null;
   /** Actions that wait for a decision, oldest first. */
   readonly pendingActions: readonly PendingAction[];
@@ -44,7 +45,7 @@ export interface HubListener {
   onWork?(): void;
   /** The session was evicted from memory. */
   onEvicted?(sessionId: string): void;
-  /** The session was loaded in the middle of an answer; no notification announced the text that came from the store. */
+  /** The session was loaded in the middle of an answer, whose text was read from the store and not announced. */
   onAnswerLoaded?(session: LoadedSession, streaming: StreamingText): void;
   /** Returns the incarnations of the session that the listener knows. */
   incarnationsOf?(sessionId: string): readonly string[];
@@ -52,11 +53,14 @@ export interface HubListener {
 
 /** Implemented by `ProcessEventHub` (bus/event-hub.ts). */
 export interface EventHub extends Pick<Bus, "notifyWork" | "close"> {
-  /** Calls the listeners of this process before it returns, and later those of processes that follow the session. Never throws. */
+  /**
+   * Calls the listeners of this process before it returns, and later those of processes that follow the
+   * session. Never throws.
+   */
   publish(sessionId: string, notification: SessionNotification): void;
   /**
-   * Calls the listener for all notifications of this process, and those of other processes about followed sessions, in each publisher's
-   * order. Returns a function that stops it.
+   * Adds a listener. It gets all notifications of this process, and those of other processes about followed
+   * sessions, in each publisher's order. Returns a function that removes the listener.
    */
   listen(listener: HubListener): () => void;
   follow(sessionId: string): Following;

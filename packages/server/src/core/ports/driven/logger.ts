@@ -1,4 +1,4 @@
-/** Structured logging; pino satisfies it. Fields never hold message text, keys or whole session ids. */
+/** Structured logging; pino satisfies it. Fields never contain message text, keys or whole session ids. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -12,13 +12,11 @@ export interface ModelCatalog {
   contextWindow(rig: string): number;
   /** Classifies anything that `resolve` or a model threw. */
   describeFailure(error: unknown): ModelFailure;
-  /**
-   * Returns the facts that an operator needs about the same error, without keys and texts of conversations.
-   */
+  /** Returns details of the same error for operators, without keys and message text. */
   failureFacts(error: unknown): FailureFacts;
 }
 
-/** The known facts about a failed call to a provider. */
+/** Details of a failed call to a provider, where known. */
 export interface FailureFacts {
   /** Name of the error. */
   readonly error?: string;

@@ -1,4 +1,5 @@
-// Counts that all processes of a service share. A single server counts in memory (http/budgets.ts). Implemented in store/postgres/.
+// Counts that all processes of a service share. A single server counts in memory (http/budgets.ts).
+// Implemented in store/postgres/.
 
 /** State of a count in a window that begins with its first request. */
 export interface WindowCount {
@@ -7,7 +8,7 @@ export interface WindowCount {
   readonly endsInMs: number;
 }
 
-/** Counts may be lost in a crash; then more requests pass for a moment. */
+/** Shared counts. A crash may lose them, so that more requests pass for a short time. */
 export interface RateCounters {
   /**
    * Counts one for `key` and returns the count. Its window begins with the first request and lasts `windowMs` milliseconds.
@@ -19,18 +20,16 @@ export interface RateCounters {
    * @throws Unavailable if it cannot be read
    */
   peek(key: string, windowMs: number): Promise<WindowCount>;
-  /**
-   * Takes one of a key's `limit` holds; returns `false` if all are taken. Holds of a dead process are released within
-   * `HOLDER_DEAD_MS` milliseconds.
+  /** Takes one of a key's `limit` slots; returns `false` if all are taken. Slots of a dead process are released within `HOLDER_DEAD_MS` milliseconds.
    * @throws Unavailable if it cannot be counted
    */
   hold(key: string, limit: number): Promise<boolean>;
-  /** Releases a hold for which `hold` returned `true`. Other processes see it soon. */
+  /** Releases a slot for which `hold` returned `true`. Other processes see that soon. */
   release(key: string): void;
   /** Releases everything. */
   close(): Promise<void>;
 }
 
-/** Milliseconds without a heartbeat after which a process's holds expire, and between heartbeats. */
+/** Milliseconds without a heartbeat after which a process's slots expire, and the interval of heartbeats. */
 export const HOLDER_DEAD_MS = 15_000;
 export const HOLDER_SIGN_MS = 5_000;

@@ -1,8 +1,11 @@
 import type { JsonObject, JsonValue } from "../../json.ts";
 
-/** Checks JSON Schemas of clients, and answers in them. Both take bounded time, and never reject. Implemented by `SchemaChecker`. */
+/**
+ * Checks clients' JSON Schemas, and answers against them. Both take bounded time and never reject.
+ * Implemented by `SchemaChecker`.
+ */
 export interface SchemaCheck {
-  /** Returns what is wrong with a schema; `null` if answers can be checked with it. */
+  /** Returns the problem of a schema; `null` if it is valid. */
   problem(schema: JsonObject): Promise<string | null>;
   /** Returns how a value differs from a schema, for the model; `null` if it does not. */
   mismatch(schema: JsonObject, value: JsonValue): Promise<string | null>;

@@ -1,5 +1,5 @@
-// Sealed secrets. The store also records the active master key and rejects secrets sealed with another one, so that a process that
-// missed a rotation cannot leave a secret that only a removed key opens.
+// Sealed secrets. The store also records the active master key and rejects secrets sealed with another one,
+// so that a process that missed a rotation cannot leave a secret that only a removed key opens.
 
 import type { Actor, AuditEntry } from "../../audit.ts";
 
@@ -16,13 +16,16 @@ export interface SealedSecret {
 export interface SecretStore {
   /**
    * Sets or replaces all secrets if the active key sealed them, and none otherwise. Returns the id of the
-   * active key, `null` if there is none. The secrets were written if it is the id of their key, and the entry of the audit trail with
-   * them.
+   * active key, `null` if there is none. If it is the id of the secrets' key, they were stored, together with
+   * the audit entry.
    */
   put(secrets: readonly SealedSecret[], entry?: AuditEntry | null): Promise<string | null>;
   /** Sorted by name. */
   of(app: string, clientId: string): Promise<readonly SealedSecret[]>;
-  /** Removes one slot, or all slots if `name` is `null`. Returns how many were set; if any, the entry is stored. */
+  /**
+   * Removes one slot, or all slots if `name` is `null`. Returns how many were set. Stores the audit entry if
+   * there were any.
+   */
   remove(app: string, clientId: string, name: string | null, entry?: AuditEntry | null): Promise<number>;
   /** Returns the slots of a client in every App. */
   ofClient(clientId: string): Promise<readonly Pick<SealedSecret, "app" | "name">[]>;
@@ -53,7 +56,7 @@ interface SigningKey {
   derive(purpose: string): Uint8Array;
 }
 
-/** The keys that sign the tokens of this service: the same on every node. */
+/** The keys that sign this service's tokens, shared by all nodes. */
 export interface SigningKeys {
   /** False if there is no master key. */
   readonly isOpen: boolean;

@@ -1,5 +1,6 @@
-// Sessions and their messages in the store. One method is one transaction; its result is on disk. Times are on the store's clock. If the
-// store fails, methods reject with `Unavailable` (507 if the disk is full, else 503) and change nothing, unless it is an `OutcomeUnknown`.
+// Sessions and their messages in the store. One method is one transaction; its result is on disk. Times are
+// on the store's clock. If the store fails, methods reject with `Unavailable` (507 if the disk is full, else
+// 503) and change nothing, unless it is an `OutcomeUnknown`.
 
 import type { ActionRecord } from "../../action.ts";
 import type { MessageRecord } from "../../message.ts";
@@ -35,7 +36,7 @@ export interface Committed<Outcome> {
   readonly loaded: StoredSession | null;
 }
 
-/** Last uses before which sessions expire; see `SessionStore.expire`. */
+/** Sessions expire if they were last used before these times; see `SessionStore.expire`. */
 export interface ExpiryTimes {
   readonly emptyBefore: number;
   readonly unboundBefore: number;
@@ -55,7 +56,7 @@ export type HeldSession = Pick<
   "key" | "id" | "spelling" | "messageCount" | "userState" | "publicKey"
 >;
 
-/** Access to lists, which always name their Apps. */
+/** Access for lists, which always have a list of Apps. */
 export interface ListAccess extends SessionAccess {
   readonly apps: readonly string[];
 }
@@ -63,7 +64,7 @@ export interface ListAccess extends SessionAccess {
 export interface ThreadQuery {
   /** Wallet whose threads are listed; `null` for the threads of the user. */
   readonly publicKey: string | null;
-  /** Omits the threads that it hides. */
+  /** Threads without access are omitted. */
   readonly access: ListAccess;
   readonly limit: number;
   /** End of the previous page. */
@@ -108,7 +109,7 @@ export interface MessagePageEnd {
   readonly hasMore: boolean;
 }
 
-/** Reads and maintenance of sessions. Methods with `access` return the reason if it hides the session. */
+/** Reads and maintenance of sessions. Methods with `access` return the reason if the caller has no access. */
 export interface SessionStore {
   find(id: string): Promise<(SessionRecord & SessionUse) | null>;
   /** Returns the versions of existing sessions in any order, in one read. */
@@ -125,8 +126,9 @@ export interface SessionStore {
    */
   byKeys(keys: readonly number[], access: SessionAccess): Promise<readonly SessionRecord[]>;
   /**
-   * Returns the end of the page after message `after` (`null` for the first page): after `limit` messages, or with the one that reaches
-   * `bytes` of stored text. Reads sizes only. `null` if the session or message is unknown.
+   * Returns the end of the page after message `after` (`null` for the first page): after `limit` messages, or
+   * with the one that reaches `bytes` of stored text. Reads sizes only. `null` if the session or message is
+   * unknown.
    */
   messagePage(
     id: string,
@@ -135,8 +137,9 @@ export interface SessionStore {
     access: SessionAccess | null,
   ): Promise<(MessagePageEnd & { readonly session: SessionUse }) | Hidden | null>;
   /**
-   * Returns up to `limit` messages after message `after` (`null`: from the first), and ends with the one that reaches 32 KiB. `null` if the
-   * session, its `incarnation` (default: the present one) or the message is unknown.
+   * Returns up to `limit` messages after message `after` (`null`: from the first), and ends with the one that
+   * reaches 32 KiB. `null` if the session, its `incarnation` (default: the present one) or the message is
+   * unknown.
    */
   messages(
     id: string,
@@ -147,8 +150,9 @@ export interface SessionStore {
   ): Promise<readonly MessageRecord[] | Hidden | null>;
   /**
    * Removes up to `limit` unused sessions without open turns: empty sessions last used before `emptyBefore`,
-   * sessions without a wallet or owner before `unboundBefore`, others before `boundBefore` if it is given, and sessions of an App in `byApp`
-   * before its times. Sessions of other Apps with a wallet or owner are kept. Returns the ended incarnations.
+   * sessions without a wallet or owner before `unboundBefore`, others before `boundBefore` if it is given,
+   * and sessions of an App in `byApp` before its times. Sessions of other Apps with a wallet or owner are
+   * kept. Returns the ended incarnations.
    */
   expire(input: {
     readonly emptyBefore: number;

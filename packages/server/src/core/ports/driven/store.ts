@@ -11,7 +11,8 @@ import type { MessageRecord } from "../../message.ts";
 import type { StepRecord, TurnIdentity, TurnState } from "../../turn.ts";
 
 /**
- * The only way to change one session. `core/commands/` defines the commands by their `kind`; `transaction.ts` of each store runs them.
+ * The only way to change one session. `core/commands/` defines the commands by their `kind`; `transaction.ts`
+ * of each store runs them.
  */
 export interface CommandStore {
   /**
@@ -21,12 +22,13 @@ export interface CommandStore {
    */
   execute<C extends SessionCommand>(command: C): Promise<Committed<AnswerOf<C["kind"]>> | null>;
   /**
-   * Selects unlocked sessions (`selections.ts` of each store) and decides a command for each, in one transaction. Returns the changed ones.
+   * Selects unlocked sessions (`selections.ts` of each store) and decides a command for each, in one
+   * transaction. Returns the changed ones.
    */
   executeEach<S extends Selection>(selection: S): Promise<readonly Committed<SelectedOutcome<S>>[]>;
 }
 
-/** The App and client of a turn that asks. */
+/** The App and client of the turn to which an action belongs. */
 export interface ActionCaller {
   readonly app: string;
   readonly clientId: string | null;
@@ -35,9 +37,12 @@ export interface ActionCaller {
 export interface ActionStore {
   /** Returns the session's pending actions and its last `limit` others, oldest first; `null` if there is no such session. */
   list(sessionId: string, limit: number): Promise<readonly ActionRecord[] | null>;
-  /** Returns whose secrets the call of an action could use; `null` if the session has no such action. */
+  /**
+   * Returns the App and client whose secrets the call of an action may contain; `null` if the session has no
+   * such action.
+   */
   callerOf(sessionId: string, actionId: string): Promise<ActionCaller | null>;
-  /** Returns true if the time of a pending action, or its claim, is over. */
+  /** Returns true if a pending action, or a claim of one, has expired. */
   isAnyDue(): Promise<boolean>;
 }
 
@@ -52,12 +57,12 @@ export interface TitleJob {
   readonly turn: number;
 }
 
-/**
- * Pending work that survives a crash: title jobs, expiry of idempotency keys, and duties that one node
- * performs for all.
- */
+/** Background work: title jobs, expiry of idempotency keys, and duties that one node performs for all. */
 export interface JobStore {
-  /** Returns up to `limit` due title jobs and leases them for `leaseMs`. A chat leases the job that it creates to its own process. */
+  /**
+   * Returns up to `limit` due title jobs and leases them for `leaseMs`. A chat leases the job that it creates
+   * to its own process.
+   */
   claimTitles(limit: number, leaseMs: number): Promise<readonly TitleJob[]>;
   /** Returns true if a chat of the session was accepted under this idempotency key in the last 24 hours. */
   isKeyUsed(sessionId: string, key: string): Promise<boolean>;
@@ -67,7 +72,10 @@ export interface JobStore {
   takeDuty(name: string, heldMs: number): Promise<number | null>;
 }
 
-/** All ports of one store, opened together. Implemented by `open.ts` of each store; ports that do not differ, by the files of store/. */
+/**
+ * All ports of one store, opened together. Implemented by `open.ts` of each store; ports that do not differ,
+ * by the files of store/.
+ */
 export interface Store extends CommandStore {
   readonly sessions: SessionStore;
   readonly turns: TurnStore;
@@ -82,8 +90,8 @@ export interface Store extends CommandStore {
   /** Resolves when a write has reached the disk; rejects like any write. For readiness. */
   probe(): Promise<void>;
   /**
-   * Makes sure that no deleted text is left in the files of the database. Returns false if that is not possible now, because another process
-   * reads them. A database server decides by itself: always true.
+   * Overwrites deleted text in the database's files. Returns false if that is not possible now, because
+   * another process reads them. On a database server it does nothing and returns true.
    */
   purge(): Promise<boolean>;
   /** Finishes pending work and closes. */
@@ -92,7 +100,10 @@ export interface Store extends CommandStore {
 
 /** Tokens that users have signed out of. */
 export interface UserStore {
-  /** Stores the revocation of a token until `expiresAt`, in milliseconds since the Unix epoch. Returns false if it is stored already. */
+  /**
+   * Stores the revocation of a token until `expiresAt`, in milliseconds since the Unix epoch. Returns false
+   * if it is stored already.
+   */
   revokeToken(id: string, expiresAt: number): Promise<boolean>;
   isTokenRevoked(id: string): Promise<boolean>;
   /** Removes up to `limit` revocations of expired tokens; returns how many. */
@@ -116,7 +127,7 @@ export interface AppKeyRecord {
 
 /** Keys of Apps. Only a digest of each secret is stored. */
 export interface KeyStore {
-  // Each change stores its audit entry in the same transaction, unless `entry` is `null`.
+  // Each change also stores `entry` in the same transaction, unless it is `null`.
 
   /** Rejects if a key with this id exists. */
   add(key: AppKeyRecord, entry?: AuditEntry | null): Promise<void>;
@@ -125,7 +136,10 @@ export interface KeyStore {
   list(): Promise<readonly AppKeyRecord[]>;
   /** Revokes a key now, unless it is already revoked. Returns the key; `null` if there is none. */
   revoke(id: string, entry?: AuditEntry | null): Promise<AppKeyRecord | null>;
-  /** Adds `next` and ends `id` after `overlapMs`, unless it ends earlier. Returns `null`, changing nothing, if `id` is unknown or ended. */
+  /**
+   * Adds `next` and ends `id` after `overlapMs`, unless it ends earlier. Returns `null`, changing nothing, if
+   * `id` is unknown or ended.
+   */
   rotate(
     id: string,
     next: AppKeyRecord,
@@ -134,7 +148,7 @@ export interface KeyStore {
   ): Promise<AppKeyRecord | null>;
 }
 
-/** Maximum JSON characters of a page, the same as of a subscriber's buffer. */
+/** Maximum JSON characters of a page; equals the limit of a subscriber's buffer. */
 export const EVENT_PAGE_CHARACTERS = 256 * 1024;
 
 /** Maximum UTF-8 bytes of a session's log as JSON, regardless of its retention by count and age. */
@@ -153,11 +167,15 @@ export interface EventPage {
 }
 
 export interface EventStore {
-  /** Returns up to `limit` events after number `after`, ending with the one that exceeds 256 KiB; `null` if there is no such session. */
+  /**
+   * Returns up to `limit` events after number `after`, ending with the one that exceeds 256 KiB; `null` if
+   * there is no such session.
+   */
   after(sessionId: string, after: number, limit: number): Promise<EventPage | null>;
   /**
-   * Removes events that are neither among the last `keepCount` of their session nor younger than `keepAfter` (milliseconds since the epoch),
-   * of up to `limit` sessions; returns how many it trimmed. Each call continues where the last one ended.
+   * Removes events that are neither among the last `keepCount` of their session nor younger than `keepAfter`
+   * (milliseconds since the epoch), of up to `limit` sessions; returns how many it trimmed. Each call
+   * continues where the last one ended.
    */
   trim(input: {
     readonly keepCount: number;
@@ -171,7 +189,7 @@ export interface PastTurn {
   readonly number: number;
   readonly state: TurnState;
   readonly userMessage: Pick<MessageRecord, "content">;
-  /** `null` for a turn that has not started. Turns interrupted before their start are left out. */
+  /** `null` for a turn that has not started. Turns interrupted before their start are omitted. */
   readonly agentMessage: MessageRecord | null;
   readonly steps: readonly StepRecord[];
 }
@@ -200,8 +218,8 @@ export interface TurnStore {
    */
   releaseDeadLeases(everyOther: string | null): Promise<number>;
   /**
-   * Makes an owner's stopped turns of these epochs runnable at once; returns how many. Their running time
-   * counts, this attempt does not.
+   * Makes an owner's stopped turns of these epochs runnable at once; returns how many. Adds their running
+   * time, but does not count the attempt.
    */
   handBack(owner: string, epochs: readonly number[]): Promise<number>;
   /** Returns the reasoning of turns of an incarnation of a session, oldest first; nothing if it has ended. */
@@ -210,20 +228,23 @@ export interface TurnStore {
     incarnation: string,
     turns: readonly number[],
   ): Promise<readonly TurnReasoning[]>;
-  /** Returns the last turns ending with this one, oldest first: as many as fit into `maxCharacters`, at least one. Ignores the lease. */
+  /**
+   * Returns the last turns ending with this one, oldest first: as many as fit into `maxCharacters`, at least
+   * one. Ignores the lease.
+   */
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
 }
 
-/** `null` for any. Times are milliseconds since the Unix epoch. */
+/** Filters of the audit trail; `null` matches any. Times are milliseconds since the Unix epoch. */
 export interface AuditQuery {
   readonly action: AuditAction | null;
   /** Id or name of the actor. */
   readonly actor: string | null;
   readonly app: string | null;
   readonly target: string | null;
-  /** First time. */
+  /** Start of the period, inclusive. */
   readonly from: number | null;
-  /** The first time after the last. */
+  /** End of the period, exclusive. */
   readonly to: number | null;
   /** End of the previous page. */
   readonly after: Pick<AuditRecord, "at" | "id"> | null;
@@ -232,17 +253,17 @@ export interface AuditQuery {
 
 /** The audit trail. Entries about another change are written in its transaction. */
 export interface AuditStore {
-  /** Stores an entry about something that changes nothing in the store. */
+  /** Stores an entry about an operation that has no transaction of its own. */
   add(entry: AuditEntry): Promise<void>;
   /** Newest first. */
   list(query: AuditQuery): Promise<readonly AuditRecord[]>;
-  /** Removes up to `limit` entries from before `before`; returns how many. */
+  /** Removes up to `limit` entries older than `before`; returns how many. */
   forget(before: number, limit: number): Promise<number>;
   /** Returns the salt of the user's pseudonym in the trail. Stores `fresh` as the salt if the user has none. */
   saltOf(owner: string, fresh: string): Promise<string>;
   /**
-   * Stores the entry of an erasure and removes the user's salt, in one transaction. Without the salt, no entry can be attributed to the
-   * user. `owner` is `null` for a wallet.
+   * Stores the entry of an erasure and removes the user's salt, in one transaction. Without the salt, no
+   * entry can be attributed to the user. `owner` is `null` for a wallet.
    */
   endErasure(entry: AuditEntry, owner: string | null): Promise<void>;
 }

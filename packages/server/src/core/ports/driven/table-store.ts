@@ -1,5 +1,6 @@
-// A store as tables and rows, for moving data between stores. Tables and columns come from the schema, so new ones are included.
-// This port enforces no rules about sessions; its callers must. Implemented by `tables.ts` of each store.
+// A store as tables and rows, for moving data between stores. Tables and columns come from the schema, so new
+// ones are included. This port enforces no rules about sessions; its callers must. Implemented by `tables.ts`
+// of each store.
 
 /** Value of a column; booleans are 1 or 0, JSON is text. */
 export type Cell = string | number | null;
@@ -10,7 +11,7 @@ export type TableRow = readonly Cell[];
 export interface Column {
   readonly name: string;
   readonly kind: "number" | "text";
-  /** True if it may be `null`. */
+  /** True if cells may be `null`. */
   readonly isOptional: boolean;
 }
 
@@ -21,14 +22,14 @@ export interface Table {
   readonly key: readonly string[];
 }
 
-/** Part of a table, in the order of its key: numbers by their value, texts by their bytes. */
+/** Range of a table in key order, which compares numbers by value and texts by bytes. */
 export interface Extract {
   /** Key after which the page begins, `null` for the first page. */
   readonly after: TableRow | null;
   /** Maximum rows and approximate maximum characters; a page holds at least one row if any is left. */
   readonly rows: number;
   readonly characters: number;
-  /** Only rows that have this value in this column. */
+  /** Restricts the range to rows with this value in this column. */
   readonly where?: Where;
 }
 
@@ -37,7 +38,7 @@ export interface Where {
   readonly value: Cell;
 }
 
-/** State of a move into this database. No server starts on it until the move is finished. */
+/** State of a move into this database. Servers refuse to start on the database until the move is finished. */
 export interface MoveNote {
   readonly isFinished: boolean;
   readonly text: string;
@@ -65,13 +66,13 @@ export interface TableWriter extends TableReader {
 }
 
 /**
- * Purpose of opening a database. `source`: data moves out; no server may run and nobody writes. `target`: data moves in, perhaps
- * continuing; no server may run. `alone`: no server may run. `beside`: a server may run.
+ * Purpose of opening a database. `source`: to move data out, without servers and writers. `target`: to start
+ * or continue a move into it, without servers. `alone`: without servers. `beside`: a server may be running.
  */
 export type TableAccess = "source" | "target" | "alone" | "beside";
 
 export interface TableStore {
-  /** Its name without a password: `sqlite:/data` or `postgres://host:5432/name`. */
+  /** Name of the database without a password: `sqlite:/data` or `postgres://host:5432/name`. */
   readonly place: string;
   /** All tables whose data must survive a restart, by name, without the store's bookkeeping. */
   readonly tables: readonly Table[];

@@ -6,8 +6,8 @@ import type { TurnOptions } from "../../turn-options.ts";
 import type { Clock } from "./clock.ts";
 
 /**
- * Effect of repeating a call: `read` has none, `idempotent` has the same effect again under one idempotency
- * key, `unsafe` has a new effect.
+ * Effect of a repeated call: none for `read`, none beyond the first call with the same idempotency key for
+ * `idempotent`, another one for `unsafe`.
  */
 export type ToolEffect = "read" | "idempotent" | "unsafe";
 
@@ -16,10 +16,10 @@ export interface ToolTurn {
   readonly app: string;
   /** The rig (`provider/model`) that calls the tool. */
   readonly model: string;
-  /** The `client_id` of the chat: decides whose secrets its tools may use. */
+  /** The `client_id` of the chat, whose secrets the tools may use. */
   readonly clientId: string | null;
   readonly publicKey: string | null;
-  /** True if the wallet's holder has signed in with it (EIP-4361); otherwise the client claims it. */
+  /** True if the user has signed in with the wallet (EIP-4361); otherwise it is an unverified claim of the client. */
   readonly walletProved: boolean;
   /** Claimed by the client, not verified. */
   readonly userState: JsonObject | null;
@@ -28,7 +28,10 @@ export interface ToolTurn {
 }
 
 export interface ToolContext {
-  /** A globally unique id that stays the same after a crash, for use as an idempotency key. Not the model's id of the call. */
+  /**
+   * A globally unique id that stays the same after a crash, for use as an idempotency key. Not the model's id
+   * of the call.
+   */
   readonly callId: string;
   /** Aborted when the turn ends early or the call times out. */
   readonly signal: AbortSignal;
@@ -36,8 +39,8 @@ export interface ToolContext {
   /** Reports progress; becomes a `tool_update` event. `value` must be JSON. */
   progress(value: unknown): void;
   /**
-   * Returns the client's value of a slot. Throws `SecretMissing` if the slot is empty, which a tool must not catch: the call's result then
-   * names the slot. Throws an Error for a slot that the App does not declare.
+   * Returns the client's value of a slot. Throws `SecretMissing` if the slot is empty, which a tool must not
+   * catch: the call's result then names the slot. Throws an Error for a slot that the App does not declare.
    */
   secret(name: string): string;
 }
@@ -66,13 +69,14 @@ export interface ToolDefinition {
 
 export interface Tool extends ToolDefinition {
   /**
-   * Returns the request to a person before the call, `null` for none; `input` fits the schema. If its kind is not `approval`, the person's
-   * answer is the result and `execute` is never called. If this method fails, the person is asked for approval.
+   * Returns the request to a person before the call, `null` for none; `input` fits the schema. If its kind is
+   * not `approval`, the person's answer is the result and `execute` is never called. If this method fails,
+   * the person is asked for approval.
    */
   ask?(input: unknown, turn: ToolTurn): ActionRequest | null | Promise<ActionRequest | null>;
   /**
-   * Runs one call and resolves with JSON. `input` is parsed JSON from the model, not validated; the tool checks it and throws an Error whose
-   * message the model can act on.
+   * Runs one call and resolves with JSON. `input` is parsed JSON from the model, not validated; the tool
+   * checks it and throws an Error whose message the model can act on.
    */
   execute(input: unknown, context: ToolContext): Promise<unknown>;
 }
@@ -80,7 +84,7 @@ export interface Tool extends ToolDefinition {
 export interface ToolCallOptions {
   /** Becomes `ToolContext.callId`. */
   readonly callId: string;
-  /** The input of the policy decision: the call runs with it or not at all. Absent if there was no decision. */
+  /** The input of the policy decision, with which the call must run. Absent if there was no decision. */
   readonly decidedInput?: JsonValue;
   readonly timeoutMs: number;
   /** Aborted when the turn ends early: the call then returns at once, even if the tool ignores it. */
@@ -95,7 +99,7 @@ export interface ToolOutcome {
   readonly output: JsonValue;
   /** If true, `output` is a sentence that describes the problem. */
   readonly isError: boolean;
-  /** Output for readers of the session, if it differs from `output`; then only the model sees `output`. */
+  /** Output that users see if it differs from `output`, which the model sees. */
   readonly shown?: string;
   /** An empty secret slot that the call needs; reported to the user in a notice. */
   readonly missingSecret?: string;
@@ -117,15 +121,15 @@ export interface TurnTools {
   /** The same array at each access. */
   readonly definitions: readonly ToolDefinition[];
   /**
-   * Makes the policy decision on a call before its step is stored. Never rejects: if a rule fails, a person is asked. Denies calls of
-   * unknown tools, input that violates the schema, and requests to a person of more than 64 KiB of JSON. Scrubs secrets from requests,
-   * and denies a wallet request that this would change.
+   * Makes the policy decision on a call before its step is stored. Never rejects: if a rule fails, a person
+   * is asked. Denies calls of unknown tools, input that violates the schema, and requests to a person of more
+   * than 64 KiB of JSON. Scrubs secrets from requests, and denies a wallet request that this would change.
    */
   decide(name: string, input: unknown): Promise<PolicyDecision>;
   /**
-   * Runs one call after its policy decision. Never rejects: an unknown tool, invalid input, an exception, a timeout, an abort and output
-   * that is not JSON are outcomes with `isError`. After an abort the output is `outcome unknown` for an `unsafe` tool that had started,
-   * else `interrupted` (contract section 2).
+   * Runs one call after its policy decision. Never rejects: an unknown tool, invalid input, an exception, a
+   * timeout, an abort and output that is not JSON are outcomes with `isError`. After an abort the output is
+   * `outcome unknown` for an `unsafe` tool that had started, else `interrupted` (contract section 2).
    */
   call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome>;
 }
@@ -142,15 +146,15 @@ export interface Toolset {
 /** Results of calls that ran in the client. */
 export interface ClientResults {
   /**
-   * Returns the result as that of a tool would be stored: clean text without the client's secrets, at most 64 KiB of JSON. `result` is
-   * `{output}` or `{error}`. Never rejects.
+   * Returns the result as that of a tool would be stored: clean text without the client's secrets, at most 64
+   * KiB of JSON. `result` is `{output}` or `{error}`. Never rejects.
    */
   cleanResult(turn: Pick<ToolTurn, "app" | "clientId">, result: JsonObject): Promise<JsonObject>;
 }
 
 /** The last known state of each tool source. */
 export interface ToolSourceReports {
-  /** Loads the tools of an App's sources, as a turn without a client does. Never rejects. */
+  /** Loads the tools of an App's sources for a turn without a client. Never rejects. */
   refresh(app: string): Promise<void>;
   /** Returns the sources of an App's tools in order; none for an App that is not configured. */
   sources(app: string): readonly AdminToolSource[];

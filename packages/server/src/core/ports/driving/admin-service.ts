@@ -1,4 +1,5 @@
-// Services behind the admin routes (admin/administration.ts). Requests arrive validated; failures are thrown as ServiceError.
+// Services behind the admin routes (admin/administration.ts). Requests arrive validated; failures are thrown
+// as ServiceError.
 
 import type {
   Action,
@@ -43,7 +44,7 @@ export interface UserName {
   readonly subject: string;
 }
 
-/** A user, by name or pseudonym, or a wallet; the other ones are `null`. */
+/** A user, by name or pseudonym, or a wallet; the other fields are `null`. */
 export interface Person {
   readonly user: UserName | null;
   /** As `SessionUser.owner`. */
@@ -53,7 +54,10 @@ export interface Person {
   readonly app: string | null;
 }
 
-/** Administration. Methods on a session throw NotFound if there is none, and never create one. What `by` does is in the audit trail. */
+/**
+ * Administration. Methods on a session throw NotFound if there is none, and never create one. Changes by `by`
+ * are in the audit trail.
+ */
 export interface AdminService {
   overview(): Promise<AdminOverview>;
   sessions(query: AdminSessionQuery): Promise<AdminSessionPage>;
@@ -69,7 +73,7 @@ export interface AdminService {
   decide(id: string, action: string, answer: ActionAnswer, by: Actor): Promise<Action>;
   /** Returns the session's id in its original spelling. */
   remove(id: string, by: Actor): Promise<string>;
-  /** Gives a session to the user with this issuer and subject; to nobody with `null`. @throws NotFound */
+  /** Makes the user with this issuer and subject the owner of a session; `null` removes the owner. @throws NotFound */
   transfer(id: string, user: UserName | null, by: Actor): Promise<Thread>;
   apps(): Promise<readonly AdminApp[]>;
   usage(query: ReportQuery<AdminUsage["bucket"]>): Promise<AdminUsage>;

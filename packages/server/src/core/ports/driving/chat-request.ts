@@ -8,22 +8,23 @@ export interface ChatRequest {
   readonly access: SessionAccess;
   readonly app: string;
   readonly message: string;
-  /** Id of the user message that this one replaces, with all after it; absent or `null` for none. */
+  /** Id of the user message that this one replaces, together with all later messages; absent or `null` for none. */
   readonly replaces?: string | null;
   /** Rig for this and later answers; absent or `null` for the session's. */
   readonly rig?: string | null;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
   readonly clientId: string | null;
-  /** Tools and the shape of the answer that the chat asks for; absent for neither. */
+  /** Client tools and response schema; absent for neither. */
   readonly options?: TurnOptions;
   /**
-   * UUID that the client chose for the message, of this or the one in `replaces`; absent for a new one. A message that the session has
-   * is not added again: with the same text it counts as repeated, with another one it is a `Conflict`.
+   * UUID that the client chose for the message, of this or the one in `replaces`; absent for a new one. If
+   * the session has a message with this id, the chat is a repeat if the text is equal, and otherwise a
+   * `Conflict`.
    */
   readonly messageId?: string;
   readonly idempotencyKey: string | null;
-  /** Maximum milliseconds to wait for the session to stop processing or to ask a person (`Prefer: wait`); 0 for none. */
+  /** Maximum milliseconds to wait until the session stops processing or requests a decision (`Prefer: wait`); 0 for none. */
   readonly waitMs: number;
   /** Aborted when the client disconnects; ends only the wait. */
   readonly signal: AbortSignal;
@@ -33,6 +34,6 @@ export interface ChatRequest {
 export interface SentMessage {
   readonly turn: number;
   readonly isRepeat: boolean;
-  /** After the message was stored. */
+  /** The session's position after the message was stored. */
   readonly position: StreamPosition;
 }

@@ -5,7 +5,7 @@ import type { Actor } from "../../audit.ts";
 import type { KeyScope } from "../../key-scopes.ts";
 import type { AppKeyRecord } from "../driven/store.ts";
 
-/** A valid token. */
+/** Grant of a valid token. */
 export interface UserGrant {
   /** Pseudonym of the user, as in `SessionUser`. */
   readonly owner: string;
@@ -13,7 +13,7 @@ export interface UserGrant {
   readonly apps: readonly string[];
   /** Apps for which it replaces the App key. */
   readonly opens: readonly string[];
-  /** Wallets that the user has proved to hold: addresses in lower case. */
+  /** Wallets that the user has proved: addresses in lower case. */
   readonly wallets: readonly string[];
   /** Milliseconds since the Unix epoch. */
   readonly expiresAt: number;
@@ -21,7 +21,7 @@ export interface UserGrant {
   readonly askedAt: number;
 }
 
-/** A person who may use the admin API. */
+/** A user of the admin API. */
 export interface Operator {
   /** `sub` of the token. */
   readonly subject: string;
@@ -30,7 +30,10 @@ export interface Operator {
 }
 
 export interface OperatorTokens {
-  /** Returns the operator, or the 401 for an invalid token or 403 for a user who is not an operator. Rejects with `Unavailable` if its keys cannot be read. */
+  /**
+   * Returns the operator, or the 401 for an invalid token or 403 for a user who is not an operator. Rejects
+   * with `Unavailable` if its keys cannot be read.
+   */
   check(token: string): Promise<Operator | ServiceError>;
 }
 
@@ -38,8 +41,9 @@ export interface UserTokens {
   /** True if any App has users or proved wallets. Otherwise tokens are ignored. */
   readonly areUsed: boolean;
   /**
-   * Returns the grant of a token, or the 401 if no App accepts it. Sees revocations by any process within 5 s. Synchronous for a token
-   * that was checked recently. Rejects with `Unavailable` if the keys or the revocations cannot be read.
+   * Returns the grant of a token, or the 401 if no App accepts it. Sees revocations by any process within 5
+   * s. Synchronous for a token that was checked recently. Rejects with `Unavailable` if the keys or the
+   * revocations cannot be read.
    */
   check(token: string): UserGrant | ServiceError | Promise<UserGrant | ServiceError>;
   /**
@@ -61,7 +65,7 @@ export interface WalletProof {
   readonly token: string | null;
 }
 
-/** A token whose holder has proved to hold these wallets. */
+/** A token whose user has proved these wallets. */
 export interface WalletToken {
   readonly token: string;
   /** Milliseconds since the Unix epoch. */
@@ -85,7 +89,7 @@ export interface ListedKey extends Omit<AppKeyRecord, "digest"> {
 }
 
 export interface IssuedKey extends ListedKey {
-  /** The whole key, shown once and stored nowhere. */
+  /** The whole key, which is shown once and never stored. */
   readonly key: string;
 }
 
@@ -93,7 +97,8 @@ export interface IssuedKey extends ListedKey {
 export interface KeyService {
   /**
    * Creates a key that expires in `expiresInMs` milliseconds, `null` for never.
-   * @throws InvalidRequest if an App is not configured or needs no key, or if the scopes are of Apps and none is named, or the reverse
+   * @throws InvalidRequest for an App that is not configured or needs no key, for App scopes without Apps,
+   * and for Apps without App scopes
    */
   create(
     input: {
@@ -116,7 +121,7 @@ export interface KeyService {
   rotate(id: string, overlapMs: number, by?: Actor | null): Promise<IssuedKey>;
 }
 
-/** A valid key. */
+/** Grant of a valid key. */
 export interface KeyGrant {
   readonly keyId: string;
   readonly name: string | null;
@@ -127,9 +132,8 @@ export interface KeyGrant {
 }
 
 export interface AppKeys {
-  /**
-   * Returns what the key grants; `null` if it is malformed, unknown, revoked or expired. A revocation by any process takes effect within
-   * five seconds.
+  /** Returns the grant of the key; `null` if it is malformed, unknown, revoked or expired. A revocation by any
+   * process takes effect within five seconds.
    * @throws Unavailable if the store fails
    */
   check(key: string): Promise<KeyGrant | null>;

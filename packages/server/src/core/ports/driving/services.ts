@@ -29,9 +29,9 @@ import type { UserDataService } from "./user-data-service.ts";
 /** A user who claims a session. */
 export type Claimant = Pick<UserGrant, "owner" | "wallets">;
 
-/** A snapshot in the bytes that are sent. */
+/** A snapshot, serialized. */
 export interface SnapshotView {
-  /** UTF-8 JSON in parts, to be written in order; `length` is their total in bytes. */
+  /** UTF-8 JSON; the concatenated parts are the body, and `length` is its size in bytes. */
   readonly parts: readonly Uint8Array[];
   readonly length: number;
   /** Strong entity tag of the bytes, quotes included (RFC 9110 section 8.8.3). */
@@ -46,7 +46,7 @@ export interface StateRequest {
   readonly signal: AbortSignal;
   /** Called before `userState` is stored, unless it would change nothing. */
   readonly admitChange?: AdmitChange;
-  /** The session's stored version, if the access check of this request has read it. */
+  /** The session's stored version if this request's access check has read it. */
   readonly seen?: SessionVersion | null;
 }
 
@@ -57,15 +57,12 @@ interface SessionApp {
 }
 
 /**
- * A model request. Its App is the session's, or else the named one, the one that the key opens, or `default`.
+ * The App of a request about models: the session's, else the named one, else the key's only App, else `default`.
  */
 export interface WantedApp {
   readonly access: SessionAccess;
   readonly app: string | null;
-  /**
-   * The only App beside `default` that the client's key opens; `null` without a key, or if the key opens none
-   * or several.
-   */
+  /** The only App besides `default` that the request's key opens; `null` without a key, or for none or several Apps. */
   readonly keyApp: string | null;
   /** Called with the App before anything is created or changed; throws to deny access. */
   readonly authorize: (app: string) => void;
@@ -88,44 +85,44 @@ export interface ThreadPage {
   readonly next: string | null;
 }
 
-/** A page of persisted records, read at the pace of its client. */
+/** A page of persisted records. The caller reads it in portions, as fast as its client takes them. */
 export interface RecordPage {
   /**
    * Returns the next records after the one with this id; empty at the end of the page. Rejects if the session
    * is gone.
    */
   read(after: string | null): Promise<readonly PersistedMessage[]>;
-  /** Id of the last record if more pages follow, or `null`. */
+  /** Cursor of the next page: the id of this page's last record. `null` on the last page. */
   readonly next: string | null;
 }
 
-/** How to create a missing session. `null` creates it with the id in lower case and without limits. */
+/** Options for creating a missing session. `null` creates it under the lower-case id and without limits. */
 export type NewSessionOptions = {
   /** The id as the client spelled it. */
   readonly spelling: string;
   /**
-   * Called before the session is created; throws or rejects to forbid it (rate limits). If the session turns
-   * out to exist, the caller has still used one request of its budget. `null` applies no limits, which saves
-   * a read.
+   * Rate-limit check before the session is created; throws or rejects to forbid it. It counts even if another
+   * request creates the session first. `null` applies no limits, which saves a read.
    */
   readonly admit: Admit | null;
 } | null;
 export type Admit = () => void | Promise<void>;
 
-/** Called before a session is changed; throws or rejects to forbid it. `null` applies no limits. */
+/** Rate-limit check before a session is changed; throws or rejects to forbid it. `null` applies no limits. */
 export type AdmitChange = Admit | null;
 
 /**
- * One conversation. If `access` hides the session, methods throw `OtherApp`, or `NotFound` for a session of another user, and change
- * nothing; `null` hides none. Implemented by `Conversations` (sessions/conversations.ts).
+ * Operations on one conversation. If `access` does not include the session, methods throw `OtherApp`, or
+ * `NotFound` for another user's session, and change nothing. `null` grants access to all sessions.
+ * Implemented by `Conversations` (sessions/conversations.ts).
  */
 export interface ConversationService {
   chat(request: ChatRequest, creation: NewSessionOptions): Promise<SnapshotView>;
-  /** Like `chat`, for adapters that follow the turn themselves. Does not wait. */
+  /** Like `chat`, without waiting, for adapters that follow the turn themselves. */
   send(request: ChatRequest, creation: NewSessionOptions): Promise<SentMessage>;
-  /** Returns true if a chat was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
+  /** Returns true if a chat was already accepted under this `Idempotency-Key`, so that `chat` would replay it. */
   isRepeat(sessionId: string, key: string): Promise<boolean>;
-  /** Returns synchronously if the session is in memory and there is nothing to write or wait for. */
+  /** Returns the snapshot, synchronously if the session is in memory and there is nothing to write or wait for. */
   state(request: StateRequest, creation: NewSessionOptions): SnapshotView | Promise<SnapshotView>;
   interrupt(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<SnapshotView>;
   /** Interrupts a session of any App; does nothing if it does not exist. */
@@ -133,11 +130,11 @@ export interface ConversationService {
   /** Creates the session if it does not exist. */
   ensure(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<void>;
   /**
-   * Returns a session's App: `default` if the session has no App yet or does not exist. Synchronous if the
-   * session is in memory and current. Creates nothing and does not count as use.
+   * Returns a session's App; `default` if the session has no App yet or does not exist. Synchronous if the
+   * session is in memory and current. Does not count as use of the session.
    */
   appOf(sessionId: string): string | Promise<SessionApp>;
-  /** Returns the position of the session's event log; `null` if the session does not exist. Creates nothing. */
+  /** Returns the position of the session's event log, or `null` if the session does not exist. */
   position(sessionId: string, access: SessionAccess | null): Promise<StreamPosition | null>;
 }
 
@@ -148,7 +145,7 @@ export interface ModelService {
 }
 
 export interface ThreadSearch {
-  /** `null` lists the threads of the user. */
+  /** Wallet address whose threads are listed; `null` for those of the user in `access`. */
   readonly publicKey: string | null;
   readonly access: ListAccess;
   readonly cursor: string | null;
@@ -157,11 +154,14 @@ export interface ThreadSearch {
 export interface ForkTarget {
   /** Id of the copy. */
   readonly session: string;
-  /** Id of the message with whose turn the copy ends; `null` for the last finished turn. */
+  /** The copy ends with the turn of this message; `null` for the last finished turn. */
   readonly through: string | null;
 }
 
-/** Thread lists and records of sessions; `access` as in `ConversationService`. Implemented by `Threads` (sessions/threads.ts). */
+/**
+ * Thread lists and records of sessions; `access` as in `ConversationService`. Implemented by `Threads`
+ * (sessions/threads.ts).
+ */
 export interface ThreadService {
   create(
     sessionId: string,
@@ -177,8 +177,9 @@ export interface ThreadService {
   rename(sessionId: string, title: string, access: SessionAccess | null): Promise<Thread>;
   pin(sessionId: string, pinned: boolean, access: SessionAccess | null): Promise<Thread>;
   /**
-   * Copies the finished turns of a session into an empty one, which `creation` may create. Returns the copy. `NotFound` for an unknown
-   * message, `Conflict` for one of an open turn and for a target that is not empty.
+   * Copies the finished turns of a session into an empty one, which it creates if necessary, and returns the
+   * copy. Throws `NotFound` for an unknown message, and `Conflict` if its turn is open or the target is not
+   * empty.
    */
   fork(
     sessionId: string,
@@ -187,15 +188,15 @@ export interface ThreadService {
     creation: NewSessionOptions,
   ): Promise<Thread>;
   /**
-   * Makes the user the owner of an idle session that has none. `Conflict` while it is busy, 403 if it is bound to a wallet that the user
-   * has not proved to hold.
+   * Makes the user the owner of an idle session without one. Throws `Conflict` while the session is busy, and
+   * 403 if it is bound to a wallet that the user has not proved.
    */
   claim(sessionId: string, user: Claimant, access: SessionAccess, by: Actor): Promise<Thread>;
-  /** Gives the session to another owner, for operators. */
+  /** Changes the owner of the session, for operators. */
   transfer(sessionId: string, to: Omit<TransferInput, "by">, by: Actor | null): Promise<Thread>;
-  /** Returns the session's id in its original spelling. */
+  /** Deletes the session. Returns its id in the original spelling. */
   remove(sessionId: string, access: SessionAccess | null, by?: Actor | null): Promise<string>;
-  /** A page ends after `limit` records, or with the record that exceeds 1 MiB. */
+  /** Returns a page of records. It ends after `limit` records, or with the record that exceeds 1 MiB in total. */
   messages(
     sessionId: string,
     after: string | null,
@@ -206,9 +207,9 @@ export interface ThreadService {
 }
 
 export interface ClaimRequest {
-  /** The claim to renew; absent for a new one. */
+  /** Id of the claim to renew; absent for a new claim. */
   readonly renews?: string | null;
-  /** A request with the key of the live claim renews that. */
+  /** A request with the key of the current claim renews that claim. */
   readonly idempotencyKey?: string | null;
 }
 
@@ -216,9 +217,9 @@ export interface ClaimRequest {
 export interface ActionService {
   /** Returns the pending actions and the most recently decided ones, oldest first. Creates the session. */
   list(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<readonly Action[]>;
-  /** Returns the pending actions, oldest first; none if there is no such session. */
+  /** Returns the pending actions, oldest first; empty if the session does not exist. */
   pending(sessionId: string): Promise<readonly PendingAction[]>;
-  /** Decides an action. Creates nothing; `access` as in `ConversationService`. */
+  /** Decides an action; `access` as in `ConversationService`. */
   decide(
     sessionId: string,
     actionId: string,
@@ -226,7 +227,7 @@ export interface ActionService {
     access: SessionAccess | null,
     by?: Actor | null,
   ): Promise<Action>;
-  /** Claims an action of the kind `client_tool`, or renews the claim. Creates nothing; `access` as in `ConversationService`. */
+  /** Claims an action of the kind `client_tool`, or renews the claim; `access` as in `ConversationService`. */
   claim(
     sessionId: string,
     actionId: string,
@@ -235,7 +236,10 @@ export interface ActionService {
   ): Promise<ActionClaim>;
 }
 
-/** Clients' secrets for Apps (contract section 4). Values are never returned. Implemented by `createSecretService` (apps/secrets/vault.ts). */
+/**
+ * Clients' secrets for Apps (contract section 4). Values are never returned. Implemented by
+ * `createSecretService` (apps/secrets/vault.ts).
+ */
 export interface SecretService {
   /** Returns the names of the slots that are set, in alphabetical order. */
   names(app: string, clientId: string): Promise<readonly string[]>;
@@ -247,7 +251,7 @@ export interface SecretService {
 
 /** The writing end of one event stream. Implemented by `EventStream` (http/event-stream.ts). */
 export interface StreamSink {
-  /** Writes, and returns the number of buffered bytes. */
+  /** Writes the bytes. Returns the number of bytes that the client has not taken yet. */
   write(bytes: Uint8Array): number;
   /** Resolves when the buffer is empty or the client is gone. */
   drained(): Promise<void>;
@@ -261,20 +265,22 @@ export interface SessionOwnership {
   readonly owner: string | null;
 }
 
-/** Why a stream ends: the code of its last notice. */
+/** Code of the last notice of a stream that loses access. */
 export type StreamEnd = Extract<NoticeCode, "app_key_invalid" | "user_token_expired" | "session_not_found">;
 
-/** Access check of an open stream, by its App key and its user's token. Implemented by `CheckedStream` (http/stream-access.ts). */
+/**
+ * Access check of an open stream, by its App key and its user's token. Implemented by `CheckedStream`
+ * (http/stream-access.ts).
+ */
 export interface StreamAccess {
-  /** What the stream may use when it is opened. */
+  /** Access of the request that opens the stream. */
   readonly session: SessionAccess;
-  /** Returns why the stream must end, by the last check of its key and token; `null` if it may go on. */
+  /** Returns why the stream must end, according to the last check of its key and token; `null` if it may continue. */
   endFor(session: SessionOwnership): StreamEnd | null;
   /** Checks the key and the token again; `null` for a stream without them. Rejects if the store fails. */
   readonly refresh: (() => Promise<void>) | null;
   /**
-   * Returns the time of the last check, in milliseconds on the monotonic clock; `null` if this session needs
-   * neither key nor token.
+   * Returns when the key and token were last checked, in monotonic milliseconds; `null` if this session needs neither.
    */
   askedAt(session: SessionOwnership): number | null;
 }
@@ -298,8 +304,8 @@ export interface OpenStream {
 /** The event channel (contract section 5). Implemented by `Feed` (bus/feed.ts). */
 export interface UpdateService {
   /**
-   * Opens a stream, and creates the session. Throws a `ServiceError` with status 429 if the session has too
-   * many streams.
+   * Opens a stream, and creates the session if it does not exist. Throws a `ServiceError` 429 if the session
+   * has too many streams.
    */
   open(request: StreamRequest, sink: StreamSink, creation: NewSessionOptions): Promise<OpenStream>;
 }

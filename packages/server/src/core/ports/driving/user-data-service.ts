@@ -23,7 +23,7 @@ export type ExportLine =
       readonly secrets: number;
     };
 
-/** How much was erased. */
+/** Numbers of erased records. */
 export interface Erased {
   readonly sessions: number;
   readonly messages: number;
@@ -33,11 +33,12 @@ export interface Erased {
 
 /** Implemented by `UserData` (sessions/user-data.ts). */
 export interface UserDataService {
-  /** Reads one session after the other, as fast as the lines are taken. */
+  /** Reads one session after the other, as fast as the caller takes the lines. */
   export(whose: SessionsOf, by: Actor): AsyncIterable<ExportLine>;
   /**
-   * Deletes all sessions and secrets, and the salt of the user's pseudonym in the audit trail. If it fails in the middle, it can be repeated.
-   * @throws Unavailable 503 `not_purged` if deleted text may still be in the log of the database
+   * Deletes all sessions and secrets, and the salt of the user's pseudonym in the audit trail. If it fails in
+   * the middle, it can be repeated.
+   * @throws Unavailable 503 `not_purged` if the write-ahead log may still contain deleted text
    */
   erase(whose: SessionsOf, by: Actor): Promise<Erased>;
 }
