@@ -7,7 +7,6 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type {
   EventHub,
   LoadedSession,
-  Origin,
   StreamingText,
   StreamPosition,
 } from "../core/ports/driven/event-hub.ts";
@@ -64,7 +63,7 @@ export class Feed implements UpdateService {
     this.#options = options;
     const { clock, hub, store } = options;
     this.#stopListening = hub.listen({
-      onNotification: (...args) => this.#onNotification(...args),
+      onNotification: (sessionId, notification) => this.#onNotification(sessionId, notification),
       onEvicted: (sessionId) => this.#texts.release(sessionId),
       onAnswerLoaded: (...args) => this.#recover(...args),
       incarnationsOf: (sessionId) => this.#channels.get(sessionId)?.incarnations ?? [],
@@ -178,7 +177,7 @@ export class Feed implements UpdateService {
   }
 
   /** Updates the streaming text, then writes to the session's subscribers. */
-  #onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void {
+  #onNotification(sessionId: string, notification: SessionNotification): void {
     const channel = this.#channels.get(sessionId);
     // A node that was paused announces events that this node has read from the store since.
     if (channel !== undefined && channel.isKnown(notification)) return;
@@ -192,8 +191,8 @@ export class Feed implements UpdateService {
       channel.sendEvents(incarnation, events);
       if (hasGap) this.#repair.begin(sessionId);
     } else if (notification.kind === "delta") {
-      // The text before a delta of this process was published here too, so subscribers need not wait for the repair of a gap.
-      if (outcome === "applied" || origin === "here") channel.sendDelta(notification);
+      // Text of this process waits for a gap before it too: a stream that was replaying has ignored that text.
+      if (outcome === "applied") channel.sendDelta(notification);
       if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (notification.kind === "moved") {
       const isNew = notification.incarnation !== channel.incarnation || notification.head > channel.head;
