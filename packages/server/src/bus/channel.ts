@@ -77,17 +77,16 @@ export class Channel implements SubscriberChannel {
     return this.incarnation !== incarnation || (events[0]?.number ?? 0) > this.head + 1;
   }
 
-  /** Advances the head. A new incarnation restarts the numbering; events of an ended incarnation are ignored. */
+  /**
+   * Advances the head, which must not be ahead of this. A new incarnation restarts the numbering; events of an ended incarnation are
+   * ignored.
+   */
   advance({ incarnation, head, app, owner }: Advance): void {
     if (this.#ended.has(incarnation)) return;
-    const isSame = this.incarnation === incarnation;
-    const isOlder = head < this.head;
-    this.head = isSame ? Math.max(this.head, head) : head;
-    // A session joins an App at most once; an older notification must not undo that.
-    if (!isSame) this.app = app ?? DEFAULT_APP;
-    else if (app !== null && app !== DEFAULT_APP) this.app = app;
-    if (!isSame) this.owner = owner ?? null;
-    else if (owner !== undefined && !isOlder) this.owner = owner;
+    const isNew = this.incarnation !== incarnation;
+    if (isNew || app !== null) this.app = app ?? DEFAULT_APP;
+    if (isNew || owner !== undefined) this.owner = owner ?? null;
+    this.head = head;
     this.incarnation = incarnation;
   }
 

@@ -52,6 +52,30 @@ describe("text that streams on another node", () => {
     bare.feed.stop();
   });
 
+  it("waits for missed text before it, also if this process published both", async () => {
+    bare.position.answer = () => positionAt(2, BEFORE);
+    const sink = await open();
+    const { promise, resolve } = Promise.withResolvers<StreamPosition>();
+    bare.position.answer = () => promise;
+    bare.commit("s", "a", 4, 4);
+    await new Promise((done) => setImmediate(done));
+    const delta = { kind: "delta", incarnation: "a", epoch: 1, messageId: "m", text: ", and more" } as const;
+    bare.hub.publish("s", { ...delta, offset: AFTER.content.length });
+    expect(sink.text).not.toContain(delta.text);
+    resolve(await positionAt(4, AFTER));
+    await until(() => sink.text.includes(AFTER.content + delta.text));
+    bare.feed.stop();
+  });
+
+  it("is not followed by text of an earlier epoch, also if this process published it", async () => {
+    bare.position.answer = async () => ({ ...(await positionAt(2, AFTER)), epoch: 2 });
+    const sink = await open();
+    const delta = { kind: "delta", incarnation: "a", epoch: 1, messageId: "m" } as const;
+    bare.hub.publish("s", { ...delta, offset: BEFORE.content.length, text: "superseded" });
+    expect(sink.text).not.toContain("superseded");
+    bare.feed.stop();
+  });
+
   it("stays when a node that was paused announces an event that was read before", async () => {
     bare.position.answer = () => positionAt(2, AFTER);
     await open();

@@ -8,7 +8,6 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type {
   EventHub,
   LoadedSession,
-  Origin,
   StreamingText,
   StreamPosition,
 } from "../core/ports/driven/event-hub.ts";
@@ -65,7 +64,7 @@ export class Feed implements UpdateService {
     this.#options = options;
     const { clock, hub, store } = options;
     this.#stopListening = hub.listen({
-      onNotification: (...args) => this.#onNotification(...args),
+      onNotification: (sessionId, notification) => this.#onNotification(sessionId, notification),
       onEvicted: (sessionId) => this.#texts.release(sessionId),
       onAnswerLoaded: (...args) => this.#recover(...args),
       incarnationsOf: (sessionId) => this.#channels.get(sessionId)?.incarnations ?? [],
@@ -181,7 +180,7 @@ export class Feed implements UpdateService {
   }
 
   /** Updates the streaming text, then writes to the session's subscribers. */
-  #onNotification(sessionId: string, notification: SessionNotification, origin: Origin): void {
+  #onNotification(sessionId: string, notification: SessionNotification): void {
     const channel = this.#channels.get(sessionId);
     // A node that was paused may announce events that this node has already read from the store.
     if (channel !== undefined && channel.isKnown(notification)) return;
@@ -195,8 +194,8 @@ export class Feed implements UpdateService {
       channel.sendEvents(incarnation, events);
       if (hasGap) this.#repair.begin(sessionId);
     } else if (notification.kind === "delta") {
-      // Subscribers already have the text before a delta of this process, so they need not wait for the repair.
-      if (outcome === "applied" || origin === "here") channel.sendDelta(notification);
+      // Text of this process waits for a gap before it too: a stream that was replaying has ignored that text.
+      if (outcome === "applied") channel.sendDelta(notification);
       if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (notification.kind === "moved") {
       const isNew = notification.incarnation !== channel.incarnation || notification.head > channel.head;

@@ -41,7 +41,16 @@ function given() {
       return promise;
     },
   });
-  return { connection, clock, attempts, checks, warnings, made: () => made, ended: () => ended };
+  /** Starts, and fails the first attempts, each `ms` after the one before. */
+  const startFailing = async (count: number, ms: number): Promise<void> => {
+    connection.start();
+    for (let attempt = 0; attempt < count; attempt += 1) {
+      attempts[attempt]?.fail();
+      await clock.advance(ms);
+    }
+  };
+  const counts = { made: () => made, ended: () => ended };
+  return { connection, clock, attempts, checks, warnings, startFailing, ...counts };
 }
 
 /** Expects doubling pauses between attempts that each ended at the next multiple of ten seconds. */
@@ -87,12 +96,8 @@ describe("ReconnectingConnection", () => {
   });
 
   it("warns once if the server is away from the start, and again after a break", async () => {
-    const { connection, clock, attempts, warnings } = given();
-    connection.start();
-    for (let attempt = 0; attempt < 3; attempt += 1) {
-      attempts[attempt]?.fail();
-      await clock.advance(10_000);
-    }
+    const { connection, clock, attempts, warnings, startFailing } = given();
+    await startFailing(3, 10_000);
     expect(warnings).toEqual([expect.stringMatching(/^the bus cannot connect and is retrying;/)]);
     attempts[3]?.make();
     expect(await connection.ready()).toBe(true);
@@ -119,12 +124,8 @@ describe("ReconnectingConnection", () => {
   });
 
   it("resets the backoff once the connection has answered", async () => {
-    const { connection, clock, attempts, checks } = given();
-    connection.start();
-    for (let attempt = 0; attempt < 8; attempt += 1) {
-      attempts[attempt]?.fail();
-      await clock.advance(5000);
-    }
+    const { connection, clock, attempts, checks, startFailing } = given();
+    await startFailing(8, 5000);
     attempts[8]?.make();
     await connection.ready();
     await clock.advance(5000);

@@ -121,6 +121,12 @@ export const WalletSection = z.union([
 const USER_URL_RULE = "must be an https URL, or an http URL of this machine";
 const userURL = z.string().refine(isUserURL, USER_URL_RULE).meta({ pattern: "^https?://" });
 
+/** Curves of the algorithms of tokens (`ALGORITHMS` in apps/users/token-verifier.ts). */
+const KEY_CURVES: readonly unknown[] = ["P-256", "P-384", "P-521", "Ed25519"];
+/** Minimum size of RSA keys (RFC 7518 section 3.3). */
+const RSA_BITS = 2048;
+const PUBLIC_KEY_RULE = `must be a public key as a JWK (RFC 7517): RSA of at least ${RSA_BITS} bits, ${KEY_CURVES.join(", ")}`;
+
 const TOKEN_ISSUER = {
   issuer: userURL.describe("Issuer of the tokens; must equal their `iss` exactly."),
   audience: text.describe("Audience of the tokens; must be in their `aud`."),
@@ -131,7 +137,7 @@ const TOKEN_ISSUER = {
     .array(
       z
         .looseObject({ kty: text.describe("Key type, such as `RSA` or `EC`.") })
-        .refine(isPublicKey, "must be a public key as a JWK (RFC 7517)"),
+        .refine(isPublicKey, PUBLIC_KEY_RULE),
     )
     .min(1)
     .optional()
@@ -265,11 +271,13 @@ function isUserURL(value: string): boolean {
   return protocol === "https:" || isLoopbackName(hostname.replace(/^\[(.*)\]$/, "$1"));
 }
 
-/** Returns true for a JWK of a public key: the private part `d` and shared secrets must not be in the file. */
+/** Returns true for a JWK that can verify tokens. The private part `d` and shared secrets must not be in the file. */
 function isPublicKey(key: Readonly<Record<string, unknown>>): boolean {
   try {
-    createPublicKey({ key, format: "jwk" });
-    return key["d"] === undefined;
+    const { asymmetricKeyDetails: details } = createPublicKey({ key, format: "jwk" });
+    const verifies =
+      key["kty"] === "RSA" ? (details?.modulusLength ?? 0) >= RSA_BITS : KEY_CURVES.includes(key["crv"]);
+    return verifies && key["d"] === undefined;
   } catch {
     return false;
   }

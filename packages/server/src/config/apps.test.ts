@@ -48,12 +48,28 @@ describe("Apps", () => {
     { kty: "RSA", n: "AQAB" },
     { kty: "oct", k: "AA" },
     generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" }),
-  ])("refuses a key of an issuer that verifies no token: %j", async (key) => {
+    generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" }),
+    generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey.export({ format: "jwk" }),
+    generateKeyPairSync("x25519").publicKey.export({ format: "jwk" }),
+  ])("refuses a key of an issuer that verifies no token: $kty $crv", async (key) => {
     const users = { issuer: "https://login.example.com", audience: "chat", keys: [key] };
     expect(problemTexts(await load({ apps: { default: { users } } }))).toEqual([
-      "apps.default.users.keys[0]: must be a public key as a JWK (RFC 7517).",
+      "apps.default.users.keys[0]: must be a public key as a JWK (RFC 7517): RSA of at least 2048 bits, P-256, P-384, P-521, Ed25519.",
     ]);
   });
+
+  it.each([
+    generateKeyPairSync("rsa", { modulusLength: 2048 }),
+    ...["P-256", "P-384", "P-521"].map((namedCurve) => generateKeyPairSync("ec", { namedCurve })),
+    generateKeyPairSync("ed25519"),
+  ])(
+    "accepts a public key of an issuer for each algorithm of tokens: $publicKey.asymmetricKeyDetails",
+    async (pair) => {
+      const keys = [pair.publicKey.export({ format: "jwk" })];
+      const users = { issuer: "https://login.example.com", audience: "chat", keys };
+      expect(problemTexts(await load({ apps: { default: { users } } }))).toEqual([]);
+    },
+  );
 
   it("limits the expiry of all sessions of an App by its retention, which is in days", async () => {
     const day = 24 * 60 * 60_000;

@@ -25,13 +25,14 @@ export const PublicKey = text()
     return invalid(context, "must be a wallet address: 1 to 128 printable characters without white space");
   });
 
-/** Only `default` passes here; `app-guard.ts` checks other names against the key first. */
+/**
+ * Only `default` passes here; `app-guard.ts` checks other names against the key first. In the admin API, an empty
+ * name is refused instead of absent (`optional`): that would mean all Apps.
+ */
 export const AppName = text()
+  .min(1, "must not be empty")
   .max(APP_NAME_MAX, `must be at most ${APP_NAME_MAX} characters`)
   .meta({ description: "Target App; `default` when absent", examples: ["default"] });
-
-/** An App in the admin API, where an empty name must not count as absent: that would mean all Apps. */
-export const NamedApp = AppName.min(1, "must not be empty");
 
 export const ClientId = text()
   .regex(/^[^\p{Cc}]{1,128}$/u, `must be 1 to ${CLIENT_ID_MAX} characters without control characters`)

@@ -1,6 +1,7 @@
 // Methods of ports that are written once for both databases, as generators that yield statements: read
 // `yield*` as `await`. SQLite's thread runs each statement at once, so that nothing can happen between two of
-// them; PostgreSQL's adapter awaits each (ADR 36).
+// them; PostgreSQL's adapter awaits each (ADR 36). A failed statement abandons the generator: its `catch` and
+// `finally` do not run. A repeated transaction starts a new one.
 
 export type Value = string | number | null | readonly (string | number | null)[];
 

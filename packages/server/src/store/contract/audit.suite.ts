@@ -58,6 +58,14 @@ export function describeAudit(openStore: OpenStore): void {
         expect(await audit.list({ ...ALL, ...filter })).toEqual([newest]);
     });
 
+    it("continues a page between entries of the same millisecond", async () => {
+      const { audit } = given.store;
+      for (const target of ["1", "2", "3"]) await audit.add(entry({ target }));
+      const all = await audit.list(ALL);
+      expect(all.map(({ target }) => target)).toEqual(["3", "2", "1"]);
+      expect(await audit.list({ ...ALL, after: all[0]!, limit: 1 })).toEqual([all[1]]);
+    });
+
     it("stores a repeated read or failed login once a minute for each actor and target", async () => {
       const { audit } = given.store;
       const read = entry();

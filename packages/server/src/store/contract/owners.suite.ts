@@ -66,6 +66,18 @@ export function describeOwners(openStore: OpenStore): void {
       }
     });
 
+    it("finds their sessions in an App or in all, page by page in the order of creation", async () => {
+      const { store } = given;
+      const ids = [await owned(), await owned(), await owned()];
+      const whose = { owner: "alice", publicKey: null, app: "shop" };
+      const [first, second, ...more] = await store.sessions.heldBy(whose, 0, 2);
+      expect([first?.id, second?.id, more]).toEqual([ids[0], ids[1], []]);
+      const inAll = { ...whose, app: null };
+      expect(await store.sessions.heldBy(inAll, second!.key, 2)).toMatchObject([{ id: ids[2] }]);
+      expect(await store.sessions.heldBy({ ...whose, app: "default" }, 0, 2)).toEqual([]);
+      expect(await store.sessions.heldBy({ ...whose, owner: "bob" }, 0, 2)).toEqual([]);
+    });
+
     it("stays unset for a session that is not empty, for a user of another App, and after a rejection", async () => {
       const { store } = given;
       const busy = newSession();

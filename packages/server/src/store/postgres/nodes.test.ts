@@ -162,6 +162,26 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     expect((await renamed)?.session.title).toBe("Mine");
   });
 
+  it("retry all statements of a port that is written for both databases, not only those after the deadlock", async () => {
+    const secret = (name: string, sealed: string) =>
+      ({ app: "defi", clientId: "web", name, keyId: "k", sealed }) as const;
+    await nodes[0]!.secrets.bringInForce("k", null);
+    await nodes[0]!.secrets.put([secret("A", "old"), secret("B", "old")]);
+    // As above.
+    await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '2s'`);
+    const node = await database.open({ statementMs: 10_000 });
+    const lock = (name: string) => `SELECT 1 FROM secrets WHERE name = '${name}' FOR UPDATE`;
+    const renewed = [secret("A", "new"), secret("B", "new")];
+    let written: Promise<string | null> | undefined;
+    await database.holding(`SET LOCAL deadlock_timeout = '1h'; ${lock("B")}`, async (run) => {
+      written = node.secrets.put(renewed);
+      await database.untilWaiting();
+      await run(lock("A"));
+    });
+    expect(await written).toBe("k");
+    expect(await node.secrets.of("defi", "web")).toEqual(renewed);
+  });
+
   it("recover when their transactions deadlock", async () => {
     const ids = Array.from({ length: 12 }, () => randomUUID());
     for (const id of ids) await nodes[0]!.execute({ kind: "open", target: target(id), input: NOTHING });

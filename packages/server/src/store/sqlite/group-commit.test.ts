@@ -93,8 +93,15 @@ describe("group commit", () => {
       database.exec("INSERT INTO title_jobs VALUES (999, 1)");
       throw new TypeError("a mistake");
     });
-    const outcomes = commit([chat(randomUUID(), "one"), call("jobs.takeDuty"), chat(randomUUID(), "two")]);
-    expect(kinds(outcomes)).toEqual(["value", "defect", "value"]);
+    const bring = call("secrets.bringInForce", "k", null);
+    const outcomes = commit([
+      chat(randomUUID(), "one"),
+      bring,
+      call("jobs.takeDuty"),
+      chat(randomUUID(), "two"),
+    ]);
+    expect(kinds(outcomes)).toEqual(["value", "value", "defect", "value"]);
+    expect(commit([read("secrets.keyInForce")])).toEqual([{ value: "k" }]);
     expect(kinds(commit([call("jobs.takeDuty")]))).toEqual(["defect"]);
     expect(count("sessions")).toBe(2);
     expect(count("title_jobs")).toBe(2);

@@ -31,6 +31,7 @@ export interface SecretStore {
   ofClient(clientId: string): Promise<readonly Pick<SealedSecret, "app" | "name">[]>;
   /** Returns the number of secrets per master key id. */
   countByKey(): Promise<Readonly<Record<string, number>>>;
+  /** Returns the id of the active master key; `null` before the first. */
   keyInForce(): Promise<string | null>;
   /** Activates `keyId` if `before` is active (`null` for none) or no secret exists. Returns the id of the active key. */
   bringInForce(keyId: string, before: string | null): Promise<string>;

@@ -73,8 +73,8 @@ export interface JobStore {
 }
 
 /**
- * All ports of one store, opened together. Implemented by `open.ts` of each store; ports that do not differ,
- * by the files of store/.
+ * All ports of one store, opened together. Implemented by `open.ts` of each store; ports that do not differ, by the files of store/. If the
+ * store fails, all methods reject as those of `SessionStore` do.
  */
 export interface Store extends CommandStore {
   readonly sessions: SessionStore;
@@ -229,8 +229,8 @@ export interface TurnStore {
     turns: readonly number[],
   ): Promise<readonly TurnReasoning[]>;
   /**
-   * Returns the last turns ending with this one, oldest first: as many as fit into `maxCharacters`, at least
-   * one. Ignores the lease.
+   * Returns the last turns ending with this one, oldest first: as many as fit into `maxCharacters`, at least one. `null` if the turn does not
+   * run under its epoch any more. Ignores the lease.
    */
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
 }

@@ -58,9 +58,9 @@ export interface TableWriter extends TableReader {
   insert(table: Table, rows: readonly TableRow[]): Promise<void>;
   /** Removes the rows with this value, `null` for all of them. */
   remove(table: Table, where: Where | null): Promise<void>;
-  /** Advances a sequence to at least `number`. */
+  /** Advances a sequence to at least `number`. Rejects if there is no such sequence. */
   raise(sequence: string, number: number): Promise<void>;
-  /** Returns the next value of a sequence. */
+  /** Returns the next value of a sequence. Rejects if there is no such sequence. */
   take(sequence: string): Promise<number>;
   noteMove(note: MoveNote): Promise<void>;
 }

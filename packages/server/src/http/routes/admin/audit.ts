@@ -1,7 +1,7 @@
 import { AuditAction } from "@colloquy/protocol";
 import { z } from "zod";
 import { AuditPage } from "../../documented.ts";
-import { NamedApp, limitUpTo, refusals, time } from "../../operation.ts";
+import { AppName, limitUpTo, refusals, time } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 
 const PAGE_MAX = 200;
@@ -19,7 +19,7 @@ const AuditQuery = z.object({
     .optional()
     .meta({ description: "Only entries of this action" }),
   actor: text("Id or name of the actor"),
-  app: NamedApp.optional().meta({ description: "Only entries of this App" }),
+  app: AppName.optional().meta({ description: "Only entries of this App" }),
   target: text("Id of a session or key"),
   from: time("First time"),
   to: time("End, exclusive"),

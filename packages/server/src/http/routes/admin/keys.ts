@@ -2,7 +2,7 @@ import { KeyScope } from "@colloquy/protocol";
 import { z } from "zod";
 import { operatorOf } from "../../actors.ts";
 import { AdminKey, IssuedAdminKey } from "../../documented.ts";
-import { AppName, NamedApp, refusals } from "../../operation.ts";
+import { AppName, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 
 const NAME_MAX = 100;
@@ -66,7 +66,7 @@ function listAndCreate(app: HttpApp, { service }: AdminParts): void {
         description: "All that were ever made, good or not, oldest first.",
         ...ADMIN,
         querystring: z.object({
-          app: NamedApp.optional().meta({ description: "Keys that open this App alone" }),
+          app: AppName.optional().meta({ description: "Keys that open this App alone" }),
         }),
         response: {
           200: z.array(AdminKey).meta({ description: "The keys" }),

@@ -10,7 +10,7 @@ import {
   Thread,
 } from "../../documented.ts";
 import { operatorOf } from "../../actors.ts";
-import { NamedApp, IdPath, limitUpTo, refusals } from "../../operation.ts";
+import { AppName, IdPath, limitUpTo, refusals } from "../../operation.ts";
 import { ActionId, DecisionBody } from "../actions.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { sendRecords } from "../send-array.ts";
@@ -24,7 +24,7 @@ const SessionsQuery = z.object({
   status: z
     .enum(AdminSessionStatus.options, `must be one of ${AdminSessionStatus.options.join(", ")}`)
     .optional(),
-  app: NamedApp.optional().meta({ description: "Sessions of this App alone" }),
+  app: AppName.optional().meta({ description: "Sessions of this App alone" }),
   search: z
     .string("must be a string")
     .min(1, "must not be empty")

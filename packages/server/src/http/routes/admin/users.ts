@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Person } from "../../../core/ports/driving/admin-service.ts";
 import { operatorOf } from "../../actors.ts";
-import { NamedApp, PublicKey, refusals } from "../../operation.ts";
+import { AppName, PublicKey, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { ErasedAnswer, EXPORT_DESCRIPTION, EXPORT_RESPONSE, sendLines } from "../users.ts";
 
@@ -18,7 +18,7 @@ const PersonQuery = z
     subject: text("`sub` of the user's tokens"),
     owner: text("Pseudonym of the user from the log line of an erasure, in place of issuer and subject"),
     public_key: PublicKey.optional().meta({ description: "Wallet address, in place of issuer and subject" }),
-    app: NamedApp.optional().meta({ description: "Only in this App; in all when absent" }),
+    app: AppName.optional().meta({ description: "Only in this App; in all when absent" }),
   })
   .refine(
     ({ issuer, subject, owner, public_key }) => {
