@@ -32,8 +32,8 @@ export function describeOwners(openStore: OpenStore): void {
     const alice = userOf("alice", "shop");
 
     const newSession = (access: SessionAccess | null = null) => ({ ...target(randomUUID()), access });
-    const owned = async (): Promise<string> => {
-      const to = newSession(alice);
+    const owned = async (access = alice): Promise<string> => {
+      const to = newSession(access);
       await chatWith(given.store, to, chatInput("mine", { app: "shop" }));
       return to.session;
     };
@@ -68,8 +68,10 @@ export function describeOwners(openStore: OpenStore): void {
 
     it("finds their sessions in an App or in all, page by page in the order of creation", async () => {
       const { store } = given;
-      const ids = [await owned(), await owned(), await owned()];
-      const whose = { owner: "alice", publicKey: null, app: "shop" };
+      const owner = randomUUID();
+      const carol = userOf(owner, "shop");
+      const ids = [await owned(carol), await owned(carol), await owned(carol)];
+      const whose = { owner, publicKey: null, app: "shop" };
       const [first, second, ...more] = await store.sessions.heldBy(whose, 0, 2);
       expect([first?.id, second?.id, more]).toEqual([ids[0], ids[1], []]);
       const inAll = { ...whose, app: null };
