@@ -78,6 +78,24 @@ describe("turn that requests a decision", () => {
     expect(journal.entries).toEqual(["result b", "wait"]);
   });
 
+  it("does not run a stored call after a crash if the policy now denies it", async () => {
+    const tool: Tool = Object.assign(new GatedTool(), {
+      ask: () => ({ kind: "question", request: { question: "?".repeat(70_000), choices: [] } }) as const,
+    });
+    const open = { name: "tool", arguments: {}, status: "running", effect: "read", step: 1 } as const;
+    const { agentMessage } = startedTurn();
+    const toolCalls = [{ ...open, id: "a" }];
+    const { model, journal, end } = run({
+      tools: [tool],
+      turn: { stepsDone: 1, agentMessage: { ...agentMessage, toolCalls }, openCalls: toolCalls },
+    });
+    (await model.next()).say("Then not.").finish();
+    expect(await end).toBe("complete");
+    expect(journal.outcomes).toMatchObject([
+      { callId: "a", output: expect.stringContaining("64 KiB"), isError: true },
+    ]);
+  });
+
   it("calls the model again when every action is decided", async () => {
     const open = { name: "tool", arguments: {}, status: "failed", effect: "read", step: 1 } as const;
     const { agentMessage } = startedTurn();

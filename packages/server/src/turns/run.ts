@@ -294,19 +294,18 @@ class AgentLoop {
     return { step: record, results: new Map([...results, ...refusalsOf(placed)]) };
   }
 
-  /**
-   * Resumes stored calls of an earlier run: approved calls, and calls that need no approval in the current
-   * configuration.
-   */
+  /** Resumes stored calls of an earlier run: approved calls, and calls that the current configuration allows. */
   async #resumeCalls(calls: readonly ToolCallRecord[]): Promise<boolean> {
     const unapproved = calls.filter(({ phase }) => phase !== "approved");
     const decided = await decideCalls(unapproved, this.#callContext, this.#options.limits.actionMs);
     if (decided === null) return false;
-    const barred = new Set(decided.asked.map(({ callId }) => callId));
-    for (const callId of barred) {
-      const outcome = { callId, output: APPROVAL_REQUIRED_NOW, isError: true, durationMs: 0 };
-      if (!(await this.#journal.toolResult(outcome))) return false;
-    }
+    const unapprovable = { output: APPROVAL_REQUIRED_NOW, isError: true };
+    const barred = new Map([
+      ...decided.asked.map(({ callId }) => [callId, unapprovable] as const),
+      ...decided.calls.flatMap(({ id, refusal }) => (refusal === undefined ? [] : [[id, refusal] as const])),
+    ]);
+    for (const [callId, outcome] of barred)
+      if (!(await this.#journal.toolResult({ callId, ...outcome, durationMs: 0 }))) return false;
     const rest = calls.filter(({ id }) => !barred.has(id));
     return (await runToolCalls(rest, this.#journal, this.#callContext)) !== null;
   }
