@@ -5,7 +5,7 @@ import type { Following, SessionNotification } from "../core/ports/driven/bus.ts
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import { appAfter, type NumberedEvent, ownerAfter } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { deltaText, eventText, wholeMessageText } from "./event-text.ts";
+import { deltaFrame, eventFrame, wholeMessageFrame } from "./event-frames.ts";
 import type { StreamingTexts } from "./streaming-texts.ts";
 import type { Subscriber, SubscriberChannel } from "./subscriber.ts";
 
@@ -102,7 +102,7 @@ export class Channel implements SubscriberChannel {
         const key = `${event.number} ${groups}`;
         let text = texts.get(key);
         if (text === undefined) {
-          text = eventText(subscriber.source, event, subscriber.included);
+          text = eventFrame(subscriber.source, event, subscriber.included);
           texts.set(key, text);
         }
         return text;
@@ -116,7 +116,7 @@ export class Channel implements SubscriberChannel {
     let bytes: Buffer | null = null;
     for (const subscriber of this.subscribers) {
       if (subscriber.source.incarnation !== incarnation) continue;
-      bytes ??= deltaText(subscriber.source, { message_id: messageId, offset, text });
+      bytes ??= deltaFrame(subscriber.source, { message_id: messageId, offset, text });
       subscriber.writeDelta(bytes);
     }
   }
@@ -127,7 +127,7 @@ export class Channel implements SubscriberChannel {
     if (streaming === null) return;
     for (const subscriber of this.subscribers)
       if (subscriber.source.incarnation === this.incarnation)
-        subscriber.writeDelta(wholeMessageText(subscriber.source, streaming));
+        subscriber.writeDelta(wholeMessageFrame(subscriber.source, streaming));
   }
 
   /** Makes subscribers with access replay events that were committed but not announced. */

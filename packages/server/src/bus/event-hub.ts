@@ -46,7 +46,7 @@ export interface ProcessEventHubOptions {
 
 export class ProcessEventHub implements EventHub {
   readonly #options: ProcessEventHubOptions;
-  readonly #listeners: Listeners;
+  readonly #listeners = new Set<HubListener>();
   readonly #timer: Timer | null;
   readonly #followed = new Map<string, Followed>();
   #polling: Promise<void> | null = null;
@@ -54,20 +54,18 @@ export class ProcessEventHub implements EventHub {
   #closed = false;
 
   constructor(options: ProcessEventHubOptions) {
-    const { bus, clock, logger, versions } = options;
+    const { bus, clock, versions } = options;
     this.#options = options;
-    this.#listeners = new Listeners(logger);
     bus?.listen({
-      onNotification: (sessionId, notification) =>
-        this.#listeners.notify(sessionId, notification, "elsewhere"),
-      onWork: () => this.#listeners.work(),
+      onNotification: (sessionId, notification) => this.#notify(sessionId, notification, "elsewhere"),
+      onWork: () => this.#notifyOfWork(),
       onResumed: () => void this.poll(),
     });
     this.#timer = versions === null ? null : clock.every(POLL_MS, () => void this.poll());
   }
 
   publish(sessionId: string, notification: SessionNotification): void {
-    this.#listeners.notify(sessionId, notification, "here");
+    this.#notify(sessionId, notification, "here");
     this.#options.bus?.publish(sessionId, notification);
   }
 
@@ -76,15 +74,16 @@ export class ProcessEventHub implements EventHub {
   }
 
   evicted(sessionId: string): void {
-    this.#listeners.evicted(sessionId);
+    this.#tell("evicted", (listener) => listener.onEvicted?.(sessionId));
   }
 
   answerLoaded(session: LoadedSession, streaming: StreamingText): void {
-    this.#listeners.answerLoaded(session, streaming);
+    this.#tell("answer loaded", (listener) => listener.onAnswerLoaded?.(session, streaming));
   }
 
   listen(listener: HubListener): () => void {
-    return this.#listeners.add(listener);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   follow(sessionId: string): Following {
@@ -129,7 +128,7 @@ export class ProcessEventHub implements EventHub {
 
   async #poll(versions: Versions): Promise<void> {
     // A notification of waiting turns may have been lost.
-    this.#listeners.work();
+    this.#notifyOfWork();
     try {
       const ids = [...this.#followed.keys()];
       for (let from = 0; from < ids.length && !this.#closed; from += BATCH) {
@@ -149,62 +148,39 @@ export class ProcessEventHub implements EventHub {
   async #check(id: string, versions: Versions): Promise<void> {
     // Take the known incarnations before reading: one that starts during the read may be missing in the
     // result without having ended.
-    const incarnations = this.#listeners.incarnationsOf(id);
+    const incarnations = this.#incarnationsOf(id);
     const version = await versions.of(id);
     if (this.#closed) return;
     for (const incarnation of incarnations) {
       if (incarnation !== version?.incarnation)
-        this.#listeners.notify(id, { kind: "deleted", incarnation }, "elsewhere");
+        this.#notify(id, { kind: "deleted", incarnation }, "elsewhere");
     }
     if (version === null) return;
     const { incarnation, epoch, head } = version;
-    this.#listeners.notify(id, { kind: "moved", incarnation, epoch, head }, "elsewhere");
-  }
-}
-
-/** The listeners of this process. A listener that throws is logged and affects neither the others nor the publisher. */
-class Listeners {
-  readonly #listeners = new Set<HubListener>();
-  readonly #logger: Logger;
-
-  constructor(logger: Logger) {
-    this.#logger = logger;
+    this.#notify(id, { kind: "moved", incarnation, epoch, head }, "elsewhere");
   }
 
-  /** Returns a function that removes the listener. */
-  add(listener: HubListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  notify(sessionId: string, notification: SessionNotification, origin: Origin): void {
+  #notify(sessionId: string, notification: SessionNotification, origin: Origin): void {
     this.#tell(notification.kind, (listener) => listener.onNotification(sessionId, notification, origin));
   }
 
-  work(): void {
+  #notifyOfWork(): void {
     this.#tell("work", (listener) => listener.onWork?.());
   }
 
-  evicted(sessionId: string): void {
-    this.#tell("evicted", (listener) => listener.onEvicted?.(sessionId));
-  }
-
-  answerLoaded(session: LoadedSession, streaming: StreamingText): void {
-    this.#tell("answer loaded", (listener) => listener.onAnswerLoaded?.(session, streaming));
-  }
-
-  /** Returns the incarnations of the session that the listeners know. */
-  incarnationsOf(sessionId: string): ReadonlySet<string> {
+  /** Returns each incarnation of the session that a listener knows, once. */
+  #incarnationsOf(sessionId: string): ReadonlySet<string> {
     return new Set([...this.#listeners].flatMap((listener) => listener.incarnationsOf?.(sessionId) ?? []));
   }
 
+  /** Calls every listener. One that throws is logged and affects neither the others nor the publisher. */
   #tell(kind: string, call: (listener: HubListener) => void): void {
     for (const listener of this.#listeners) {
       try {
         call(listener);
       } catch (error) {
         // The change is already committed, so a failing listener must not fail the publisher.
-        this.#logger.error({ err: error, kind }, "a listener of the event hub failed");
+        this.#options.logger.error({ err: error, kind }, "a listener of the event hub failed");
       }
     }
   }

@@ -1,6 +1,6 @@
-// Serves event streams from the notifications of the hub, and missed events from the store, without using
-// sessions in memory. Data flows from the feed to a channel (one per session), to its subscribers (one per
-// stream), to their sinks.
+// Serves event streams from the notifications of the hub, and missed events from the store. A session in memory
+// gives only the position at which a stream starts. Data flows from the feed to a channel (one per session), to
+// its subscribers (one per stream), to their sinks.
 
 import { tooManyStreams } from "../core/errors.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
@@ -22,7 +22,7 @@ import type {
 import type { SessionAccess } from "../core/session-access.ts";
 import { parseEventId } from "../core/session-event.ts";
 import { Channel } from "./channel.ts";
-import { type EventSource, pendingActionsText, resyncText, RETRY_TEXT } from "./event-text.ts";
+import { type StreamIdentity, pendingActionsFrame, resyncFrame, RETRY_FRAME } from "./event-frames.ts";
 import { StreamMaintenance } from "./stream-maintenance.ts";
 import { StreamingTexts, TextRepair } from "./streaming-texts.ts";
 import { Subscriber } from "./subscriber.ts";
@@ -94,10 +94,10 @@ export class Feed implements UpdateService {
       const position = await positions.ensurePosition(request.sessionId, request.access.session, creation);
       this.#applyPosition(channel, position);
       const { spelling, incarnation } = position;
-      const source: EventSource = { sessionId: request.sessionId, spelling, incarnation };
+      const source: StreamIdentity = { sessionId: request.sessionId, spelling, incarnation };
       const after = await resolveStart(this.#options.events, source, request.lastEventId, position.head);
-      sink.write(RETRY_TEXT);
-      if (after === null) sink.write(resyncText(source, channel.head));
+      sink.write(RETRY_FRAME);
+      if (after === null) sink.write(resyncFrame(source, channel.head));
       const subscriber = new Subscriber({
         source,
         included: request.include,
@@ -114,7 +114,7 @@ export class Feed implements UpdateService {
       else if (subscriber.verifyAccess(channel)) {
         // A replay includes the events that requested pending actions. Without a replay, announce the actions.
         if (request.lastEventId === null || after === null)
-          sink.write(pendingActionsText(source, position.pendingActions));
+          sink.write(pendingActionsFrame(source, position.pendingActions));
         void subscriber.replay();
       }
       return { close: () => subscriber.end("abort") };
@@ -179,7 +179,7 @@ export class Feed implements UpdateService {
     if (!this.#options.cache.has(channel.sessionId)) this.#texts.release(channel.sessionId);
   }
 
-  /** Updates the streaming text, then writes to the session's subscribers. */
+  /** Updates the streaming text, then writes to the session's subscribers. Only notifications of other nodes have gaps. */
   #onNotification(sessionId: string, notification: SessionNotification): void {
     const channel = this.#channels.get(sessionId);
     // A node that was paused may announce events that this node has already read from the store.
@@ -231,7 +231,7 @@ export class Feed implements UpdateService {
 
 /** Ends the stream with 200 and a `retry` field: an EventSource reconnects after that, but not after a 503. */
 function endWithRetry(sink: StreamSink): OpenStream {
-  sink.write(RETRY_TEXT);
+  sink.write(RETRY_FRAME);
   sink.end("finish");
   return { close: () => undefined };
 }
@@ -242,7 +242,7 @@ function endWithRetry(sink: StreamSink): OpenStream {
  */
 async function resolveStart(
   events: Pick<EventStore, "after">,
-  source: EventSource,
+  source: StreamIdentity,
   lastEventId: string | null,
   head: number,
 ): Promise<number | null> {

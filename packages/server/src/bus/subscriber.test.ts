@@ -2,7 +2,7 @@ import type { IncludeGroup } from "@colloquy/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { RecordingSink } from "../../test/service.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
-import { eventText } from "./event-text.ts";
+import { eventFrame } from "./event-frames.ts";
 import { FakeEventLog, SlowSink, titled } from "./testing/fake-event-log.ts";
 import { MAX_UNDRAINED_BYTES, Subscriber, type SubscriberChannel } from "./subscriber.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
@@ -56,7 +56,7 @@ function subscriber(
 function announce(to: Subscriber, ...events: readonly NumberedEvent[]): void {
   channel.head = Math.max(channel.head, events.at(-1)!.number);
   log.head = Math.max(log.head, channel.head);
-  to.announce(events, (event) => eventText(SOURCE, event, new Set()));
+  to.announce(events, (event) => eventFrame(SOURCE, event, new Set()));
 }
 
 const numbers = (sink: RecordingSink) =>

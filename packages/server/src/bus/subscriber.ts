@@ -13,15 +13,15 @@ import type {
 } from "../core/ports/driving/services.ts";
 import { appAfter, type NumberedEvent, ownerAfter } from "../core/session-event.ts";
 import {
-  type EventSource,
-  eventText,
-  HEARTBEAT_TEXT,
-  positionText,
-  resyncText,
-  RETRY_TEXT,
-  streamNoticeText,
-  wholeMessageText,
-} from "./event-text.ts";
+  type StreamIdentity,
+  eventFrame,
+  HEARTBEAT_FRAME,
+  positionFrame,
+  resyncFrame,
+  RETRY_FRAME,
+  noticeFrame,
+  wholeMessageFrame,
+} from "./event-frames.ts";
 
 /** Maximum bytes of live events that a client may leave undrained (contract section 5). */
 export const MAX_UNDRAINED_BYTES = 256 * 1024;
@@ -43,7 +43,7 @@ export interface SubscriberChannel extends SessionOwnership {
 }
 
 export class Subscriber {
-  readonly source: EventSource;
+  readonly source: StreamIdentity;
   readonly included: ReadonlySet<IncludeGroup>;
   readonly access: StreamAccess;
   readonly #channel: SubscriberChannel;
@@ -59,7 +59,7 @@ export class Subscriber {
   #hasPendingText = false;
 
   constructor(options: {
-    readonly source: EventSource;
+    readonly source: StreamIdentity;
     readonly included: ReadonlySet<IncludeGroup>;
     readonly access: StreamAccess;
     readonly channel: SubscriberChannel;
@@ -96,7 +96,7 @@ export class Subscriber {
         if (hasGap) this.#resync(page.head);
         else
           for (const event of page.events)
-            this.#write(event.number, eventText(this.source, event, this.included));
+            this.#write(event.number, eventFrame(this.source, event, this.included));
         await this.#sink.drained();
       }
     } catch {
@@ -135,7 +135,7 @@ export class Subscriber {
   beat(): void {
     if (this.#mode !== "live") return;
     const moved = this.#seen > this.#written;
-    this.#writeLive(moved ? positionText(this.source, this.#seen) : HEARTBEAT_TEXT);
+    this.#writeLive(moved ? positionFrame(this.source, this.#seen) : HEARTBEAT_FRAME);
     if (moved) this.#written = this.#seen;
   }
 
@@ -143,20 +143,20 @@ export class Subscriber {
   finishDeleted(): void {
     const message = "This conversation was deleted.";
     const notice = { message, level: "warning", code: "session_deleted" } as const;
-    this.#finish(streamNoticeText(this.source, notice));
+    this.#finish(noticeFrame(this.source, notice));
   }
 
   /** Returns true if the stream may use the session; otherwise ends the stream with a notice. */
   verifyAccess(session: SessionOwnership): boolean {
     const code = this.access.endFor(session);
     if (code === null) return true;
-    this.#finish(streamNoticeText(this.source, { message: END_MESSAGES[code], level: "error", code }));
+    this.#finish(noticeFrame(this.source, { message: END_MESSAGES[code], level: "error", code }));
     return false;
   }
 
   /** Ends the stream with `retry`, so that the client reconnects: the service stops, or cannot verify the key. */
   finishWithRetry(): void {
-    this.#finish(RETRY_TEXT);
+    this.#finish(RETRY_FRAME);
   }
 
   #finish(text: Buffer): void {
@@ -188,12 +188,12 @@ export class Subscriber {
     if (!this.#hasPendingText || this.#isAhead) return;
     this.#hasPendingText = false;
     const streaming = this.#channel.streaming(this.source.incarnation);
-    if (streaming !== null) this.#sink.write(wholeMessageText(this.source, streaming));
+    if (streaming !== null) this.#sink.write(wholeMessageFrame(this.source, streaming));
   }
 
   /** Skips events that were trimmed from the log, and makes the client fetch the snapshot. */
   #resync(head: number): void {
-    this.#sink.write(resyncText(this.source, head));
+    this.#sink.write(resyncFrame(this.source, head));
     this.#seen = head;
     this.#written = head;
   }

@@ -12,21 +12,21 @@ interface StreamParts {
 }
 
 /**
- * Takes a slot for a stream of the session, and sends everything that `follow` writes. A request that fails
- * before the first write gets a problem document; a later failure cuts the response off. `follow` returns
+ * Takes a slot for a stream of the session, and sends everything that `openStream` writes. A request that fails
+ * before the first write gets a problem document; a later failure cuts the response off. `openStream` returns
  * `null` if it answered the request in another way.
  */
 export async function sendStream(
   { answers, admission }: StreamParts,
   exchange: Exchange & { readonly sessionId: string },
-  follow: (stream: EventStream) => Promise<OpenStream | null>,
+  openStream: (stream: EventStream) => Promise<OpenStream | null>,
 ): Promise<void> {
   const { request, reply, sessionId } = exchange;
   const release = await admission.stream(request, sessionId);
   const stream = new EventStream(() => answers.stream(exchange), release);
   closeWith(reply.raw, stream);
   try {
-    const open = await follow(stream);
+    const open = await openStream(stream);
     if (open === null) return stream.closed();
     stream.attach(open);
     // Do not respond to a client that has disconnected in the meantime.

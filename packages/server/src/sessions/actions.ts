@@ -62,7 +62,7 @@ export class Actions implements ActionService {
   ): Promise<Action> {
     const { registry } = this.#options;
     const cleaned = await this.#clean(sessionId, actionId, answer);
-    const outcome = await this.#resumeTurns(
+    const outcome = await this.#awaitAndNotify(
       registry.execute({
         kind: "decideAction",
         target: { session: sessionId, birth: null, load: false, access },
@@ -83,7 +83,7 @@ export class Actions implements ActionService {
       idempotencyKey === null
         ? randomUUID()
         : createHash("sha256").update(`${actionId} ${idempotencyKey}`).digest("base64url");
-    const outcome = await this.#resumeTurns(
+    const outcome = await this.#awaitAndNotify(
       this.#options.registry.execute({
         kind: "claimAction",
         target: { session: sessionId, birth: null, load: false, access },
@@ -95,8 +95,8 @@ export class Actions implements ActionService {
     return { claim: claim.token, expires_at: new Date(claim.expiresAt).toISOString() };
   }
 
-  /** Notifies the dispatcher if the command made turns claimable. Returns the outcome. */
-  async #resumeTurns<Outcome extends ActionOutcome | ClaimOutcome>(
+  /** Returns the outcome. If a turn no longer waits for a person, the dispatcher acquires it. */
+  async #awaitAndNotify<Outcome extends ActionOutcome | ClaimOutcome>(
     executed: Promise<{ readonly outcome: Outcome } | null>,
   ): Promise<Outcome | { readonly kind: "unknown" }> {
     const { dispatcher } = this.#options;

@@ -160,7 +160,7 @@ export class SessionRegistry {
       hub.answerLoaded(session, streaming);
     // Must come last: the cache may evict the session at once, and its published text with it.
     if (session !== null) cache.put(session);
-    // An interrupt or a newer start of the turn has raised the epoch: the old run in this process stops here.
+    // An interrupt, a newer start or its own `wait` has raised the epoch: the old run in this process stops here.
     running.supersede(record.key, epoch);
     logAudit(logger, committed.audited);
     if (session !== null) this.#catchUpLater(session, record.head);

@@ -75,7 +75,7 @@ export function nextDispatcherState(state: DispatcherState, trigger: DispatcherT
 
 /** Upper bounds on the runnable turns in the store. They may be too high, but never too low. */
 export class Backlog {
-  /** Upper bound of runnable turns beyond the current claim; infinite if this process has not counted them. */
+  /** Upper bound of runnable turns beyond the current claim; infinite until the claim at the start, and after a failed claim. */
   unclaimed = Number.POSITIVE_INFINITY;
   /** Upper bound of runnable turns that the current claim leaves behind. */
   leftBehind = 0;
@@ -99,6 +99,12 @@ export class Backlog {
     this.leftBehind = Math.max(0, Math.min(this.unclaimed, waiting) - slots);
     this.unclaimed = 0;
     this.skippedProviders = skipsProviders;
+  }
+
+  /** Ends a claim after which more turns may be left. */
+  endClaim(more: number): void {
+    this.unclaimed += more;
+    this.leftBehind = 0;
   }
 
   /** Resets the bounds after a failed claim: any number of turns may be left. */

@@ -212,8 +212,7 @@ export class Dispatcher implements WorkQueue {
           break;
         }
         const claimed = await this.#claimInto(slots);
-        if (claimed === slots) backlog.unclaimed += this.#beyond(expected - slots);
-        backlog.leftBehind = 0;
+        backlog.endClaim(claimed === slots ? this.#beyond(expected - slots) : 0);
         if (claimed < slots) await this.#count.correct();
       }
     } catch (error) {

@@ -79,7 +79,7 @@ export class TurnRunner {
   /** Runs a turn to its end. Rejects on a defect. The journal notifies `queue` of turns that may be claimed next. */
   async run(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<void> {
     const { apps, hub, journals, logger, metrics, models } = this.#options;
-    // The node that runs a turn must receive the notifications of its session.
+    // An interrupt may be committed on another node.
     const following = hub.follow(turn.sessionId);
     try {
       const journal = await journals.open(turn, signal, queue);

@@ -127,15 +127,15 @@ function startsOf(calls: readonly ToolCallRecord[]): readonly string[] {
 }
 
 class StepCalls {
-  readonly #waiting: ToolCallRecord[];
+  readonly #queued: ToolCallRecord[];
   readonly #journal: TurnJournal;
   readonly #run: CallContext;
   readonly #results = new Map<string, { output: JsonValue; is_error: boolean }>();
   /** True after a refused write or a defect, after which no further call starts. */
   #isOver = false;
 
-  constructor(waiting: ToolCallRecord[], journal: TurnJournal, run: CallContext) {
-    this.#waiting = waiting;
+  constructor(queued: ToolCallRecord[], journal: TurnJournal, run: CallContext) {
+    this.#queued = queued;
     this.#journal = journal;
     this.#run = run;
   }
@@ -159,7 +159,7 @@ class StepCalls {
   /** Runs a call, stores its result, and returns the call that takes its slot. */
   async #runAndStore(call: ToolCallRecord): Promise<ToolCallRecord | undefined> {
     const outcome = await this.#call(call);
-    const next = this.#isOver || outcome === null ? undefined : this.#waiting.shift();
+    const next = this.#isOver || outcome === null ? undefined : this.#queued.shift();
     const starts = next === undefined ? [] : startsOf([next]);
     if (outcome === null || !(await this.#journal.toolResult(outcome, starts))) this.#isOver = true;
     return next;

@@ -103,7 +103,7 @@ export interface Unblocking {
 
 /**
  * Makes a waiting turn claimable once all its actions are resolved; a turn that still runs other calls
- * continues by itself. Returns `unblocked`.
+ * becomes claimable when its run ends with `wait`. Returns `unblocked`.
  */
 export function resumeIfDecided(
   draft: SessionDraft,

@@ -2,7 +2,10 @@ import { hasNotBegun, openCalls, type MessageRecord, type ToolCallRecord } from 
 import { defineForTurn } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 
-/** Stores the intent of allowed calls: they may run after the commit, and unsafe ones never run again. */
+/**
+ * Stores the intent of allowed calls: they may run after the commit. If the turn starts again, `reopenAndCloseUncertainCalls` closes
+ * the unsafe ones as `outcome unknown`, so they never run twice.
+ */
 export const startCalls = defineForTurn(
   (draft, { turn }, { callIds }: { readonly callIds: readonly string[] }) => {
     markStarted(draft, turn, callIds);

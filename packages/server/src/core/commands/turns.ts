@@ -113,7 +113,7 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
   const agentMessage =
     open.agentMessage === null
       ? addAgentMessage(draft, open, claim)
-      : reopenAgentMessage(draft, open.agentMessage);
+      : reopenAndCloseUncertainCalls(draft, open.agentMessage);
   const turn = draft.changeTurn({
     ...open.turn,
     state: "running",
@@ -185,9 +185,13 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
  * Emits the message as of the last finished step, because subscribers may have seen later text, and gives
  * started unsafe calls a result. An approved call has not started and stays open.
  */
-function reopenAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
+function reopenAndCloseUncertainCalls(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.obsoleteCheckpoints.add(message.turn);
-  return draft.changeMessage(message, closeCalls(message, { closes: isUncertain }), "message_updated");
+  return draft.changeMessage(
+    message,
+    closeCalls(message, { closes: isUncertain, isUnknown: isUncertain }),
+    "message_updated",
+  );
 }
 
 function sealMessage(
@@ -199,7 +203,7 @@ function sealMessage(
   const isUnknown = (call: ToolCallRecord): boolean => isUncertain(call) || claimed.has(call.id);
   draft.changeMessage(
     agentMessage,
-    { ...closeCalls(agentMessage, { isUnknown }), ...end },
+    { ...closeCalls(agentMessage, { closes: () => true, isUnknown }), ...end },
     "message_completed",
   );
 }
@@ -241,10 +245,7 @@ type CallTest = (call: ToolCallRecord) => boolean;
  */
 function closeCalls(
   message: MessageRecord,
-  {
-    closes = () => true,
-    isUnknown = isUncertain,
-  }: { readonly closes?: CallTest; readonly isUnknown?: CallTest } = {},
+  { closes, isUnknown }: { readonly closes: CallTest; readonly isUnknown: CallTest },
 ): MessageRecord {
   const closing = new Set(openCalls(message).filter(closes));
   if (closing.size === 0) return message;

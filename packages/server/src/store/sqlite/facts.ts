@@ -30,7 +30,7 @@ import {
 } from "../rows.ts";
 import type { Prepare } from "./database.ts";
 
-export interface Facts {
+export interface FactReader {
   sessionRow(id: string): SessionRow | undefined;
   sessionById(id: string): SessionRecord | null;
   sessionByKey(key: number): SessionRecord | null;
@@ -43,7 +43,7 @@ export interface Facts {
   streamed(session: SessionRecord): string;
 }
 
-export function prepareFacts(prepare: Prepare): Facts {
+export function prepareFacts(prepare: Prepare): FactReader {
   const byId = prepare<[string], SessionRow>("SELECT * FROM sessions WHERE id = ?");
   const byKey = prepare<[number], SessionRow>("SELECT * FROM sessions WHERE key = ?");
   const messages = prepare<[number], MessageRow>(
@@ -94,7 +94,7 @@ function prepareStoredFacts(
     openTurns,
     streamed,
   }: TurnReads & { readonly streamed: ReturnType<typeof prepareStreamedText> },
-): Facts["of"] {
+): FactReader["of"] {
   const lease = prepare<[number], LeaseRow>("SELECT taken_at, expires_at FROM leases WHERE session_key = ?");
   const usedKey = prepare<[number, string], UsedKey>(
     "SELECT digest, turn, at FROM idempotency_keys WHERE session_key = ? AND key = ?",

@@ -1,6 +1,6 @@
 // The functions that the worker runs, by the names that open.ts sends: commands and port methods.
 
-import type { Selection, SessionCommand } from "../../core/commands/index.ts";
+import type { Selection } from "../../core/commands/index.ts";
 import { makeShared } from "../shared-ports.ts";
 import { prepareUsed } from "./admin.ts";
 import type { OwnPorts, Synchronous } from "./calls.ts";
@@ -31,7 +31,7 @@ export function prepareMethods(prepare: Prepare, transaction: Transaction): Meth
   const select = prepareSelections(prepare, work);
   const count = prepare<[]>("UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
   const commands: Readonly<Record<string, Run>> = {
-    execute: (at, command: SessionCommand) => transaction.execute(at, command),
+    execute: transaction.execute,
     executeEach: (at, selection: Selection) =>
       select(at, selection).flatMap((command) => transaction.executeSelected(at, command) ?? []),
     probe: () => void count.run(),

@@ -14,11 +14,11 @@ import type { Committed, StoredSession } from "../../core/ports/driven/session-s
 import { newSession, type SessionBirth, type SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { prepareDraftWriter } from "./draft-writer.ts";
-import { type Facts, prepareFacts } from "./facts.ts";
+import { type FactReader, prepareFacts } from "./facts.ts";
 import type { Prepare } from "./database.ts";
 
 export interface Transaction {
-  readonly facts: Facts;
+  readonly facts: FactReader;
   /** True if an expired lease stays its owner's until it is released. */
   readonly isAlone: boolean;
   /** Runs a command, as `CommandStore.execute`. */
@@ -82,7 +82,11 @@ export function prepareTransaction(prepare: Prepare, isAlone = false): Transacti
 
 function prepareDecision(
   prepare: Prepare,
-  { facts, keys, isAlone }: { readonly facts: Facts; readonly keys: SessionKeys; readonly isAlone: boolean },
+  {
+    facts,
+    keys,
+    isAlone,
+  }: { readonly facts: FactReader; readonly keys: SessionKeys; readonly isAlone: boolean },
 ): (at: number, command: SessionCommand, birth: SessionBirth | null) => Decided | null {
   // One by one and in order, because an owner stops when it sees a higher epoch.
   const nextEpoch = prepare<[], { readonly value: number }>(

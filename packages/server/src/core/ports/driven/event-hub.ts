@@ -63,6 +63,10 @@ export interface EventHub extends Pick<Bus, "notifyWork" | "close"> {
    * sessions, in each publisher's order. Returns a function that removes the listener.
    */
   listen(listener: HubListener): () => void;
+  /**
+   * Receives the notifications of other nodes about the session until it is stopped. Without other nodes, it does nothing: listeners get
+   * the notifications of their own process in any case.
+   */
   follow(sessionId: string): Following;
   /** Calls `onEvicted` of every listener. Never throws. */
   evicted(sessionId: string): void;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { deltaText, eventText, positionText, streamNoticeText } from "./event-text.ts";
+import { deltaFrame, eventFrame, positionFrame, noticeFrame } from "./event-frames.ts";
 
 const ID = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
 const SOURCE = { sessionId: ID, spelling: ID.toUpperCase(), incarnation: "abc" };
@@ -7,13 +7,13 @@ const titled = (new_title: string) => ({ number: 7, event: { type: "title_change
 
 describe("event text", () => {
   it("consists of an id, one line of JSON with the session id, and a blank line", () => {
-    expect(eventText(SOURCE, titled("One"), new Set())?.toString()).toBe(
+    expect(eventFrame(SOURCE, titled("One"), new Set())?.toString()).toBe(
       `id: abc-7\ndata: {"type":"title_changed","session_id":"${SOURCE.spelling}","new_title":"One"}\n\n`,
     );
   });
 
   it("stays on one line whatever the event contains", () => {
-    const lines = eventText(SOURCE, titled("a\nb\r\nc\u2028d"), new Set())
+    const lines = eventFrame(SOURCE, titled("a\nb\r\nc\u2028d"), new Set())
       ?.toString()
       .split(/\r\n|\r|\n/);
     expect(lines).toHaveLength(4);
@@ -28,19 +28,17 @@ describe("event text", () => {
       app: "default",
       user_state: null,
     } as const;
-    expect(eventText(SOURCE, { number: 1, event }, new Set(["tools", "messages"]))).toBeNull();
-    expect(eventText(SOURCE, { number: 1, event }, new Set(["state"]))).not.toBeNull();
+    expect(eventFrame(SOURCE, { number: 1, event }, new Set(["tools", "messages"]))).toBeNull();
+    expect(eventFrame(SOURCE, { number: 1, event }, new Set(["state"]))).not.toBeNull();
   });
 
   it("has no id for a delta, and only an id for a position", () => {
-    expect(deltaText(SOURCE, { message_id: "m", offset: 3, text: "x" }).toString()).toBe(
+    expect(deltaFrame(SOURCE, { message_id: "m", offset: 3, text: "x" }).toString()).toBe(
       `data: {"type":"message_delta","session_id":"${SOURCE.spelling}","message_id":"m","offset":3,"text":"x"}\n\n`,
     );
-    expect(positionText(SOURCE, 9).toString()).toBe(": heartbeat\nid: abc-9\n\n");
+    expect(positionFrame(SOURCE, 9).toString()).toBe(": heartbeat\nid: abc-9\n\n");
     const notice = { code: "resync", level: "info", message: "Fetch." } as const;
-    expect(streamNoticeText(SOURCE, notice, 9).toString()).toMatch(
-      /^id: abc-9\ndata: \{"type":"system_notice"/,
-    );
-    expect(streamNoticeText(SOURCE, notice, null).toString()).toMatch(/^data: /);
+    expect(noticeFrame(SOURCE, notice, 9).toString()).toMatch(/^id: abc-9\ndata: \{"type":"system_notice"/);
+    expect(noticeFrame(SOURCE, notice, null).toString()).toMatch(/^data: /);
   });
 });
