@@ -12,6 +12,7 @@ export default defineConfig({
   test: {
     ...runSettings,
     ...projectSettings,
+    name: "node24",
     include: [...ON_NODE_24],
   },
 });
