@@ -1,8 +1,8 @@
--- Times are milliseconds since the Unix epoch, on this server's clock. JSON is kept as the text it came as. `session_key` is a session's
--- `key`: it names one incarnation of a session and is never used again. Nothing refers to it by a foreign key: whoever changes anything of a
--- session has locked its row. Text is compared by its bytes (COLLATE "C"), whatever the database's locale.
+-- Times are milliseconds since the Unix epoch, on this server's clock. JSON is stored as text, unchanged. `session_key` is a session's
+-- `key`: it names one incarnation of a session and is never used again. There are no foreign keys: every change of
+-- a session first locks its row. Text is compared by bytes (COLLATE "C"), independently of the database's locale.
 
--- Numbers are given out in the order in which they are taken: no CACHE.
+-- No CACHE: numbers must increase in the order in which they are taken.
 CREATE SEQUENCE session_keys AS bigint;
 CREATE SEQUENCE epochs AS bigint;
 
@@ -20,16 +20,16 @@ CREATE TABLE sessions (
   public_key text COLLATE "C",
   user_state text,
   head bigint NOT NULL,
-  -- Events up to and with this number are no longer kept.
+  -- Events up to and including this number were trimmed.
   event_floor bigint NOT NULL DEFAULT 0,
   message_count bigint NOT NULL,
   turn_count bigint NOT NULL,
   epoch bigint NOT NULL,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
-  -- Last use; what cleanup goes by.
+  -- Last use, by which the cleanup selects sessions.
   used_at bigint NOT NULL,
-  -- 0: nothing in it, 1: no wallet, 2: bound to a wallet.
+  -- 0: empty session, 1: without a wallet, 2: bound to a wallet.
   retention smallint NOT NULL
 );
 
@@ -45,7 +45,7 @@ CREATE TABLE messages (
   role text NOT NULL,
   status text NOT NULL,
   created_at bigint NOT NULL,
-  -- JSON arrays, NULL when there are none.
+  -- JSON arrays; NULL for an empty one.
   tool_calls text,
   tool_results text,
   content text NOT NULL,
@@ -81,12 +81,12 @@ CREATE TABLE steps (
   finish_reason text NOT NULL,
   usage text NOT NULL,
   text text NOT NULL,
-  -- JSON: the assistant's content parts as the model gave them.
+  -- JSON: the assistant's content parts as the model returned them.
   parts text NOT NULL,
   PRIMARY KEY (session_key, turn, number)
 );
 
--- Text that streams beyond the last finished step: `text` follows the first `offset` characters of the step's text.
+-- Streamed text of a step that has not finished: `text` follows the first `offset` characters of the step.
 CREATE TABLE checkpoints (
   session_key bigint NOT NULL,
   turn bigint NOT NULL,
@@ -103,7 +103,7 @@ CREATE TABLE events (
   PRIMARY KEY (session_key, number)
 );
 
--- The last 100 of each session, which its snapshot shows.
+-- The last 100 system events of each session, for its snapshot.
 CREATE TABLE system_events (
   session_key bigint NOT NULL,
   number bigint NOT NULL,
@@ -111,7 +111,7 @@ CREATE TABLE system_events (
   PRIMARY KEY (session_key, number)
 );
 
--- One row for each turn that runs: few, and renewed every few seconds, so that no index is worth its writes.
+-- One row per running turn: too few, and renewed too often, for an index to pay off.
 CREATE TABLE leases (
   session_key bigint PRIMARY KEY,
   owner text COLLATE "C" NOT NULL,
@@ -130,13 +130,13 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (at);
 
--- Sessions whose title is owed: few at a time, so that no index is worth its writes.
+-- Sessions with a pending title job: too few for an index to pay off.
 CREATE TABLE title_jobs (
   session_key bigint PRIMARY KEY,
   due_at bigint NOT NULL
 );
 
--- A number that readiness counts up: it only shows that a write reaches the disk.
+-- The readiness check increments this number to prove that the database accepts writes.
 CREATE TABLE probes (
   one smallint PRIMARY KEY CHECK (one = 1),
   value bigint NOT NULL

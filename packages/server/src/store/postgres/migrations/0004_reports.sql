@@ -1,7 +1,7 @@
--- What operators are shown: how turns went, and sessions by their last use.
+-- For the operators' reports: ends of turns, and sessions by last use.
 
--- The rig that a turn was started on last, and when it was started first and last. NULL before it starts, and where a node of the version
--- before has started it; such a node leaves what stands there as it is.
+-- The model of the turn's last start, and the times of its first and last start. NULL before it starts, and if a node of the previous
+-- version started it; such a node leaves the columns unchanged.
 ALTER TABLE turns
   ADD COLUMN model text COLLATE "C",
   ADD COLUMN started_at bigint,
@@ -9,5 +9,5 @@ ALTER TABLE turns
 
 CREATE INDEX CONCURRENTLY turns_by_end ON turns (ended_at, session_key, number) WHERE ended_at IS NOT NULL;
 
--- Beside those by use that cleanup has: sessions that it never takes.
+-- The indexes of the cleanup lack the sessions that it never removes.
 CREATE INDEX CONCURRENTLY sessions_bound_by_use ON sessions (coalesce(app, 'default'), used_at) WHERE retention = 2;

@@ -1,6 +1,6 @@
--- Times are milliseconds since the Unix epoch. JSON is kept as the text it came as. `session_key` is a session's `key`:
--- it names one incarnation of a session and is never used again. Nothing refers to it by a foreign key: a session is deleted by
--- one indexed delete a table (removal.ts), and checking a parent for every row would cost the hot path.
+-- Times are milliseconds since the Unix epoch. JSON is stored as text, unchanged. `session_key` is a session's `key`:
+-- it names one incarnation of a session and is never used again. There are no foreign keys: a session is deleted by one
+-- indexed delete per table, and checking a parent for every row would slow down the hot path.
 
 CREATE TABLE sessions (
   key INTEGER PRIMARY KEY,
@@ -16,16 +16,16 @@ CREATE TABLE sessions (
   public_key TEXT,
   user_state TEXT,
   head INTEGER NOT NULL,
-  -- Events up to and with this number are no longer kept.
+  -- Events up to and including this number were trimmed.
   event_floor INTEGER NOT NULL DEFAULT 0,
   message_count INTEGER NOT NULL,
   turn_count INTEGER NOT NULL,
   epoch INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  -- Last use; what cleanup goes by.
+  -- Last use, by which the cleanup selects sessions.
   used_at INTEGER NOT NULL,
-  -- 0: nothing in it, 1: no wallet, 2: bound to a wallet.
+  -- 0: empty session, 1: without a wallet, 2: bound to a wallet.
   retention INTEGER NOT NULL
 ) STRICT;
 
@@ -41,7 +41,7 @@ CREATE TABLE messages (
   role TEXT NOT NULL,
   status TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  -- JSON arrays, NULL when there are none.
+  -- JSON arrays; NULL for an empty one.
   tool_calls TEXT,
   tool_results TEXT,
   content TEXT NOT NULL,
@@ -67,7 +67,7 @@ CREATE TABLE turns (
   PRIMARY KEY (session_key, number)
 ) STRICT, WITHOUT ROWID;
 
--- Holds what counting those that wait needs to see.
+-- Covers the columns that counting waiting turns reads.
 CREATE INDEX turns_open ON turns (session_key, number, state, runnable) WHERE ended_at IS NULL;
 CREATE INDEX turns_runnable ON turns (enqueued_at, session_key, number) WHERE runnable = 1;
 
@@ -78,12 +78,12 @@ CREATE TABLE steps (
   finish_reason TEXT NOT NULL,
   usage TEXT NOT NULL,
   text TEXT NOT NULL,
-  -- JSON: the assistant's content parts as the model gave them.
+  -- JSON: the assistant's content parts as the model returned them.
   parts TEXT NOT NULL,
   PRIMARY KEY (session_key, turn, number)
 ) STRICT, WITHOUT ROWID;
 
--- Text that streams beyond the last finished step: `text` follows the first `offset` characters of the step's text.
+-- Streamed text of a step that has not finished: `text` follows the first `offset` characters of the step.
 CREATE TABLE checkpoints (
   session_key INTEGER NOT NULL,
   turn INTEGER NOT NULL,
@@ -100,7 +100,7 @@ CREATE TABLE events (
   PRIMARY KEY (session_key, number)
 ) STRICT, WITHOUT ROWID;
 
--- The last 100 of each session, which its snapshot shows.
+-- The last 100 system events of each session, for its snapshot.
 CREATE TABLE system_events (
   session_key INTEGER NOT NULL,
   number INTEGER NOT NULL,
@@ -126,13 +126,13 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (at);
 
--- Sessions whose title is owed: few at a time, so that no index is worth its writes.
+-- Sessions with a pending title job: too few for an index to pay off.
 CREATE TABLE title_jobs (
   session_key INTEGER PRIMARY KEY,
   due_at INTEGER NOT NULL
 ) STRICT;
 
--- Store-wide numbers: `session_key`, `epoch`, and `probe`, which only shows that a write reaches the disk.
+-- Store-wide numbers: `session_key`, `epoch`, and `probe`, which the readiness check increments to prove that the database accepts writes.
 CREATE TABLE sequences (
   name TEXT PRIMARY KEY,
   value INTEGER NOT NULL

@@ -1,4 +1,4 @@
--- What Apps need: keys that open them, secrets that their users have entrusted to them, and actions that wait for a person.
+-- For Apps: their keys, the secrets of their users, and actions that wait for a person.
 
 CREATE TABLE app_keys (
   id TEXT PRIMARY KEY,
@@ -22,10 +22,10 @@ CREATE TABLE secrets (
   PRIMARY KEY (app, client_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- To find those that a dropped or lost master key has sealed.
+-- Finds the secrets that a removed or lost master key has sealed.
 CREATE INDEX secrets_by_key ON secrets (key_id);
 
--- The master key that seals what is new. One row, none before the first secret.
+-- The master key that seals new secrets. One row, or none before the first secret.
 CREATE TABLE secret_key_in_force (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   key_id TEXT NOT NULL
@@ -33,7 +33,7 @@ CREATE TABLE secret_key_in_force (
 
 CREATE TABLE actions (
   session_key INTEGER NOT NULL,
-  -- Of the event that announced it.
+  -- Number of the event that announced the action.
   number INTEGER NOT NULL,
   id TEXT NOT NULL,
   turn INTEGER NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE actions (
 CREATE INDEX actions_pending ON actions (session_key, number) WHERE status = 'pending';
 CREATE INDEX actions_due ON actions (expires_at, session_key) WHERE status = 'pending';
 
--- Each App's sessions have a life of their own; those of `default`, which are used most, are in one index as before.
+-- Sessions of each App by use. Those of `default`, the most frequent, stay in their own index.
 DROP INDEX sessions_by_use;
 CREATE INDEX sessions_by_use ON sessions (retention, used_at) WHERE retention < 2 AND coalesce(app, 'default') = 'default';
 CREATE INDEX sessions_by_app_and_use ON sessions (app, retention, used_at) WHERE retention < 2 AND app <> 'default';
