@@ -136,7 +136,7 @@ export function reasoningIn(parts: JsonValue): string {
 export interface TurnIdentity {
   readonly sessionId: string;
   readonly sessionKey: number;
-  readonly turn: number;
+  readonly number: number;
   readonly epoch: number;
 }
 

@@ -225,7 +225,7 @@ export class Conversations implements ConversationService {
     const session = this.#options.registry.inMemory(sessionId);
     const running = session === null ? null : this.#options.running.ofSession(session.key);
     if (session === null || running === null) return null;
-    return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
+    return { turn: running.turn.number, epoch: running.turn.epoch, text: session.streamingText };
   }
 
   /** Returns the snapshot after a commit. Its errors must not claim that nothing was changed. */

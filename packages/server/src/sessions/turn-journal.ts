@@ -60,8 +60,8 @@ export class StoredTurnJournal implements TurnJournal {
 
   constructor(turn: StartedTurn, options: JournalOptions) {
     this.#turn = turn;
-    const { sessionId, sessionKey, turn: number, epoch } = turn;
-    this.#target = { turn: { sessionId, sessionKey, turn: number, epoch } };
+    const { sessionId, sessionKey, number, epoch } = turn;
+    this.#target = { turn: { sessionId, sessionKey, number, epoch } };
     this.#options = options;
     this.#finished = turn.agentMessage.content;
   }
@@ -78,11 +78,11 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   async history(maxCharacters: number): Promise<readonly PastTurn[] | null> {
-    const { turn, stepsDone, userText, agentMessage } = this.#turn;
-    if (turn > 1 || stepsDone > 0)
+    const { number, stepsDone, userText, agentMessage } = this.#turn;
+    if (number > 1 || stepsDone > 0)
       return await this.#persist(() => this.#options.store.turns.history(this.#turn, maxCharacters));
     // The first turn of a session has no history before its first step ends.
-    return [{ number: turn, state: "running", userMessage: { content: userText }, agentMessage, steps: [] }];
+    return [{ number, state: "running", userMessage: { content: userText }, agentMessage, steps: [] }];
   }
 
   /**

@@ -306,7 +306,7 @@ export class Dispatcher implements WorkQueue {
       if (this.#isStopped) this.#stoppedTurns.push(started.turn.epoch);
     } catch (error) {
       this.#options.logger.error(
-        { err: error, turn: started.turn.turn },
+        { err: error, turn: started.turn.number },
         "a turn stopped on an unexpected error; it runs again when its lease expires",
       );
       // The turn may have ended in the store before the defect; then the session's next turn is runnable.

@@ -128,7 +128,7 @@ export class Leases {
     const now = clock.monotonic();
     for (const { turn, controller, heldUntil } of running.all()) {
       if (heldUntil > now || controller.signal.aborted) continue;
-      logger.warn({ turn: turn.turn }, "stopping a turn: its lease was not renewed in time");
+      logger.warn({ turn: turn.number }, "stopping a turn: its lease was not renewed in time");
       controller.abort();
     }
   }

@@ -110,7 +110,11 @@ export class TurnRunner {
 const endOf = (hasFailed: boolean): RunEnd => (hasFailed ? "failed" : "stopped");
 
 /** Returns log fields without the error's message, which may quote the conversation. */
-function failureFields({ sessionId, turn, model }: StartedTurn, code: string, facts: FailureFacts): object {
+function failureFields(
+  { sessionId, number: turn, model }: StartedTurn,
+  code: string,
+  facts: FailureFacts,
+): object {
   return { code, rig: model, session: sessionId.slice(0, 8), turn, ...facts };
 }
 

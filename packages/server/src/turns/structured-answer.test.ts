@@ -126,7 +126,7 @@ describe("a turn with a response schema", () => {
     const right = { ...rejected, number: 2, text: "right", parts: [{ type: "text", text: "right" }] };
     const agentMessage = { ...startedTurn().agentMessage, content: "right" };
     const past = { number: 1, state: "complete", userMessage: { content: "one" }, agentMessage } as const;
-    const trial = run({ turn: { turn: 2 }, before: [{ ...past, steps: [rejected, right] }] });
+    const trial = run({ turn: { number: 2 }, before: [{ ...past, steps: [rejected, right] }] });
     const prompt = (await trial.model.next()).prompt.join("\n");
     expect(prompt).toContain("right");
     expect(prompt).not.toMatch(/wrong|rejected/);

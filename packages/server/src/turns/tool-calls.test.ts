@@ -218,7 +218,7 @@ describe("callKey", () => {
   it.each([
     ["another session", { sessionId: "00000000-0000-4000-8000-000000000002" }, "call_0"],
     ["another incarnation of the session", { incarnation: "other" }, "call_0"],
-    ["another turn", { turn: 2 }, "call_0"],
+    ["another turn", { number: 2 }, "call_0"],
     ["another call", {}, "call_1"],
   ])("differs for %s", (_case, turn, id) => {
     expect(callKey(startedTurn(turn), id)).not.toBe(callKey(startedTurn(), "call_0"));

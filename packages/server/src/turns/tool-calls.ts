@@ -19,7 +19,7 @@ export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; read
 
 /** Context that all calls of a turn share. */
 export interface CallContext {
-  readonly turn: Pick<StartedTurn, "sessionId" | "incarnation" | "turn">;
+  readonly turn: Pick<StartedTurn, "sessionId" | "incarnation" | "number">;
   readonly tools: TurnTools;
   readonly outputs: OutputBudget;
   readonly clock: Clock;
@@ -198,7 +198,7 @@ class StepCalls {
  * model's own id is neither long nor random: as an idempotency key, it could return one user the result of
  * another. Hexadecimal, so that it is valid in a header.
  */
-export function callKey(turn: Pick<StartedTurn, "sessionId" | "incarnation" | "turn">, id: string): string {
-  const parts = [turn.sessionId, turn.incarnation, turn.turn, id];
+export function callKey(turn: Pick<StartedTurn, "sessionId" | "incarnation" | "number">, id: string): string {
+  const parts = [turn.sessionId, turn.incarnation, turn.number, id];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }

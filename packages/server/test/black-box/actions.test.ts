@@ -271,7 +271,7 @@ describe("a process that is killed", () => {
     for (const { messages, status, session_id: sessionId, last_event_id } of ran) {
       expect(status).toBe("idle");
       const [result] = messages[1]?.tool_results ?? [];
-      const first = { sessionId, incarnation: last_event_id.split("-")[0]!, turn: 1 };
+      const first = { sessionId, incarnation: last_event_id.split("-")[0]!, number: 1 };
       if (result?.is_error === false) expect(calls).toContain(callKey(first, result.call_id));
       else expect(result?.output).toBe("outcome unknown");
     }

@@ -79,7 +79,7 @@ export class DatabaseDecisions {
   write(database: Database, kind: WriteKind, isOld: boolean): Decided {
     return this.#once(`${kind} ${isOld}`, database, (draft, open) => {
       const { id: sessionId, key: sessionKey } = draft.session;
-      const target = { turn: { sessionId, sessionKey, turn: 1, epoch: isOld ? EPOCH - 1 : EPOCH } };
+      const target = { turn: { sessionId, sessionKey, number: 1, epoch: isOld ? EPOCH - 1 : EPOCH } };
       const number = kind === "step" ? 1 : 2;
       // The primary key of a turn's steps rejects a duplicate.
       if (number <= database.steps) return false;

@@ -28,7 +28,7 @@ describe("a chat", () => {
     expect(one.lines).toEqual(["user queued: hello"]);
     expect(one.session.status).toBe("processing");
     expect(one.turns).toMatchObject([{ state: "queued", runnable: true }]);
-    expect(one.claim()).toMatchObject({ turn: 1, userText: "hello" });
+    expect(one.claim()).toMatchObject({ number: 1, userText: "hello" });
     expect(one.lines).toEqual(["user complete: hello", "assistant streaming: "]);
   });
 
@@ -64,7 +64,7 @@ describe("a chat", () => {
     const one = new DecidedSession();
     expect(one.chat("hello", { fullProviders: ["demo"] })).toMatchObject({ started: null });
     const other = new DecidedSession();
-    expect(other.chat("hello", { fullProviders: ["other"] })).toMatchObject({ started: { turn: 1 } });
+    expect(other.chat("hello", { fullProviders: ["other"] })).toMatchObject({ started: { number: 1 } });
   });
 
   it("waits behind a running turn, cannot be claimed before it, and follows the running answer", () => {
@@ -126,7 +126,7 @@ describe("a chat while the session is processing", () => {
     const one = new DecidedSession();
     const first = one.start("one");
     one.chat("two");
-    const streamed = { turn: first.turn, epoch: first.epoch, text: "par" };
+    const streamed = { turn: first.number, epoch: first.epoch, text: "par" };
     const third = one.start("three", { onBusy: "interrupt", streamed });
     expect(one.lines).toEqual([
       "user complete: one",

@@ -230,7 +230,7 @@ export function turnThatRuns(
   identity: TurnIdentity,
 ): WritingTurn | null {
   if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;
-  const open = openTurns.find(({ turn }) => turn.number === identity.turn && turn.state === "running");
+  const open = openTurns.find(({ turn }) => turn.number === identity.number && turn.state === "running");
   return open === undefined || open.agentMessage === null
     ? null
     : { ...open, agentMessage: open.agentMessage };

@@ -20,7 +20,7 @@ describe("an interrupt", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.chat("two");
-    one.interrupt({ turn: turn.turn, epoch: turn.epoch, text: "so far" });
+    one.interrupt({ turn: turn.number, epoch: turn.epoch, text: "so far" });
     expect(one.lines).toEqual([
       "user complete: one",
       "assistant interrupted: so far",
@@ -48,8 +48,8 @@ describe("an interrupt", () => {
       const turn = one.start("one");
       one.callTools(turn, "step", []);
       one.interrupt(
-        { turn: turn.turn, epoch: turn.epoch + own, text: "streamed" },
-        { turn: turn.turn + checkpointed, epoch: turn.epoch, text: "checkpointed" },
+        { turn: turn.number, epoch: turn.epoch + own, text: "streamed" },
+        { turn: turn.number + checkpointed, epoch: turn.epoch, text: "checkpointed" },
       );
       return one.messages[1]?.content;
     };

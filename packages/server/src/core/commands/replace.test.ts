@@ -16,7 +16,7 @@ describe("a chat that replaces a message", () => {
   it("removes it with all that follow it, and starts a new turn with a new number", () => {
     const one = answered("one", "two", "three");
     const turn = one.start("zwei", { replaces: idOf(one, "two") });
-    expect(turn.turn).toBe(4);
+    expect(turn.number).toBe(4);
     expect(one.lines).toEqual([
       "user complete: one",
       "assistant complete: answer to one",

@@ -25,7 +25,7 @@ describe("a running turn", () => {
     expect(writes({ epoch: turn.epoch - 1 })).toBeNull();
     expect(writes({ epoch: turn.epoch + 1 })).toBeNull();
     expect(writes({ sessionKey: turn.sessionKey + 1 })).toBeNull();
-    expect(writes({ turn: 2 })).toBeNull();
+    expect(writes({ number: 2 })).toBeNull();
     expect(writes({}, { lease, at: 11_000 })).toBeNull();
     expect(writes({}, { lease: null, at: 10_999 })).toBeNull();
   });

@@ -45,7 +45,7 @@ describe("a turn of a dead owner", () => {
     expect(one.notices).toEqual(["turn_crashed"]);
     expect(one.turns).toMatchObject([{ state: "failed", failure: "turn_crashed" }, { runnable: true }]);
     expect(one.session.status).toBe("processing");
-    expect(one.claim()).toMatchObject({ turn: 2 });
+    expect(one.claim()).toMatchObject({ number: 2 });
   });
 
   it("leaves the session idle if it fails and nothing is queued", () => {

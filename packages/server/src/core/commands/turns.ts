@@ -218,7 +218,7 @@ function describeStartedTurn(
   return {
     sessionId: session.id,
     sessionKey: session.key,
-    turn: turn.number,
+    number: turn.number,
     epoch: turn.epoch,
     incarnation: session.incarnation,
     app: appOf(session),

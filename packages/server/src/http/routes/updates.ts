@@ -19,7 +19,9 @@ const UpdatesQuery = z.object({
     z
       .string("must be a string")
       .meta({
-        description: `What to send beside the four specified types, separated by commas: ${GROUPS.join(", ")}`,
+        description:
+          "Groups of events to send beside `title_changed`, `tool_update`, `tool_complete` and `system_notice`, separated by commas: " +
+          GROUPS.join(", "),
         examples: ["tools,messages,state"],
       })
       .transform((list, context): ReadonlySet<IncludeGroup> => {

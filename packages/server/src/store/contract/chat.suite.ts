@@ -51,7 +51,7 @@ export function describeChat(openStore: OpenStore): void {
       expect(started).toMatchObject({
         sessionId: id,
         sessionKey: committed.session.key,
-        turn: 1,
+        number: 1,
         epoch: committed.session.epoch,
         incarnation: committed.session.incarnation,
         app: "default",
@@ -178,9 +178,9 @@ export function describeChat(openStore: OpenStore): void {
       const id = randomUUID();
       const running = await startTurn(given.store, id, "one");
       await chat(given.store, id, "two");
-      const streamed = { turn: running.turn, epoch: running.epoch, text: "so far" };
+      const streamed = { turn: running.number, epoch: running.epoch, text: "so far" };
       const started = await startTurn(given.store, id, "three", { onBusy: "interrupt", streamed });
-      expect(started.turn).toBe(3);
+      expect(started.number).toBe(3);
       expect(started.epoch).toBeGreaterThan(running.epoch);
       const { messages, session } = await load(given.store, id);
       expect(messages).toMatchObject([
@@ -212,7 +212,7 @@ export function describeChat(openStore: OpenStore): void {
       const id = randomUUID();
       await complete(given.store, await startTurn(given.store, id, "one"), "first answer");
       const second = await startTurn(given.store, id, "two");
-      expect(second.turn).toBe(2);
+      expect(second.number).toBe(2);
       const { messages } = await load(given.store, id);
       expect(messages.map(({ content, status }) => [content, status])).toEqual([
         ["one", "complete"],

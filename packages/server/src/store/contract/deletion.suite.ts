@@ -47,7 +47,7 @@ export function describeDeletion(openStore: OpenStore): void {
       expect(opened?.session.incarnation).not.toBe(old.incarnation);
       expect(opened?.loaded).toMatchObject({ messages: [], systemEvents: [], checkpointed: "" });
       const turn = await startTurn(given.store, id, "new", { idempotency });
-      expect(turn).toMatchObject({ turn: 1, attempt: 1, stepsDone: 0 });
+      expect(turn).toMatchObject({ number: 1, attempt: 1, stepsDone: 0 });
       expect((await allEvents(given.store, id)).map(({ number }) => number)).toEqual([1, 2, 3]);
       await complete(given.store, turn, "new answer");
       expect((await load(given.store, id)).messages.map(({ content }) => content)).toEqual([

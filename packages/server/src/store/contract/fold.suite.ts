@@ -169,7 +169,7 @@ class History {
           await this.#given.store.execute({
             kind: "finishTitle",
             target: { session: started.sessionId, incarnation: started.incarnation },
-            input: { title: command.text, turn: started.turn },
+            input: { title: command.text, turn: started.number },
           }),
         );
       }
@@ -312,7 +312,7 @@ class History {
 
   async #interrupt({ session, streamed }: CommandOf<"interrupt">): Promise<void> {
     const started = streamed === null ? null : this.#turnAt(streamed);
-    const text = started === null ? null : { turn: started.turn, epoch: started.epoch, text: "streamed" };
+    const text = started === null ? null : { turn: started.number, epoch: started.epoch, text: "streamed" };
     this.#note(
       await this.#given.store.execute({
         kind: "interrupt",

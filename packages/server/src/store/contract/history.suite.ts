@@ -66,7 +66,7 @@ export function describeHistory(openStore: OpenStore): void {
       const id = randomUUID();
       const first = await startTurn(given.store, id, "one");
       await chat(given.store, id, "dropped");
-      const streamed = { turn: first.turn, epoch: first.epoch, text: "cut sh" };
+      const streamed = { turn: first.number, epoch: first.epoch, text: "cut sh" };
       await given.store.execute({ kind: "interrupt", target: existing(id), input: { streamed } });
       const turn = identityOf(await startTurn(given.store, id, "three"));
       const turns = await given.store.turns.history(turn, 10_000);

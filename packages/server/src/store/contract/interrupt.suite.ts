@@ -83,13 +83,13 @@ export function describeInterrupt(openStore: OpenStore): void {
 
     it("stores the text that the streaming process passes, which is newer than the checkpoint", async () => {
       const id = randomUUID();
-      const { turn, epoch, ...rest } = await startTurn(given.store, id, "one");
+      const turn = identityOf(await startTurn(given.store, id, "one"));
       await given.store.execute({
         kind: "checkpoint",
-        target: { turn: { ...rest, turn, epoch } },
+        target: { turn },
         input: { offset: 0, text: "some" },
       });
-      await interrupt(id, { turn, epoch, text: "some more" });
+      await interrupt(id, { turn: turn.number, epoch: turn.epoch, text: "some more" });
       expect((await load(given.store, id)).messages[1]).toMatchObject({ content: "some more" });
     });
 
@@ -104,7 +104,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       });
       await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "and " } });
       await given.store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 4, text: "more" } });
-      await interrupt(id, { turn: turn.turn, epoch: turn.epoch - 1, text: "of an older run" });
+      await interrupt(id, { turn: turn.number, epoch: turn.epoch - 1, text: "of an older run" });
       const { messages, checkpointed } = await load(given.store, id);
       expect(messages[1]).toMatchObject({ content: "First step.\n\nand more", status: "interrupted" });
       expect(messages[1]?.toolCalls).toMatchObject([{ status: "interrupted" }]);
@@ -169,8 +169,8 @@ export function describeInterrupt(openStore: OpenStore): void {
       await complete(given.store, first, "answer");
       const turn = identityOf(await startTurn(given.store, id, "two"));
       const before = await everything(given.store, id);
-      await expectRefused(given.store, { ...turn, turn: 1 });
-      await expectRefused(given.store, { ...turn, turn: 3 });
+      await expectRefused(given.store, { ...turn, number: 1 });
+      await expectRefused(given.store, { ...turn, number: 3 });
       await expectRefused(given.store, { ...turn, epoch: turn.epoch - 1 });
       await expectRefused(given.store, { ...turn, epoch: turn.epoch + 1 });
       await expectRefused(given.store, { ...turn, sessionKey: turn.sessionKey + 1_000_000 });

@@ -221,7 +221,7 @@ export function describeLeases(openStore: OpenStore): void {
         input: { offset: 0, text: "lost in the crash" },
       });
       const again = await crashAndClaim();
-      expect(again.outcome).toMatchObject({ turn: 1, attempt: 2, stepsDone: 1, userText: "one" });
+      expect(again.outcome).toMatchObject({ number: 1, attempt: 2, stepsDone: 1, userText: "one" });
       expect(again.outcome?.epoch).toBeGreaterThan(first.epoch);
       expect(again.outcome?.agentMessage).toMatchObject({ id: first.agentMessage.id, content: "First." });
       expect(again.outcome?.openCalls.map((call) => call.id)).toEqual(["a"]);
@@ -290,7 +290,7 @@ export function describeLeases(openStore: OpenStore): void {
       const failed = await crashAndClaim();
       expect(failed).toMatchObject({ outcome: null, session: { status: "processing" } });
       const [next] = await claimTurns(given.store, { owner: "next" });
-      expect(next?.outcome).toMatchObject({ turn: 2, userText: "two", attempt: 1 });
+      expect(next?.outcome).toMatchObject({ number: 2, userText: "two", attempt: 1 });
       await complete(given.store, next!.outcome!, "answer");
       expect((await everything(given.store, id)).session.status).toBe("idle");
     });

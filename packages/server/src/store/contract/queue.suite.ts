@@ -65,7 +65,7 @@ export function describeQueue(openStore: OpenStore): void {
       });
       expect(claimed?.outcome).toMatchObject({
         sessionId: id,
-        turn: 1,
+        number: 1,
         attempt: 1,
         userText: "message 0",
         epoch: claimed?.session.epoch,

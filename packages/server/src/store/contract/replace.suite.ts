@@ -52,7 +52,7 @@ export function describeReplace(openStore: OpenStore): void {
       });
       await given.store.execute({ kind: "wait", target: { turn: identityOf(turn) }, input: null });
       const next = await startTurn(given.store, id, "another", { replaces });
-      expect(next.turn).toBe(3);
+      expect(next.number).toBe(3);
       const stored = await everything(given.store, id);
       expect(stored.messages.map(({ position, content }) => [position, content])).toEqual([
         [1, "one"],

@@ -89,7 +89,7 @@ export function describeWaitingTurns(openStore: OpenStore): void {
       });
       const [claimed] = await claimTurns(given.store, { count: 5 });
       expect(claimed?.outcome).toMatchObject({
-        turn: 1,
+        number: 1,
         attempt: 1,
         stepsDone: 1,
         openCalls: [{ id: "a", arguments: { of: "a" }, phase: "approved" }],

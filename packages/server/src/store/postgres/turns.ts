@@ -177,7 +177,7 @@ function historyWith(calls: Calls): TurnStore["history"] {
       if (!(await mayWrite(connection, identity))) return null;
       const newestFirst: PastTurn[] = [];
       let characters = 0;
-      let before = identity.turn + 1;
+      let before = identity.number + 1;
       for (;;) {
         const turns = await readTurns(connection, identity.sessionKey, before);
         for (const turn of turns) {

@@ -121,7 +121,7 @@ function prepareHistory(prepare: Prepare, { facts }: Transaction): Synchronous<T
     const key = identity.sessionKey;
     const newestFirst: PastTurn[] = [];
     let characters = 0;
-    let row = before.get(key, identity.turn + 1);
+    let row = before.get(key, identity.number + 1);
     while (row !== undefined) {
       const turn = read(key, row);
       characters += turn.characters;

@@ -94,5 +94,5 @@ export async function start(options: TrialOptions = {}): Promise<DispatcherTrial
 
 /** Returns the numbers of the running turns. */
 export function numbers(runs: readonly Run[]): number[] {
-  return runs.map(({ turn }) => turn.turn);
+  return runs.map(({ turn }) => turn.number);
 }

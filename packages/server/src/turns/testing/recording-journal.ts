@@ -30,7 +30,7 @@ export class RecordingJournal implements TurnJournal {
 
   async history(): Promise<readonly PastTurn[] | null> {
     if (!(await this.#write("history"))) return null;
-    const { agentMessage, turn, userText } = this.#turn;
+    const { agentMessage, number, userText } = this.#turn;
     const userMessage: MessageRecord = { ...agentMessage, role: "user", content: userText, toolResults: [] };
     const results = this.outcomes.map(({ callId, output, isError, durationMs }) => ({
       call_id: callId,
@@ -40,7 +40,7 @@ export class RecordingJournal implements TurnJournal {
       duration_ms: durationMs,
     }));
     const now: PastTurn = {
-      number: turn,
+      number,
       state: "running",
       userMessage,
       agentMessage: { ...agentMessage, toolResults: [...agentMessage.toolResults, ...results] },

@@ -6,7 +6,7 @@ export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
   return {
     sessionId: "00000000-0000-4000-8000-000000000001",
     sessionKey: 1,
-    turn: 1,
+    number: 1,
     epoch: 1,
     incarnation: "incarnation",
     app: "default",

@@ -107,7 +107,7 @@ export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadL
   }
 
   /** Queues a turn with an expired lease again, as the oldest. */
-  release({ turn, model }: StartedTurn): void {
+  release({ number: turn, model }: StartedTurn): void {
     this.waiting.unshift({ number: turn, provider: providerOf(model), since: this.#chats });
   }
 
@@ -139,7 +139,7 @@ export class TurnQueue implements Pick<TurnStore, "countWaiting" | "releaseDeadL
     const epoch = (this.#epoch += 1);
     this.#slots -= 1;
     const sessionId = `session-${number}`;
-    return startedTurn({ sessionId, sessionKey: number, turn: number, epoch, model: `${provider}/m` });
+    return startedTurn({ sessionId, sessionKey: number, number, epoch, model: `${provider}/m` });
   }
 
   #committed(outcome: StartedTurn): Committed<StartedTurn | null> {

@@ -112,8 +112,8 @@ export async function startTurn(
   return outcome.started;
 }
 
-export function identityOf({ sessionId, sessionKey, turn, epoch }: TurnIdentity): TurnIdentity {
-  return { sessionId, sessionKey, turn, epoch };
+export function identityOf({ sessionId, sessionKey, number, epoch }: TurnIdentity): TurnIdentity {
+  return { sessionId, sessionKey, number, epoch };
 }
 
 export function step(number: number, text: string, overrides: Partial<StepRecord> = {}): StepRecord {
