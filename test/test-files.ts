@@ -30,7 +30,7 @@ export const SLOW: readonly string[] = [
   "packages/server/src/wiring/broken-log.test.ts",
   "packages/server/src/tools/mcp/stdio-transport.test.ts",
   "packages/server/test/stopping.test.ts",
-  "packages/server/test/black-box/restart.test.ts",
+  "packages/server/test/black-box/{restart,killed-during-actions}.test.ts",
   "packages/server/test/{data-at-rest,environment-block,full-disk,secrets,unread-responses}.test.ts",
   "packages/server/test/effects/**/*.test.ts",
   // Interleavings of events, and databases that are shared, failing or migrated. `npm test` includes the

@@ -51,7 +51,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
       {
         file: "core/commands/command.ts",
-        text: 'turn.number === identity.turn && turn.state === "running"',
+        text: 'turn.number === identity.number && turn.state === "running"',
         by: 'turn.state === "running"',
       },
     ],
