@@ -15,7 +15,11 @@ export const SLOW: readonly string[] = [
   "packages/server/test/{deploy,your-server}/**/*.test.ts",
   "packages/server/test/first-app.test.ts",
   "test/{packages,published-packages}.test.ts",
-  "test/stats.test.ts",
+  // The test runs themselves: reporters, statistics, and the run without Debian's programs.
+  "test/{stats,last-run-reporter,left-out-reporter,test-reports,without-programs}.test.ts",
+  // Commands in real shells, and configuration files in processes of their own.
+  "packages/console/src/developer/curl.test.ts",
+  "packages/server/src/config/import-fresh.test.ts",
   // Tests of the command line in a terminal.
   "packages/server/test/command-line/**/*.test.ts",
   // Protocols of model providers, hostile models, and random requests.
