@@ -13,7 +13,7 @@ export function adminKeys(transport: Transport) {
       return transport.body({ path: "/api/admin/keys", query: { app }, repeatable: true, signal });
     },
 
-    /** Creates a key. Not retried: if the response were lost, an unknown key would exist. */
+    /** Creates a key. Never retries: after a lost response, a retry would create a second key. */
     createKey(
       wanted: Abortable & {
         /** Apps that the key opens; empty for an operator's key, which has only admin scopes. */

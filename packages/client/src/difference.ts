@@ -13,7 +13,7 @@ export function difference(before: Snapshot, after: Snapshot): SessionUpdate[] {
   const { session_id } = after;
   const known = new Map(before.messages.map((message) => [message.id, message]));
   const kept = after.messages.filter(({ id }) => known.has(id));
-  // A new answer may precede messages that are already known.
+  // `after` must keep all known messages in order. New ones may stand between them, such as an answer before queued messages.
   if (before.messages.some(({ id }, index) => kept[index]?.id !== id)) return [resync(session_id)];
   const messageChanges: Change[] = [
     ...systemEvents(before, after),

@@ -15,7 +15,7 @@ export function useReading(text: string): Reading {
   return { ...useReadToEnd(text), hintId: useId() };
 }
 
-/** The whole text to approve, as returned by `approvedText` or `visibleText`. */
+/** Shows the complete text of a request (`approvedText` or `visibleText`), which the user must scroll to the end. */
 export function ReadThrough({
   label,
   text,

@@ -42,7 +42,7 @@ export function useWalletResults({ id, expires_at }: PendingAction): WalletResul
   const checkIsAsked = useIsAsked(sessionId, id);
   const get = async ({ wallet, ask, isAgain }: WalletAsking): Promise<WalletResult> => {
     await checkIsAsked();
-    // Another tab may have asked the wallet in the meantime.
+    // Another tab may have sent this request to the wallet during the check.
     const given = requests.given(id);
     if (given !== null) return given;
     if (requests.wasAsked(id) && !isAgain)

@@ -1,4 +1,4 @@
-// Restores texts of unsent messages to their composers.
+// Returns the text of a message that could not be sent to its composer.
 
 interface Given {
   readonly number: number;

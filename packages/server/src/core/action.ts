@@ -9,7 +9,7 @@ export type ActionRequest =
   | { readonly kind: "approval"; readonly request: { readonly tool: string; readonly input: JsonValue } }
   /**
    * Send a transaction. `value` is decimal, in the smallest unit of `currency`; `data` is hexadecimal; `call`
-   * is the decoded `data`, `null` if unknown. Actions of older versions have neither `currency` nor `call`.
+   * is the decoded `data`, or `null` if it cannot be decoded. Old actions lack `currency` and `call`.
    */
   | {
       readonly kind: "wallet_transaction";
@@ -55,7 +55,7 @@ export interface DescribedCall {
 
 export type ActionKind = ActionRequest["kind"];
 
-/** Status of an action. `cancelled`: the turn ended before a decision. */
+/** Status of an action. An action is `cancelled` if its turn ends before anyone decides. */
 export type ActionStatus = "pending" | "approved" | "denied" | "expired" | "cancelled";
 
 /** A request that must be decided before a call runs, stored with its step. */

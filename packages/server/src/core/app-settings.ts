@@ -23,7 +23,7 @@ export interface AppSettings {
     readonly emptyMs: number;
     /** Milliseconds that a session without a wallet is kept after its last use. */
     readonly unboundMs: number;
-    /** Milliseconds that a session with a wallet or an owner is kept after its last use; forever when absent. */
+    /** Retention in milliseconds after the last use of a session with a wallet or an owner; unlimited when absent. */
     readonly boundMs?: number | undefined;
   };
   /** Slots for secrets that clients may fill. */

@@ -92,8 +92,8 @@ export class AppGuard {
   }
 
   /**
-   * Returns hooks for operations on the models of an App: the App in the query, else the session's, else the key's only App. `changes` is
-   * true if the operation always needs the App's key.
+   * Returns hooks for operations on models. The App is that of the query, else of the session, else the only one
+   * that the key opens. With `changes`, the operation requires the App's key.
    */
   modelHooks({ changes }: { readonly changes: boolean }) {
     return accessHooks(changes ? "chat" : "read", (request) =>

@@ -151,8 +151,8 @@ export class Authentication {
   }
 
   /**
-   * Checks a request for the models of the App in the query, or else the session's. `changes` is true if the
-   * operation always needs the App's key.
+   * Checks a request for the models of the App in the query, or else the session's. With `changes`, the
+   * operation requires the App's key.
    * @throws ServiceError 401
    */
   async requireForModels(request: FastifyRequest, changes: boolean): Promise<void> {
@@ -247,7 +247,7 @@ export class Authentication {
     if (request.keyGrant === null) throw this.missing(request.user, app);
   }
 
-  /** Checks the token, or the key that acts for a user. Returns `undefined` if the check needs no read. */
+  /** Identifies the user by a token or an acting key. Returns `undefined` if no I/O was needed. */
   #identify(request: FastifyRequest): Promise<void> | undefined {
     if (request.user !== null) return undefined;
     const ofToken = this.users.ofToken(this.users.tokenOf(request));

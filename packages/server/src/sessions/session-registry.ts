@@ -297,12 +297,12 @@ export class SessionRegistry {
     return this.#options.cache.get(id) ?? null;
   }
 
-  /** Returns the session if it is in memory and current, without counting this as use. */
+  /** Returns the session if it is in memory and current. Does not count as use. */
   peekCurrent(id: string): Session | null {
     return this.#isMemoryCurrent ? (this.#options.cache.peek(id) ?? null) : null;
   }
 
-  /** Returns the session if this incarnation is in memory, without counting this as use. */
+  /** Returns the session if this incarnation is in memory. Does not count as use. */
   ofIncarnation(id: string, incarnation: string): Session | null {
     const session = this.#options.cache.peek(id);
     return session?.incarnation === incarnation ? session : null;

@@ -1,5 +1,4 @@
-// Rows and records. The tables of all adapters have the same columns, and their rows these types: booleans
-// are 1 or 0, JSON is text.
+// Row types of both databases, and their conversion to records. Booleans are stored as 1 or 0, JSON as text.
 
 import type { ActionRecord } from "../core/action.ts";
 import type { AnswerExtras, MessageRecord, ToolCallRecord } from "../core/message.ts";

@@ -26,7 +26,7 @@ function start(port: MessagePort): void {
   const limited = limit();
   const compiled = new Map<string, ValidateFunction>();
   let compile = compiler();
-  /** Frees memory: ajv caches every compiled schema, and each compiled function refers to ajv. */
+  /** Replaces the compiler, because ajv never frees the schemas that it has compiled. */
   const forget = (): void => {
     compiled.clear();
     compile = compiler();

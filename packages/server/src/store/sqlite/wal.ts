@@ -1,5 +1,5 @@
-// Checkpoints the write-ahead log, between batches and on the thread that writes: only then can the log
-// restart under any load. SQLite's automatic checkpoints are off, because they ignore errors, including a failed fsync.
+// Checkpoints the write-ahead log on the writing thread, between batches, so that the log can restart under
+// any load. SQLite's automatic checkpoints are off because they ignore errors, including failed fsyncs.
 
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";

@@ -280,7 +280,7 @@ export interface StreamAccess {
   /** Checks the key and the token again; `null` for a stream without them. Rejects if the store fails. */
   readonly refresh: (() => Promise<void>) | null;
   /**
-   * Returns when the key and token were last checked, in monotonic milliseconds; `null` if this session needs neither.
+   * Returns the monotonic time in milliseconds of the last check of the key and token, or `null` if the session requires neither.
    */
   askedAt(session: SessionOwnership): number | null;
 }

@@ -36,8 +36,8 @@ export interface UserDataService {
   /** Reads one session after the other, as fast as the caller takes the lines. */
   export(whose: SessionsOf, by: Actor): AsyncIterable<ExportLine>;
   /**
-   * Deletes all sessions and secrets, and the salt of the user's pseudonym in the audit trail. If it fails in
-   * the middle, it can be repeated.
+   * Deletes all sessions and secrets, and the salt of the user's pseudonym in the audit trail. After a
+   * partial failure, call it again.
    * @throws Unavailable 503 `not_purged` if the write-ahead log may still contain deleted text
    */
   erase(whose: SessionsOf, by: Actor): Promise<Erased>;
