@@ -1,4 +1,4 @@
-// Checks the documentation: its size, and against the code its codes, links, headings and files.
+// Checks the documentation against the code: its codes, links, headings and files.
 
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,8 +9,6 @@ const PAGES = globSync(["*.md", "docs/**/*.md", "packages/*/README.md", "example
   cwd: ROOT,
 });
 const CODE = textOf("");
-/** Maximum words of README.md, CONTRIBUTING.md and docs/, as `wc -w` counts them. */
-const MOST_WORDS = 30_000;
 
 /** Returns the sources of a folder of the server, without tests. */
 function textOf(folder: string): string {
@@ -29,13 +27,6 @@ function read(file: string): string {
 function found(pattern: RegExp, text: string): string[] {
   return [...new Set([...text.matchAll(pattern)].map(([, group = ""]) => group))].toSorted();
 }
-
-it(`has at most ${MOST_WORDS} words`, () => {
-  const pages = PAGES.filter((page) => /^(?:README|CONTRIBUTING)\.md$|^docs[\\/]/.test(page));
-  const words = pages.flatMap((page) => read(page).match(/\S+/g) ?? []);
-  expect(words.length).toBeGreaterThan(MOST_WORDS / 2);
-  expect(words.length).toBeLessThanOrEqual(MOST_WORDS);
-});
 
 it("lists exactly the problem codes of the code in docs/api.md", () => {
   const errors = found(
