@@ -60,6 +60,7 @@ export function run(options: RunTrialOptions = {}): RunTrial {
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     instructions: "Be brief.",
     onUsage: (used) => usage.push(used),
+    onRefusedHistory: () => undefined,
     onFailure: () => undefined,
     signal: controller.signal,
   });

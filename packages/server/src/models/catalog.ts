@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   NoSuchModelError,
   type LanguageModelV4,
@@ -5,7 +6,7 @@ import {
   type LanguageModelV4CallOptions,
 } from "@ai-sdk/provider";
 import type { Clock } from "../core/ports/driven/clock.ts";
-import type { ModelCatalog } from "../core/ports/driven/model.ts";
+import type { ModelCatalog, PromptRules } from "../core/ports/driven/model.ts";
 import { contextWindowOf, type ProviderKind } from "./context-window.ts";
 import { createDemoModel } from "./demo-model.ts";
 import { failureFacts } from "./failure-facts.ts";
@@ -64,6 +65,12 @@ export function createModelCatalog(options: ModelCatalogOptions): ReplaceableMod
       const settings = providers.get(provider);
       return settings?.contextWindow ?? contextWindowOf(settings?.kind, modelId);
     },
+    promptRules(rig) {
+      const { provider, modelId } = splitRig(rig);
+      const settings = extraModels.has(rig) ? undefined : providers.get(provider);
+      const { kind = "demo", baseURL = "", apiKey = "" } = settings ?? {};
+      return { ...RULES[kind], origin: digestOf([kind, baseURL, apiKey, modelId]) };
+    },
     isDemo: (rig) => !extraModels.has(rig) && providers.get(splitRig(rig).provider)?.kind === "demo",
     describeFailure: (error) => describeModelFailure(error, clock.now()),
     failureFacts: (error) =>
@@ -78,6 +85,21 @@ export function createModelCatalog(options: ModelCatalogOptions): ReplaceableMod
       providers = new Map(Object.entries(next));
     },
   };
+}
+
+const NATIVE = { callIds: "word", alternates: false, reasoning: "always" } as const;
+
+/** The rules of each kind of provider. Any model may stand behind an `openai-compatible` one. */
+const RULES: Readonly<Record<ProviderKind, Omit<PromptRules, "origin">>> = {
+  demo: NATIVE,
+  openai: NATIVE,
+  anthropic: NATIVE,
+  google: NATIVE,
+  "openai-compatible": { callIds: "nine", alternates: true, reasoning: "current-turn" },
+};
+
+function digestOf(parts: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, 22);
 }
 
 function isHosted(settings: ProviderSettings): settings is HostedSettings {

@@ -81,10 +81,7 @@ const brokenConnection = /^(?:terminated|fetch failed|network error|other side c
  *
  * @param now milliseconds since the Unix epoch, for a `Retry-After` that is a date
  */
-export function describeModelFailure(
-  error: unknown,
-  now: number = Date.now(),
-): ModelFailure & { readonly code: ModelFailureCode } {
+export function describeModelFailure(error: unknown, now: number = Date.now()): Failure {
   const last = unwrapRetry(error);
   if (LoadAPIKeyError.isInstance(last) || LoadSettingError.isInstance(last))
     return failure("model_auth", false);
@@ -95,12 +92,14 @@ export function describeModelFailure(
   return describeBreak(last) ?? failure("model_error", false);
 }
 
+type Failure = ModelFailure & { readonly code: ModelFailureCode };
+
 function failure(
   code: ModelFailureCode,
   retryable: boolean,
   retryAfterMs?: number,
   message: string = messages[code],
-) {
+): Failure {
   return { code, message, retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
@@ -138,12 +137,7 @@ function readAnswer(error: unknown, now: number): ProviderAnswer | null {
   return { status, text: words.join("\n").toLowerCase(), retryable, retryAfterMs: undefined };
 }
 
-function describeAnswer({
-  status,
-  text,
-  retryable,
-  retryAfterMs,
-}: ProviderAnswer): ReturnType<typeof failure> {
+function describeAnswer({ status, text, retryable, retryAfterMs }: ProviderAnswer): Failure {
   const isComplaint = status === undefined || (status >= 400 && status < 500);
   if (isComplaint && isContextOverflow(text)) return failure("model_context_overflow", false);
   if (
@@ -166,10 +160,25 @@ function describeAnswer({
     return failure("model_rate_limited", true, retryAfterMs);
   }
   if (status === 408 || status === 504) return failure("model_timeout", true, retryAfterMs);
-  if ((status !== undefined && status >= 500) || /overloaded|server_error|api_error/.test(text)) {
+  // Servers report an error of a chat template with any status.
+  if (isTemplateError(text)) return { ...failure("model_error", false), refusesHistory: true };
+  if (status === undefined ? /overloaded|server_error|api_error/.test(text) : status >= 500) {
     return failure("model_unavailable", true, retryAfterMs);
   }
-  return failure("model_error", retryable, retryAfterMs);
+  const refusesHistory = (status === 400 || status === 422) && !isAboutRequest(text);
+  return { ...failure("model_error", retryable, retryAfterMs), ...(refusesHistory && { refusesHistory }) };
+}
+
+/** Returns true for the errors of llama.cpp, LM Studio and vLLM about a conversation that a template refuses. */
+function isTemplateError(text: string): boolean {
+  return /\bjinja\b|chat template|roles must alternate/.test(text);
+}
+
+/** Returns true if the provider refuses the tools or the parameters of a request, whatever the conversation. */
+function isAboutRequest(text: string): boolean {
+  return /not support (?:tools|tool|functions?)|\btools?(?:\[\d+\]|\.\d+)|invalid schema|input_schema|function_declarations|tool_choice|(?:unsupported|unknown|unrecognized) (?:parameter|argument|field|request argument)|extra inputs|response_format|json_schema|stream_options|parallel_tool_calls|max_(?:completion_|output_)?tokens|temperature/.test(
+    text,
+  );
 }
 
 function isContextOverflow(text: string): boolean {
@@ -185,7 +194,7 @@ function isInvalidKey(text: string): boolean {
 }
 
 /** Classifies connections that were refused, broke, timed out or were aborted; `null` for other errors. */
-function describeBreak(error: unknown): ReturnType<typeof failure> | null {
+function describeBreak(error: unknown): Failure | null {
   const chain = causesOf(error);
   const names = chain.map(nameOf);
   const codes = chain.map(({ code }) => (typeof code === "string" ? code : ""));

@@ -6,8 +6,14 @@ import type { MessageRecord } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/store.ts";
 import { NO_USAGE, type StepRecord, type TurnState } from "../core/turn.ts";
 import { historyBudget, HistoryWindow } from "./history.ts";
+import { noteOrigin, promptOf } from "./prompt.ts";
 
 const PLENTY = 1_000_000;
+const RULES = { origin: "o", callIds: "word", alternates: false, reasoning: "always" } as const;
+
+function messagesOf(window: HistoryWindow): ModelMessage[] {
+  return promptOf(window.entries(), RULES, "native");
+}
 
 interface PastSpec {
   readonly user: string;
@@ -87,7 +93,7 @@ describe("HistoryWindow", () => {
       { user: "one", steps: [["let me see", ["a", "b"]], ["done"]] },
       { user: "two", state: "running" },
     );
-    expect(short(new HistoryWindow(turns, PLENTY).messages())).toEqual([
+    expect(short(messagesOf(new HistoryWindow(turns, RULES, PLENTY)))).toEqual([
       "user: one",
       "assistant: let me see ?a ?b",
       "tool: !a !b",
@@ -96,14 +102,15 @@ describe("HistoryWindow", () => {
     ]);
   });
 
-  it("keeps a step's parts verbatim", () => {
+  it("keeps the parts of a step of the same origin", () => {
     const parts = [
       { type: "reasoning", text: "", providerOptions: { anthropic: { signature: "s" } } },
       { type: "text", text: "x" },
     ];
+    const stored = noteOrigin(parts, RULES.origin, "native");
     const turn = past(1, { user: "one" });
-    const step = { number: 1, text: "x", parts, usage: NO_USAGE, finishReason: "stop" };
-    expect(new HistoryWindow([{ ...turn, steps: [step] }], PLENTY).messages()[1]).toEqual({
+    const step = { number: 1, text: "x", parts: stored, usage: NO_USAGE, finishReason: "stop" };
+    expect(messagesOf(new HistoryWindow([{ ...turn, steps: [step] }], RULES, PLENTY))[1]).toEqual({
       role: "assistant",
       content: parts,
     });
@@ -111,7 +118,7 @@ describe("HistoryWindow", () => {
 
   it("shows the model a null output", () => {
     const [turn] = pasts({ user: "one", steps: [["", ["a"]]], results: { a: null } });
-    expect(new HistoryWindow([turn!], PLENTY).messages()[2]).toMatchObject({
+    expect(messagesOf(new HistoryWindow([turn!], RULES, PLENTY))[2]).toMatchObject({
       content: [{ output: { type: "json", value: null } }],
     });
   });
@@ -122,7 +129,8 @@ describe("HistoryWindow", () => {
       steps: [["", ["text", "json", "none"]]],
       results: { text: "4", json: { a: 1 } },
     });
-    const content = new HistoryWindow([turn!], PLENTY).messages()[2]?.content as unknown as JsonObject[];
+    const content = messagesOf(new HistoryWindow([turn!], RULES, PLENTY))[2]
+      ?.content as unknown as JsonObject[];
     expect(content.map(({ output }) => output)).toEqual([
       { type: "text", value: "4" },
       { type: "json", value: { a: 1 } },
@@ -136,7 +144,7 @@ describe("HistoryWindow", () => {
       { user: "two", state: "failed", rest: "only this" },
       { user: "three", state: "running", steps: [["so far", ["c"]]], rest: "not this" },
     );
-    expect(short(new HistoryWindow(turns, PLENTY).messages())).toEqual([
+    expect(short(messagesOf(new HistoryWindow(turns, RULES, PLENTY)))).toEqual([
       "user: one",
       "assistant: first ?a",
       "tool: !a",
@@ -151,7 +159,7 @@ describe("HistoryWindow", () => {
 
   it("omits the answer of a turn without one", () => {
     const turns = [{ ...past(1, { user: "one" }), agentMessage: null }, past(2, { user: "two" })];
-    expect(short(new HistoryWindow(turns, PLENTY).messages())).toEqual(["user: one", "user: two"]);
+    expect(short(messagesOf(new HistoryWindow(turns, RULES, PLENTY)))).toEqual(["user: one\n\ntwo"]);
   });
 
   it("drops whole turns, oldest first, to fit the budget to the byte", () => {
@@ -160,22 +168,22 @@ describe("HistoryWindow", () => {
       { user: "two", steps: [["é".repeat(100)]] },
       { user: "three", state: "running" },
     );
-    const all = new HistoryWindow(turns, PLENTY).messages();
+    const all = messagesOf(new HistoryWindow(turns, RULES, PLENTY));
     // Each block is measured as its own array.
     const size = (from: number) => all.slice(from).reduce((sum, message) => sum + bytesOf([message]), 0);
-    expect(new HistoryWindow(turns, size(0)).messages()).toEqual(all);
-    expect(new HistoryWindow(turns, size(0) - 1).messages()).toEqual(all.slice(2));
-    expect(new HistoryWindow(turns, size(2) - 1).messages()).toEqual(all.slice(4));
-    expect(new HistoryWindow(turns, 0).messages()).toEqual(all.slice(4));
+    expect(messagesOf(new HistoryWindow(turns, RULES, size(0)))).toEqual(all);
+    expect(messagesOf(new HistoryWindow(turns, RULES, size(0) - 1))).toEqual(all.slice(2));
+    expect(messagesOf(new HistoryWindow(turns, RULES, size(2) - 1))).toEqual(all.slice(4));
+    expect(messagesOf(new HistoryWindow(turns, RULES, 0))).toEqual(all.slice(4));
   });
 
   it("drops older turns as the running turn grows", () => {
     const turns = pasts({ user: "one", steps: [["a".repeat(300)]] }, { user: "two", state: "running" });
-    const window = new HistoryWindow(turns, 700);
-    expect(window.messages()).toHaveLength(3);
+    const window = new HistoryWindow(turns, RULES, 700);
+    expect(messagesOf(window)).toHaveLength(3);
     const step = past(9, { user: "", steps: [["b".repeat(300), ["c"]]] }).steps[0]!;
-    window.addStep(step, new Map([["c", { output: 1, is_error: false }]]));
-    expect(short(window.messages())).toEqual(["user: two", `assistant: ${"b".repeat(300)} ?c`, "tool: !c"]);
+    window.addStep(9, step, new Map([["c", { output: 1, is_error: false }]]));
+    expect(short(messagesOf(window))).toEqual(["user: two", `assistant: ${"b".repeat(300)} ?c`, "tool: !c"]);
   });
 
   it("drops the oldest steps of an oversized turn, but never its message or its last step", () => {
@@ -189,14 +197,14 @@ describe("HistoryWindow", () => {
         ["last", ["c"]],
       ],
     });
-    expect(short(new HistoryWindow(turns, 1_200).messages())).toEqual([
+    expect(short(messagesOf(new HistoryWindow(turns, RULES, 1_200)))).toEqual([
       "user: question",
       `assistant: ${large} ?b`,
       "tool: !b",
       "assistant: last ?c",
       "tool: !c",
     ]);
-    expect(short(new HistoryWindow(turns, 10).messages())).toEqual([
+    expect(short(messagesOf(new HistoryWindow(turns, RULES, 10)))).toEqual([
       "user: question",
       "assistant: last ?c",
       "tool: !c",
@@ -224,10 +232,10 @@ describe("HistoryWindow", () => {
             results: Object.fromEntries(ids.map((id) => [id, 1])),
           });
         });
-        const messages = new HistoryWindow(turns, budget).messages();
+        const messages = messagesOf(new HistoryWindow(turns, RULES, budget));
         expectPairs(messages);
         expect(messages[0]?.role).toBe("user");
-        const all = new HistoryWindow(turns, PLENTY).messages();
+        const all = messagesOf(new HistoryWindow(turns, RULES, PLENTY));
         if (messages.filter(({ role }) => role === "user").length > 1) {
           // With more than the last turn, it is a suffix of whole turns within the budget.
           expect(messages).toEqual(all.slice(all.length - messages.length));

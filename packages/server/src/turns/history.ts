@@ -1,10 +1,10 @@
-// Builds a model's prompt from a session: its turns in order, cut to the model's context window.
+// The part of a session that a model sees: its turns in order, cut to the model's context window.
 
-import type { ModelMessage } from "ai";
-import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { MessageRecord } from "../core/message.ts";
+import type { PromptRules } from "../core/ports/driven/model.ts";
 import type { PastTurn } from "../core/ports/driven/store.ts";
 import type { StartedTurn, StepRecord } from "../core/turn.ts";
+import { type Entry, promptOf } from "./prompt.ts";
 import { splitRejection } from "./structured-answer.ts";
 import type { ToolResults } from "./tool-calls.ts";
 
@@ -19,35 +19,42 @@ export function historyBudget(contextWindow: number, instructions: string): numb
   return Math.max(0, bytes - Buffer.byteLength(instructions));
 }
 
-/** Messages that stay together: a user message, or a step with its tool results. */
+/** Entries that stay together: a user message, or a step with its tool results. */
 interface Block {
-  readonly messages: readonly ModelMessage[];
+  readonly entry: Entry;
   readonly bytes: number;
 }
 
-/** The prompt's messages within a budget; grows with each step of the running turn. */
+/** The prompt's entries within a budget; grows with each step of the running turn. */
 export class HistoryWindow {
   /** The blocks of each turn, oldest first; the first block of a turn is its user message. */
   readonly #turns: Block[][];
   readonly #budget: number;
 
-  /** `budget` is in bytes. The running turn is the last of `turns`. */
-  constructor(turns: readonly PastTurn[], budget: number) {
-    this.#turns = turns.map((turn) => turnBlocks(turn));
+  readonly #rules: PromptRules;
+
+  /** `budget` is in bytes of the prompt. The running turn is the last of `turns`. */
+  constructor(turns: readonly PastTurn[], rules: PromptRules, budget: number) {
+    this.#rules = rules;
     this.#budget = budget;
+    this.#turns = turns.map((turn) => entriesOf(turn).map((entry) => this.#blockOf(entry)));
   }
 
   /** Appends a finished step of the running turn. */
-  addStep(step: Pick<StepRecord, "parts">, results: ToolResults): void {
-    this.#turns.at(-1)?.push(...blocksOf(stepMessages(step, results)));
+  addStep(turn: number, step: Pick<StepRecord, "number" | "parts">, results: ToolResults): void {
+    this.#turns.at(-1)?.push(this.#blockOf(stepEntry(turn, step, results)));
+  }
+
+  #blockOf(entry: Entry): Block {
+    return { entry, bytes: Buffer.byteLength(JSON.stringify(promptOf([entry], this.#rules, "native"))) };
   }
 
   /**
-   * Returns the messages, oldest first: as many of the last turns as fit into the budget. Drops whole turns,
-   * so that no call loses its result and the first message is a user's. Drops the oldest steps of the last
+   * Returns the entries, oldest first: as many of the last turns as fit into the budget. Drops whole turns,
+   * so that no call loses its result and the first entry is a user's. Drops the oldest steps of the last
    * turn if that alone is too large.
    */
-  messages(): ModelMessage[] {
+  entries(): Entry[] {
     const kept: Block[] = [];
     let bytes = 0;
     for (const [age, blocks] of this.#turns.toReversed().entries()) {
@@ -56,7 +63,7 @@ export class HistoryWindow {
       bytes += size;
       kept.unshift(...(age === 0 ? lastSteps(blocks, size - this.#budget) : blocks));
     }
-    return kept.flatMap(({ messages }) => messages);
+    return kept.map(({ entry }) => entry);
   }
 }
 
@@ -68,70 +75,36 @@ function lastSteps([user, ...steps]: readonly Block[], excess: number): Block[] 
   return [...(user === undefined ? [] : [user]), ...steps.slice(first)];
 }
 
-/** Returns a step's messages: the assistant's text and calls, and the tool results, or why the text was rejected. */
-function stepMessages(step: Pick<StepRecord, "parts">, results: ToolResults): ModelMessage[] {
+function stepEntry(turn: number, step: Pick<StepRecord, "number" | "parts">, results: ToolResults): Entry {
   const { parts, rejection } = splitRejection(step);
-  const calls = parts.filter((part) => part["type"] === "tool-call");
-  const answer = parts.length === 0 ? [] : [{ role: "assistant", content: parts }];
-  const messages = answer as unknown as ModelMessage[];
-  if (rejection !== null) messages.push({ role: "user", content: rejection });
-  if (calls.length > 0) {
-    const content = calls.map((call) => toolResultPart(call, results.get(callIdOf(call))));
-    messages.push({ role: "tool", content } as unknown as ModelMessage);
+  return { kind: "step", turn, step: step.number, parts, results, rejection };
+}
+
+function entriesOf(turn: PastTurn): Entry[] {
+  const entries: Entry[] = [{ kind: "user", text: turn.userMessage.content }];
+  if (turn.agentMessage !== null) {
+    const results = new Map(
+      turn.agentMessage.toolResults.map((result) => [
+        result.call_id,
+        { output: result.told === undefined ? result.output : result.told, is_error: result.is_error },
+      ]),
+    );
+    // Rejected answers are shown to the model in their own turn only.
+    const steps =
+      turn.state === "running"
+        ? turn.steps
+        : turn.steps.filter((step) => splitRejection(step).rejection === null);
+    for (const step of steps) entries.push(stepEntry(turn.number, step, results));
+    const rest = unfinishedText(turn.agentMessage, turn.steps);
+    if (rest !== "" && turn.state !== "running") entries.push({ kind: "unfinished", text: rest });
   }
-  return messages;
-}
-
-function turnBlocks(turn: PastTurn): Block[] {
-  const blocks = blocksOf([{ role: "user", content: turn.userMessage.content }]);
-  if (turn.agentMessage === null) return blocks;
-  const results = new Map(
-    turn.agentMessage.toolResults.map((result) => [
-      result.call_id,
-      { output: result.told === undefined ? result.output : result.told, is_error: result.is_error },
-    ]),
-  );
-  // Rejected answers are shown to the model in their own turn only.
-  const steps =
-    turn.state === "running"
-      ? turn.steps
-      : turn.steps.filter((step) => splitRejection(step).rejection === null);
-  for (const step of steps) blocks.push(...blocksOf(stepMessages(step, results)));
-  const rest = unfinishedText(turn.agentMessage, turn.steps);
-  if (rest !== "" && turn.state !== "running")
-    blocks.push(...blocksOf([{ role: "assistant", content: rest }]));
-  return blocks;
-}
-
-function blocksOf(messages: readonly ModelMessage[]): Block[] {
-  return messages.length === 0 ? [] : [{ messages, bytes: Buffer.byteLength(JSON.stringify(messages)) }];
+  return entries;
 }
 
 /** Returns the text of an interrupted or failed turn after its last finished step. */
 function unfinishedText(message: MessageRecord, steps: readonly StepRecord[]): string {
   const said = steps.map((step) => step.text).filter((text) => text !== "");
   return message.content.slice(said.join("\n\n").length).trim();
-}
-
-function toolResultPart(
-  call: JsonObject,
-  result: { readonly output: JsonValue; readonly is_error: boolean } | undefined,
-): JsonObject {
-  // An output may be `null`.
-  const { output, is_error: isError } = result ?? { output: "interrupted", is_error: true };
-  const isText = typeof output === "string";
-  const type = `${isError ? "error-" : ""}${isText ? "text" : "json"}`;
-  return {
-    type: "tool-result",
-    toolCallId: callIdOf(call),
-    toolName: call["toolName"] ?? "",
-    output: { type, value: output },
-  };
-}
-
-function callIdOf(call: JsonObject): string {
-  const id = call["toolCallId"];
-  return typeof id === "string" ? id : "";
 }
 
 /** Builds the system prompt: the App's instructions, facts and claims about the user, and the schema of the answer. */

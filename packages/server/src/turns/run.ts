@@ -1,14 +1,16 @@
 // The agent loop of one turn: model step, tools, model step, until the model requests no more tools. Every
 // step is durable before the next one starts, so that a turn resumed after a crash repeats no finished step.
 
+import { isDeepStrictEqual } from "node:util";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { ModelMessage } from "ai";
 import { TOO_MANY_CALLS } from "../core/commands/step-with-calls.ts";
 import { OutputBudget, type StepCall, type ToolCallRecord, waitsForPerson } from "../core/message.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { FailureFacts, ModelCatalog } from "../core/ports/driven/model.ts";
+import type { FailureFacts, ModelCatalog, PromptRules } from "../core/ports/driven/model.ts";
 import type { SchemaCheck } from "../core/ports/driven/schema-check.ts";
 import type { Toolset, TurnTools } from "../core/ports/driven/tool.ts";
 import {
@@ -20,6 +22,7 @@ import {
   type TurnFailure,
 } from "../core/turn.ts";
 import { historyBudget, HistoryWindow, instructionsFor } from "./history.ts";
+import { acceptedForm, noteOrigin, type PromptForm, promptOf } from "./prompt.ts";
 import type { TurnJournal, TurnJournals, WorkQueue } from "./journal.ts";
 import { type ModelCaller, type ModelStep, retryModel } from "./model-step.ts";
 import { TurnDeadline, type TurnLimits } from "./running-turns.ts";
@@ -46,6 +49,8 @@ export interface RunOptions {
   readonly instructions: string | null;
   /** Called with the usage of each finished step. */
   readonly onUsage: (usage: TokenUsage) => void;
+  /** Called with the error of a provider that refused the conversation, before a plainer form is tried. */
+  readonly onRefusedHistory: (error: unknown) => void;
   /** Called with the code of a failure and the model's error, for the operator, before the user sees the failure. */
   readonly onFailure: (code: string, error: unknown) => void;
   /** Aborted to stop the turn, by code that also reports the stop. */
@@ -65,7 +70,11 @@ export interface TurnRunnerOptions
   readonly journals: TurnJournals;
   readonly hub: Pick<EventHub, "follow">;
   readonly logger: Logger;
-  readonly metrics: { turnEnded(end: RunEnd): void; tokensUsed(usage: TokenUsage): void };
+  readonly metrics: {
+    turnEnded(end: RunEnd): void;
+    tokensUsed(usage: TokenUsage): void;
+    historyRefused(): void;
+  };
 }
 
 /** Runs acquired turns, each with its own journal. */
@@ -93,6 +102,11 @@ export class TurnRunner {
                 instructions: app.instructions,
                 signal,
                 onUsage: (usage) => metrics.tokensUsed(usage),
+                onRefusedHistory: (error) => {
+                  metrics.historyRefused();
+                  const fields = failureFields(turn, "history_refused", models.failureFacts(error));
+                  logger.warn(fields, "a provider refused the conversation; trying a plain form of it");
+                },
                 onFailure: (code, error) =>
                   logger.warn(failureFields(turn, code, models.failureFacts(error)), "a turn failed"),
               });
@@ -162,11 +176,14 @@ class AgentLoop {
   readonly #journal: TurnJournal;
   readonly #options: LoopOptions;
   readonly #deadline: TurnDeadline;
+  readonly #rules: PromptRules;
   readonly #callIds: string[];
   /** Bytes of the answer's stored arguments so far. */
   #argumentBytes: number;
   /** True if an answer of this turn was rejected, perhaps before a crash. */
   #hasRejected = false;
+  /** Form of the prompt that the provider accepts. */
+  #form: PromptForm = "native";
   readonly #callContext: CallContext;
 
   constructor(turn: StartedTurn, journal: TurnJournal, options: LoopOptions, deadline: TurnDeadline) {
@@ -174,6 +191,7 @@ class AgentLoop {
     this.#journal = journal;
     this.#options = options;
     this.#deadline = deadline;
+    this.#rules = options.models.promptRules(turn.model);
     this.#callIds = turn.agentMessage.toolCalls.map(({ id }) => id);
     this.#argumentBytes = argumentBytes(turn.agentMessage.toolCalls);
     const { tools, clock, limits, signal } = options;
@@ -207,7 +225,9 @@ class AgentLoop {
       ...past.flatMap(({ agentMessage }) => agentMessage?.toolCalls.map(({ id }) => id) ?? []),
     );
     this.#hasRejected = past.at(-1)?.steps.some((step) => splitRejection(step).rejection !== null) ?? false;
-    return await this.#steps(model, instructions, new HistoryWindow(past, budget));
+    const history = new HistoryWindow(past, this.#rules, budget);
+    this.#form = acceptedForm(history.entries(), this.#rules.origin);
+    return await this.#steps(model, instructions, history);
   }
 
   async #steps(model: LanguageModelV4, instructions: string, history: HistoryWindow): Promise<RunEnd> {
@@ -220,12 +240,13 @@ class AgentLoop {
       this.#options.onUsage(step.usage);
       // Text before the filter is kept, and none of the step's calls is made.
       if (step.finishReason === "content-filter") return await this.#fail(REFUSED);
-      const { text, parts, usage, finishReason, sources } = step;
+      const { text, usage, finishReason, sources } = step;
+      const parts = noteOrigin(step.parts, this.#rules.origin, this.#form);
       const record = { number, text, parts, usage, finishReason, sources };
       const done =
         step.calls.length === 0 ? await this.#answer(record) : await this.#handleCalls(record, step);
       if (typeof done === "string") return done;
-      history.addStep(done.step, done.results);
+      history.addStep(this.#turn.number, done.step, done.results);
     }
     return await this.#fail(STEP_LIMIT);
   }
@@ -248,9 +269,33 @@ class AgentLoop {
     return (await this.#journal.complete(step)) ? "complete" : "stopped";
   }
 
+  /**
+   * Calls the model. Where the provider refuses the form of the conversation, tries once more with a plain form,
+   * which the conversation then keeps for this model.
+   */
   async #callModel(model: LanguageModelV4, instructions: string, history: HistoryWindow): Promise<ModelStep> {
+    const { models, tools } = this.#options;
+    const entries = history.entries();
+    // Some providers refuse calls in a conversation for which no tools are declared.
+    const form = tools.definitions.length === 0 ? "plain" : this.#form;
+    const messages = promptOf(entries, this.#rules, form);
+    const step = await this.#callWith(model, instructions, messages);
+    if (step.kind !== "failed" || step.hasStreamed || form === "plain") return step;
+    if (models.describeFailure(step.error).refusesHistory !== true) return step;
+    const plain = promptOf(entries, this.#rules, "plain");
+    if (isDeepStrictEqual(plain, messages)) return step;
+    this.#options.onRefusedHistory(step.error);
+    const repaired = await this.#callWith(model, instructions, plain);
+    if (repaired.kind === "finished") this.#form = "plain";
+    return repaired;
+  }
+
+  async #callWith(
+    model: LanguageModelV4,
+    instructions: string,
+    messages: readonly ModelMessage[],
+  ): Promise<ModelStep> {
     const { caller, models, tools, clock, limits, signal } = this.#options;
-    const messages = history.messages();
     const call = (): Promise<ModelStep> =>
       caller.call({
         model,

@@ -27,7 +27,11 @@ function prepare(turn = startedTurn({ app: "shop" })) {
     limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0, actionMs: 1_000 },
     journals: { open: async () => journal },
     hub: { follow: () => ({ ready: Promise.resolve(), stop: () => undefined }) },
-    metrics: { turnEnded: (end) => void ends.push(end), tokensUsed: () => undefined },
+    metrics: {
+      turnEnded: (end) => void ends.push(end),
+      tokensUsed: () => undefined,
+      historyRefused: () => undefined,
+    },
     logger: { debug() {}, info() {}, error() {}, warn: (fields) => void warned.push(fields) },
   });
   const signal = new AbortController().signal;

@@ -93,6 +93,7 @@ describe("the metrics of the service", () => {
         .map(({ name }) => name)
         .toSorted(),
     ).toEqual([
+      "colloquy_history_refused_total",
       "colloquy_sessions_live",
       "colloquy_snapshot_bytes",
       "colloquy_streams_open",

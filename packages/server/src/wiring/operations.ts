@@ -41,8 +41,14 @@ export function createTurnMetrics(register: Registry) {
     labelNames: ["kind"],
     registers: [register],
   });
+  const refused = new Counter({
+    name: "colloquy_history_refused_total",
+    help: "Model calls that a provider refused because of the form of the conversation, and that were made again in a plain form",
+    registers: [register],
+  });
   return {
     turnEnded: (end: string) => turns.inc({ end }),
+    historyRefused: () => refused.inc(),
     tokensUsed: (usage: TokenUsage) => {
       tokens.inc({ kind: "input" }, usage.inputTokens);
       tokens.inc({ kind: "output" }, usage.outputTokens);

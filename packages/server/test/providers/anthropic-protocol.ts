@@ -17,6 +17,12 @@ const START = {
   },
 };
 
+const ERROR_TYPES: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  429: "rate_limit_error",
+};
+
 export const anthropic: Protocol = {
   rig: "anthropic/claude-sonnet-4-5",
   beginning: (text) => named([START, ...partEvents({ deltas: [text] }, 0).slice(0, 2)]),
@@ -35,9 +41,10 @@ export const anthropic: Protocol = {
   },
   errorBody: (status, message) => ({
     type: "error",
-    error: { type: status === 401 ? "authentication_error" : "rate_limit_error", message },
+    error: { type: ERROR_TYPES[status] ?? "api_error", message },
   }),
   conversation: ({ messages }) => messages,
+  reasoningOf: ({ signature }) => signature,
   expectedConversation: ({ question, step: [reasoning, text, call], result, answer, next }) => [
     { role: "user", content: [{ type: "text", text: question }] },
     {

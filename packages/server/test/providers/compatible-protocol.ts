@@ -27,12 +27,13 @@ export const compatible: Protocol = {
   },
   errorBody: (_status, message) => ({ error: { message, type: "invalid_request_error", code: null } }),
   conversation: ({ messages }) => (messages as { role: string }[]).filter(({ role }) => role !== "system"),
-  expectedConversation: ({ question, step: [reasoning, text, call], result, answer, next }) => [
+  reasoningOf: ({ reasoning }) => reasoning,
+  // Without reasoning, which is sent back in its own turn only.
+  expectedConversation: ({ question, step: [, text, call], result, answer, next }) => [
     { role: "user", content: question },
     {
       role: "assistant",
       content: text,
-      reasoning_content: reasoning.reasoning,
       tool_calls: [
         {
           id: call.id,
@@ -42,7 +43,7 @@ export const compatible: Protocol = {
       ],
     },
     { role: "tool", tool_call_id: call.id, content: result },
-    { role: "assistant", content: answer[1], reasoning_content: answer[0].reasoning },
+    { role: "assistant", content: answer[1] },
     { role: "user", content: next },
   ],
 };

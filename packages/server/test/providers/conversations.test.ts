@@ -82,7 +82,7 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
 
   it("calls a tool, and later requests repeat the answer exactly, with signed reasoning", async () => {
     const first = { reasoning: "Twelve times seven.", signature: "c2VhbCBvZiB0aGUgZmlyc3Q+/w==" };
-    const call = { tool: "calculator", input: { expression: "12 * 7" }, id: "call_abc" };
+    const call = { tool: "calculator", input: { expression: "12 * 7" }, id: "callabcde" };
     const second = { reasoning: "That is all.", signature: "c2VhbCBvZiB0aGUgc2Vjb25kIHN0ZXA=" };
     answerWith(
       [first, { deltas: ["Let me", " see."] }, call],
@@ -115,10 +115,42 @@ describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%
     );
     const replay = protocol.expectedConversation(conversation) as readonly unknown[];
     expect(secondTurn).toEqual(replay);
-    // The step after the tool call has exactly the same beginning.
-    const sent = afterTool as readonly unknown[];
-    expect(sent).toEqual(replay.slice(0, sent.length));
+    // The step after the tool call has exactly the same beginning, and always the reasoning.
+    const sent = afterTool as readonly object[];
+    expect(JSON.stringify(sent)).toContain(protocol.reasoningOf(first));
+    expect(sent.map((message) => ({ ...message, reasoning_content: undefined }))).toEqual(
+      replay
+        .slice(0, sent.length)
+        .map((message) => ({ ...(message as object), reasoning_content: undefined })),
+    );
     expect(sent.length).toBeGreaterThan(2);
+  });
+
+  it("sends a plain history once the provider refuses the native one, in later turns too", async () => {
+    const call = { tool: "calculator", input: { expression: "12 * 7" }, id: "callabcde" };
+    answerWith([call], [{ deltas: ["It is 84."] }]);
+    await service.chat(session, "What is 12 * 7?", "wait");
+    const before = service.provider.requests.length;
+    service.provider.answer = (response, request) => {
+      const isPlain = JSON.stringify(request.body).includes("I called the tool calculator");
+      if (!isPlain) return answerJson(400, protocol.errorBody(400, "Conversation is odd"))(response, request);
+      writeEvents(response, protocol.answer([{ deltas: ["Still here."] }]));
+      return void response.end();
+    };
+    for (const message of ["And now?", "And then?"]) {
+      const snapshot = await service.chat(session, message, "wait");
+      expect(snapshot.messages.at(-1)).toMatchObject({ content: "Still here.", status: "complete" });
+    }
+    // The native history is tried once.
+    expect(service.provider.requests.length - before).toBe(3);
+    expect(await service.written()).toContain("history_refused");
+  });
+
+  it("fails at once with the provider's reason where a plain history would be the same", async () => {
+    service.provider.answer = answerJson(400, protocol.errorBody(400, "Conversation is odd"));
+    const snapshot = await service.chat(session, "Hello", "wait");
+    expect(snapshot.messages.at(-1)).toMatchObject({ status: "failed" });
+    expect(service.provider.requests.length).toBe(1);
   });
 
   it("retries a 429 after the time in Retry-After", async () => {

@@ -25,6 +25,7 @@ export const google: Protocol = {
     error: { code: status, message, status: status === 401 ? "UNAUTHENTICATED" : "RESOURCE_EXHAUSTED" },
   }),
   conversation: ({ contents }) => contents,
+  reasoningOf: ({ signature }) => signature,
   expectedConversation: ({ question, step: [reasoning, text, call], result, answer, next }) => [
     { role: "user", parts: [{ text: question }] },
     {

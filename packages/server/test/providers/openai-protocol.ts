@@ -24,6 +24,7 @@ export const openai: Protocol = {
   }),
   conversation: ({ input }) =>
     (input as Record<string, unknown>[]).filter(({ role }) => role !== "system" && role !== "developer"),
+  reasoningOf: ({ signature }) => signature,
   expectedConversation: ({ question, step: [reasoning, text, call], result, answer, next }) => [
     user(question),
     ...reasoningItems(reasoning),

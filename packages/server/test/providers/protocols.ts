@@ -29,6 +29,8 @@ export interface Protocol {
   errorBody(status: number, message: string): unknown;
   /** Extracts the conversation from a request body, without instructions, in the provider's format. */
   conversation(body: Readonly<Record<string, unknown>>): unknown;
+  /** Returns what the next step of a turn sends back of its reasoning. */
+  reasoningOf(reasoning: SignedReasoning): string;
   /** Expected result of `conversation` for the request that sends `next`. */
   expectedConversation(conversation: Conversation): unknown;
 }

@@ -10,10 +10,33 @@ export interface ModelCatalog {
   resolve(rig: string): Promise<LanguageModelV4>;
   /** Context window in tokens, prompt and answer together. */
   contextWindow(rig: string): number;
+  /** Rules of the rig's provider for prompts. */
+  promptRules(rig: string): PromptRules;
   /** Classifies anything that `resolve` or a model threw. */
   describeFailure(error: unknown): ModelFailure;
   /** Returns details of the same error for operators, without keys and message text. */
   failureFacts(error: unknown): FailureFacts;
+}
+
+/** What a provider demands of a prompt beyond the form that is valid everywhere. */
+export interface PromptRules {
+  /**
+   * Digest of the provider's address, account and model. Private data, such as signatures of reasoning, is only
+   * sent back to the origin that made it.
+   */
+  readonly origin: string;
+  /**
+   * `word`: at most 64 of `[a-zA-Z0-9_-]`; `nine`: nine letters or digits, as Mistral and the chat templates of
+   * its models demand.
+   */
+  readonly callIds: "word" | "nine";
+  /** True if an answer must stand between a tool's result and the next user message. */
+  readonly alternates: boolean;
+  /**
+   * Whose reasoning is sent back: that of all turns, or only of the turn that is being answered. DeepSeek and
+   * Kimi demand it between the calls of a turn, and refuse or waste it later.
+   */
+  readonly reasoning: "always" | "current-turn";
 }
 
 /** Details of a failed call to a provider, where known. */
@@ -36,6 +59,8 @@ export interface ModelFailure {
   readonly message: string;
   /** True if the provider says that the same call may succeed later. */
   readonly retryable: boolean;
+  /** True if the provider refuses the form of the conversation, so that a plainer form may succeed. */
+  readonly refusesHistory?: boolean;
   /** The provider's `Retry-After`, in milliseconds. */
   readonly retryAfterMs?: number;
 }
