@@ -6,7 +6,7 @@ import type { InferToolInput, InferToolOutput, Tool } from "ai";
 import { ClientTool, ClientToolName } from "@colloquy/protocol";
 import { z } from "zod";
 import type { ApprovalRule, OwnTool, TokenIssuer } from "../core/app-settings.ts";
-import { isLoopbackName } from "../core/loopback.ts";
+import { isEncryptedOrLoopback } from "../core/loopback.ts";
 import type { ToolContext as Context } from "../core/ports/driven/tool.ts";
 import {
   APP_RATE_LIMITS,
@@ -119,7 +119,10 @@ export const WalletSection = z.union([
 ]);
 
 const USER_URL_RULE = "must be an https URL, or an http URL of this machine";
-const userURL = z.string().refine(isUserURL, USER_URL_RULE).meta({ pattern: "^https?://" });
+const userURL = z
+  .string()
+  .refine((value) => isServerURL(value) && isEncryptedOrLoopback(new URL(value)), USER_URL_RULE)
+  .meta({ pattern: "^https?://" });
 
 /** Curves of the algorithms of tokens (`ALGORITHMS` in apps/users/token-verifier.ts). */
 const KEY_CURVES: readonly unknown[] = ["P-256", "P-384", "P-521", "Ed25519"];
@@ -264,12 +267,6 @@ export const AppSection = z.strictObject({
 });
 
 export type AppSection = z.infer<typeof AppSection>;
-
-function isUserURL(value: string): boolean {
-  if (!isServerURL(value)) return false;
-  const { protocol, hostname } = new URL(value);
-  return protocol === "https:" || isLoopbackName(hostname.replace(/^\[(.*)\]$/, "$1"));
-}
 
 /** Returns true for a JWK that can verify tokens. The private part `d` and shared secrets must not be in the file. */
 function isPublicKey(key: Readonly<Record<string, unknown>>): boolean {

@@ -8,6 +8,13 @@ export function isLoopbackName(name: string): boolean {
   );
 }
 
+/** Returns true for an https URL, and for an http URL of this machine. */
+export function isEncryptedOrLoopback({ protocol, hostname }: URL): boolean {
+  return (
+    protocol === "https:" || (protocol === "http:" && isLoopbackName(hostname.replace(/^\[(.*)\]$/, "$1")))
+  );
+}
+
 /**
  * Returns true if the service is public: bound beyond loopback, or behind a trusted proxy. A public service
  * enforces rate limits and refuses operations reserved for local clients (contract section 6).

@@ -5,6 +5,7 @@ import {
   LoadAPIKeyError,
   type LanguageModelV4CallOptions,
 } from "@ai-sdk/provider";
+import { boundResponses, type BodyBound } from "../core/bounded-body.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { ModelCatalog, PromptRules } from "../core/ports/driven/model.ts";
 import { contextWindowOf, type ProviderKind } from "./context-window.ts";
@@ -148,11 +149,12 @@ type HostedSettings = ProviderSettings & { readonly kind: Exclude<ProviderKind, 
  */
 async function openProvider(name: string, settings: HostedSettings): Promise<ModelFactory> {
   const headers = { ...settings.headers };
+  const fetch = boundResponses(globalThis.fetch, boundOf);
   switch (settings.kind) {
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
       const baseURL = settings.baseURL ?? "https://api.openai.com/v1";
-      const provider = createOpenAI({ baseURL, headers, apiKey: settings.apiKey ?? missingKey(name) });
+      const provider = createOpenAI({ baseURL, headers, fetch, apiKey: settings.apiKey ?? missingKey(name) });
       // The Responses API, also the package's default: reasoning models keep their reasoning between the
       // steps of a turn, and new models and features appear there first. Servers that only support chat
       // completions are `openai-compatible`.
@@ -163,13 +165,13 @@ async function openProvider(name: string, settings: HostedSettings): Promise<Mod
       const baseURL = settings.baseURL ?? "https://api.anthropic.com/v1";
       const credentials =
         settings.apiKey === undefined ? { authToken: missingKey(name) } : { apiKey: settings.apiKey };
-      const provider = createAnthropic({ baseURL, headers, ...credentials });
+      const provider = createAnthropic({ baseURL, headers, fetch, ...credentials });
       return (modelId) => provider.messages(modelId);
     }
     case "google": {
       const { createGoogle } = await import("@ai-sdk/google");
       const baseURL = settings.baseURL ?? "https://generativelanguage.googleapis.com/v1beta";
-      const provider = createGoogle({ baseURL, headers, apiKey: settings.apiKey ?? missingKey(name) });
+      const provider = createGoogle({ baseURL, headers, fetch, apiKey: settings.apiKey ?? missingKey(name) });
       return (modelId) => provider.chat(modelId);
     }
     case "openai-compatible": {
@@ -181,6 +183,7 @@ async function openProvider(name: string, settings: HostedSettings): Promise<Mod
         name,
         baseURL,
         headers,
+        fetch,
         // Without this, these servers report no usage for streamed answers.
         includeUsage: true,
         ...(apiKey !== undefined && { apiKey }),
@@ -188,6 +191,17 @@ async function openProvider(name: string, settings: HostedSettings): Promise<Mod
       return (modelId) => provider.chatModel(modelId);
     }
   }
+}
+
+/** Maximum bytes of a streamed answer: far more than the longest, because each token comes as an event. */
+const MAX_STREAM_BYTES = 64 * 1_024 * 1_024;
+/** Maximum bytes of an answer at once, and of an error. */
+const MAX_ANSWER_BYTES = 4 * 1_024 * 1_024;
+
+function boundOf({ headers }: Response): BodyBound {
+  const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
+  const maxBytes = isStream ? MAX_STREAM_BYTES : MAX_ANSWER_BYTES;
+  return { maxBytes, tooLarge: () => new Error(`The provider sent more than ${maxBytes} bytes.`) };
 }
 
 /** Defers the error for a missing key from setup to the first call. */

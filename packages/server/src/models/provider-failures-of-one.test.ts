@@ -1,7 +1,8 @@
 // Failures specific to one provider, and errors inside a stream.
 
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createProviderCatalog, failureOf, type Rig, secretKey } from "../../test/provider-calls.ts";
+import { createProviderCatalog, failureOf, type Rig, rigs, secretKey } from "../../test/provider-calls.ts";
 import { answerJson, ProviderServer, writeEvents } from "../../test/provider-server.ts";
 
 const server = new ProviderServer();
@@ -228,5 +229,33 @@ describe("error inside a stream", () => {
       response.end();
     };
     expect(await fail("local/llama3.2")).toMatchObject({ code: "model_rate_limited", retryable: true });
+  });
+});
+
+describe("an oversized response of a provider", () => {
+  const MIB = 1_024 * 1_024;
+  const answerGzip = (status: number, type: string, text: string): ProviderServer["answer"] => {
+    const packed = gzipSync(text);
+    return (response) => {
+      response.writeHead(status, { "content-type": type, "content-encoding": "gzip" });
+      // Never ends, so that only the limit does.
+      response.write(packed);
+    };
+  };
+
+  it("is classified by its status, and its connection is closed", async () => {
+    server.answer = answerGzip(429, "application/json", " ".repeat(4 * MIB + 1));
+    for (const rig of rigs) {
+      server.requests.length = 0;
+      expect(await fail(rig)).toMatchObject({ code: "model_rate_limited", retryable: true });
+      await server.requests[0]?.closed;
+    }
+  });
+
+  it("fails as a stream beyond 64 MiB, and its connection is closed", async () => {
+    server.requests.length = 0;
+    server.answer = answerGzip(200, "text/event-stream", `: ${" ".repeat(64 * MIB)}`);
+    expect(await fail("local/llama3.2")).toMatchObject({ code: "model_error" });
+    await server.requests[0]?.closed;
   });
 });

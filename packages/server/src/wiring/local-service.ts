@@ -1,6 +1,7 @@
 // Finds the service of the local configuration for commands that talk to it, or starts one in this process.
 
 import type { Config } from "../config/config.ts";
+import { boundResponses } from "../core/bounded-body.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { buildServer, localAddress } from "./server.ts";
 import { explainStartFailure } from "./start-messages.ts";
@@ -20,6 +21,7 @@ export interface LocalService {
 
 /** Timeout of the liveness probe in milliseconds. */
 const ANSWER_MS = 3_000;
+const ANSWER_BYTES = 65_536;
 /** Grace period of a service in this process in milliseconds. */
 const GRACE_MS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -72,7 +74,9 @@ export async function openLocalService(config: Config, processId: number): Promi
 
 async function answers(url: string): Promise<boolean> {
   try {
-    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(ANSWER_MS) });
+    const tooLarge = (): Error => new Error("This is another program.");
+    const fetchBounded = boundResponses(fetch, () => ({ maxBytes: ANSWER_BYTES, tooLarge }));
+    const answer = await fetchBounded(`${url}/healthz`, { signal: AbortSignal.timeout(ANSWER_MS) });
     const body: unknown = await answer.json();
     return answer.ok && typeof body === "object" && body !== null && "status" in body && body.status === "ok";
   } catch {

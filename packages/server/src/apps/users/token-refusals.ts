@@ -13,7 +13,7 @@ const DETAILS = {
   token_claim_missing: "The token lacks `exp` or `sub`, or one of its claims has the wrong type.",
   token_expired: "The token has expired. Get a new one and send the request again.",
   token_not_yet_valid: "The token is not valid yet. Check the clock of its issuer.",
-  token_key_unknown: "The issuer has no key with the token's `kid`. Sign in again.",
+  token_key_unknown: "The issuer has no usable key for the token. Sign in again.",
   token_signature_wrong: "The token's signature is invalid. Send the issuer's token unchanged.",
   token_revoked: "The token was revoked. Sign in again.",
 } as const;

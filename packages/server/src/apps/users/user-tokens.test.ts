@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { BAD_TOKENS, claimsFor } from "../../../test/bad-tokens.ts";
 import { Issuer } from "../../../test/issuer.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
@@ -12,6 +12,13 @@ import { ServiceError, Unavailable } from "../../core/errors.ts";
 import type { AppCatalog } from "../../core/ports/driven/apps.ts";
 import { CheckedTokens } from "./user-tokens.ts";
 
+/** Orders of the curves (SEC 2, section 2). */
+const ORDERS: Readonly<Record<string, bigint>> = {
+  ES256: 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n,
+  ES384: 0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n,
+  ES512:
+    0x01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409n,
+};
 const AUDIENCE = "https://shop.test";
 
 let issuer: Issuer;
@@ -47,7 +54,7 @@ function given(apps: Readonly<Record<string, UserSettings | null>> = { shop: use
   const warnings: object[] = [];
   const logger = { warn: (details: object) => void warnings.push(details) };
   const tokens = new CheckedTokens({ store, clock, logger, apps: catalog, keys: null });
-  return { tokens, clock, state, warnings };
+  return { tokens, clock, state, warnings, revoked };
 }
 
 const claims = (more: Readonly<Record<string, unknown>> = {}) =>
@@ -115,10 +122,10 @@ describe("a token of an OpenID Connect issuer", () => {
     expect(failed).toMatchObject({
       status: 503,
       code: "issuer_unavailable",
-      headers: { "retry-after": "5" },
+      headers: { "retry-after": "30" },
     });
     await issuer.resume();
-    expect(await codeOf(token, unknown)).toBe("accepted");
+    expect(await codeOf(token, given().tokens)).toBe("accepted");
   });
 
   it("is rejected if the discovery document names another issuer", async () => {
@@ -163,6 +170,18 @@ describe("a bad token", () => {
     expect(await codeOf(token, tokens)).toBe("401 token_algorithm_refused");
   });
 
+  it("is verified once for all Apps of an issuer, however many audiences it names", async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `https://shop-${index}.test`);
+    const { tokens } = given(Object.fromEntries(names.map((audience) => [audience, users({ audience })])));
+    const forged = await new SignJWT(claims({ aud: names }))
+      .setProtectedHeader({ alg: "ES256", kid: issuer.publicKey.kid ?? "" })
+      .sign((await generateKeyPair("ES256")).privateKey);
+    const verify = vi.spyOn(crypto.subtle, "verify");
+    onTestFinished(() => verify.mockRestore());
+    expect(await codeOf(forged, tokens)).toBe("401 token_signature_wrong");
+    expect(verify).toHaveBeenCalledTimes(1);
+  });
+
   it("is answered with the WWW-Authenticate error of RFC 6750, which does not quote the token", async () => {
     const token = await issuer.sign(claims({ exp: 1 }));
     const refusal = (await given().tokens.check(token)) as ServiceError;
@@ -191,14 +210,110 @@ describe("a revoked token", () => {
     await expect(tokens.revoke("nonsense")).rejects.toMatchObject({ status: 401, code: "token_malformed" });
   });
 
-  it("is identified by its text if it has no jti", async () => {
+  it.each([{}, { jti: "" }, { jti: null }])(
+    "is identified by what its signature covers without a usable jti: %j",
+    async (more) => {
+      const { tokens } = given();
+      const [one, other] = [
+        await issuer.sign(claims(more)),
+        await issuer.sign(claims({ ...more, sub: "bob" })),
+      ];
+      await tokens.revoke(one);
+      expect(await codeOf(one, tokens)).toBe("401 token_revoked");
+      expect(await codeOf(other, tokens)).toBe("accepted");
+    },
+  );
+
+  it("is identified by issuer and jti", async () => {
     const { tokens } = given();
-    const [one, other] = [await issuer.sign(claims()), await issuer.sign(claims({ sub: "bob" }))];
-    await tokens.revoke(one);
-    expect(await codeOf(one, tokens)).toBe("401 token_revoked");
-    expect(await codeOf(other, tokens)).toBe("accepted");
+    await tokens.revoke(await issuer.sign(claims({ jti: "one" })));
+    expect(await codeOf(await issuer.sign(claims({ jti: "one", exp: 9_999_999_999 })), tokens)).toBe(
+      "401 token_revoked",
+    );
+    expect(await codeOf(await issuer.sign(claims({ jti: "two" })), tokens)).toBe("accepted");
+  });
+
+  describe.each([
+    ["ES256", 64],
+    ["ES384", 96],
+    ["ES512", 132],
+  ])("signed with %s", (alg, length) => {
+    async function givenToken() {
+      const { publicKey, privateKey } = await generateKeyPair(alg);
+      const keys = [{ kty: "EC", ...(await exportJWK(publicKey)) }];
+      const token = await new SignJWT(claims()).setProtectedHeader({ alg }).sign(privateKey);
+      return { ...given({ shop: users({ keys }) }), token };
+    }
+
+    /** Returns the token with the signature (r, n - s). */
+    function otherSignature(token: string): string {
+      const [header, payload, signature = ""] = token.split(".");
+      const bytes = Buffer.from(signature, "base64url");
+      expect(bytes).toHaveLength(length);
+      const s = BigInt(`0x${bytes.subarray(length / 2).toString("hex")}`);
+      const order = ORDERS[alg] ?? 0n;
+      const hex = (order - s).toString(16).padStart(length, "0");
+      const changed = Buffer.concat([bytes.subarray(0, length / 2), Buffer.from(hex, "hex")]);
+      return [header, payload, changed.toString("base64url")].join(".");
+    }
+
+    it("stays rejected with the other signature that the key accepts", async () => {
+      const { tokens, token, clock } = await givenToken();
+      const other = otherSignature(token);
+      expect(await codeOf(other, tokens)).toBe("accepted");
+      await tokens.revoke(token);
+      await clock.advance(2_000);
+      expect(await codeOf(other, tokens)).toBe("401 token_revoked");
+    });
+
+    it("stays rejected if an earlier version stored its revocation, with either signature", async () => {
+      const { tokens, token, revoked } = await givenToken();
+      revoked.add(
+        createHash("sha256")
+          .update(JSON.stringify([token]))
+          .digest("base64url"),
+      );
+      expect(await codeOf(token, tokens)).toBe("401 token_revoked");
+      expect(await codeOf(otherSignature(token), tokens)).toBe("401 token_revoked");
+    });
+
+    it("is rejected by nodes of an earlier version too", async () => {
+      const { tokens, token, revoked } = await givenToken();
+      await tokens.revoke(token);
+      expect([...revoked]).toContain(
+        createHash("sha256")
+          .update(JSON.stringify([token]))
+          .digest("base64url"),
+      );
+    });
+  });
+
+  it.each<[string, (token: string) => string]>([
+    ["padding", (token) => `${token}==`],
+    ["unused bits in the signature", (token) => `${token.slice(0, -1)}${nextOf(token.at(-1))}`],
+    [
+      "the other base64 alphabet",
+      (token) => token.replace(/[^.]*$/, (part) => part.replaceAll("_", "/").replaceAll("-", "+")),
+    ],
+    ["a line break", (token) => `${token.slice(0, -4)}\n${token.slice(-4)}`],
+    ["a trailing dot", (token) => `${token}.`],
+    ["padding of the header", (token) => token.replace(".", "=.")],
+    ["padding of the payload", (token) => token.replace(/\.([^.]*)$/, "=.$1")],
+  ])("is malformed with %s", async (_what, change) => {
+    const { tokens } = given();
+    let token = "";
+    // The other alphabet needs a character that differs.
+    while (!/[-_][^.]*$/.test(token)) token = await issuer.sign(claims());
+    await tokens.revoke(token);
+    expect(await codeOf(change(token), tokens)).toBe("401 token_malformed");
   });
 });
+
+const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/** Returns the character with the same used bits, where four are unused. */
+function nextOf(character = ""): string {
+  return BASE64URL[BASE64URL.indexOf(character) + 1] ?? "";
+}
 
 describe("the cache of checks", () => {
   it("serves a token for two seconds, and not beyond its expiry", async () => {

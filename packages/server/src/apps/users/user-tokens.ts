@@ -2,7 +2,7 @@
 // and reads no store each time, and no longer, so that a revocation by any process takes effect soon.
 // Refusals are not cached, because anybody can send any number of bad tokens.
 
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { decodeJwt, type JWTPayload } from "jose";
 import type { UserSettings } from "../../core/app-settings.ts";
 import { ServiceError } from "../../core/errors.ts";
@@ -12,8 +12,10 @@ import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { SigningKeys } from "../../core/ports/driven/secret-store.ts";
 import type { UserStore } from "../../core/ports/driven/store.ts";
 import type { UserGrant, UserTokens } from "../../core/ports/driving/credentials.ts";
+import { digestOf, identitiesOf } from "./token-identities.ts";
+import type { KeySource } from "./issuer-keys.ts";
 import { refusedToken, type TokenProblem } from "./token-refusals.ts";
-import { TOKEN_MAX, TokenVerifier } from "./token-verifier.ts";
+import { problemOfText, TokenVerifier } from "./token-verifier.ts";
 import { WALLET_ISSUER, type WalletHolder, WalletTokens } from "./wallet-tokens.ts";
 
 /** Maximum age of a cached grant in milliseconds. */
@@ -23,8 +25,10 @@ const MAX_CACHED = 10_000;
 
 /** A token whose signature and claims were verified. */
 interface Verified {
-  /** Ids whose revocation ends the token: its own, and that of the user's token to which wallets were added. */
-  readonly ids: readonly [own: string, ...others: string[]];
+  /** Its ids for revocations. */
+  readonly ids: readonly string[];
+  /** Id of the user's token to which wallets were added, whose revocation ends this one too. */
+  readonly extended?: string;
   readonly holder: WalletHolder;
   readonly grant: Omit<UserGrant, "askedAt">;
 }
@@ -90,7 +94,7 @@ export class CheckedTokens implements UserTokens {
   async revoke(token: string): Promise<void> {
     const verified = await this.#verify(token);
     if (verified instanceof ServiceError) throw verified;
-    await this.#options.store.revokeToken(verified.ids[0], verified.holder.until);
+    for (const id of verified.ids) await this.#options.store.revokeToken(id, verified.holder.until);
     this.#checks.delete(token);
   }
 
@@ -127,13 +131,15 @@ export class CheckedTokens implements UserTokens {
     return (await this.#isRevoked(verified)) ? refusedToken("token_revoked") : { ...verified.grant, askedAt };
   }
 
-  async #isRevoked({ ids }: Verified): Promise<boolean> {
+  async #isRevoked({ ids, extended }: Verified): Promise<boolean> {
     const { store } = this.#options;
-    return (await Promise.all(ids.map((id) => store.isTokenRevoked(id)))).includes(true);
+    const all = extended === undefined ? ids : [...ids, extended];
+    return (await Promise.all(all.map((id) => store.isTokenRevoked(id)))).includes(true);
   }
 
   async #verify(token: string): Promise<Verified | ServiceError> {
-    if (token.length > TOKEN_MAX) return refusedToken("token_too_long");
+    const unreadable = problemOfText(token);
+    if (unreadable !== null) return refusedToken(unreadable);
     let claims: JWTPayload;
     try {
       claims = decodeJwt(token);
@@ -157,9 +163,9 @@ export class CheckedTokens implements UserTokens {
     // Apps of one issuer and audience may differ in the keys that they accept.
     const opens = accepting.filter((app) => user?.apps.includes(app));
     const apps = user === null ? this.#appsOfWallets() : opens;
-    const id = digestOf([WALLET_ISSUER, holder.id]);
     return {
-      ids: user === null ? [id] : [id, user.id],
+      ids: [digestOf([WALLET_ISSUER, holder.id])],
+      ...(user !== null && { extended: user.id }),
       holder,
       grant: { owner, apps, opens, wallets, expiresAt },
     };
@@ -172,21 +178,27 @@ export class CheckedTokens implements UserTokens {
     const apps: string[] = [];
     let payload: JWTPayload | null = null;
     let problem: TokenProblem = "token_audience_wrong";
+    const refusedBy = new Set<KeySource>();
     for (const { app, users } of candidates) {
+      const source = this.#verifier.sourceOf(users);
+      // A token can name the audiences of many Apps. All that share their keys would refuse it.
+      if (refusedBy.has(source)) continue;
       const verified = await this.#verifier.verify(token, users);
-      if (typeof verified === "string") problem = verified;
-      else {
+      if (typeof verified === "string") {
+        problem = verified;
+        refusedBy.add(source);
+      } else {
         payload = verified;
         apps.push(app);
       }
     }
     if (payload === null) return refusedToken(problem);
-    const { iss = "", sub = "", exp = 0, jti, aud } = payload;
-    const id = digestOf(jti === undefined ? [token] : [iss, jti]);
+    const { iss = "", sub = "", exp = 0, aud } = payload;
+    const ids = identitiesOf(token, payload);
     const expiresAt = exp * 1000;
-    const user = { issuer: iss, audiences: [aud ?? []].flat(), apps, id };
+    const user = { issuer: iss, audiences: [aud ?? []].flat(), apps, id: ids[0] };
     return {
-      ids: [id],
+      ids,
       holder: { id: randomUUID(), subject: sub, user, wallets: [], until: expiresAt },
       grant: { owner: this.ownerOf(iss, sub), apps, opens: apps, wallets: [], expiresAt },
     };
@@ -229,8 +241,4 @@ export class CheckedTokens implements UserTokens {
 
 function takesTokens(app: AppDefinition | null): boolean {
   return app !== null && (app.users !== null || app.wallets === "proved");
-}
-
-function digestOf(parts: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 }

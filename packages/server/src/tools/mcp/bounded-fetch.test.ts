@@ -1,4 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { boundFetch } from "./bounded-fetch.ts";
 
 /**
@@ -38,4 +42,41 @@ describe("boundFetch on a stream with responses to many requests", () => {
       "more than 4194304 bytes at once",
     );
   });
+});
+
+describe("boundFetch on a decompressed response", () => {
+  /** Returns the text of a response that holds 64 MB in 64 KB, and never ends. */
+  async function textOf(type: string, begin: string, status = 200): Promise<string> {
+    const bomb = gzipSync(begin + " ".repeat(64_000_000));
+    const server = createServer((_, response) => {
+      response.writeHead(status, { "content-type": type, "content-encoding": "gzip" }).write(bomb);
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tools/call" });
+    return await (await boundFetch(fetch)(url, { method: "POST", body })).text();
+  }
+
+  it("replaces an oversized message", async () => {
+    const text = await textOf("application/json", '{"jsonrpc":"2.0","id":7,"result":{"content":[]}');
+    expect(text.length).toBeLessThan(1_000_000);
+    expect(JSON.parse(text)).toMatchObject({ id: 7, error: { code: -32098 } });
+  });
+
+  it("replaces an oversized event", async () => {
+    const text = await textOf("text/event-stream", 'data: {"jsonrpc":"2.0","id":7,"result":{');
+    expect(text.length).toBeLessThan(5_000_000);
+    expect(text).toMatch(/\nevent: cut\n\ndata: .*-32098/);
+  });
+
+  it.each([["text/html", 200] as const, ["application/json", 500] as const])(
+    "fails for other bodies: %s with %i",
+    async (type, status) => {
+      await expect(textOf(type, "", status)).rejects.toThrow("more than 4194304 bytes at once");
+    },
+  );
 });

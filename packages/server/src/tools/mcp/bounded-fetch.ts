@@ -2,47 +2,36 @@
 // protocol error, so that it fails only its own request.
 
 import type { FetchLike } from "@modelcontextprotocol/client";
+import { acceptEncodings, boundBody, withBody } from "../../core/bounded-body.ts";
 import { cutAnswer, HEAD_BYTES, idOfAnswer, MAX_MESSAGE_BYTES } from "./cut-answer.ts";
 
 /** Maximum number of bytes to skip after an oversized event was cut. */
 const MAX_SKIPPED_BYTES = 16 * MAX_MESSAGE_BYTES;
 const EVENT_ENDS = ["\n\n", "\r\n\r\n", "\r\r"].map((end) => Buffer.from(end));
 
-type Bytes = TransformStream<Uint8Array, Uint8Array>;
+type Chunk = Uint8Array<ArrayBuffer>;
+type Bytes = TransformStream<Chunk, Chunk>;
 
 export function boundFetch(fetch: FetchLike): FetchLike {
   return async (url, init) => {
-    const response = await fetch(url, init);
-    if (response.body === null) return response;
-    const type = response.headers.get("content-type") ?? "";
-    const requested = init?.body;
-    const bound = type.includes("text/event-stream")
-      ? boundEvents(requested)
-      : response.ok && type.includes("json")
-        ? boundMessage(requested)
-        : boundBytes();
-    const { status, statusText, headers } = response;
-    const bounded = new Response(response.body.pipeThrough(bound), { status, statusText, headers });
-    // `Response` has no url of its own; the SDK checks redirects against it.
-    Object.defineProperty(bounded, "url", { value: response.url });
-    return bounded;
+    const response = await fetch(url, { ...init, headers: acceptEncodings(init?.headers) });
+    const rewrite = rewriteOf(response, init?.body);
+    const maxBytes = rewrite === null ? MAX_MESSAGE_BYTES : Number.POSITIVE_INFINITY;
+    const body = boundBody(response, { maxBytes, tooLarge: tooMuch });
+    return withBody(response, rewrite === null ? body : (body?.pipeThrough(rewrite) ?? null));
   };
 }
 
-function boundBytes(): Bytes {
-  let bytes = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      bytes += chunk.byteLength;
-      if (bytes > MAX_MESSAGE_BYTES) throw tooMuch();
-      controller.enqueue(chunk);
-    },
-  });
+/** Returns what replaces oversized messages of a response to `requested`; `null` if a larger response fails. */
+function rewriteOf({ headers, ok }: Response, requested: unknown): Bytes | null {
+  const type = headers.get("content-type") ?? "";
+  if (type.includes("text/event-stream")) return boundEvents(requested);
+  return ok && type.includes("json") ? boundMessage(requested) : null;
 }
 
 /** Buffers one message, and passes it on when it is complete. */
 function boundMessage(requested: unknown): Bytes {
-  const parts: Uint8Array[] = [];
+  const parts: Chunk[] = [];
   let bytes = 0;
   return new TransformStream({
     transform(chunk, controller) {
@@ -88,10 +77,10 @@ function boundEvents(requested: unknown): Bytes {
 /** Skips the rest of an oversized event, up to a limit. */
 class SkippedEvent {
   #bytes = 0;
-  #last = Buffer.alloc(0);
+  #last: Buffer<ArrayBuffer> = Buffer.alloc(0);
 
   /** Returns the bytes after the event, or `null` while it has not ended. */
-  take(chunk: Uint8Array): Buffer | null {
+  take(chunk: Chunk): Buffer<ArrayBuffer> | null {
     // The end of the event may span two chunks.
     const known = Buffer.concat([this.#last, chunk]);
     const ends = EVENT_ENDS.map((end) => known.indexOf(end)).filter((at) => at >= 0);

@@ -1,4 +1,4 @@
-import { gzipSync } from "node:zlib";
+import { deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { failure, get, useOutbound } from "./testing/outbound-trial.ts";
@@ -43,6 +43,17 @@ describe("the response of a guarded request", () => {
     const response = await get(open(), url);
     expect(bomb.length).toBeLessThan(100_000);
     expect((await failure(response.arrayBuffer()))[0]).toBe("too_large");
+  });
+
+  it("fails in an encoding that was not requested, with the reason", async () => {
+    const server = await startPublic((_, response) => {
+      response.writeHead(200, { "content-encoding": "deflate" }).end(deflateSync("text"));
+    });
+    const response = await get(open(), `https://public.test:${server.port}/`);
+    expect(await failure(response.text())).toEqual([
+      "failed",
+      `The answer of public.test:${server.port} cannot be read. The response is compressed with "deflate". Let the server use gzip, br or none.`,
+    ]);
   });
 
   it("is decoded, without its content-encoding header", async () => {

@@ -1,3 +1,5 @@
+import { EncodingRefused } from "../../core/bounded-body.ts";
+
 /**
  * - `refused`: the guard does not allow the request.
  * - `unreachable`: no connection was made, so nothing was sent.
@@ -40,6 +42,12 @@ export function describeFailure(host: string, error: unknown): OutboundError {
   const chain = causes(error);
   const own = chain.find((cause) => cause instanceof OutboundError);
   if (own !== undefined) return own;
+  const encoding = chain.find((cause) => cause instanceof EncodingRefused);
+  if (encoding !== undefined) {
+    return new OutboundError("failed", `The answer of ${host} cannot be read. ${encoding.message}`, {
+      cause: error,
+    });
+  }
   for (const { code } of chain as readonly { readonly code?: unknown }[]) {
     if (typeof code !== "string") continue;
     const why = certificateCodes.test(code)

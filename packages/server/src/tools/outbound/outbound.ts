@@ -3,6 +3,7 @@
 // docs/adr/0010-outbound-guard.md.
 
 import type { fetch } from "undici";
+import { acceptEncodings, boundBody, decodedHeaders } from "../../core/bounded-body.ts";
 import { loadOnce } from "../../core/load-once.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Agents, ConnectionParts } from "./connecting.ts";
@@ -92,7 +93,7 @@ export function createOutbound(parts: OutboundParts): Outbound {
     const { agents, fetchWith } = await connect();
     return await fetchWith(request.url, {
       method: request.method,
-      headers: [...request.headers],
+      headers: [...acceptEncodings(request.headers)],
       body: request.body,
       redirect: "manual",
       referrerPolicy: "no-referrer",
@@ -148,69 +149,24 @@ function startWatch(
   return { signal: AbortSignal.any([late.signal, signal]), end: () => timer.stop() };
 }
 
-/** Drops `Content-Encoding` and `Content-Length`, because the body is decoded. */
+/** Returns the response with a body that ends the watch, and fails beyond its limit. */
 function receive(
   response: Awaited<ReturnType<typeof fetch>>,
-  { url }: OutboundRequest,
+  { url: { host } }: OutboundRequest,
   maxBytes: number,
   watch: Watch,
 ): Response {
-  const headers = new Headers([...response.headers]);
-  headers.delete("content-encoding");
-  headers.delete("content-length");
-  const init = { status: response.status, statusText: response.statusText, headers };
-  if (response.body === null || bodiless.has(response.status)) {
-    watch.end();
-    return new Response(null, init);
-  }
-  const body = response.body as ReadableStream<Uint8Array<ArrayBuffer>>;
-  return new Response(limitBody(body, url.host, maxBytes, watch), init);
-}
-
-/**
- * Returns a body that errors as soon as it exceeds its limit. It counts decompressed bytes and pulls only on
- * demand, so a compression bomb cannot fill the memory. Ends the watch when the body is read, has failed or is
- * cancelled.
- */
-function limitBody(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  host: string,
-  maxBytes: number,
-  watch: Watch,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const reader = body.getReader();
-  let received = 0;
-  return new ReadableStream(
+  const body = response.body as ReadableStream<Uint8Array<ArrayBuffer>> | null;
+  const bounded = boundBody(
+    { body: bodiless.has(response.status) ? null : body, headers: response.headers },
     {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read();
-          received += value?.byteLength ?? 0;
-          if (!done && received <= maxBytes) {
-            controller.enqueue(value);
-            return;
-          }
-          watch.end();
-          if (done) {
-            controller.close();
-            return;
-          }
-        } catch (error) {
-          watch.end();
-          controller.error(watch.signal.aborted ? watch.signal.reason : describeFailure(host, error));
-          return;
-        }
-        controller.error(
-          new OutboundError("too_large", `The answer of ${host} is larger than ${maxBytes} bytes.`),
-        );
-        // Close the connection; its error no longer matters.
-        reader.cancel().catch(() => undefined);
-      },
-      cancel(reason) {
-        watch.end();
-        return reader.cancel(reason);
-      },
+      maxBytes,
+      tooLarge: () =>
+        new OutboundError("too_large", `The answer of ${host} is larger than ${maxBytes} bytes.`),
+      failed: (error) => (watch.signal.aborted ? watch.signal.reason : describeFailure(host, error)),
+      ended: () => watch.end(),
     },
-    { highWaterMark: 0 },
   );
+  const { status, statusText } = response;
+  return new Response(bounded, { status, statusText, headers: decodedHeaders([...response.headers]) });
 }

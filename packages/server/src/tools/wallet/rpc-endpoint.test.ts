@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { Hidden } from "../../core/hidden.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
@@ -204,6 +205,20 @@ describe("a chain's RPC server", () => {
       "The RPC server of Ethereum (chain 1) answered with more than 1 MiB.",
     );
     expect(written).toBeLessThan(64 * 1_024 * 1_024);
+  });
+
+  it("is disconnected after 1 MiB of decompressed bytes", async () => {
+    const closed = Promise.withResolvers<void>();
+    const caller = await start((_, response) => {
+      response.once("close", () => closed.resolve());
+      response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" });
+      // Never ends, so that only the limit does.
+      response.write(gzipSync(" ".repeat(16_000_000)));
+    });
+    expect(await failureOf(balance(caller))).toBe(
+      "The RPC server of Ethereum (chain 1) answered with more than 1 MiB.",
+    );
+    await closed.promise;
   });
 
   it("cannot redirect the request", async () => {

@@ -1,8 +1,7 @@
-// JSON-RPC over HTTP with viem's client, which limits the response and sends the URL's credentials as a
-// header. The client's errors quote the URL, so none of them leaves this file.
+// JSON-RPC over HTTP with viem's client, which sends the URL's credentials as a header. The client's errors quote the URL, so none of them leaves this file.
 
-import { ResponseBodyTooLargeError } from "viem";
 import { getHttpRpcClient, type HttpRpcClient } from "viem/utils";
+import { boundResponses } from "../../core/bounded-body.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { Hidden } from "../../core/hidden.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
@@ -29,6 +28,7 @@ const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** A failure that a retry may fix. */
 class TransientFailure extends RpcUnavailable {}
+class AnswerTooLarge extends Error {}
 
 /**
  * Creates a function that sends requests. Each attempt may take 10 s, and a response may have 1 MiB. Retries
@@ -40,7 +40,11 @@ export function createRpcEndpoint(options: RpcEndpointOptions): RpcRequest {
   const client = getHttpRpcClient(url, {
     // `sendOnce` aborts on the service's clock, which also covers the response body.
     timeout: 0,
-    maxResponseBodySize: maximumAnswerBytes,
+    maxResponseBodySize: false,
+    fetchFn: boundResponses(fetch, () => ({
+      maxBytes: maximumAnswerBytes,
+      tooLarge: () => new AnswerTooLarge(),
+    })),
   });
   return async (method, params, signal) => {
     const send = async (): Promise<unknown> =>
@@ -93,7 +97,7 @@ function describeFailure(
   if (isLate) {
     return new RpcUnavailable(`The RPC server of ${label} did not answer within ${rpcTimeoutMs / 1_000} s.`);
   }
-  if (error instanceof ResponseBodyTooLargeError) {
+  if (error instanceof Error && error.cause instanceof AnswerTooLarge) {
     return new RpcUnavailable(`The RPC server of ${label} answered with more than 1 MiB.`);
   }
   if (received !== null && !received.ok) {
