@@ -46,6 +46,8 @@ const NEVER_REACHED: RateLimits = {
   sessionReadsPerMinute: UNREACHED,
   writesPerMinute: UNREACHED,
   sessionWritesPerMinute: UNREACHED,
+  writtenBytesPerMinute: 1000 * UNREACHED,
+  appWrittenBytesPerMinute: 1000 * UNREACHED,
   streamsPerAddress: UNREACHED,
   streamsPerSession: UNREACHED,
   connectionsPerAddress: UNREACHED,

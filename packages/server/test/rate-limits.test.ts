@@ -87,6 +87,19 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     );
   });
 
+  it("allow an address to copy as many bytes as one node would", async () => {
+    for (const { edge } of nodes) {
+      await edge.services.conversations.ensure(SESSION, ANONYMOUS, null);
+      edge.services.conversations.copiedBytes = 33_000_000;
+    }
+    const counts = await statuses(20, (edge) =>
+      edge.send("POST", `/api/sessions/${SESSION}/fork`, { payload: { session_id: randomUUID() } }),
+    );
+    // 128 MiB.
+    expect(counts).toEqual({ 200: 4, 429: 16 });
+    expect((await nodes[1]!.edge.send("POST", "/api/chat?message=hi")).statusCode).toBe(200);
+  });
+
   it("lock an address out after ten wrong admin keys on any of them", async () => {
     const ask = (edge: TestEdge, key: string) =>
       edge.app.inject({ url: "/api/admin/apps", headers: { authorization: `Bearer ${key}` } });

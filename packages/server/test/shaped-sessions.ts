@@ -101,7 +101,7 @@ export async function forkInto(
   const before = await service.snapshot(origin.id);
   const through = before.messages[choice]?.id ?? null;
   const outcome = await service.threads
-    .fork(origin.id, { session: copy.id, through }, ANONYMOUS, null)
+    .fork(origin.id, { session: copy.id, through, admit: null }, ANONYMOUS, null)
     .then(() => "copied", codeOf);
   const after = await service.snapshot(origin.id);
   const { messages } = await service.snapshot(copy.id);

@@ -139,6 +139,8 @@ export const RateLimitsSection = z.strictObject({
     .default(RATES.writesPerMinute)
     .describe("Changes a minute per address, without messages and secrets."),
   sessionWritesPerMinute: rate.default(RATES.sessionWritesPerMinute).describe("The same per session."),
+  writtenBytesPerMinute: APP_RATE_LIMITS.writtenBytesPerMinute.default(RATES.writtenBytesPerMinute),
+  appWrittenBytesPerMinute: APP_RATE_LIMITS.appWrittenBytesPerMinute.default(RATES.appWrittenBytesPerMinute),
   streamsPerAddress: rate
     .default(RATES.streamsPerAddress)
     .describe("Open event streams per address. With an App key: a hundred times as many per key."),

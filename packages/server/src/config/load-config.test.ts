@@ -36,6 +36,8 @@ describe("without a file", () => {
         sessionReadsPerMinute: 12_000,
         writesPerMinute: 1_200,
         sessionWritesPerMinute: 240,
+        writtenBytesPerMinute: 134_217_728,
+        appWrittenBytesPerMinute: 1_073_741_824,
         streamsPerAddress: 100,
         streamsPerSession: 10,
         connectionsPerAddress: 256,

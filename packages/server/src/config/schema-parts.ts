@@ -36,12 +36,18 @@ export function count(least: number, most: number): z.ZodInt {
 
 /** A limit of `rateLimits`. There is no "unlimited"; use a number that is never reached. */
 export const rate = count(1, 1_000_000_000);
+/** A limit of bytes, above what a message stores. */
+const bytesRate = count(1024 * 1024, 1_000_000_000_000);
 /** Rate limits that an App can override. */
 export const APP_RATE_LIMITS = {
   chatsPerMinute: rate.describe(
     "Messages a minute per address; with an App key per `client_id`, or else per session. Secrets and repeated requests have the same limit each.",
   ),
   keyChatsPerMinute: rate.describe("Messages a minute per App key."),
+  writtenBytesPerMinute: bytesRate.describe(
+    "Bytes a minute that messages, changes and copies store, per address; with an App key per `client_id`, or else per session.",
+  ),
+  appWrittenBytesPerMinute: bytesRate.describe("The same per App. Copies may use half of it."),
 };
 
 export const timer = count(1, LONGEST_TIMER);

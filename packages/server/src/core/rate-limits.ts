@@ -11,6 +11,10 @@ export const DEFAULT_RATE_LIMITS = {
   // Each write may store up to 8 KiB of user state, in the session and in its events.
   writesPerMinute: 1_200,
   sessionWritesPerMinute: 240,
+  // Four copies of a conversation of 30 MiB. Nobody makes that many in a minute; messages and changes need much less.
+  writtenBytesPerMinute: 128 * 1024 * 1024,
+  // Eight such callers, of which four may copy. A short message counts 59 KiB: 17,000 a minute.
+  appWrittenBytesPerMinute: 1024 * 1024 * 1024,
   streamsPerAddress: 100,
   streamsPerSession: 10,
   connectionsPerAddress: 256,
@@ -20,4 +24,7 @@ export const DEFAULT_RATE_LIMITS = {
 export type RateLimits = Readonly<Record<keyof typeof DEFAULT_RATE_LIMITS, number>>;
 
 /** Limits that an App may override. */
-export type AppRateLimits = Pick<RateLimits, "chatsPerMinute" | "keyChatsPerMinute">;
+export type AppRateLimits = Pick<
+  RateLimits,
+  "chatsPerMinute" | "keyChatsPerMinute" | "writtenBytesPerMinute" | "appWrittenBytesPerMinute"
+>;

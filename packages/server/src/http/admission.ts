@@ -1,12 +1,19 @@
-import type { FastifyRequest, onRequestHookHandler, RouteOptions } from "fastify";
+import type { FastifyRequest, onRequestHookHandler, preHandlerHookHandler, RouteOptions } from "fastify";
 import { ServiceError, tooManyStreams, Unavailable } from "../core/errors.ts";
 import { isPublic } from "../core/loopback.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
-import type { AdmitChange, NewSessionOptions, Readiness, Services } from "../core/ports/driving/services.ts";
+import type {
+  AdmitChange,
+  AdmitCopy,
+  NewSessionOptions,
+  Readiness,
+  Services,
+} from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import { changeBytes, chatBytes, NEW_SESSION_BYTES, type WrittenChat } from "../core/written-bytes.ts";
 import { appKey, SESSION_HEADER, sessionOfHeader, sessionOfPath } from "./request.ts";
 import { addressKeyOf } from "./client-address.ts";
-import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";
+import type { BytesBudget, Budgets, CountBudget, Counted, Spent } from "./budgets.ts";
 import type { HttpConfig } from "./edge.ts";
 import { ConcurrencyLimit, SharedConcurrencyLimit } from "./concurrency-limits.ts";
 
@@ -28,13 +35,22 @@ export interface Admission {
   /** Returns the hook that counts a route's requests before their bodies are read; `null` for a route without limits. */
   hook(route: RouteOptions): onRequestHookHandler | null;
   /**
-   * Counts a chat for its caller. Beyond the limit, a repeat according to `isRepeat` still passes, within a
+   * Returns the hook that charges a route's valid requests for what they store; `null` for a route that stores nothing, or whose
+   * handler charges (`skipsWriteBudget`).
+   */
+  charge(route: RouteOptions): preHandlerHookHandler | null;
+  /**
+   * Counts a chat for its caller, and charges what it stores. Beyond the limit, a repeat according to `isRepeat` still passes, within a
    * separate budget of the same size. `isRepeat` is `null` for a chat without an idempotency key.
    * @throws ServiceError 429 if the budget is used up, 503 while the service stops and there is no other node
    */
-  chat(request: FastifyRequest, caller: Caller, isRepeat: IsRepeat | null): Counted;
-  /** Like `chat`, for requests about secrets. */
-  secrets(request: FastifyRequest, caller: Caller): Counted;
+  chat(request: FastifyRequest, caller: Caller, isRepeat: IsRepeat | null, sent: WrittenChat): Counted;
+  /** Like `chat`, for requests about secrets. `body` is what is to be stored, `null` for nothing. */
+  secrets(request: FastifyRequest, caller: Caller, body: unknown): Counted;
+  /** Charges a change with this body to its caller. */
+  written(request: FastifyRequest, caller: Caller, body: unknown): Counted;
+  /** Returns the check of a copy of the session, which charges its bytes before any is read; `null` without limits. */
+  copy(request: FastifyRequest, sessionId: string): AdmitCopy;
   /** Returns the options for creating a missing session: its spelling, and the rate-limit check. */
   newSession(request: FastifyRequest, named?: NewSession): NewSessionOptions;
   /** Returns the rate-limit check for requests that change their session only in some cases; `null` without limits. */
@@ -69,11 +85,13 @@ type IsRepeat = () => Promise<boolean>;
  * not suffice, because the holder of the key chooses the client ids.
  */
 const OF_KEY = 100;
+/** Part of an App's bytes that copies may use up, so that messages still arrive. */
+const COPIES = 0.5;
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 interface AdmissionParts {
   readonly config: HttpConfig;
-  readonly services: Pick<Services, "readiness" | "apps" | "keys">;
+  readonly services: Pick<Services, "readiness" | "apps" | "keys" | "conversations">;
   readonly budgets: Budgets;
   /** `null` for a single process. */
   readonly counters: RateCounters | null;
@@ -86,8 +104,11 @@ export function createAdmission(parts: AdmissionParts): Admission {
     const stop = (): void => refuseWhenStopping(readiness);
     return {
       hook: () => null,
+      charge: () => null,
       chat: stop,
       secrets: stop,
+      written: () => undefined,
+      copy: () => null,
       newSession: (request, { spelling = spellingOf(request) } = {}) => ({ spelling, admit: null }),
       change: () => null,
       stream: () => Promise.resolve(null),
@@ -96,39 +117,77 @@ export function createAdmission(parts: AdmissionParts): Admission {
   const spendFor = callerCounter(parts);
   return {
     hook: (route) => (isLimited(route.url) ? countingHook(budgets, route) : null),
-    chat(request, caller, isRepeat) {
+    charge: (route) => (isLimited(route.url) && isChange(route) ? chargingHook(parts, route) : null),
+    chat(request, caller, isRepeat, sent) {
       refuseWhenStopping(readiness);
-      const count = (): Counted => spendFor("chats", "key-chats", request, caller);
+      const count = (): Counted => spendFor("chats", "key-chats", request, caller, chatBytes(sent));
       if (isRepeat === null) return count();
-      return countUnlessRepeat(count, () => spendFor("repeats", "key-chats", request, caller), isRepeat);
+      return countUnlessRepeat(count, () => spendFor("repeats", "key-chats", request, caller, 0), isRepeat);
     },
-    secrets(request, caller) {
+    secrets(request, caller, body) {
       refuseWhenStopping(readiness);
-      return spendFor("secrets", "key-secrets", request, caller);
+      return spendFor("secrets", "key-secrets", request, caller, body === null ? 0 : changeBytes(body));
+    },
+    written: (request, caller, body) =>
+      spendInOrder(parts, [], chargeOf(parts, request, caller, changeBytes(body)), spentOf(request)),
+    copy: (request, sessionId) => (app, bytes) => {
+      const { caller, app: ofApp } = chargeOf(parts, request, { app, clientId: null, sessionId }, bytes);
+      const charge = { caller, app: { ...ofApp, limit: ofApp.limit * COPIES } };
+      return spendInOrder(parts, [], charge, spentOf(request));
     },
     newSession(request, { clientId = null, spelling = spellingOf(request) } = {}) {
       const spent = spentOf(request);
-      const ofAddress = countLater(budgets, [["new-sessions", addressKeyOf(request)]], spent);
+      const caller = { app: DEFAULT_APP, clientId, sessionId: null };
+      // Messages and changes are charged for the session that they create.
+      const charge = READS.has(request.method) ? chargeOf(parts, request, caller, NEW_SESSION_BYTES) : null;
+      const ofAddress = countLater(parts, [["new-sessions", addressKeyOf(request)]], charge, spent);
       const key = appKey(request.raw);
       const admit = key === null ? ofAddress : countForKey(parts, key, clientId, spent, ofAddress);
       return { spelling, admit };
     },
-    change: (request, id) => countLater(budgets, changeOf(addressKeyOf(request), id), spentOf(request)),
+    change(request, sessionId) {
+      const caller = { app: request.sessionApp, clientId: null, sessionId };
+      const charge = chargeOf(parts, request, caller, changeBytes());
+      return countLater(parts, changeOf(addressKeyOf(request), sessionId), charge, spentOf(request));
+    },
     stream: streamLimits(parts),
   };
 }
 
 /** A budget, a key to count, and the limit if it differs from the budget's. */
-type Entry = readonly [budget: BudgetName, key: string, limit?: number];
+type Entry = readonly [budget: CountBudget, key: string, limit?: number];
+
+/** Bytes to count for a key. */
+interface BytesEntry {
+  readonly budget: BytesBudget;
+  readonly key: string;
+  readonly limit: number;
+  readonly bytes: number;
+}
+
+/** The bytes of a request. The App is charged only if the caller has room, so that a refused request takes nothing from others. */
+interface Charge {
+  readonly caller: BytesEntry;
+  readonly app: BytesEntry;
+}
 
 /** Admin requests have their own limit, which counts wrong keys. */
 function isLimited(url: string): boolean {
   return url.startsWith("/api/") && !url.startsWith("/api/admin/");
 }
 
-function countingHook(budgets: Budgets, { method, config = {} }: RouteOptions): onRequestHookHandler {
-  const sessionOf = config.hasSessionInPath === true ? sessionOfPath : sessionOfHeader;
-  const isChange = !READS.has([method].flat().join()) && config.skipsWriteBudget !== true;
+function isChange({ method, config = {} }: RouteOptions): boolean {
+  const stores = config.readsStore === true || !READS.has([method].flat().join());
+  return stores && config.skipsWriteBudget !== true;
+}
+
+function sessionIn({ config = {} }: RouteOptions): (request: FastifyRequest) => string | null {
+  return config.hasSessionInPath === true ? sessionOfPath : sessionOfHeader;
+}
+
+function countingHook(budgets: Budgets, route: RouteOptions): onRequestHookHandler {
+  const sessionOf = sessionIn(route);
+  const changes = isChange(route);
   const count = (request: FastifyRequest): Counted => {
     const spent = spentOf(request);
     const address = addressKeyOf(request);
@@ -136,18 +195,42 @@ function countingHook(budgets: Budgets, { method, config = {} }: RouteOptions): 
     // Use local budgets, so that polls are counted without a promise.
     void budgets.spend("reads", address, spent);
     if (session !== null) void budgets.spend("session-reads", session, spent);
-    if (isChange) return spendAll(budgets, changeOf(address, session), spent);
+    if (changes) return spendAll(budgets, changeOf(address, session), spent);
   };
+  return (request, _reply, done) => whenCounted(() => count(request), done);
+}
+
+function chargingHook(parts: AdmissionParts, route: RouteOptions): preHandlerHookHandler {
+  const sessionOf = sessionIn(route);
   return (request, _reply, done) => {
-    let counted: Counted;
-    try {
-      counted = count(request);
-    } catch (refusal) {
-      return done(refusal as Error);
-    }
-    if (counted === undefined) done();
-    else void counted.then(() => done(), done);
+    const sessionId = sessionOf(request);
+    const charge = (app: string): Counted => {
+      const caller = { app, clientId: null, sessionId };
+      return spendInOrder(
+        parts,
+        [],
+        chargeOf(parts, request, caller, changeBytes(request.body)),
+        spentOf(request),
+      );
+    };
+    whenCounted(() => {
+      // An anonymous request's session is read in its command's transaction.
+      if (request.deferredSession === null || sessionId === null) return charge(request.sessionApp);
+      const app = parts.services.conversations.appOf(sessionId);
+      return typeof app === "string" ? charge(app) : app.then((found) => charge(found.app));
+    }, done);
   };
+}
+
+function whenCounted(count: () => Counted, done: (error?: Error) => void): void {
+  let counted: Counted;
+  try {
+    counted = count();
+  } catch (refusal) {
+    return done(refusal as Error);
+  }
+  if (counted === undefined) done();
+  else void counted.then(() => done(), done);
 }
 
 function changeOf(address: string, session: string | null): readonly Entry[] {
@@ -156,24 +239,63 @@ function changeOf(address: string, session: string | null): readonly Entry[] {
 }
 
 /** Counts all entries concurrently. */
-function spendAll(budgets: Budgets, entries: readonly Entry[], spent: Spent[]): Counted {
+function spendAll(
+  budgets: Budgets,
+  entries: readonly Entry[],
+  spent: Spent[],
+  written: BytesEntry | null = null,
+): Counted {
   const waiting: Promise<void>[] = [];
-  for (const [budget, key, limit] of entries) {
+  const spend = (count: () => Counted): void => {
     try {
-      const counted = budgets.spend(budget, key, spent, limit);
+      const counted = count();
       if (counted !== undefined) waiting.push(counted);
     } catch (refusal) {
       // If one count throws, the pending promises of the others must not reject unhandled.
       if (waiting.length === 0) throw refusal;
       waiting.push(Promise.reject(refusal));
     }
+  };
+  for (const [budget, key, limit] of entries) spend(() => budgets.spend(budget, key, spent, limit));
+  if (written !== null) {
+    const { budget, key, bytes, limit } = written;
+    spend(() => budgets.spendBytes(budget, key, spent, bytes, limit));
   }
   if (waiting.length > 0) return Promise.all(waiting).then(() => undefined);
 }
 
+/** Counts the entries and the caller's bytes concurrently, then those of the App. */
+function spendInOrder(
+  { budgets }: Pick<AdmissionParts, "budgets">,
+  entries: readonly Entry[],
+  charge: Charge | null,
+  spent: Spent[],
+): Counted {
+  if (charge === null) return spendAll(budgets, entries, spent);
+  const { caller, app } = charge;
+  const ofCaller = spendAll(budgets, entries, spent, caller);
+  // Not shown in header fields, because it tells what others do.
+  const ofApp = (): Counted => budgets.spendBytes(app.budget, app.key, [], app.bytes, app.limit);
+  const giveBack = (refusal: unknown): never => {
+    budgets.giveBack(caller.budget, caller.key, caller.bytes);
+    throw refusal;
+  };
+  if (ofCaller !== undefined) return ofCaller.then(() => ofApp()?.catch(giveBack));
+  try {
+    return ofApp()?.catch(giveBack);
+  } catch (refusal) {
+    return giveBack(refusal);
+  }
+}
+
 /** A separate function, so that a closure that outlives the request does not keep the request in memory. */
-function countLater(budgets: Budgets, entries: readonly Entry[], spent: Spent[]): () => Counted {
-  return () => spendAll(budgets, entries, spent);
+function countLater(
+  { budgets }: AdmissionParts,
+  entries: readonly Entry[],
+  charge: Charge | null,
+  spent: Spent[],
+): () => Counted {
+  return () => spendInOrder({ budgets }, entries, charge, spent);
 }
 
 function spentOf(request: FastifyRequest): Spent[] {
@@ -182,25 +304,55 @@ function spentOf(request: FastifyRequest): Spent[] {
 }
 
 /**
- * Returns the key under which a request's caller is counted: its address, or its App key with the client or
- * session, because an App key may serve many people. `ofKey` counts the whole App key, whose holder chooses
- * the client ids.
+ * Returns the keys under which a request is counted: `one` for its caller, which is its address, or its App key with the client or
+ * session, because an App key may serve many people; `key` for the whole App key, whose holder chooses the client ids.
  */
-function callerCounter({ services, budgets }: AdmissionParts) {
-  return (own: BudgetName, ofKey: BudgetName, request: FastifyRequest, caller: Caller): Counted => {
-    const { app, clientId, sessionId } = caller;
-    const spent = spentOf(request);
-    const limits = services.apps.get(app)?.rateLimits ?? {};
+function keysOf(
+  request: FastifyRequest,
+  { app, clientId, sessionId }: Caller,
+): { readonly one: string; readonly key: string | null } {
+  const grant = app === DEFAULT_APP ? null : request.keyGrant;
+  if (grant === null) return { one: addressKeyOf(request), key: null };
+  const key = `key ${grant.keyId} ${app}`;
+  return { one: `${key} ${clientId === null ? `session ${sessionId}` : `client ${clientId}`}`, key };
+}
+
+/** Counts a request for its caller, and for the App key if it has one, and charges its bytes. */
+function callerCounter(parts: AdmissionParts) {
+  const { services, budgets } = parts;
+  return (
+    own: CountBudget,
+    ofKey: CountBudget,
+    request: FastifyRequest,
+    caller: Caller,
+    bytes: number,
+  ): Counted => {
+    const limits = services.apps.get(caller.app)?.rateLimits ?? {};
     const { chatsPerMinute = budgets.limitOf(own), keyChatsPerMinute = budgets.limitOf(ofKey) } = limits;
-    const grant = app === DEFAULT_APP ? null : request.keyGrant;
-    if (grant === null) return budgets.spend(own, addressKeyOf(request), spent, chatsPerMinute);
-    const key = `key ${grant.keyId} ${app}`;
-    const one = clientId === null ? `session ${sessionId}` : `client ${clientId}`;
-    const entries = [
-      [own, `${key} ${one}`, chatsPerMinute],
-      [ofKey, key, keyChatsPerMinute],
-    ] as const;
-    return spendAll(budgets, entries, spent);
+    const { one, key } = keysOf(request, caller);
+    const entries: Entry[] = [[own, one, chatsPerMinute]];
+    if (key !== null) entries.push([ofKey, key, keyChatsPerMinute]);
+    const spent = spentOf(request);
+    if (bytes === 0) return spendAll(budgets, entries, spent);
+    return spendInOrder(parts, entries, chargeOf(parts, request, caller, bytes), spent);
+  };
+}
+
+/** Returns the bytes to count for a request's caller and its App. */
+function chargeOf(
+  { services, budgets }: AdmissionParts,
+  request: FastifyRequest,
+  caller: Caller,
+  bytes: number,
+): Charge {
+  const {
+    writtenBytesPerMinute = budgets.limitOf("written-bytes"),
+    appWrittenBytesPerMinute = budgets.limitOf("app-written-bytes"),
+  } = services.apps.get(caller.app)?.rateLimits ?? {};
+  const { one } = keysOf(request, caller);
+  return {
+    caller: { budget: "written-bytes", key: one, limit: writtenBytesPerMinute, bytes },
+    app: { budget: "app-written-bytes", key: caller.app, limit: appWrittenBytesPerMinute, bytes },
   };
 }
 

@@ -192,6 +192,8 @@ function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog, admis
       ...(count === null ? [] : [count]),
     ];
     if (first.length > 0) route.onRequest = [...first, ...[route.onRequest ?? []].flat()];
+    const charge = admission.charge(route);
+    if (charge !== null) route.preHandler = [charge, ...[route.preHandler ?? []].flat()];
   });
 }
 

@@ -45,6 +45,8 @@ declare module "fastify" {
     hasSessionInPath?: true;
     /** True if admission does not count the route's requests as `writes`; the handler counts them by caller. */
     skipsWriteBudget?: true;
+    /** True if admission counts the route's reads as `writes`, because each stores something. */
+    readsStore?: true;
   }
 }
 

@@ -19,6 +19,9 @@ interface Budget {
   readonly isGuarded?: boolean;
 }
 
+/** Bytes are counted in KiB, because shared counts have 32 bits. */
+const KIB = 1024;
+
 /** Budgets by their name in header fields, which is also the key prefix in shared counts. */
 const BUDGETS = {
   reads: { what: "requests", limit: "readsPerMinute", isLocal: true },
@@ -34,10 +37,14 @@ const BUDGETS = {
   "new-sessions": { what: "new sessions", limit: "newSessionsPerMinute" },
   // The caller passes the limit: the key's own, if it has one.
   "key-new-sessions": { what: "new sessions of one App key", limit: "newSessionsPerMinute" },
+  "written-bytes": { what: "bytes", limit: "writtenBytesPerMinute" },
+  "app-written-bytes": { what: "bytes of one App", limit: "appWrittenBytesPerMinute" },
   "admin-keys": { what: "wrong admin keys", limit: 10, isGuarded: true },
 } as const satisfies Readonly<Record<string, Budget>>;
 
 export type BudgetName = keyof typeof BUDGETS;
+export type BytesBudget = "written-bytes" | "app-written-bytes";
+export type CountBudget = Exclude<BudgetName, BytesBudget>;
 
 /**
  * Result of counting. A single process counts synchronously, so that a poll allocates no promise; several
@@ -51,6 +58,7 @@ export interface Spent {
   readonly limit: number;
   readonly left: number;
   readonly endsInMs: number;
+  readonly isBytes?: boolean;
 }
 
 interface BudgetOptions {
@@ -81,12 +89,12 @@ export class Budgets {
    * Counts one for the key and records the budget's state in `spent`.
    * @throws ServiceError 429 if the budget is used up, 503 if it cannot be counted
    */
-  spend(budget: BudgetName, key: string, spent: Spent[], limit: number = this.limitOf(budget)): Counted {
+  spend(budget: CountBudget, key: string, spent: Spent[], limit: number = this.limitOf(budget)): Counted {
     return this.#look(budget, key, spent, limit, "take");
   }
 
   /** Like `spend` without counting: refuses if the budget is used up. */
-  check(budget: BudgetName, key: string, spent: Spent[]): Counted {
+  check(budget: CountBudget, key: string, spent: Spent[]): Counted {
     return this.#look(budget, key, spent, this.limitOf(budget) - 1, "peek");
   }
 
@@ -113,6 +121,49 @@ export class Budgets {
     });
   }
 
+  /**
+   * Counts bytes for the key. What does not fit into the rest of the budget is not counted, so that smaller requests still pass.
+   * @throws ServiceError 429 if they do not fit, 503 if they cannot be counted
+   */
+  spendBytes(
+    name: BytesBudget,
+    key: string,
+    spent: Spent[],
+    bytes: number,
+    limit: number = this.limitOf(name),
+  ): Counted {
+    const [amount, most] = [Math.ceil(bytes / KIB), Math.floor(limit / KIB)];
+    const settle = ({ count, endsInMs }: WindowCount): void => {
+      const isRefused = count > most;
+      const used = (isRefused ? count - amount : count) * KIB;
+      // A request may be charged several times, and reports each budget once.
+      const earlier = spent.findIndex((other) => other.name === name);
+      const left = Math.max(0, limit - used);
+      spent.splice(earlier < 0 ? spent.length : earlier, 1, { name, limit, left, endsInMs, isBytes: true });
+      if (isRefused) throw tooMuch(limit, BUDGETS[name].what, bytes, endsInMs);
+    };
+    const { counters } = this.#options;
+    if (counters === null) {
+      const windows = this.#windowsOf(name);
+      const counted = windows.take(key, amount);
+      if (counted.count > most) this.giveBack(name, key, bytes);
+      return settle(counted);
+    }
+    return counters.take(`${name} ${key}`, WINDOW_MS, amount).then((counted) => {
+      if (counted.count > most) this.giveBack(name, key, bytes);
+      settle(counted);
+    });
+  }
+
+  /** Gives back bytes that were counted and are not stored. */
+  giveBack(name: BytesBudget, key: string, bytes: number): void {
+    const amount = -Math.ceil(bytes / KIB);
+    const { counters } = this.#options;
+    if (counters === null) this.#windowsOf(name).take(key, amount);
+    // If that fails, the count ends with its window.
+    else counters.take(`${name} ${key}`, WINDOW_MS, amount).catch(() => undefined);
+  }
+
   #windowsOf(budget: BudgetName): Windows {
     let windows = this.#here.get(budget);
     if (windows === undefined) {
@@ -133,14 +184,14 @@ class Windows {
     this.#now = now;
   }
 
-  take(key: string): WindowCount {
+  take(key: string, amount = 1): WindowCount {
     const now = this.#now();
     let window = this.#find(key, now);
     if (window === undefined) {
       window = { endsAt: now + WINDOW_MS, count: 0 };
       this.#add(key, window, now);
     }
-    window.count += 1;
+    window.count += amount;
     return { count: window.count, endsInMs: window.endsAt - now };
   }
 
@@ -180,16 +231,26 @@ function tooOften(limit: number, what: string, waitMs: number): ServiceError {
   return new ServiceError(429, "rate_limited", detail, { headers: { "retry-after": secondsOf(waitMs) } });
 }
 
+/** Like `tooOften`, for a request that would store `bytes`. */
+function tooMuch(limit: number, what: string, bytes: number, waitMs: number): ServiceError {
+  const advice =
+    bytes > limit
+      ? "Store less: a copy can end with an earlier message."
+      : "Wait as long as Retry-After says.";
+  const detail = `At most ${limit} ${what} can be stored a minute, and this request needs ${bytes}. ${advice}`;
+  return new ServiceError(429, "rate_limited", detail, { headers: { "retry-after": secondsOf(waitMs) } });
+}
+
 /**
  * Returns the header fields `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10):
- * quota and window of each budget, and its remaining requests and seconds.
+ * quota and window of each budget, and its remaining requests (or bytes) and seconds.
  */
 export function rateLimitFields(spent: readonly Spent[]): Record<"ratelimit-policy" | "ratelimit", string> {
   let policy = "";
   let state = "";
-  for (const { name, limit, left, endsInMs } of spent) {
+  for (const { name, limit, left, endsInMs, isBytes = false } of spent) {
     const comma = policy === "" ? "" : ", ";
-    policy += `${comma}"${name}";q=${limit};w=${WINDOW_MS / 1000}`;
+    policy += `${comma}"${name}";q=${limit};w=${WINDOW_MS / 1000}${isBytes ? ';qu="content-bytes"' : ""}`;
     state += `${comma}"${name}";r=${left};t=${secondsOf(endsInMs)}`;
   }
   return { "ratelimit-policy": policy, ratelimit: state };

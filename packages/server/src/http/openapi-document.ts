@@ -183,7 +183,7 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   },
   "RateLimit-Policy": {
     description:
-      "Budgets that the request was counted in, with quota `q` and window `w` in seconds, where the service is public",
+      "Budgets that the request was counted in, with quota `q` (in bytes, if `qu` says so) and window `w` in seconds, where the service is public",
   },
   RateLimit: {
     description: "What is left of each, `r`, for the next `t` seconds (draft-ietf-httpapi-ratelimit-headers)",

@@ -1,8 +1,10 @@
 // Rate limits of a public service, and the header fields that report them (contract section 6).
 
+import { randomUUID } from "node:crypto";
 import { connect, type Socket, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
+import { chatBytes } from "../core/written-bytes.ts";
 import { addressKey } from "./client-address.ts";
 import { OPERATIONS } from "./testing/operations.ts";
 import { OTHER_SESSION, SESSION, testEdge, type EdgeChanges, type TestEdge } from "./testing/edge.ts";
@@ -113,6 +115,101 @@ describe("changes", () => {
       expect([answer.statusCode, answer.headers["ratelimit"]]).toEqual([200, undefined]);
       expect((await edge.send("POST", "/api/interrupt")).statusCode).toBe(200);
     }
+  });
+});
+
+describe("stored bytes", () => {
+  const MIB = 1024 * 1024;
+  /** Sends a request from an address. Returns the status, and the rest of the budget in bytes. */
+  async function send(edge: TestEdge, method: "POST" | "PATCH", url: string, options: object = {}) {
+    const { statusCode, headers, body } = await edge.send(method, url, options);
+    return { status: statusCode, left: leftIn(headers["ratelimit"])["written-bytes"], headers, body };
+  }
+  const fork = (edge: TestEdge, remoteAddress = "192.0.2.1") =>
+    send(edge, "POST", `/api/sessions/${SESSION}/fork`, {
+      payload: { session_id: randomUUID() },
+      remoteAddress,
+    });
+  const chat = (edge: TestEdge, remoteAddress = "192.0.2.1") =>
+    send(edge, "POST", "/api/chat?message=hi", { remoteAddress });
+  async function givenEdge(
+    rateLimits: NonNullable<EdgeChanges["rateLimits"]>,
+    bytes: number,
+  ): Promise<TestEdge> {
+    const edge = testEdge({ ...PUBLIC, rateLimits });
+    edge.services.conversations.copiedBytes = bytes;
+    await edge.send("POST", "/api/sessions", { remoteAddress: "192.0.2.99" });
+    return edge;
+  }
+
+  it("are limited per address; what is refused is not counted, so that a message still arrives", async () => {
+    const edge = await givenEdge({ writtenBytesPerMinute: 100 * MIB }, 33 * MIB);
+    for (let copy = 0; copy < 3; copy += 1) expect((await fork(edge)).status).toBe(200);
+    const before = (await chat(edge)).left ?? 0;
+    const refused = await fork(edge);
+    expect(refused.status).toBe(429);
+    expect(refused.headers["retry-after"]).toBe("60");
+    expect(refused.body).toContain(
+      `At most ${100 * MIB} bytes can be stored a minute, and this request needs ${33 * MIB}. Wait`,
+    );
+    const { status, left = 0 } = await chat(edge);
+    expect(status).toBe(200);
+    // The refused request itself was a change.
+    expect(before - left).toBeLessThan(MIB);
+    expect((await fork(edge, "192.0.2.2")).status).toBe(200);
+    edge.pass(60_000);
+    expect((await fork(edge)).status).toBe(200);
+  });
+
+  it("of one request beyond the whole limit get the advice to store less", async () => {
+    const edge = await givenEdge({ writtenBytesPerMinute: 10 * MIB }, 33 * MIB);
+    expect((await fork(edge)).body).toContain("Store less: a copy can end with an earlier message.");
+  });
+
+  it("are limited per App over all addresses, where copies leave half of them to messages", async () => {
+    const edge = await givenEdge({ appWrittenBytesPerMinute: 190 * MIB }, 33 * MIB);
+    const statuses: number[] = [];
+    for (let person = 1; person <= 5; person += 1)
+      statuses.push((await fork(edge, `192.0.2.${person}`)).status);
+    expect(statuses).toEqual([200, 200, 429, 429, 429]);
+    expect((await chat(edge, "192.0.2.3")).status).toBe(200);
+    edge.services.apps.rateLimits.set("default", { appWrittenBytesPerMinute: 66 * MIB });
+    expect((await chat(edge, "192.0.2.4")).status).toBe(429);
+  });
+
+  it("that the App refuses are given back to the address, and those that the address is refused are none of the App's", async () => {
+    const edge = await givenEdge(
+      { writtenBytesPerMinute: 40 * MIB, appWrittenBytesPerMinute: 160 * MIB },
+      33 * MIB,
+    );
+    // One copy passes for the first address, and then none of its others.
+    for (const status of [200, 429, 429, 429, 429]) expect((await fork(edge)).status).toBe(status);
+    expect((await fork(edge, "192.0.2.2")).status).toBe(200);
+    // The App has no room for a third copy.
+    expect((await fork(edge, "192.0.2.3")).status).toBe(429);
+    expect((await chat(edge, "192.0.2.3")).left).toBeGreaterThan(39 * MIB);
+  });
+
+  it("are counted per client with an App key, in its App", async () => {
+    const edge = testEdge({ ...PUBLIC, rateLimits: { writtenBytesPerMinute: MIB } });
+    edge.services.apps.requireKey.set("defi", "chat");
+    edge.services.keys.grants.set("one", ["defi"]);
+    const send = (client: string) =>
+      edge.send("POST", `/api/chat?app=defi&client_id=${client}`, {
+        headers: { "service-app-key": "one", "x-session-id": idOf(client.length) },
+        payload: { message: "x".repeat(30_000) },
+      });
+    const statuses = [];
+    for (let count = 0; count < 8; count += 1) statuses.push((await send("ada")).statusCode);
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 429, 429]);
+    expect((await send("bo")).statusCode).toBe(200);
+  });
+
+  it("are unlimited on a loopback bind without a proxy", async () => {
+    const edge = testEdge({ rateLimits: { writtenBytesPerMinute: MIB, appWrittenBytesPerMinute: MIB } });
+    edge.services.conversations.copiedBytes = 33 * MIB;
+    await edge.send("POST", "/api/sessions");
+    expect(await fork(edge)).toMatchObject({ status: 200, left: undefined });
   });
 });
 
@@ -248,9 +345,13 @@ describe("RateLimit and RateLimit-Policy", () => {
     edge.pass(1_500);
     const { headers } = await edge.send("POST", "/api/chat?message=hi");
     expect(headers["ratelimit-policy"]).toBe(
-      '"reads";q=30000;w=60, "session-reads";q=12000;w=60, "chats";q=2;w=60',
+      '"reads";q=30000;w=60, "session-reads";q=12000;w=60, "chats";q=2;w=60, "written-bytes";q=134217728;w=60;qu="content-bytes"',
     );
-    expect(headers["ratelimit"]).toBe('"reads";r=29998;t=59, "session-reads";r=11998;t=59, "chats";r=0;t=59');
+    // Bytes are counted in KiB, rounded up.
+    const left = 134_217_728 - 2 * 1024 * Math.ceil(chatBytes({ message: "hi" }) / 1024);
+    expect(headers["ratelimit"]).toBe(
+      `"reads";r=29998;t=59, "session-reads";r=11998;t=59, "chats";r=0;t=59, "written-bytes";r=${left};t=59`,
+    );
     const refused = await edge.send("POST", "/api/chat?message=hi");
     expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([429, "59"]);
     expect(leftIn(refused.headers["ratelimit"])).toMatchObject({ chats: 0, reads: 29_997 });

@@ -12,6 +12,7 @@ import {
   until,
   type TestService,
 } from "../../test/service.ts";
+import type { AdmitCopy } from "../core/ports/driving/services.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
 
 let service: TestService;
@@ -346,5 +347,59 @@ describe("deleting a session", () => {
     expect(lines((await recording.snapshot(id)).messages)).toEqual(["user complete: again"]);
     expect(warnings).toEqual([]);
     await recording.close();
+  });
+});
+
+describe("a copy", () => {
+  /** Answers one message. */
+  async function givenAnswer(): Promise<void> {
+    await service.say(id, "hello");
+    (await service.model.next()).say("hi").finish();
+    await until(async () => !(await service.snapshot(id)).is_processing);
+  }
+  const fork = (admit: AdmitCopy) =>
+    service.threads.fork(id, { session: newId(), through: null, admit }, ANONYMOUS, null);
+
+  it("is checked with its App and bytes before any message is read, and refused without a transaction", async () => {
+    await givenAnswer();
+    const calls: string[] = [];
+    before = (method) => void calls.push(method);
+    const refusal = new Error("No.");
+    const asked: unknown[] = [];
+    const refused = fork((...of) => {
+      asked.push(...of);
+      throw refusal;
+    });
+    await expect(refused).rejects.toBe(refusal);
+    expect(asked).toEqual(["default", expect.any(Number)]);
+    expect(calls).toEqual(["sessions.copySize"]);
+  });
+
+  it("is not checked where the session is hidden, which gets the same answer as an unknown one", async () => {
+    const admit = (): never => {
+      throw new Error("It was checked.");
+    };
+    await expect(fork(admit)).rejects.toMatchObject({ status: 404, code: "session_not_found" });
+  });
+
+  it("waits for an earlier one, so that others commit in between, and follows one that failed", async () => {
+    await givenAnswer();
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const begun: string[] = [];
+    before = (method) => {
+      if (method !== "fork") return undefined;
+      begun.push(method);
+      return gates[begun.length - 1]?.promise;
+    };
+    const copies = [fork(null), fork(null), fork(null)];
+    await until(() => begun.length === 1);
+    await service.threads.rename(id, "In between", ANONYMOUS);
+    expect(begun).toHaveLength(1);
+    gates[0]?.reject(new Error("Failed."));
+    await expect(copies[0]).rejects.toThrow("Failed.");
+    await until(() => begun.length === 2);
+    gates[1]?.resolve();
+    expect(await copies[1]).toMatchObject({ title: "In between" });
+    expect(await copies[2]).toMatchObject({ title: "In between" });
   });
 });

@@ -23,6 +23,7 @@ import type { SessionUse, ThreadQuery } from "../core/ports/driven/session-store
 import type { Store } from "../core/ports/driven/store.ts";
 import { hiddenFrom, type SessionAccess } from "../core/session-access.ts";
 import { appOf, type SessionRecord } from "../core/session.ts";
+import { COPY_BYTES } from "../core/written-bytes.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -45,6 +46,8 @@ export interface ThreadsOptions {
 
 export class Threads implements ThreadService {
   readonly #options: ThreadsOptions;
+  /** The last copy. Copies run one after the other, because the commits of others wait for one: a large one takes half a second. */
+  #copying: Promise<unknown> = Promise.resolve();
 
   constructor(options: ThreadsOptions) {
     this.#options = options;
@@ -125,18 +128,23 @@ export class Threads implements ThreadService {
 
   async fork(
     sessionId: string,
-    { session, through }: ForkTarget,
+    { session, through, admit }: ForkTarget,
     access: SessionAccess,
     creation: NewSessionOptions,
   ): Promise<Thread> {
-    const { registry } = this.#options;
-    const input = { origin: sessionId, through, access, messageId: randomUUID() };
+    const { registry, store } = this.#options;
+    const size = admit === null ? null : await store.sessions.copySize(sessionId, through, access);
+    // The command gives the reason why a session is hidden.
+    if (size !== null) await admit?.(size.app, size.bytes + COPY_BYTES);
+    const counted = size === null ? {} : { lastTurn: size.lastTurn };
+    const input = { origin: sessionId, through, access, messageId: randomUUID(), ...counted };
     // A copy that belongs to another App is not empty, whether or not the request may use that App.
     const ofAnyApp = { ...access, apps: null };
-    const { outcome, record } = await registry.executeOrCreate(session, ofAnyApp, creation, {
-      kind: "fork",
-      input,
-    });
+    const copied = this.#copying.then(() =>
+      registry.executeOrCreate(session, ofAnyApp, creation, { kind: "fork", input }),
+    );
+    this.#copying = copied.catch(() => undefined);
+    const { outcome, record } = await copied;
     if (outcome !== "ok") throw forkRejection(outcome);
     return toThread(record);
   }

@@ -1,8 +1,10 @@
 // Reads of sessions for cleanup and for administration, written once for both databases.
 
-import type { SessionStore } from "../core/ports/driven/session-store.ts";
-import { DEFAULT_APP, type SessionRecord } from "../core/session.ts";
+import type { CopySize, SessionStore } from "../core/ports/driven/session-store.ts";
+import { hiddenFrom } from "../core/session-access.ts";
+import { appOf, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import { SESSION } from "./columns.ts";
+import { MESSAGE_BYTES } from "./pages.ts";
 import { type SessionRow, toSession } from "./rows.ts";
 import { type On, prepare, type Work } from "./shared.ts";
 
@@ -98,4 +100,39 @@ export function* sessionsHeldBy(
   return (yield* (owner === null ? ofWallet : ofOwner).all(owner ?? publicKey, app, after, limit)).map(
     toSession,
   );
+}
+
+const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
+/** Bytes of a row's numbers, ids and times. */
+const ROW = 256;
+const turnsThrough = prepare<[number, string | null], { readonly last: number; readonly bytes: number }>(
+  `SELECT coalesce(max(number), 0) AS last, ${ROW} * count(*) + coalesce(sum(octet_length(usage)), 0) AS bytes
+   FROM turns WHERE session_key = $1 AND ended_at IS NOT NULL
+     AND ($2::text IS NULL OR number <= (SELECT turn FROM messages WHERE session_key = $1 AND id = $2))`,
+);
+interface Bytes {
+  readonly bytes: number;
+}
+const messagesThrough = prepare<[number, number], Bytes>(
+  `SELECT ${ROW} * count(*) + coalesce(sum(${MESSAGE_BYTES}), 0) AS bytes FROM messages WHERE session_key = $1 AND turn <= $2`,
+);
+const stepsThrough = prepare<[number, number], Bytes>(
+  `SELECT ${ROW} * count(*) + coalesce(sum(octet_length(usage) + octet_length(text) + octet_length(parts)), 0) AS bytes
+   FROM steps WHERE session_key = $1 AND turn <= $2`,
+);
+
+/** As `SessionStore.copySize`. */
+export function* sizeOfCopy(
+  id: string,
+  through: string | null,
+  access: Parameters<SessionStore["copySize"]>[2],
+): Work<CopySize | null> {
+  const row = yield* byId.get(id);
+  if (row === undefined) return null;
+  const session = toSession(row);
+  if (hiddenFrom(session, access) !== null) return null;
+  const { last = 0, bytes: ofTurns = 0 } = (yield* turnsThrough.get(session.key, through)) ?? {};
+  const { bytes: ofMessages = 0 } = (yield* messagesThrough.get(session.key, last)) ?? {};
+  const { bytes: ofSteps = 0 } = (yield* stepsThrough.get(session.key, last)) ?? {};
+  return { app: appOf(session), lastTurn: last, bytes: ofTurns + ofMessages + ofSteps };
 }

@@ -10,6 +10,8 @@ export interface ForkInput {
   readonly origin: string;
   /** The copy ends with the turn of this message; `null` for the last finished turn. */
   readonly through: string | null;
+  /** Copies no turn after this number, because its bytes were not counted; absent for no limit. */
+  readonly lastTurn?: number;
   /** The caller's access. */
   readonly access: SessionAccess;
   /** A new UUID. Its last 12 digits are incremented for the ids of the copied messages. */
@@ -39,7 +41,10 @@ export const fork = define({
     if (!isEmptySession(draft.session) || !isFree) return "session_not_empty";
     const last = input.through === null ? Infinity : turnOf(origin, input.through);
     if (last === null) return "message_not_found";
-    const turns = origin.turns.filter(({ number, endedAt }) => endedAt !== null && number <= last);
+    const { lastTurn: counted = Infinity } = input;
+    const turns = origin.turns.filter(
+      ({ number, endedAt }) => endedAt !== null && number <= Math.min(last, counted),
+    );
     if (input.through !== null && turns.at(-1)?.number !== last) return "turn_not_finished";
 
     copySettings(draft, origin, input.access);

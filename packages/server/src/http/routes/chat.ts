@@ -126,11 +126,13 @@ export function chatRoute(app: HttpApp, { services, answers, admission, guard }:
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
       const appName = parameters.app ?? DEFAULT_APP;
       const { clientId, access } = guard.authorizeCaller(request, appName, parameters.client_id ?? null);
+      const options = optionsOf(parameters);
       const signal = abortOnDisconnect(reply.raw, waitMs);
       await admission.chat(
         request,
         { app: appName, clientId, sessionId },
         key === null ? null : () => services.conversations.isRepeat(sessionId, key),
+        { message, ...options },
       );
       const view = await services.conversations.chat(
         {
@@ -138,7 +140,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, guard }:
           access,
           app: appName,
           message,
-          ...optionsOf(parameters),
+          ...options,
           clientId,
           idempotencyKey: key,
           waitMs,

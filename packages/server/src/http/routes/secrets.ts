@@ -53,16 +53,17 @@ export function secretRoutes(app: HttpApp, parts: RouteParts): void {
 type Admit = (
   request: FastifyRequest,
   query: { readonly app?: string | undefined; readonly client_id?: string | undefined },
+  body: unknown,
 ) => Promise<{ readonly app: string; readonly clientId: string }>;
 
 function admission({ guard, admission, config }: RouteParts): Admit {
-  return async (request, { app = DEFAULT_APP, client_id: named }) => {
+  return async (request, { app = DEFAULT_APP, client_id: named }, body) => {
     guard.authorizeApp(request, app);
     const isUser = accepts(request.user, app);
     if (app === DEFAULT_APP && !isUser && isPublic(config)) throw keyNeeded();
     const clientId = guard.clientOf(request, app, named ?? null);
     if (clientId === null) throw clientMissing();
-    await admission.secrets(request, { app, clientId, sessionId: null });
+    await admission.secrets(request, { app, clientId, sessionId: null }, body);
     return { app, clientId };
   };
 }
@@ -100,7 +101,7 @@ function list(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void
       ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request, reply) => {
-      const { app: name, clientId } = await admit(request, request.query);
+      const { app: name, clientId } = await admit(request, request.query, null);
       return reply.send([...(await services.secrets.names(name, clientId))]);
     },
   );
@@ -124,7 +125,7 @@ function set(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void 
       ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request, reply) => {
-      const { app: name, clientId } = await admit(request, request.query);
+      const { app: name, clientId } = await admit(request, request.query, request.body);
       // The body parser only yields JSON.
       const values = request.body as JsonObject;
       const by = await actorOf(request, services.audit);
@@ -149,7 +150,7 @@ function remove(app: HttpApp, { services, guard }: RouteParts, admit: Admit): vo
       ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request) => {
-      const { app: name, clientId } = await admit(request, request.query);
+      const { app: name, clientId } = await admit(request, request.query, {});
       const { name: slot = null } = request.query;
       const by = await actorOf(request, services.audit);
       return { removed: await services.secrets.remove(name, clientId, slot, by) };

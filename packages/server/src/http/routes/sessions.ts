@@ -283,8 +283,9 @@ function forkThread(app: HttpApp, { services, admission, guard }: RouteParts): v
       const { id } = request.params;
       const { session_id: spelling, through_message_id: through = null } = request.body;
       const creation = admission.newSession(request, { spelling });
+      const admit = admission.copy(request, id);
       return guard.runAuthorized(request, id, (allowed) =>
-        services.threads.fork(id, { session: spelling.toLowerCase(), through }, allowed, creation),
+        services.threads.fork(id, { session: spelling.toLowerCase(), through, admit }, allowed, creation),
       );
     },
   );

@@ -1,7 +1,7 @@
 // Export and erasure of a signed-in user's data (contract section 4).
 
 import { Readable } from "node:stream";
-import type { FastifyReply } from "fastify";
+import type { FastifyContextConfig, FastifyReply } from "fastify";
 import { z } from "zod";
 import type { ExportLine } from "../../core/ports/driving/user-data-service.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
@@ -40,7 +40,7 @@ export function userDataRoutes(app: HttpApp, { services, guard }: RouteParts): v
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...guard.queryHooks("read"),
+      ...storing(guard.queryHooks("read")),
     },
     async (request, reply) => {
       const whose = guard.userOf(request, request.query.app ?? DEFAULT_APP);
@@ -68,6 +68,11 @@ export function userDataRoutes(app: HttpApp, { services, guard }: RouteParts): v
       return await services.userData.erase(whose, await actorOf(request, services.audit));
     },
   );
+}
+
+/** Each export adds an entry to the audit trail. */
+function storing<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
+  return { ...hooks, config: { ...hooks.config, readsStore: true } } as const;
 }
 
 /** Sends lines as fast as the client takes them. */

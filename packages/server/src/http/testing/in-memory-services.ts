@@ -39,6 +39,8 @@ export class InMemoryConversations implements ConversationService, ThreadService
   readonly #userStates = new Map<string, string>();
   /** Runs between the access check of a session and the operation on it. */
   beforeWork: () => Promise<void> = () => Promise.resolve();
+  /** Bytes of a copy. */
+  copiedBytes = 0;
   /** Number of parts of a snapshot. */
   parts = 1;
 
@@ -200,11 +202,12 @@ export class InMemoryConversations implements ConversationService, ThreadService
 
   async fork(
     id: string,
-    { session }: ForkTarget,
+    { session, admit }: ForkTarget,
     access: SessionAccess,
     creation: NewSessionOptions,
   ): Promise<Thread> {
-    await this.#under(access, id);
+    const origin = await this.#under(access, id);
+    await admit?.(origin.app ?? "default", this.copiedBytes);
     return (await this.#make(session, { ...access, apps: null }, creation)).thread;
   }
 

@@ -27,7 +27,7 @@ it("creates no session in place of one that is deleted while its calls are answe
   const sent = { kind: "answer", id: answer!.id, ...readAnswer([]) } as const;
   const answered = answerCalls(
     { conversations, actions },
-    { sessionId: id, access: ANONYMOUS, by: SERVICE_ACTOR },
+    { sessionId: id, access: ANONYMOUS, by: SERVICE_ACTOR, admit: () => Promise.resolve() },
     sent,
   );
   await expect(answered).rejects.toMatchObject({ status: 404, code: "session_not_found" });

@@ -72,10 +72,18 @@ function keyOf({ trigger, messageId = null, id, text }: SentText & Trigger): str
     .digest("base64url");
 }
 
+interface Answering {
+  readonly sessionId: string;
+  readonly access: SessionAccess;
+  readonly by: Actor;
+  /** Called before an answer is stored; rejects to forbid it. */
+  readonly admit: (answer: unknown) => Promise<void>;
+}
+
 /** Decides the actions of an answer's calls. Returns the start of the continued answer's stream. */
 export async function answerCalls(
   { conversations, actions }: Pick<Services, "conversations" | "actions">,
-  { sessionId, access, by }: { sessionId: string; access: SessionAccess; by: Actor },
+  { sessionId, access, by, admit }: Answering,
   { id, answers }: SentAnswer,
 ): Promise<Start> {
   const before = await conversations.position(sessionId, access);
@@ -84,6 +92,7 @@ export async function answerCalls(
     const decision = decisionOf(answer, before.pendingActions);
     if (decision === null) continue;
     const { actionId, isClaimed, ...decided } = decision;
+    await admit(decided);
     const decide = async (): Promise<void> => {
       const claim = isClaimed ? (await actions.claim(sessionId, actionId, {}, access)).claim : null;
       await actions.decide(sessionId, actionId, { ...decided, ...(claim !== null && { claim }) }, access, by);

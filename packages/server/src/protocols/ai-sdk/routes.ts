@@ -92,7 +92,8 @@ async function answerText(
   const sessionId = spelling.toLowerCase();
   const app = body.app ?? DEFAULT_APP;
   const { clientId, access } = guard.authorizeCaller(request, app, body.client_id ?? null);
-  await admission.chat(request, { app, clientId, sessionId }, null);
+  const options = { ...(clientTools !== null && { clientTools }) };
+  await admission.chat(request, { app, clientId, sessionId }, null, { message: last.text, options });
   const chat = {
     sessionId,
     access,
@@ -101,7 +102,7 @@ async function answerText(
     publicKey: body.public_key ?? null,
     userState: body.user_state ?? null,
     clientId,
-    options: { ...(clientTools !== null && { clientTools }) },
+    options,
     waitMs: 0,
     signal: abortOnDisconnect(reply.raw, 0),
   };
@@ -125,7 +126,9 @@ async function continueAnswer(
   await sendStream(parts, exchangeOf(request, reply, CHAT, sessionId), async (out) => {
     const start = await guard.runAuthorized(request, sessionId, async (allowed) => {
       const by = await actorOf(request, services.audit);
-      return await answerCalls(services, { sessionId, access: allowed, by }, last);
+      const caller = { app: request.sessionApp, clientId: null, sessionId };
+      const admit = async (answer: unknown) => await admission.written(request, caller, answer);
+      return await answerCalls(services, { sessionId, access: allowed, by, admit }, last);
     });
     return await follow(parts, { request, sessionId, scope: "chat" }, start, last.known, out);
   });

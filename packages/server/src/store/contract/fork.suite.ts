@@ -117,6 +117,43 @@ export function describeFork(openStore: OpenStore): void {
       });
     });
 
+    it("is measured before it is made: by its turns, and only for those with access", async () => {
+      const { store } = given;
+      const origin = await answered("a".repeat(40_000), "b".repeat(20_000));
+      const [first] = await messagesOf(store, origin);
+      const sizeOf = (through: string | null, access: SessionAccess = ANONYMOUS) =>
+        store.sessions.copySize(origin, through, access);
+      const whole = await sizeOf(null);
+      // The text of each answer is in its message, and twice in its step.
+      expect(whole).toMatchObject({ app: "shop", lastTurn: 2 });
+      expect(whole?.bytes).toBeGreaterThan(240_000);
+      expect(whole?.bytes).toBeLessThan(245_000);
+      const part = await sizeOf(first?.id ?? "");
+      expect(part?.lastTurn).toBe(1);
+      expect(part?.bytes).toBeGreaterThan(160_000);
+      expect(part?.bytes).toBeLessThan(165_000);
+      // A turn that has not finished is not copied.
+      await startTurn(store, origin, "c".repeat(10_000), { app: "shop" });
+      expect(await sizeOf(null)).toEqual(whole);
+      expect(await sizeOf(randomUUID())).toEqual({ app: "shop", lastTurn: 0, bytes: 0 });
+      expect(await sizeOf(null, { apps: ["other"], user: null })).toBeNull();
+      expect(await store.sessions.copySize(randomUUID(), null, ANONYMOUS)).toBeNull();
+    });
+
+    it("leaves out turns that finished after it was measured", async () => {
+      const { store } = given;
+      const origin = await answered("one", "two");
+      const [, , second] = await messagesOf(store, origin);
+      const copyOf = async (through: string | null) => {
+        const copy = randomUUID();
+        const input = { origin, through, access: ANONYMOUS, messageId: randomUUID(), lastTurn: 1 };
+        const committed = await store.execute({ kind: "fork", target: target(copy), input });
+        return committed?.outcome === "ok" ? await linesOf(copy) : committed?.outcome;
+      };
+      expect(await copyOf(null)).toEqual(["1 one", "2 answer to one"]);
+      expect(await copyOf(second?.id ?? "")).toBe("turn_not_finished");
+    });
+
     it("ends with the whole turn of a message, without a gap where a later question had arrived", async () => {
       const { store } = given;
       const origin = randomUUID();

@@ -117,6 +117,20 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
       expect(answers.filter((wait) => wait === 0)).toHaveLength(2 * keys.length);
     });
 
+    it("is spent by amounts, and has room for smaller ones after a larger one was given back", async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, (_, index) => nodes[index % 3]!.take("k", MINUTE, 33)),
+      );
+      const counts = answers.map(({ count }) => count).toSorted((left, right) => left - right);
+      expect(counts).toEqual(Array.from({ length: 40 }, (_, index) => 33 * (index + 1)));
+      await Promise.all(Array.from({ length: 37 }, (_, index) => nodes[index % 3]!.take("k", MINUTE, -33)));
+      expect((await nodes[0]!.take("k", MINUTE, 1)).count).toBe(100);
+      // Given back after the window has ended: the next one is no larger.
+      await clock.advance(MINUTE);
+      await nodes[1]!.take("k", MINUTE, -33);
+      expect((await nodes[2]!.take("k", MINUTE, 5)).count).toBe(5);
+    });
+
     it("is deleted when its minute is over", async () => {
       await Promise.all(Array.from({ length: 3_300 }, (_, index) => take(nodes[0]!, `key ${index}`)));
       await clock.advance(MINUTE / 2);

@@ -48,7 +48,7 @@ export async function openRateCounters(options: RateCountersOptions): Promise<Ra
     timers.every(SWEEP_MS, () => void Promise.all([windows.sweep(), places.sweep()]).catch(complain)),
   ];
   return {
-    take: (key, windowMs) => windows.take(key, windowMs),
+    take: (key, windowMs, amount = 1) => windows.take({ key, windowMs, amount }),
     peek: (key, windowMs) => windows.peek(key, windowMs),
     hold: (key, limit) => places.hold(key, limit),
     release: (key) => places.release(key),
@@ -63,10 +63,12 @@ export async function openRateCounters(options: RateCountersOptions): Promise<Ra
 interface Take {
   readonly key: string;
   readonly windowMs: number;
+  readonly amount: number;
 }
 
 const AT = timeGiven("$4");
 
+// A count is negative if its first window ended before something was given back; it counts as 0.
 const count = prepare<
   [readonly string[], readonly number[], readonly number[], number | null],
   { readonly key: string; readonly taken: number; readonly left_ms: number }
@@ -75,7 +77,7 @@ const count = prepare<
    SELECT key, taken, ${AT} + window_ms FROM unnest($1::text[], $2::integer[], $3::bigint[]) AS a (key, taken, window_ms)
    ORDER BY key COLLATE "C"
    ON CONFLICT (key) DO UPDATE SET
-     taken = CASE WHEN w.ends_at <= ${AT} THEN excluded.taken ELSE least(w.taken, 1000000000) + excluded.taken END,
+     taken = CASE WHEN w.ends_at <= ${AT} THEN excluded.taken ELSE greatest(least(w.taken, 1000000000), 0) + excluded.taken END,
      ends_at = CASE WHEN w.ends_at <= ${AT} THEN excluded.ends_at ELSE w.ends_at END
    RETURNING key, taken, ends_at - ${AT} AS left_ms`,
 );
@@ -100,8 +102,8 @@ class RateWindows {
     this.#now = now;
   }
 
-  take(key: string, windowMs: number): Promise<WindowCount> {
-    return this.#takes.ask({ key, windowMs });
+  take(take: Take): Promise<WindowCount> {
+    return this.#takes.ask(take);
   }
 
   async peek(key: string, windowMs: number): Promise<WindowCount> {
@@ -126,7 +128,7 @@ class RateWindows {
   async #count(takes: readonly Take[]): Promise<readonly Answered<WindowCount>[]> {
     const groups = [...byKey(takes)];
     const keys = groups.map(([key]) => key);
-    const numbers = groups.map(([, { length }]) => length);
+    const numbers = groups.map(([, group]) => sumOf(group));
     const windows = groups.map(([, [first]]) => first?.windowMs ?? 0);
     try {
       const rows = await repeated(() =>
@@ -139,15 +141,19 @@ class RateWindows {
   }
 }
 
-/** Numbers the requests of each key in a batch, in order. */
+function sumOf(takes: readonly Take[]): number {
+  return takes.reduce((sum, { amount }) => sum + amount, 0);
+}
+
+/** Returns the count after each request of a batch, in order. */
 function inOrder(
   takes: readonly Take[],
   windows: ReadonlyMap<string, { readonly taken: number; readonly left_ms: number }>,
 ): readonly Answered<WindowCount>[] {
-  const behind = new Map(Array.from(byKey(takes), ([key, { length }]) => [key, length]));
-  return takes.map(({ key }) => {
+  const behind = new Map(Array.from(byKey(takes), ([key, group]) => [key, sumOf(group)]));
+  return takes.map(({ key, amount }) => {
     const { taken = Infinity, left_ms: leftMs = 0 } = windows.get(key) ?? {};
-    const left = (behind.get(key) ?? 0) - 1;
+    const left = (behind.get(key) ?? 0) - amount;
     behind.set(key, left);
     return { value: { count: taken - left, endsInMs: Math.max(1, leftMs) } };
   });

@@ -13,7 +13,7 @@ import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } 
 import { ofSession } from "../shared.ts";
 import type { Calls } from "./calls.ts";
 import { removeSessions } from "./draft-writer.ts";
-import { expiredSessions, sessionsHeldBy } from "../sessions.ts";
+import { expiredSessions, sessionsHeldBy, sizeOfCopy } from "../sessions.ts";
 import { prepare, runOn } from "./statement.ts";
 import { MESSAGE, of, SESSION } from "../columns.ts";
 import type { Connection } from "./connections.ts";
@@ -33,6 +33,8 @@ export function sessionsOf(calls: Calls): SessionStore {
     ...listWith(calls),
     ...messagesWith(calls),
     expire: (input) => calls.alone("expiry", (connection) => expireSessions(connection, input)),
+    copySize: (id, through, access) =>
+      calls.read(ofSession(id), (connection) => runOn(connection, sizeOfCopy(id, through, access))),
     heldBy: (whose, after, limit) =>
       calls.look("users", (connection) => runOn(connection, sessionsHeldBy(whose, after, limit))),
     countSizes: countSizesWith(calls),

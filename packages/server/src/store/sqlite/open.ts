@@ -86,6 +86,7 @@ function portsOf(calls: CallQueue): Ports {
       messagePage: (id, after, most, access) => read("sessions.messagePage", id, after, most, access),
       messages: (id, after, limit, access, incarnation) =>
         read("sessions.messages", id, after, limit, access, incarnation),
+      copySize: (id, through, access) => read("sessions.copySize", id, through, access),
       expire: (input) => write("sessions.expire", input),
       heldBy: (whose, after, limit) => read("sessions.heldBy", whose, after, limit),
       countSizes: (limit) => write("sessions.countSizes", limit),

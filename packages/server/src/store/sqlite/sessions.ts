@@ -11,7 +11,7 @@ import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./draft-writer.ts";
 import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { type MessageRow, type SessionRow, toMessage, toSession, toSessionUse } from "../rows.ts";
-import { expiredSessions, sessionsHeldBy } from "../sessions.ts";
+import { expiredSessions, sessionsHeldBy, sizeOfCopy } from "../sessions.ts";
 import { type Prepare, prepareWork } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -35,6 +35,7 @@ export function prepareSessions(prepare: Prepare, transaction: Transaction): Syn
       for (const { key } of ended) remove(key);
       return ended.map(({ id, incarnation }) => ({ id, incarnation }));
     },
+    copySize: (_at, id, through, access) => run(sizeOfCopy(id, through, access)),
     heldBy: (_at, whose, after, limit) => run(sessionsHeldBy(whose, after, limit)),
     countSizes: (_at, limit) => countSizes.run(limit),
   };

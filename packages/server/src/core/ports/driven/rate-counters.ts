@@ -11,10 +11,11 @@ export interface WindowCount {
 /** Shared counts. A crash may lose them, so that more requests pass for a short time. */
 export interface RateCounters {
   /**
-   * Counts one for `key` and returns the count. Its window begins with the first request and lasts `windowMs` milliseconds.
+   * Counts `amount` (default: 1) for `key` and returns the count. Its window begins with the first request and lasts `windowMs`
+   * milliseconds. A negative amount gives back what was counted before. Counts are integers of 32 bits.
    * @throws Unavailable if it cannot be counted
    */
-  take(key: string, windowMs: number): Promise<WindowCount>;
+  take(key: string, windowMs: number, amount?: number): Promise<WindowCount>;
   /**
    * Returns the count of `key` without counting; 0 with a full window if there is none.
    * @throws Unavailable if it cannot be read

@@ -109,6 +109,13 @@ export interface MessagePageEnd {
   readonly hasMore: boolean;
 }
 
+export interface CopySize {
+  readonly app: string;
+  /** Number of the last finished turn that was counted; 0 for none. */
+  readonly lastTurn: number;
+  readonly bytes: number;
+}
+
 /** Reads and maintenance of sessions. Methods with `access` return the reason if the caller has no access. */
 export interface SessionStore {
   find(id: string): Promise<(SessionRecord & SessionUse) | null>;
@@ -136,6 +143,11 @@ export interface SessionStore {
     page: { readonly limit: number; readonly bytes: number },
     access: SessionAccess | null,
   ): Promise<(MessagePageEnd & { readonly session: SessionUse }) | Hidden | null>;
+  /**
+   * Returns what a copy through message `through` (`null`: of all finished turns) stores. Reads sizes only. `null` if there is no such
+   * session, or `access` hides it.
+   */
+  copySize(id: string, through: string | null, access: SessionAccess): Promise<CopySize | null>;
   /**
    * Returns up to `limit` messages after message `after` (`null`: from the first), and ends with the one that
    * reaches 32 KiB. `null` if the session, its `incarnation` (default: the present one) or the message is

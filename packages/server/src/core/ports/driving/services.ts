@@ -112,6 +112,11 @@ export type Admit = () => void | Promise<void>;
 export type AdmitChange = Admit | null;
 
 /**
+ * Rate-limit check before `bytes` are copied for an App; throws or rejects to forbid it. `null` applies no limits, which saves a read.
+ */
+export type AdmitCopy = ((app: string, bytes: number) => void | Promise<void>) | null;
+
+/**
  * Operations on one conversation. If `access` does not include the session, methods throw `OtherApp`, or
  * `NotFound` for another user's session, and change nothing. `null` grants access to all sessions.
  * Implemented by `Conversations` (sessions/conversations.ts).
@@ -156,6 +161,7 @@ export interface ForkTarget {
   readonly session: string;
   /** The copy ends with the turn of this message; `null` for the last finished turn. */
   readonly through: string | null;
+  readonly admit: AdmitCopy;
 }
 
 /**
