@@ -95,7 +95,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
   }
   const spendFor = callerCounter(parts);
   return {
-    hook: (route) => (isLimited(route.url) ? countingHook(budgets, route) : null),
+    hook: (route) => (isLimited(route.url) ? countingHook(parts, route) : null),
     chat(request, caller, isRepeat) {
       refuseWhenStopping(readiness);
       const count = (): Counted => spendFor("chats", "key-chats", request, caller);
@@ -126,9 +126,10 @@ function isLimited(url: string): boolean {
   return url.startsWith("/api/") && !url.startsWith("/api/admin/");
 }
 
-function countingHook(budgets: Budgets, { method, config = {} }: RouteOptions): onRequestHookHandler {
+function countingHook(parts: AdmissionParts, { method, config = {} }: RouteOptions): onRequestHookHandler {
+  const { budgets } = parts;
   const sessionOf = config.hasSessionInPath === true ? sessionOfPath : sessionOfHeader;
-  const isChange = !READS.has([method].flat().join()) && config.skipsWriteBudget !== true;
+  const isChange = !READS.has([method].flat().join());
   const count = (request: FastifyRequest): Counted => {
     const spent = spentOf(request);
     const address = addressKeyOf(request);
@@ -136,7 +137,9 @@ function countingHook(budgets: Budgets, { method, config = {} }: RouteOptions): 
     // Use local budgets, so that polls are counted without a promise.
     void budgets.spend("reads", address, spent);
     if (session !== null) void budgets.spend("session-reads", session, spent);
-    if (isChange) return spendAll(budgets, changeOf(address, session), spent);
+    if (!isChange) return;
+    if (config.skipsWriteBudget === true) return countBody(parts, request);
+    return spendAll(budgets, changeOf(address, session), spent);
   };
   return (request, _reply, done) => {
     let counted: Counted;
@@ -148,6 +151,35 @@ function countingHook(budgets: Budgets, { method, config = {} }: RouteOptions): 
     if (counted === undefined) done();
     else void counted.then(() => done(), done);
   };
+}
+
+/** MiB of messages and secrets from one address, as a multiple of its messages: answers to calls are requests too. */
+const BODIES_PER_CHAT = 10;
+const MIB = 1024 * 1024;
+
+/**
+ * Counts a request for its address before its body is read, which names the App and the client: once for each
+ * MiB that was begun. A valid key excepts it, because its holder serves many people.
+ */
+function countBody({ services: { apps, keys }, budgets }: AdmissionParts, request: FastifyRequest): Counted {
+  const count = (): void => {
+    const ofApps = apps.names().map((name) => apps.get(name)?.rateLimits?.chatsPerMinute ?? 0);
+    const limit = BODIES_PER_CHAT * Math.max(budgets.limitOf("chats"), ...ofApps);
+    const { "transfer-encoding": transfer, "content-length": length = "0" } = request.raw.headers;
+    const { bodyLimit } = request.routeOptions;
+    const bytes = transfer === undefined ? Math.min(Number(length), bodyLimit) : bodyLimit;
+    const states: Spent[] = [];
+    try {
+      for (let left = Math.max(1, bytes); left > 0; left -= MIB)
+        void budgets.spend("bodies", addressKeyOf(request), states, limit);
+    } finally {
+      // Only the last state belongs into the header fields.
+      spentOf(request).push(...states.slice(-1));
+    }
+  };
+  const key = appKey(request.raw);
+  if (key === null) return count();
+  return keys.check(key).then((grant) => (grant === null ? count() : undefined));
 }
 
 function changeOf(address: string, session: string | null): readonly Entry[] {

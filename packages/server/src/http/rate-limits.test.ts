@@ -248,9 +248,11 @@ describe("RateLimit and RateLimit-Policy", () => {
     edge.pass(1_500);
     const { headers } = await edge.send("POST", "/api/chat?message=hi");
     expect(headers["ratelimit-policy"]).toBe(
-      '"reads";q=30000;w=60, "session-reads";q=12000;w=60, "chats";q=2;w=60',
+      '"reads";q=30000;w=60, "session-reads";q=12000;w=60, "bodies";q=20;w=60, "chats";q=2;w=60',
     );
-    expect(headers["ratelimit"]).toBe('"reads";r=29998;t=59, "session-reads";r=11998;t=59, "chats";r=0;t=59');
+    expect(headers["ratelimit"]).toBe(
+      '"reads";r=29998;t=59, "session-reads";r=11998;t=59, "bodies";r=18;t=59, "chats";r=0;t=59',
+    );
     const refused = await edge.send("POST", "/api/chat?message=hi");
     expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([429, "59"]);
     expect(leftIn(refused.headers["ratelimit"])).toMatchObject({ chats: 0, reads: 29_997 });

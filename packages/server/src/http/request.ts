@@ -2,12 +2,19 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseSessionId } from "@colloquy/protocol";
-import type { FastifyBodyParser, FastifyRequest, FastifySchemaCompiler } from "fastify";
+import type { FastifyRequest, FastifySchemaCompiler } from "fastify";
 import { z } from "zod";
 import { InvalidRequest } from "../core/errors.ts";
-import { isCleanText, isJsonObject } from "../core/json.ts";
-import { parseJsonBytes } from "./json-text.ts";
+import { isCleanText, isJsonObject, type JsonValue } from "../core/json.ts";
+import { parseJsonBytes, type ParsedJson } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Parses the route's bodies, in place of `parseJsonBytes`. */
+    parseBody?: (bytes: Buffer) => ParsedJson;
+  }
+}
 
 /** Query parameters by name. A repeated parameter keeps all its values, so that the route can reject it. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
@@ -177,9 +184,10 @@ export function abortOnDisconnect(response: ServerResponse, waitMs: number): Abo
 
 /**
  * Parses the request body as JSON (contract section 6). Ignores empty bodies, and any body if the route takes
- * none. Rejects other media types with 415.
+ * none.
+ * @throws ServiceError 415 for other media types, 400 for invalid JSON, and what the route's `parseBody` throws
  */
-export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
+export function parseBody(request: FastifyRequest, bytes: Buffer): JsonValue | undefined {
   const {
     "content-type": type,
     "content-encoding": encoding = "identity",
@@ -188,16 +196,15 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
   // RFC 9112 section 6.1: only chunked coding is supported.
   if (transfer.trim().toLowerCase() !== "chunked") {
     const detail = "Send the body as it is, or with Transfer-Encoding: chunked and no other coding.";
-    return done(new InvalidRequest("http_invalid", detail));
+    throw new InvalidRequest("http_invalid", detail);
   }
-  if (bytes.length === 0 || request.routeOptions.schema?.body === undefined) return done(null, undefined);
-  if (!acceptsType(type, request) || encoding.toLowerCase() !== "identity")
-    return done(unsupportedMediaType());
-  const parsed = parseJsonBytes(bytes);
-  return parsed.ok
-    ? done(null, parsed.value)
-    : done(new InvalidRequest(parsed.code, `The body ${parsed.problem}.`));
-};
+  const { schema, config } = request.routeOptions;
+  if (bytes.length === 0 || schema?.body === undefined) return undefined;
+  if (!acceptsType(type, request) || encoding.toLowerCase() !== "identity") throw unsupportedMediaType();
+  const parsed = (config.parseBody ?? parseJsonBytes)(bytes);
+  if (parsed.ok) return parsed.value;
+  throw new InvalidRequest(parsed.code, `The body ${parsed.problem}.`);
+}
 
 /**
  * Returns true if the route accepts a body of this type. Pages of other origins may send `text/plain` or no
