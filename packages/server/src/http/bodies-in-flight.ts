@@ -53,7 +53,8 @@ export class BodiesInFlight {
     const reserve = (bytes: number): void => {
       const before = this.#ofAddress.get(address) ?? 0;
       const { perAddress } = this.#limits;
-      if (perAddress !== null && before > reserved && before + bytes > perAddress) throw ofAddress(perAddress);
+      if (perAddress !== null && before > reserved && before + bytes > perAddress)
+        throw ofAddress(perAddress);
       this.#ofAddress.set(address, before + bytes);
       reserved += bytes;
     };

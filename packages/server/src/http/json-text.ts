@@ -5,6 +5,9 @@ import { scanJson } from "../core/json-scan.ts";
 /** Maximum nesting of a client's JSON (contract section 6). */
 export const JSON_MAX_DEPTH = 32;
 
+/** Maximum quoted characters of a name or number, which the client chose. */
+const MAX_QUOTED = 100;
+
 /** An escaped NUL or half of a surrogate pair. Faster than checking each escape. */
 const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i;
 const [BACKSLASH, LETTER_U] = [0x5c, 0x75];
@@ -55,12 +58,17 @@ function parse(text: string): ParsedJson {
     const { digits } = changedNumber;
     return refused(
       "json_invalid",
-      `must not hold the number ${digits}, which would be rounded: send it as text`,
+      `must not hold the number ${shortened(digits)}, which would be rounded: send it as text`,
     );
   }
   const [repeated] = repeatedNames;
   if (repeated === undefined) return { ok: true, value };
-  return refused("json_invalid", `must not hold ${JSON.stringify(repeated.path.at(-1))} twice in one object`);
+  const name = shortened(String(repeated.path.at(-1)));
+  return refused("json_invalid", `must not hold ${JSON.stringify(name)} twice in one object`);
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED).toWellFormed()}…`;
 }
 
 /** Returns true if no escape is NUL or half of a surrogate pair. Valid JSON has backslashes only in strings. */

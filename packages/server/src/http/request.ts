@@ -259,8 +259,8 @@ export function compileSerializer(): (value: unknown) => string {
   return JSON.stringify;
 }
 
-/** Maximum quoted characters of a path into a body, whose names the client chose. */
-const MAX_PATH = 200;
+/** Maximum characters of a path into a body and of zod's own messages, which quote names that the client chose. */
+const MAX_QUOTED = 200;
 
 /** Returns the error for the first issue: the parameter or the path within it, and the valid values. */
 function refusal(part: string, sent: unknown, error: z.ZodError): InvalidRequest {
@@ -274,7 +274,7 @@ function refusal(part: string, sent: unknown, error: z.ZodError): InvalidRequest
     );
   }
   const value = (sent as Readonly<Record<PropertyKey, unknown>>)[name];
-  const subject = `The ${part} "${path.map(String).join(".").slice(0, MAX_PATH)}"`;
+  const subject = `The ${part} "${path.map(String).join(".").slice(0, MAX_QUOTED).toWellFormed()}"`;
   if (value === undefined) {
     return new InvalidRequest("parameter_missing", `${subject} is missing: it ${expectation(issue)}.`);
   }
@@ -293,7 +293,9 @@ function expectation(issue: z.core.$ZodIssue): string {
   const [ofName] = issue.code === "invalid_key" ? issue.issues : [];
   if (ofName !== undefined) return expectation(ofName);
   if (issue.message.startsWith("must ")) return issue.message;
-  return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is invalid: ${issue.message}`;
+  return issue.code === "invalid_type"
+    ? `must be a ${issue.expected}`
+    : `is invalid: ${issue.message.slice(0, MAX_QUOTED).toWellFormed()}`;
 }
 
 // The functions below run before validation.
