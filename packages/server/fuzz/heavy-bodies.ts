@@ -70,8 +70,8 @@ export function heavyBody(
   kind: keyof typeof HEAVY_VALUES,
   valid: object,
   random: Random,
+  limit: number = bodyLimitOf(operation),
 ): Buffer {
-  const limit = bodyLimitOf(operation);
   const value = (bytes: number) => HEAVY_VALUES[kind]?.(bytes) ?? "";
   if (place === "the body") return Buffer.from(value(limit));
   const around = (text: string) => {
