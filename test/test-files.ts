@@ -22,9 +22,9 @@ export const SLOW: readonly string[] = [
   "packages/server/src/config/import-fresh.test.ts",
   // Tests of the command line in a terminal.
   "packages/server/test/command-line/**/*.test.ts",
-  // Protocols of model providers, hostile models, and random requests.
+  // Protocols of model providers, hostile models, and requests that are random or as heavy as possible.
   "packages/server/test/providers/**/*.test.ts",
-  "packages/server/test/hostile-model.test.ts",
+  "packages/server/test/hostile-{bodies,model}.test.ts",
   "packages/server/fuzz/fuzz-run.test.ts",
   // Measurements and state-space searches that take seconds.
   "packages/console/src/markdown/markdown-cost.test.ts",

@@ -11,6 +11,7 @@ import { measureInterrupts } from "./nodes/interrupts.ts";
 import { measureTakeover } from "./nodes/takeover.ts";
 import { measureTexts } from "./nodes/texts.ts";
 import { RoleProcess } from "./role.ts";
+import { measureBodies } from "./rows/bodies.ts";
 import { measureDurableChat } from "./rows/durable-chat.ts";
 import { measureFork } from "./rows/fork.ts";
 import { measureJsonGuards } from "./rows/json-guards.ts";
@@ -59,6 +60,7 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   "long-session": measureLongSession,
   fork: measureFork,
   json: measureJsonGuards,
+  bodies: measureBodies,
   scrub: measureScrub,
   limits: measureRateLimits,
   tokens: measureTokens,

@@ -51,6 +51,7 @@ const NEVER_REACHED: RateLimits = {
   streamsPerAddress: UNREACHED,
   streamsPerSession: UNREACHED,
   connectionsPerAddress: UNREACHED,
+  bodyBytesPerAddress: UNREACHED,
 };
 
 async function build(input: ColloquyInput) {

@@ -1,6 +1,7 @@
 // Generates the bytes of a request from a seed and an index: always the same, independent of earlier ones.
 
 import { createRandom, type Random } from "../torture/harness/random.ts";
+import { HEAVY_VALUES, heavyBody, placesIn } from "./heavy-bodies.ts";
 import { hostileBytes } from "./hostile-values.ts";
 import { mutate } from "./mutate-request.ts";
 import type { Operation } from "./openapi.ts";
@@ -14,7 +15,7 @@ const STREAMS: ReadonlySet<string> = new Set([
   "/api/ai-sdk/chat/{id}/stream",
 ]);
 
-export type RequestKind = "valid" | "mutated" | "damaged" | "garbage" | "pipelined";
+export type RequestKind = "valid" | "mutated" | "heavy" | "damaged" | "garbage" | "pipelined";
 
 export interface GeneratedRequest {
   readonly kind: RequestKind;
@@ -39,7 +40,8 @@ export function generateRequest(
   const random = createRandom(`${seed}/${index}`);
   const drawn = random.next();
   if (drawn < 0.2) return request("valid", valid(operations, context, random), 1, random);
-  if (drawn < 0.72) return request("mutated", mutated(operations, context, random), 0, random);
+  if (drawn < 0.71) return request("mutated", mutated(operations, context, random), 0, random);
+  if (drawn < 0.72) return request("heavy", heavy(operations, context, random), 0, random);
   if (drawn < 0.86) {
     return request("damaged", damage(valid(operations, context, random), random), 0, random);
   }
@@ -90,6 +92,17 @@ function valid(
 function mutated(operations: readonly Operation[], context: RequestContext, random: Random): Buffer {
   const parts = validRequest(random.pick(operations), context, random);
   mutate(parts, random);
+  return serialise(parts);
+}
+
+/** Generates a body at the maximum of its limit. */
+function heavy(operations: readonly Operation[], context: RequestContext, random: Random): Buffer {
+  const operation = random.pick(operations.filter(({ body }) => body !== null));
+  const place = random.pick(placesIn(operation));
+  const parts = validRequest({ ...operation, bodyRequired: true }, context, random);
+  parts.query = parts.query.filter(([name]) => name !== place);
+  const valid = JSON.parse(String(parts.body)) as object;
+  parts.body = heavyBody(operation, place, random.pick(Object.keys(HEAVY_VALUES)), valid, random);
   return serialise(parts);
 }
 

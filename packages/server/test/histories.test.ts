@@ -109,7 +109,8 @@ const METADATA: Readonly<Record<string, (mark: string) => JsonObject>> = {
 };
 
 type PartSpec =
-  | { readonly type: "text" | "reasoning"; readonly text: string; readonly isSigned: boolean }
+  | { readonly type: "text"; readonly text: string; readonly isSigned: boolean }
+  | { readonly type: "reasoning"; readonly text: string; readonly isSigned: boolean }
   | {
       readonly type: "tool-call";
       readonly id: string;

@@ -5,8 +5,8 @@ import { median } from "../statistics.ts";
 import { formatMs, formatRounds, type Row } from "../table.ts";
 import { fastestMs, type RowContext } from "./row.ts";
 
-/** Characters of each text: the largest body there is. */
-const SIZE = 256 * 1024;
+/** Characters of each text: the largest body of most operations, whose values are not too many. */
+const SIZE = 64 * 1024;
 
 const TEXTS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
@@ -33,7 +33,7 @@ function measureText(name: string, text: string, count: number): Row {
   }));
   const ratios = rounds.map(({ colloquy, control }) => colloquy / control);
   return {
-    name: `checking and parsing 256 KB of ${name}, against JSON.parse alone`,
+    name: `checking and parsing 64 KB of ${name}, against JSON.parse alone`,
     colloquy: formatMs(median(rounds.map(({ colloquy }) => colloquy))),
     control: formatMs(median(rounds.map(({ control }) => control))),
     ratio: formatRounds(ratios),

@@ -116,6 +116,11 @@ export const LimitsSection = z.strictObject({
     .describe(
       "Maximum retries of a failed model call, after the provider's `Retry-After` or 1, 2, 4 … seconds.",
     ),
+  bodyBytes: count(MIB, Number.MAX_SAFE_INTEGER)
+    .default(256 * MIB)
+    .describe(
+      "Memory for request bodies that arrive at the same time, three quarters of it for those over 64 KiB; beyond it requests get 503 `too_many_bodies`.",
+    ),
   actionMs: timer.default(10 * MINUTE).describe("Time to decide an action; then it counts as denied."),
 });
 
@@ -148,6 +153,11 @@ export const RateLimitsSection = z.strictObject({
   connectionsPerAddress: rate
     .default(RATES.connectionsPerAddress)
     .describe("Open connections per process and address, without those of trusted proxies."),
+  bodyBytesPerAddress: rate
+    .default(RATES.bodyBytesPerAddress)
+    .describe(
+      "Bytes of request bodies that arrive at the same time, per process and address, by `Content-Length`. One body always passes.",
+    ),
 });
 
 export const RetentionSection = z.strictObject({

@@ -41,6 +41,7 @@ describe("without a file", () => {
         streamsPerAddress: 100,
         streamsPerSession: 10,
         connectionsPerAddress: 256,
+        bodyBytesPerAddress: 67_108_864,
       },
     });
     expect(config.apps).toEqual({
@@ -72,6 +73,7 @@ describe("without a file", () => {
       memoryBytes: 268_435_456,
       idleMemoryMs: 1_800_000,
       maxModelRetries: 3,
+      bodyBytes: 268_435_456,
       actionMs: 600_000,
     });
     expect(config.retention).toEqual({ events: 1000, eventMs: 86_400_000, auditDays: 365 });

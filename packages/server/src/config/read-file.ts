@@ -121,7 +121,10 @@ async function readJson(
   try {
     const content = JSON.parse(text) as unknown;
     const all = Number.POSITIVE_INFINITY;
-    return { content, repeated: scanJson(text, { depth: all, repeatedNames: all }).repeatedNames };
+    return {
+      content,
+      repeated: scanJson(text, { depth: all, values: all, repeatedNames: all }).repeatedNames,
+    };
   } catch (error) {
     const { line, column, message } = locateJsonError(text, error);
     throw new Unreadable(`line ${line}, column ${column}`, `${message}.`);

@@ -4,7 +4,7 @@ import { formatPath } from "../config/problem.ts";
 import { scanJson } from "./json-scan.ts";
 
 const scan = (text: string, repeatedNames = Number.POSITIVE_INFINITY) =>
-  scanJson(text, { depth: 32, repeatedNames });
+  scanJson(text, { depth: 32, values: Infinity, repeatedNames });
 
 const found = (text: string) =>
   scan(text).repeatedNames.map(({ path, first, again }) => `${formatPath(path)}: ${first}; ${again}`);

@@ -16,7 +16,8 @@ export interface ChangedNumber {
 }
 
 export interface JsonScan {
-  readonly isTooDeep: boolean;
+  /** The limit at which the scan stopped; `null` if it reached the end. */
+  readonly exceeded: "depth" | "values" | null;
   /** The first changed number in the text. */
   readonly changedNumber: ChangedNumber | null;
   readonly repeatedNames: readonly RepeatedName[];
@@ -25,6 +26,8 @@ export interface JsonScan {
 export interface ScanLimits {
   /** Depth of arrays and objects at which the scan stops. */
   readonly depth: number;
+  /** Number of commas, arrays and objects after which the scan stops: about the number of values. */
+  readonly values: number;
   /** Number of repeated names to report. */
   readonly repeatedNames: number;
 }
@@ -70,6 +73,7 @@ export function scanJson(text: string, limits: ScanLimits): JsonScan {
   const levels: Level[] = [];
   let changedNumber: ChangedNumber | null = null;
   let depth = 0;
+  let values = 0;
   let level: Level | undefined;
   for (let index = 0; index < text.length; index += 1) {
     const character = text.charCodeAt(index);
@@ -88,13 +92,16 @@ export function scanJson(text: string, limits: ScanLimits): JsonScan {
       }
       index = end;
     } else if (character === COMMA) {
+      values += 1;
+      if (values > limits.values) return { exceeded: "values", changedNumber, repeatedNames };
       if (level !== undefined) level.index += 1;
     } else if (isDigit(character) || character === MINUS) {
       const end = endOfNumber(text, index);
       if (end < 0) changedNumber ??= changeOf(text.slice(index, -end));
       index = Math.abs(end) - 1;
     } else if (character === OPEN_OBJECT || character === OPEN_ARRAY) {
-      if (depth === limits.depth) return { isTooDeep: true, changedNumber, repeatedNames };
+      if (depth === limits.depth) return { exceeded: "depth", changedNumber, repeatedNames };
+      values += 1;
       level = openLevel(levels, depth, character === OPEN_OBJECT);
       depth += 1;
     } else if ((character === CLOSE_OBJECT || character === CLOSE_ARRAY) && depth > 0) {
@@ -102,7 +109,7 @@ export function scanJson(text: string, limits: ScanLimits): JsonScan {
       level = levels[depth - 1];
     }
   }
-  return { isTooDeep: false, changedNumber, repeatedNames };
+  return { exceeded: null, changedNumber, repeatedNames };
 }
 
 /** Returns the index of the quote that ends the string, or the end of the text if there is none. */

@@ -18,6 +18,8 @@ export const DEFAULT_RATE_LIMITS = {
   streamsPerAddress: 100,
   streamsPerSession: 10,
   connectionsPerAddress: 256,
+  // Three bodies of the largest size at once: a conversation of 16 MiB that useChat sends.
+  bodyBytesPerAddress: 64 * 1024 * 1024,
 };
 
 /** Limits by setting of the configuration file, which explains each. */

@@ -98,7 +98,7 @@ interface AdmissionParts {
 }
 
 export function createAdmission(parts: AdmissionParts): Admission {
-  const { config, services, budgets } = parts;
+  const { config, services } = parts;
   const { readiness } = services;
   if (!isPublic(config)) {
     const stop = (): void => refuseWhenStopping(readiness);
@@ -116,7 +116,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
   }
   const spendFor = callerCounter(parts);
   return {
-    hook: (route) => (isLimited(route.url) ? countingHook(budgets, route) : null),
+    hook: (route) => (isLimited(route.url) ? countingHook(parts, route) : null),
     charge: (route) => (isLimited(route.url) && isChange(route) ? chargingHook(parts, route) : null),
     chat(request, caller, isRepeat, sent) {
       refuseWhenStopping(readiness);
@@ -176,18 +176,24 @@ function isLimited(url: string): boolean {
   return url.startsWith("/api/") && !url.startsWith("/api/admin/");
 }
 
-function isChange({ method, config = {} }: RouteOptions): boolean {
-  const stores = config.readsStore === true || !READS.has([method].flat().join());
-  return stores && config.skipsWriteBudget !== true;
+/** Returns true for a route that may change what is stored, also by reading it. */
+function stores({ method, config = {} }: RouteOptions): boolean {
+  return config.readsStore === true || !READS.has([method].flat().join());
+}
+
+function isChange(route: RouteOptions): boolean {
+  return stores(route) && route.config?.skipsWriteBudget !== true;
 }
 
 function sessionIn({ config = {} }: RouteOptions): (request: FastifyRequest) => string | null {
   return config.hasSessionInPath === true ? sessionOfPath : sessionOfHeader;
 }
 
-function countingHook(budgets: Budgets, route: RouteOptions): onRequestHookHandler {
+function countingHook(parts: AdmissionParts, route: RouteOptions): onRequestHookHandler {
+  const { budgets } = parts;
   const sessionOf = sessionIn(route);
   const changes = isChange(route);
+  const isCountedLater = stores(route) && !changes;
   const count = (request: FastifyRequest): Counted => {
     const spent = spentOf(request);
     const address = addressKeyOf(request);
@@ -196,6 +202,7 @@ function countingHook(budgets: Budgets, route: RouteOptions): onRequestHookHandl
     void budgets.spend("reads", address, spent);
     if (session !== null) void budgets.spend("session-reads", session, spent);
     if (changes) return spendAll(budgets, changeOf(address, session), spent);
+    if (isCountedLater) return countBody(parts, request);
   };
   return (request, _reply, done) => whenCounted(() => count(request), done);
 }
@@ -231,6 +238,35 @@ function whenCounted(count: () => Counted, done: (error?: Error) => void): void 
   }
   if (counted === undefined) done();
   else void counted.then(() => done(), done);
+}
+
+/** MiB of messages and secrets from one address, as a multiple of its messages: answers to calls are requests too. */
+const BODIES_PER_CHAT = 10;
+const MIB = 1024 * 1024;
+
+/**
+ * Counts a request for its address before its body is read, which names the App and the client: once for each
+ * MiB that was begun. A valid key excepts it, because its holder serves many people.
+ */
+function countBody({ services: { apps, keys }, budgets }: AdmissionParts, request: FastifyRequest): Counted {
+  const count = (): void => {
+    const ofApps = apps.names().map((name) => apps.get(name)?.rateLimits?.chatsPerMinute ?? 0);
+    const limit = BODIES_PER_CHAT * Math.max(budgets.limitOf("chats"), ...ofApps);
+    const { "transfer-encoding": transfer, "content-length": length = "0" } = request.raw.headers;
+    const { bodyLimit } = request.routeOptions;
+    const bytes = transfer === undefined ? Math.min(Number(length), bodyLimit) : bodyLimit;
+    const states: Spent[] = [];
+    try {
+      for (let left = Math.max(1, bytes); left > 0; left -= MIB)
+        void budgets.spend("bodies", addressKeyOf(request), states, limit);
+    } finally {
+      // Only the last state belongs into the header fields.
+      spentOf(request).push(...states.slice(-1));
+    }
+  };
+  const key = appKey(request.raw);
+  if (key === null) return count();
+  return keys.check(key).then((grant) => (grant === null ? count() : undefined));
 }
 
 function changeOf(address: string, session: string | null): readonly Entry[] {

@@ -25,7 +25,7 @@ import { Budgets } from "./budgets.ts";
 import { capConnections } from "./concurrency-limits.ts";
 import { AppGuard } from "./app-guard.ts";
 import { NO_ACCESS } from "./authentication.ts";
-import { compileSerializer, compileValidator, parseBody } from "./request.ts";
+import { compileSerializer, compileValidator } from "./request.ts";
 import {
   createEdge,
   createRequestLog,
@@ -42,6 +42,8 @@ import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./pr
 import { type PageDirectories, pageRoutes, referenceRoutes } from "./pages.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, ProtocolRoutes, RouteParts } from "./routes/route-parts.ts";
+import { BodiesInFlight } from "./bodies-in-flight.ts";
+import { createBodyParser } from "./read-body.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
 
 /** Maximum milliseconds for a client to send the head of a request, and the whole request. Responses have no limit. */
@@ -114,7 +116,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   const limited = createLimits(parts);
   onEveryRoute(app, methods, log, limited.admission);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, parseBody);
+  app.addContentTypeParser("*", createBodyParser(bodiesOf(config)));
   app.setValidatorCompiler(compileValidator);
   app.setSerializerCompiler(compileSerializer);
   passEveryRequest(app, edge, log);
@@ -139,6 +141,15 @@ export function buildHttp(parts: HttpParts): HttpApp {
 function createLimits({ services, config, clock, rateCounters: counters = null }: HttpParts) {
   const budgets = new Budgets({ limits: config.rateLimits, now: () => clock.monotonic(), counters });
   return { budgets, admission: createAdmission({ config, services, budgets, counters }) };
+}
+
+/** The limit of an address applies to a public service, the limit in all to every service. */
+function bodiesOf(config: HttpConfig): BodiesInFlight {
+  const { bodyBytesPerAddress } = config.rateLimits;
+  return new BodiesInFlight({
+    perAddress: isPublic(config) ? bodyBytesPerAddress : null,
+    inAll: config.bodyBytes,
+  });
 }
 
 function adminParts(

@@ -43,7 +43,7 @@ declare module "fastify" {
     scope?: AppScope;
     /** True if the path names the session, as `:id`. */
     hasSessionInPath?: true;
-    /** True if admission does not count the route's requests as `writes`; the handler counts them by caller. */
+    /** True if admission counts the route's requests as `bodies` and not as `writes`; the handler counts them by caller. */
     skipsWriteBudget?: true;
     /** True if admission counts the route's reads as `writes`, because each stores something. */
     readsStore?: true;

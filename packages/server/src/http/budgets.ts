@@ -28,6 +28,8 @@ const BUDGETS = {
   "session-reads": { what: "requests about one session", limit: "sessionReadsPerMinute", isLocal: true },
   writes: { what: "changes", limit: "writesPerMinute" },
   "session-writes": { what: "changes of one session", limit: "sessionWritesPerMinute" },
+  // The caller passes the limit, a multiple of `chatsPerMinute`.
+  bodies: { what: "MiB of requests with messages or secrets", limit: "chatsPerMinute", isLocal: true },
   chats: { what: "messages", limit: "chatsPerMinute" },
   "key-chats": { what: "messages of one App key", limit: "keyChatsPerMinute" },
   // Each repeat reads the store, so requests with guessed idempotency keys are limited like chats.

@@ -42,6 +42,8 @@ export interface HttpConfig {
   readonly trustedProxies: readonly string[];
   /** Rate limits, which apply if the service is public: see `isPublic`. */
   readonly rateLimits: RateLimits;
+  /** Maximum bytes of request bodies that the process receives at the same time. */
+  readonly bodyBytes: number;
 }
 
 export type Edge = ReturnType<typeof createEdge>;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JSON_MAX_DEPTH, parseJson, parseJsonBytes } from "./json-text.ts";
+import { JSON_MAX_DEPTH, JSON_MAX_VALUES, parseJson, parseJsonBytes } from "./json-text.ts";
 
 describe("JSON text", () => {
   it("is parsed as JSON.parse does", () => {
@@ -32,11 +32,20 @@ describe("JSON text", () => {
     [String.raw`"\ud800"`, "text_invalid"],
     [String.raw`"\udc00\ud800"`, "text_invalid"],
     [String.raw`[{"\ud83d":1}]`, "text_invalid"],
+    [`[${"0,".repeat(JSON_MAX_VALUES)}0]`, "json_invalid"],
+    [`[${"{},".repeat(JSON_MAX_VALUES / 2)}0]`, "json_invalid"],
     ["[".repeat(JSON_MAX_DEPTH + 1) + "]".repeat(JSON_MAX_DEPTH + 1), "json_too_deep"],
     ["[".repeat(100_000), "json_too_deep"],
     ['{"a":'.repeat(50_000), "json_too_deep"],
   ])("rejects %j: %s", (text, code) => {
     expect(parseJson(text)).toMatchObject({ ok: false, code });
+  });
+
+  it("accepts as many values as there may be, of which arrays and objects count twice", () => {
+    const most = JSON_MAX_VALUES - 1;
+    expect(parseJson(`[${"0,".repeat(most)}0]`).ok).toBe(true);
+    expect(parseJson(`[${"{},".repeat(most / 2)}0]`).ok).toBe(true);
+    expect(parseJson(`["${",[{".repeat(most)}"]`).ok).toBe(true);
   });
 
   it("reports a number that would be rounded and a duplicate name", () => {

@@ -4,6 +4,11 @@ import { scanJson } from "../core/json-scan.ts";
 
 /** Maximum nesting of a client's JSON (contract section 6). */
 export const JSON_MAX_DEPTH = 32;
+/** Maximum number of values in a client's JSON; arrays and objects count twice. Bounds what parsing costs and takes. */
+export const JSON_MAX_VALUES = 50_000;
+
+/** Maximum quoted characters of a name or number, which the client chose. */
+const MAX_QUOTED = 100;
 
 /** An escaped NUL or half of a surrogate pair. Faster than checking each escape. */
 const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i;
@@ -19,7 +24,7 @@ export type ParsedJson =
     };
 
 /**
- * Parses JSON (RFC 8259). Refuses values that could not be stored or returned unchanged: nesting beyond 32,
+ * Parses JSON (RFC 8259). Refuses values that could not be stored or returned unchanged: nesting beyond 32, more than 50,000 values,
  * NUL and lone surrogates (also escaped, also in keys), numbers beyond the range of a double, integers with
  * more digits than a double holds (section 6), and repeated names in an object (section 4).
  */
@@ -36,11 +41,15 @@ export function parseJsonBytes(bytes: Buffer): ParsedJson {
 
 /** @param text is well-formed, except possibly for its escapes. */
 function parse(text: string): ParsedJson {
-  const { isTooDeep, changedNumber, repeatedNames } = scanJson(text, {
+  const { exceeded, changedNumber, repeatedNames } = scanJson(text, {
     depth: JSON_MAX_DEPTH,
+    values: JSON_MAX_VALUES,
     repeatedNames: 1,
   });
-  if (isTooDeep) return refused("json_too_deep", `must not nest deeper than ${JSON_MAX_DEPTH} levels`);
+  if (exceeded === "depth")
+    return refused("json_too_deep", `must not nest deeper than ${JSON_MAX_DEPTH} levels`);
+  if (exceeded === "values")
+    return refused("json_invalid", `must not hold more than ${JSON_MAX_VALUES} values`);
   let value: JsonValue;
   try {
     value = JSON.parse(text) as JsonValue;
@@ -55,12 +64,17 @@ function parse(text: string): ParsedJson {
     const { digits } = changedNumber;
     return refused(
       "json_invalid",
-      `must not hold the number ${digits}, which would be rounded: send it as text`,
+      `must not hold the number ${shortened(digits)}, which would be rounded: send it as text`,
     );
   }
   const [repeated] = repeatedNames;
   if (repeated === undefined) return { ok: true, value };
-  return refused("json_invalid", `must not hold ${JSON.stringify(repeated.path.at(-1))} twice in one object`);
+  const name = shortened(String(repeated.path.at(-1)));
+  return refused("json_invalid", `must not hold ${JSON.stringify(name)} twice in one object`);
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED).toWellFormed()}…`;
 }
 
 /** Returns true if no escape is NUL or half of a surrogate pair. Valid JSON has backslashes only in strings. */

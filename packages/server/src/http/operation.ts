@@ -10,6 +10,8 @@ import { PROBLEM_TYPE } from "./problem.ts";
 
 export const EXAMPLE_WALLET = "0x8ba1f109551bd432803012645ac136ddd64dba72";
 const APP_NAME_MAX = 64;
+/** Characters of user state as JSON text: far more than the 8 KiB of a session's need, in any spelling. */
+const USER_STATE_TEXT_MAX = 64 * 1024;
 const CLIENT_ID_MAX = 128;
 
 const text = (): z.ZodString => z.string("must be a string");
@@ -80,6 +82,8 @@ export function limitUpTo(most: number, description: string): z.ZodType<number, 
 export const IdPath = z.object({ id: SessionId });
 
 function readUserStateText(json: string, context: z.core.$RefinementCtx): JsonObject {
+  if (json.length > USER_STATE_TEXT_MAX)
+    return invalid(context, `must be at most ${USER_STATE_TEXT_MAX} characters`);
   const parsed = parseJson(json);
   if (!parsed.ok) return invalid(context, parsed.problem);
   return asUserState(parsed.value, context);

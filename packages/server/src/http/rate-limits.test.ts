@@ -338,6 +338,54 @@ describe.each([
   });
 });
 
+describe("bodies of messages and secrets", () => {
+  const json = { "content-type": "application/json" };
+  const broken = { headers: json, payload: "{" };
+
+  it.each([
+    ["POST", "/api/chat"],
+    ["POST", "/api/ai-sdk/chat"],
+    ["PUT", "/api/secrets?client_id=c"],
+  ] as const)("are counted for their address before they are read: %s %s", async (method, url) => {
+    const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 1 } });
+    for (let count = 0; count < 10; count += 1)
+      expectProblem(await edge.send(method, url, broken), 400, "json_invalid");
+    const announced = { headers: { ...json, "content-length": "9" } };
+    expectProblem(await edge.send(method, url, announced), 429, "rate_limited");
+    expectProblem(await edge.send(method, url, broken), 429, "rate_limited");
+    const other = await edge.send(method, url, { ...broken, remoteAddress: "192.0.2.9" });
+    expectProblem(other, 400, "json_invalid");
+  });
+
+  it("count once for each MiB, and chunked ones for the most that they may have", async () => {
+    const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 1 } });
+    const left = async (headers: Record<string, string>) => {
+      const { headers: sent } = await edge.send("POST", "/api/ai-sdk/chat", {
+        headers: { ...json, ...headers },
+      });
+      return leftIn(sent["ratelimit"])["bodies"];
+    };
+    // The endpoint of the test accepts 1 MiB and 1 KiB.
+    expect(await left({ "content-length": "1048576" })).toBe(9);
+    expect(await left({ "content-length": "1048577" })).toBe(7);
+    expect(await left({ "content-length": "99999999999" })).toBe(5);
+    expect(await left({ "transfer-encoding": "chunked" })).toBe(3);
+  });
+
+  it("follow the App that allows the most messages, and do not count with a valid key", async () => {
+    const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 1 } });
+    const post = (headers: object = {}) =>
+      edge.send("POST", "/api/chat", { ...broken, headers: { ...json, ...headers } });
+    edge.services.apps.requireKey.set("busy", "chat");
+    edge.services.apps.rateLimits.set("busy", { chatsPerMinute: 2 });
+    edge.services.keys.grants.set("one", ["busy"]);
+    for (let count = 0; count < 20; count += 1) expectProblem(await post(), 400, "json_invalid");
+    expectProblem(await post(), 429, "rate_limited");
+    expectProblem(await post({ "service-app-key": "wrong" }), 429, "rate_limited");
+    expectProblem(await post({ "service-app-key": "one" }), 400, "json_invalid");
+  });
+});
+
 describe("RateLimit and RateLimit-Policy", () => {
   it("report the remaining requests of each budget as structured fields", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 2 } });
@@ -345,12 +393,12 @@ describe("RateLimit and RateLimit-Policy", () => {
     edge.pass(1_500);
     const { headers } = await edge.send("POST", "/api/chat?message=hi");
     expect(headers["ratelimit-policy"]).toBe(
-      '"reads";q=30000;w=60, "session-reads";q=12000;w=60, "chats";q=2;w=60, "written-bytes";q=134217728;w=60;qu="content-bytes"',
+      '"reads";q=30000;w=60, "session-reads";q=12000;w=60, "bodies";q=20;w=60, "chats";q=2;w=60, "written-bytes";q=134217728;w=60;qu="content-bytes"',
     );
     // Bytes are counted in KiB, rounded up.
     const left = 134_217_728 - 2 * 1024 * Math.ceil(chatBytes({ message: "hi" }) / 1024);
     expect(headers["ratelimit"]).toBe(
-      `"reads";r=29998;t=59, "session-reads";r=11998;t=59, "chats";r=0;t=59, "written-bytes";r=${left};t=59`,
+      `"reads";r=29998;t=59, "session-reads";r=11998;t=59, "bodies";r=18;t=59, "chats";r=0;t=59, "written-bytes";r=${left};t=59`,
     );
     const refused = await edge.send("POST", "/api/chat?message=hi");
     expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([429, "59"]);

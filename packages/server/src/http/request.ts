@@ -2,12 +2,19 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseSessionId } from "@colloquy/protocol";
-import type { FastifyBodyParser, FastifyRequest, FastifySchemaCompiler } from "fastify";
+import type { FastifyRequest, FastifySchemaCompiler } from "fastify";
 import { z } from "zod";
 import { InvalidRequest } from "../core/errors.ts";
-import { isCleanText, isJsonObject } from "../core/json.ts";
-import { parseJsonBytes } from "./json-text.ts";
+import { isCleanText, isJsonObject, type JsonValue } from "../core/json.ts";
+import { parseJsonBytes, type ParsedJson } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Parses the route's bodies, in place of `parseJsonBytes`. */
+    parseBody?: (bytes: Buffer) => ParsedJson;
+  }
+}
 
 /** Query parameters by name. A repeated parameter keeps all its values, so that the route can reject it. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
@@ -177,9 +184,10 @@ export function abortOnDisconnect(response: ServerResponse, waitMs: number): Abo
 
 /**
  * Parses the request body as JSON (contract section 6). Ignores empty bodies, and any body if the route takes
- * none. Rejects other media types with 415.
+ * none.
+ * @throws ServiceError 415 for other media types, 400 for invalid JSON, and what the route's `parseBody` throws
  */
-export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
+export function parseBody(request: FastifyRequest, bytes: Buffer): JsonValue | undefined {
   const {
     "content-type": type,
     "content-encoding": encoding = "identity",
@@ -188,16 +196,15 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
   // RFC 9112 section 6.1: only chunked coding is supported.
   if (transfer.trim().toLowerCase() !== "chunked") {
     const detail = "Send the body as it is, or with Transfer-Encoding: chunked and no other coding.";
-    return done(new InvalidRequest("http_invalid", detail));
+    throw new InvalidRequest("http_invalid", detail);
   }
-  if (bytes.length === 0 || request.routeOptions.schema?.body === undefined) return done(null, undefined);
-  if (!acceptsType(type, request) || encoding.toLowerCase() !== "identity")
-    return done(unsupportedMediaType());
-  const parsed = parseJsonBytes(bytes);
-  return parsed.ok
-    ? done(null, parsed.value)
-    : done(new InvalidRequest(parsed.code, `The body ${parsed.problem}.`));
-};
+  const { schema, config } = request.routeOptions;
+  if (bytes.length === 0 || schema?.body === undefined) return undefined;
+  if (!acceptsType(type, request) || encoding.toLowerCase() !== "identity") throw unsupportedMediaType();
+  const parsed = (config.parseBody ?? parseJsonBytes)(bytes);
+  if (parsed.ok) return parsed.value;
+  throw new InvalidRequest(parsed.code, `The body ${parsed.problem}.`);
+}
 
 /**
  * Returns true if the route accepts a body of this type. Pages of other origins may send `text/plain` or no
@@ -252,8 +259,8 @@ export function compileSerializer(): (value: unknown) => string {
   return JSON.stringify;
 }
 
-/** Maximum quoted characters of a path into a body, whose names the client chose. */
-const MAX_PATH = 200;
+/** Maximum characters of a path into a body and of zod's own messages, which quote names that the client chose. */
+const MAX_QUOTED = 200;
 
 /** Returns the error for the first issue: the parameter or the path within it, and the valid values. */
 function refusal(part: string, sent: unknown, error: z.ZodError): InvalidRequest {
@@ -267,7 +274,7 @@ function refusal(part: string, sent: unknown, error: z.ZodError): InvalidRequest
     );
   }
   const value = (sent as Readonly<Record<PropertyKey, unknown>>)[name];
-  const subject = `The ${part} "${path.map(String).join(".").slice(0, MAX_PATH)}"`;
+  const subject = `The ${part} "${path.map(String).join(".").slice(0, MAX_QUOTED).toWellFormed()}"`;
   if (value === undefined) {
     return new InvalidRequest("parameter_missing", `${subject} is missing: it ${expectation(issue)}.`);
   }
@@ -286,7 +293,9 @@ function expectation(issue: z.core.$ZodIssue): string {
   const [ofName] = issue.code === "invalid_key" ? issue.issues : [];
   if (ofName !== undefined) return expectation(ofName);
   if (issue.message.startsWith("must ")) return issue.message;
-  return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is invalid: ${issue.message}`;
+  return issue.code === "invalid_type"
+    ? `must be a ${issue.expected}`
+    : `is invalid: ${issue.message.slice(0, MAX_QUOTED).toWellFormed()}`;
 }
 
 // The functions below run before validation.

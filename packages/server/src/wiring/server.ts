@@ -85,7 +85,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
   const http = buildHttp({
     services: { ...service, updates, readiness, secrets },
-    config: config.server,
+    config: { ...config.server, bodyBytes: config.limits.bodyBytes },
     logger,
     register,
     clock,

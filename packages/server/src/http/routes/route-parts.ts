@@ -49,7 +49,7 @@ export interface AdminParts {
 /** Documentation that all admin operations share. */
 export const ADMIN = { tags: ["Administration"], security: [{ adminKey: [] }] };
 
-/** Returns hooks of a route whose handler counts requests per caller, so that admission does not count them as `writes`. */
+/** Returns hooks of a route whose handler counts requests per caller, so that admission counts them as `bodies` and not as `writes`. */
 export function withoutWriteBudget<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
   return { ...hooks, config: { ...hooks.config, skipsWriteBudget: true } } as const;
 }

@@ -65,6 +65,7 @@ export function testEdge(
     allowedHosts: [],
     trustedProxies: [],
     signInDomains: [],
+    bodyBytes: 256 * 1024 * 1024,
     ...changes,
     rateLimits: { ...DEFAULT_RATE_LIMITS, ...changes.rateLimits },
   };

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { z } from "zod";
 import { newId, startService, until, type TestService } from "../../../test/service.ts";
 import { SERVICE_ACTOR } from "../../core/audit.ts";
 import { ANONYMOUS } from "../../core/session-access.ts";
@@ -6,8 +7,21 @@ import { answerCalls } from "./chat.ts";
 import { readAnswer } from "./ui-message.ts";
 
 let service: TestService;
+/** Commands and reads of the store. */
+let calls: string[];
+let runs: number;
 beforeEach(async () => {
-  service = await startService();
+  calls = [];
+  runs = 0;
+  const pay = { inputSchema: z.object({}), execute: () => void (runs += 1) };
+  service = await startService({
+    beforeCall: (method) => void calls.push(method),
+    adjust: (config) => {
+      const app = config.apps["default"]!;
+      const tools = { ...app.tools, own: { pay }, approvals: { pay: "always" as const } };
+      return { ...config, apps: { default: { ...app, tools } } };
+    },
+  });
 });
 afterEach(() => service.close());
 
@@ -32,4 +46,37 @@ it("creates no session in place of one that is deleted while its calls are answe
   );
   await expect(answered).rejects.toMatchObject({ status: 404, code: "session_not_found" });
   expect(await store.sessions.find(id)).toBeNull();
+});
+
+it("runs one command for a pending action, however often and beside whatever a client answers it", async () => {
+  const { conversations, actions } = service;
+  const id = newId();
+  await service.say(id, "pay twice");
+  (await service.model.next()).callTool("pay", {}, "c1").callTool("pay", {}, "c2").finish("tool-calls");
+  await until(async () => (await service.snapshot(id)).pending_actions.length === 2);
+  const { messages, pending_actions } = await service.snapshot(id);
+  const [first] = pending_actions;
+  const decision = (approval: string, approved: boolean) => ({
+    type: "dynamic-tool",
+    toolCallId: "c1",
+    state: "approval-responded",
+    approval: { id: approval, approved },
+  });
+  const parts = [
+    ...Array.from({ length: 5_000 }, () => decision(newId(), true)),
+    ...Array.from({ length: 5_000 }, (_, index) => decision(first!.id, index === 0)),
+    ...Array.from({ length: 5_000 }, () => ({ type: "tool-x", toolCallId: "c1", state: "output-available" })),
+  ];
+  calls.length = 0;
+  const sent = { kind: "answer", id: messages[1]!.id, ...readAnswer(parts) } as const;
+  const by = SERVICE_ACTOR;
+  const admit = async (): Promise<void> => void calls.push("admit");
+  const answering = { sessionId: id, access: ANONYMOUS, by, admit };
+  const start = await answerCalls({ conversations, actions }, answering, sent);
+  expect(start.state.answer?.id).toBe(sent.id);
+  expect(calls.filter((method) => method === "decideAction")).toHaveLength(1);
+  expect(calls.filter((method) => method === "admit")).toHaveLength(1);
+  expect(calls.length).toBeLessThan(10);
+  const { pending_actions: left } = await service.snapshot(id);
+  expect(left.map(({ call_id }) => call_id)).toEqual(["c2"]);
 });

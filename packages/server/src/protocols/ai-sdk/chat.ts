@@ -88,10 +88,7 @@ export async function answerCalls(
 ): Promise<Start> {
   const before = await conversations.position(sessionId, access);
   if (before === null) throw unknownSession();
-  for (const answer of answers) {
-    const decision = decisionOf(answer, before.pendingActions);
-    if (decision === null) continue;
-    const { actionId, isClaimed, ...decided } = decision;
+  for (const { actionId, isClaimed, ...decided } of decisionsOn(before.pendingActions, answers)) {
     await admit(decided);
     const decide = async (): Promise<void> => {
       const claim = isClaimed ? (await actions.claim(sessionId, actionId, {}, access)).claim : null;
@@ -110,16 +107,39 @@ export async function answerCalls(
   );
 }
 
-function decisionOf(answer: CallAnswer, pending: readonly PendingAction[]) {
+/**
+ * Returns the first decision on each pending action. Clients send all answers of the message again: those of
+ * other actions were decided earlier, and the service has their results.
+ */
+function decisionsOn(pending: readonly PendingAction[], answers: readonly CallAnswer[]) {
+  const left = new Map(pending.map((action) => [keyOfAction(action), action]));
+  return answers.flatMap((answer) => {
+    const key = "approvalId" in answer ? approvalKey(answer.approvalId) : callKey(answer.callId);
+    const action = left.get(key);
+    if (action === undefined) return [];
+    left.delete(key);
+    return [decisionOf(answer, action)];
+  });
+}
+
+function keyOfAction({ id, kind, call_id }: PendingAction): string {
+  return kind === "approval" ? approvalKey(id) : callKey(call_id);
+}
+
+function approvalKey(id: string): string {
+  return `approval ${id}`;
+}
+
+function callKey(id: string): string {
+  return `call ${id}`;
+}
+
+function decisionOf(answer: CallAnswer, { id: actionId, kind }: PendingAction) {
   if ("approvalId" in answer) {
     const decision = answer.approved ? ("approve" as const) : ("deny" as const);
-    return { actionId: answer.approvalId, isClaimed: false, decision, result: null };
+    return { actionId, isClaimed: false, decision, result: null };
   }
-  const action = pending.find(({ call_id, kind }) => call_id === answer.callId && kind !== "approval");
-  // The action was decided earlier, so the service already has the output.
-  if (action === undefined) return null;
-  const { id: actionId } = action;
-  if (action.kind === "client_tool") {
+  if (kind === "client_tool") {
     const result = "output" in answer ? { output: answer.output } : { error: answer.errorText };
     return { actionId, isClaimed: true, decision: "approve" as const, result };
   }

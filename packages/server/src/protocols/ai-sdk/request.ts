@@ -26,7 +26,10 @@ export const ChatBody = z
     messages: z
       .array(z.unknown(), "must be an array of messages")
       .min(1, "must hold at least one message")
-      .meta({ description: "`UIMessage`s. Only the last one is read: the service has the others" }),
+      .meta({
+        description:
+          "`UIMessage`s. Only the last one is read: the service has the others. It and the other fields may have 1 MiB together",
+      }),
     trigger: z.enum(
       ["submit-message", "regenerate-message"],
       'must be "submit-message" or "regenerate-message"',

@@ -24,6 +24,7 @@ import {
 import { AnswerChunks, type KnownAnswer } from "./answer-chunks.ts";
 import { AnswerStream, STREAM_FIELDS } from "./answer-stream.ts";
 import { answerCalls, EXISTING, sendText } from "./chat.ts";
+import { KEPT_MAX_BYTES, parseConversation } from "./conversation-body.ts";
 import { FollowedTurn } from "./followed-turn.ts";
 import { ChatBody, ChatPath, readLastMessage, type SentAnswer, type SentText } from "./request.ts";
 import { type Start, startInProgress, startOfQueued } from "./turn-state.ts";
@@ -32,8 +33,6 @@ import { toUIMessage } from "./ui-message.ts";
 const CHAT = "/api/ai-sdk/chat";
 const STREAM = "/api/ai-sdk/chat/:id/stream";
 const MESSAGES = "/api/ai-sdk/chat/:id/messages";
-/** Maximum bytes of a body besides the conversation, which clients send completely. */
-const BESIDE_CONVERSATION = 1024 * 1024;
 const PAGE = 1000;
 const ALL = new Set(IncludeGroup.options);
 const TAGS = ["Conversation"];
@@ -46,7 +45,8 @@ const STREAM_ANSWER = {
 /** `sessionBytes` is the limit of a session's messages. */
 export function aiSdkRoutes({ sessionBytes }: { readonly sessionBytes: number }): ProtocolRoutes {
   return (app, parts) => {
-    chatRoute(app, parts, sessionBytes + BESIDE_CONVERSATION);
+    // Clients send the whole conversation.
+    chatRoute(app, parts, sessionBytes + KEPT_MAX_BYTES);
     streamRoute(app, parts);
     messagesRoute(app, parts);
   };
@@ -54,6 +54,7 @@ export function aiSdkRoutes({ sessionBytes }: { readonly sessionBytes: number })
 
 function chatRoute(app: HttpApp, parts: RouteParts, bodyLimit: number): void {
   const { guard } = parts;
+  const hooks = withoutWriteBudget(needingAppKey(guard.queryOrBodyHooks("chat")));
   app.post(
     CHAT,
     {
@@ -69,7 +70,8 @@ function chatRoute(app: HttpApp, parts: RouteParts, bodyLimit: number): void {
         body: ChatBody,
         response: { 200: STREAM_ANSWER, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...withoutWriteBudget(needingAppKey(guard.queryOrBodyHooks("chat"))),
+      ...hooks,
+      config: { ...hooks.config, parseBody: parseConversation },
     },
     async (request, reply) => {
       const last = readLastMessage(request.body);
