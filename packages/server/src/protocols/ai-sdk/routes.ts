@@ -88,7 +88,6 @@ async function answerText(
 ): Promise<void> {
   const { guard, admission, services } = parts;
   const { id: spelling, trigger, messageId } = body;
-  const clientTools = body.client_tools ?? null;
   const sessionId = spelling.toLowerCase();
   const app = body.app ?? DEFAULT_APP;
   const { clientId, access } = guard.authorizeCaller(request, app, body.client_id ?? null);
@@ -101,7 +100,7 @@ async function answerText(
     publicKey: body.public_key ?? null,
     userState: body.user_state ?? null,
     clientId,
-    options: { ...(clientTools !== null && { clientTools }) },
+    options: { clientTools: body.client_tools },
     waitMs: 0,
     signal: abortOnDisconnect(reply.raw, 0),
   };
