@@ -13,6 +13,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   http: ["core"],
   sessions: ["core", "turns"],
   turns: ["core"],
+  schemas: ["core"],
   models: ["core"],
   tools: ["core"],
   apps: ["core"],
@@ -70,7 +71,7 @@ const RESTRICTED: readonly Restricted[] = [
   {
     what: /^(node:)?process$/,
     folders: ["main.ts"],
-    files: ["tools/mcp/stdio-transport.ts", "turns/schema-worker.ts"],
+    files: ["tools/mcp/stdio-transport.ts", "schemas/schema-worker.ts"],
   },
 ];
 

@@ -20,6 +20,7 @@ import { measureOfferedLoad } from "./rows/offered-load.ts";
 import { directoriesIn, type MeasureRow } from "./rows/row.ts";
 import { measureRateLimits } from "./rows/rate-limits.ts";
 import { measureTokens } from "./rows/tokens.ts";
+import { measureSchemas } from "./rows/schemas.ts";
 import { measureScrub } from "./rows/scrub.ts";
 import { measureState } from "./rows/state.ts";
 import { measureRandomIds, measureStart } from "./rows/stored-sessions.ts";
@@ -62,6 +63,7 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   json: measureJsonGuards,
   bodies: measureBodies,
   scrub: measureScrub,
+  schemas: measureSchemas,
   limits: measureRateLimits,
   tokens: measureTokens,
 };

@@ -13,7 +13,7 @@ const PACKAGES = join(import.meta.dirname, "../..");
 const AT_WORK = [
   "server/src/main.ts",
   "server/src/store/sqlite/worker.ts",
-  "server/src/turns/schema-worker.ts",
+  "server/src/schemas/schema-worker.ts",
 ];
 
 const modules = globSync("{protocol,client,server}/src/**/*.ts", {

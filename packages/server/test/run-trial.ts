@@ -4,7 +4,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 import type { ApprovalRule } from "../src/core/app-settings.ts";
 import type { PastTurn } from "../src/core/ports/driven/store.ts";
-import type { SchemaCheck } from "../src/core/ports/driven/schema-check.ts";
+import { NEVER_CHECKED, type SchemaCheck } from "../src/core/ports/driven/schema-check.ts";
 import type { Tool } from "../src/core/ports/driven/tool.ts";
 import type { StartedTurn, StepRecord, TokenUsage } from "../src/core/turn.ts";
 import { createModelCatalog } from "../src/models/catalog.ts";
@@ -55,7 +55,9 @@ export function run(options: RunTrialOptions = {}): RunTrial {
         return tools.open(opening, signal);
       },
     },
-    schemas: { mismatch: options.mismatch ?? (async () => null) },
+    schemas: {
+      of: (app) => ({ ...NEVER_CHECKED.of(app), ...(options.mismatch && { mismatch: options.mismatch }) }),
+    },
     clock,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     instructions: "Be brief.",

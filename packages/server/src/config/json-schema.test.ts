@@ -199,6 +199,6 @@ describe("the JSON Schema and the loader agree", () => {
 async function verdicts(content: unknown) {
   await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(content));
   const { ok } = await loadConfig({ environment: {}, workingDirectory: directory });
-  const findIssues = createSchemaCheck(published, "draft-7");
+  const findIssues = createSchemaCheck(published);
   return { loader: ok, schema: findIssues(content) === null };
 }

@@ -2,7 +2,9 @@
 // size and depth, and rejects regular expressions, which can take unbounded time, and references to other
 // documents. Response schemas may not use `$async` either: ajv would return a promise instead of a result.
 
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+import { isDeeperThan, type JsonObject, type JsonValue } from "./json.ts";
+import { countValues, MAX_SCHEMA_VALUES } from "./schema-size.ts";
+import type { ClientTool } from "./turn-options.ts";
 
 const MAX_BYTES = 16 * 1024;
 
@@ -22,9 +24,10 @@ export const TOOL_INPUT_RULES: SchemaRules = {
   forbidden: new Set([...FORBIDDEN, "$ref", "$recursiveRef"]),
 };
 
+const DRAFT_7 = "http://json-schema.org/draft-07/schema#";
 const DIALECTS: readonly JsonValue[] = [
   "https://json-schema.org/draft/2020-12/schema",
-  "http://json-schema.org/draft-07/schema#",
+  DRAFT_7,
   "http://json-schema.org/draft-07/schema",
 ];
 
@@ -53,45 +56,49 @@ export function responseSchemaProblem(schema: JsonObject): string | null {
 
 /** Returns the rule that the schema breaks, or `null`. Does not check that it is valid JSON Schema. */
 export function clientSchemaProblem(schema: JsonObject, { maxDepth, forbidden }: SchemaRules): string | null {
-  if (isDeeperThan(maxDepth, schema)) return `must have at most ${maxDepth} levels`;
+  if (countValues(schema, MAX_SCHEMA_VALUES, maxDepth) === Infinity) {
+    return isDeeperThan(maxDepth, schema)
+      ? `must have at most ${maxDepth} levels`
+      : `must have at most ${MAX_SCHEMA_VALUES} values`;
+  }
   const bytes = Buffer.byteLength(JSON.stringify(schema));
   if (bytes > MAX_BYTES) return `must be at most ${MAX_BYTES} bytes of JSON, and has ${bytes}`;
   if (schema["type"] !== "object") return 'must be the schema of an object ("type": "object")';
-  return problemAt("", schema, forbidden);
+  return problemIn(schema, forbidden);
 }
 
-function problemAt(place: string, value: JsonValue, forbidden: ReadonlySet<string>): string | null {
-  if (Array.isArray(value))
-    return firstOf(
-      value.map((one, index) => [`${place}/${index}`, one]),
-      forbidden,
-    );
-  if (!isJsonObject(value)) return null;
-  for (const [keyword, inner] of Object.entries(value)) {
-    const at = `${place}/${keyword}`;
-    if (forbidden.has(keyword)) return `must not use \`${keyword}\`, as it does at "${at}"`;
-    if (keyword === "$ref" && !(typeof inner === "string" && LOCAL_REFERENCE.test(inner)))
-      return `must refer to "#" or "#/$defs/NAME" only, not as it does at "${at}"`;
-    if (DATA.has(keyword)) continue;
-    const isMap = MAPS.has(keyword) && isJsonObject(inner);
-    const found = isMap
-      ? firstOf(
-          Object.entries(inner).map(([name, one]) => [`${at}/${name}`, one]),
-          forbidden,
-        )
-      : problemAt(at, inner, forbidden);
-    if (found !== null) return found;
+/** Returns the input schema of a tool, in draft 7 unless it names another dialect. */
+export function toolSchemaOf({ inputSchema }: Pick<ClientTool, "inputSchema">): JsonObject {
+  return { $schema: DRAFT_7, ...(inputSchema as JsonObject) };
+}
+
+/** A part of a schema and how it was reached, so that only the place of a problem becomes a text. */
+interface Step {
+  readonly part: object;
+  readonly key: string;
+  readonly parent: Step | null;
+  /** False for arrays and for maps of names to schemas. */
+  readonly hasKeywords: boolean;
+}
+
+/** Visits each part once. */
+function problemIn(schema: JsonObject, forbidden: ReadonlySet<string>): string | null {
+  const left: Step[] = [{ part: schema, key: "", parent: null, hasKeywords: true }];
+  for (let step = left.pop(); step !== undefined; step = left.pop()) {
+    const { part, hasKeywords } = step;
+    for (const [key, value] of Object.entries(part)) {
+      if (hasKeywords && forbidden.has(key))
+        return `must not use \`${key}\`, as it does at "${placeOf(step)}/${key}"`;
+      if (hasKeywords && key === "$ref" && !(typeof value === "string" && LOCAL_REFERENCE.test(value)))
+        return `must refer to "#" or "#/$defs/NAME" only, not as it does at "${placeOf(step)}/${key}"`;
+      if (typeof value !== "object" || value === null || (hasKeywords && DATA.has(key))) continue;
+      const isMap = hasKeywords && MAPS.has(key);
+      left.push({ part: value, key, parent: step, hasKeywords: !Array.isArray(value) && !isMap });
+    }
   }
   return null;
 }
 
-function firstOf(
-  places: readonly (readonly [place: string, value: JsonValue])[],
-  forbidden: ReadonlySet<string>,
-): string | null {
-  for (const [place, value] of places) {
-    const found = problemAt(place, value, forbidden);
-    if (found !== null) return found;
-  }
-  return null;
+function placeOf({ key, parent }: Step): string {
+  return parent === null ? "" : `${placeOf(parent)}/${key}`;
 }

@@ -1,7 +1,6 @@
 // What a request stores at most, which is what it is charged (contract section 6): the rows and events of its command, in bytes. What
 // models and tools produce for it is bounded by the limits of turns and sessions instead. test/written-bytes.test.ts compares both.
 
-import type { TurnOptions } from "./turn-options.ts";
 import { USER_STATE_MAX_BYTES } from "./user-state.ts";
 
 /** Rows and events of a command, without text of the caller. */
@@ -24,7 +23,8 @@ export const COPY_BYTES = ROWS + STATES_OF_CHANGE * STATE;
 
 export interface WrittenChat {
   readonly message: string;
-  readonly options?: TurnOptions;
+  /** Options of the chat as sent. */
+  readonly options?: object;
 }
 
 /** Returns the bytes of a change with this body, which may be absent. */

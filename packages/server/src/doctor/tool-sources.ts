@@ -2,6 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import { NEVER_CHECKED } from "../core/ports/driven/schema-check.ts";
 import { createSystemClock } from "../wiring/clock.ts";
 import { createTools } from "../wiring/service.ts";
 import { type Finding, ok, skipped, warning } from "./finding.ts";
@@ -21,7 +22,10 @@ export async function examineToolSources(config: Config): Promise<readonly Findi
     return labels.length === 0 ? [] : [{ app, labels }];
   });
   if (remote.length === 0) return [];
-  const tools = createTools({ config, clock: createSystemClock(), logger: SILENT }, () => false);
+  const tools = createTools(
+    { config, clock: createSystemClock(), logger: SILENT, schemas: NEVER_CHECKED },
+    () => false,
+  );
   try {
     const found = remote.map(async ({ app, labels }) => {
       await tools.refresh(app);

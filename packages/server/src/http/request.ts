@@ -5,6 +5,7 @@ import { parseSessionId } from "@colloquy/protocol";
 import type { FastifyRequest, FastifySchemaCompiler } from "fastify";
 import { z } from "zod";
 import { InvalidRequest } from "../core/errors.ts";
+import { invalidParameter } from "../core/invalid-parameter.ts";
 import { isCleanText, isJsonObject, type JsonValue } from "../core/json.ts";
 import { parseJsonBytes, type ParsedJson } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
@@ -247,7 +248,7 @@ export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, htt
   if (part === undefined) return () => true;
   const validate = (sent: unknown): Validated => {
     const result = schema.safeParse(sent);
-    return result.success ? { value: result.data } : { error: refusal(part, sent, result.error) };
+    return result.success ? { value: result.data } : { error: invalidParameter(part, sent, result.error) };
   };
   // Most requests have no query, so validate the empty one only once.
   let emptyResult: Validated | null = null;
@@ -257,45 +258,6 @@ export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, htt
 /** Response schemas only document the API, so responses are serialized unchanged. */
 export function compileSerializer(): (value: unknown) => string {
   return JSON.stringify;
-}
-
-/** Maximum characters of a path into a body and of zod's own messages, which quote names that the client chose. */
-const MAX_QUOTED = 200;
-
-/** Returns the error for the first issue: the parameter or the path within it, and the valid values. */
-function refusal(part: string, sent: unknown, error: z.ZodError): InvalidRequest {
-  const [issue] = error.issues;
-  const path = issue?.path ?? [];
-  const [name] = path;
-  if (issue === undefined || name === undefined) {
-    return new InvalidRequest(
-      "body_invalid",
-      "The body must be a JSON object, with Content-Type: application/json.",
-    );
-  }
-  const value = (sent as Readonly<Record<PropertyKey, unknown>>)[name];
-  const subject = `The ${part} "${path.map(String).join(".").slice(0, MAX_QUOTED).toWellFormed()}"`;
-  if (value === undefined) {
-    return new InvalidRequest("parameter_missing", `${subject} is missing: it ${expectation(issue)}.`);
-  }
-  if (Array.isArray(value) && part === "query parameter") {
-    return new InvalidRequest("parameter_repeated", `${subject} was sent more than once. Send it once.`);
-  }
-  return new InvalidRequest("parameter_invalid", `${subject} ${expectation(issue)}.`);
-}
-
-/**
- * Returns what the schema expects. The project's schemas phrase messages as "must …"; zod's own messages are
- * the fallback.
- */
-function expectation(issue: z.core.$ZodIssue): string {
-  // For an invalid key of a record, zod nests the issue of the key.
-  const [ofName] = issue.code === "invalid_key" ? issue.issues : [];
-  if (ofName !== undefined) return expectation(ofName);
-  if (issue.message.startsWith("must ")) return issue.message;
-  return issue.code === "invalid_type"
-    ? `must be a ${issue.expected}`
-    : `is invalid: ${issue.message.slice(0, MAX_QUOTED).toWellFormed()}`;
 }
 
 // The functions below run before validation.

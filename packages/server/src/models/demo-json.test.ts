@@ -36,6 +36,22 @@ describe("JSON of the demo model", () => {
   });
 });
 
+describe("the size of a demo model's JSON", () => {
+  const lists = (levels: number): JsonObject =>
+    levels === 0 ? { type: "string" } : { type: "array", minItems: 1_000, items: lists(levels - 1) };
+  const wide = Array.from({ length: 200 }, (_, index) => `p${index}`);
+  it.each<[string, JsonObject]>([
+    ["lists of lists", lists(6)],
+    ["long texts", { type: "array", minItems: 1_000, items: lists(1) }],
+    [
+      "properties that refer to their schema",
+      { properties: Object.fromEntries(wide.map((name) => [name, { $ref: "#" }])), required: wide },
+    ],
+  ])("is bounded for %s", (_what, schema) => {
+    expect(JSON.stringify(demoJson(schema, "x".repeat(1_000))).length).toBeLessThan(2_000_000);
+  });
+});
+
 describe("the demo model", () => {
   const ask = async (text: string, schema?: JsonObject) => {
     const { content } = await createDemoModel(new ManualClock()).doGenerate({

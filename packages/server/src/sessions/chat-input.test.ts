@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ToolSettings } from "../core/app-settings.ts";
 import { Hidden } from "../core/hidden.ts";
-import { assertToolsAllowed } from "./chat-input.ts";
+import { assertNamesFree, assertToolsAllowed } from "./chat-input.ts";
 
 const TOOL = { description: "Draws", inputSchema: { type: "object" } };
 const OWN = { inputSchema: {}, execute: () => null };
@@ -20,7 +20,7 @@ const SETTINGS: ToolSettings = {
 };
 
 const offer = (name: string, settings: Partial<ToolSettings> = {}) =>
-  assertToolsAllowed({ tools: { ...SETTINGS, ...settings } }, { clientTools: { draw: TOOL, [name]: TOOL } });
+  assertNamesFree({ tools: { ...SETTINGS, ...settings } }, { draw: TOOL, [name]: TOOL });
 
 describe("tools that a chat offers", () => {
   it.each([
@@ -47,11 +47,12 @@ describe("tools that a chat offers", () => {
 
   it("are refused by an App that does not allow them, even if there are none", () => {
     const { allowsClientTools: _, ...tools } = SETTINGS;
-    for (const clientTools of [{ draw: TOOL }, {}]) {
+    for (const clientTools of [{ draw: TOOL }, {}, [], "no tools"]) {
       expect(() => assertToolsAllowed({ tools }, { clientTools })).toThrow(
         expect.objectContaining({ status: 400, code: "client_tools_not_allowed" }),
       );
     }
-    expect(() => assertToolsAllowed({ tools }, {})).not.toThrow();
+    for (const none of [{}, { clientTools: null }])
+      expect(() => assertToolsAllowed({ tools }, none)).not.toThrow();
   });
 });

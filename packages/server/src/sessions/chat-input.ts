@@ -5,9 +5,15 @@ import type { ChatInput, ChatRejection } from "../core/commands/chat.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
 import type { ChatRequest } from "../core/ports/driving/chat-request.ts";
 import { provedWallets } from "../core/session-access.ts";
+import { isGiven, type RequestedOptions } from "../core/requested-options.ts";
 import type { TurnOptions } from "../core/turn-options.ts";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";
 import { COUNTING_TOOL, type ToolSettings } from "../core/app-settings.ts";
+
+/** A chat whose options have been read. */
+export interface PermittedChat extends Omit<ChatRequest, "options"> {
+  readonly options: TurnOptions;
+}
 
 /** Limits that are checked for every chat. */
 export type ChatLimits = Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
@@ -22,10 +28,10 @@ export function chatInputOf(
     publicKey,
     userState,
     clientId,
-    options = {},
+    options,
     messageId,
     access,
-  }: ChatRequest,
+  }: PermittedChat,
   app: AppDefinition,
   limits: ChatLimits,
 ): Omit<ChatInput, "streamed" | "claim" | "fullProviders"> {
@@ -97,15 +103,23 @@ export function chatRejection(reason: ChatRejection): ServiceError {
   return new ServiceError(status, reason, detail, status === 429 ? { headers: { "retry-after": "5" } } : {});
 }
 
-/** Throws `InvalidRequest` if the App accepts no client tools, or has its own tool with one of the names. */
-export function assertToolsAllowed(app: Pick<AppDefinition, "tools">, { clientTools }: TurnOptions): void {
-  if (clientTools === undefined) return;
-  if (app.tools.allowsClientTools !== true) {
-    throw new InvalidRequest(
-      "client_tools_not_allowed",
-      "This App accepts no tools from chats. Omit `client_tools`, or set `allowClientTools` in the App's configuration.",
-    );
-  }
+/** Throws `InvalidRequest` if the App accepts no client tools. Comes before anything looks at the tools. */
+export function assertToolsAllowed(
+  app: Pick<AppDefinition, "tools">,
+  { clientTools }: RequestedOptions,
+): void {
+  if (!isGiven(clientTools) || app.tools.allowsClientTools === true) return;
+  throw new InvalidRequest(
+    "client_tools_not_allowed",
+    "This App accepts no tools from chats. Omit `client_tools`, or set `allowClientTools` in the App's configuration.",
+  );
+}
+
+/** Throws `InvalidRequest` if the App has its own tool with one of the names. */
+export function assertNamesFree(
+  app: Pick<AppDefinition, "tools">,
+  clientTools: NonNullable<TurnOptions["clientTools"]>,
+): void {
   const taken = Object.keys(clientTools).find((name) => isTaken(name, app.tools));
   if (taken === undefined) return;
   throw new InvalidRequest(

@@ -290,3 +290,55 @@ describe("a transfer", () => {
     await expect(waiting).rejects.toMatchObject({ status: 404, code: "session_not_found" });
   });
 });
+
+describe("a chat with schemas", () => {
+  const options = (more: object) => ({ app: "default", message: "hello", options: more });
+  const schema = { type: "object" };
+  /** An object that counts how often anything is read from it. */
+  const counted = (counts: { reads: number }): object =>
+    new Proxy(
+      {},
+      {
+        get: () => void (counts.reads += 1),
+        ownKeys: () => {
+          counts.reads += 1;
+          return [];
+        },
+      },
+    );
+  const chat = (more: object) =>
+    service.conversations.chat(
+      {
+        sessionId: id,
+        access: ANONYMOUS,
+        publicKey: null,
+        userState: null,
+        clientId: null,
+        idempotencyKey: null,
+        waitMs: 0,
+        signal: new AbortController().signal,
+        ...options(more),
+      },
+      { spelling: id, admit: null },
+    );
+
+  it("does not look at tools that the App does not allow", async () => {
+    const counts = { reads: 0 };
+    await expect(chat({ clientTools: counted(counts) })).rejects.toMatchObject({
+      code: "client_tools_not_allowed",
+    });
+    expect(counts.reads).toBe(0);
+  });
+
+  it("answers 503 if its schema cannot be checked at the moment, and stores nothing", async () => {
+    await service.schemas.close();
+    await expect(chat({ responseSchema: schema })).rejects.toMatchObject({
+      status: 503,
+      code: "too_many_waiting",
+    });
+    expect(await service.store.sessions.find(id)).toBeNull();
+    await chat({});
+    (await service.model.next()).say("Hi").finish();
+    await until(idle);
+  });
+});

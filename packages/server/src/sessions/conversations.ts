@@ -3,7 +3,14 @@
 
 import type { ChatOutcome } from "../core/commands/chat.ts";
 import type { PartialText } from "../core/commands/command.ts";
-import { AppGone, InvalidRequest, NotFound, throwAfterCommit, Unavailable } from "../core/errors.ts";
+import {
+  AppGone,
+  InvalidRequest,
+  NotFound,
+  type ServiceError,
+  throwAfterCommit,
+  Unavailable,
+} from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
@@ -14,15 +21,24 @@ import type {
   SnapshotView,
   StateRequest,
 } from "../core/ports/driving/services.ts";
-import type { SchemaCheck } from "../core/ports/driven/schema-check.ts";
+import type { SchemaChecks, SchemaProblem } from "../core/ports/driven/schema-check.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import type { JsonObject } from "../core/json.ts";
+import { toolSchemaOf } from "../core/client-schema.ts";
+import { invalidToolSchema, readTurnOptions, type RequestedOptions } from "../core/requested-options.ts";
+import type { TurnOptions } from "../core/turn-options.ts";
 import type { SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher, Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import { type Applied, assertShown } from "./applied.ts";
-import { assertToolsAllowed, chatInputOf, type ChatLimits, chatRejection } from "./chat-input.ts";
+import {
+  assertNamesFree,
+  assertToolsAllowed,
+  chatInputOf,
+  type ChatLimits,
+  chatRejection,
+  type PermittedChat,
+} from "./chat-input.ts";
 import { assertOffered } from "./model-choice.ts";
 import type { VersionReads } from "./replica-sync.ts";
 import type { SessionRegistry } from "./session-registry.ts";
@@ -40,7 +56,7 @@ export interface ConversationsOptions {
   readonly hub: Pick<EventHub, "follow">;
   /** `null` if no other process changes the store. */
   readonly versions: Pick<VersionReads, "of"> | null;
-  readonly schemas: Pick<SchemaCheck, "problem">;
+  readonly schemas: SchemaChecks;
   /** Limits that are checked for every chat. */
   readonly limits: ChatLimits;
 }
@@ -82,14 +98,13 @@ export class Conversations implements ConversationService {
     }
     const app = this.#app(request.app);
     if (typeof request.rig === "string") assertOffered(app, "rig", request.rig);
-    assertToolsAllowed(app, request.options ?? {});
-    await this.#checkSchema(request.options?.responseSchema);
-    return await this.#accept(request, app, dispatcher.reserve(), creation);
+    const options = await this.#readOptions(request.options ?? {}, app);
+    return await this.#accept({ ...request, options }, app, dispatcher.reserve(), creation);
   }
 
   /** Commits the chat, then starts its turn if a slot was free. */
   async #accept(
-    request: ChatRequest,
+    request: PermittedChat,
     app: AppDefinition,
     slot: Reservation,
     creation: NewSessionOptions,
@@ -211,13 +226,25 @@ export class Conversations implements ConversationService {
     return await this.#snapshotAfter(merged, request);
   }
 
-  async #checkSchema(schema: JsonObject | undefined): Promise<void> {
-    const problem = schema === undefined ? null : await this.#options.schemas.problem(schema);
-    if (problem === null) return;
-    throw new InvalidRequest(
-      "invalid_response_schema",
-      `\`response_schema\` cannot be used: ${problem}. Correct the JSON Schema.`,
-    );
+  /** Reads the options and checks their schemas, one after the other, so that a chat has one place in the queue. */
+  async #readOptions(requested: RequestedOptions, app: AppDefinition): Promise<TurnOptions> {
+    assertToolsAllowed(app, requested);
+    const options = readTurnOptions(requested);
+    const { responseSchema, clientTools = {} } = options;
+    assertNamesFree(app, clientTools);
+    const schemas = this.#options.schemas.of(app.name);
+    if (responseSchema !== undefined) {
+      const problem = await schemas.problem(responseSchema);
+      if (problem !== null) throw unusableSchema(problem, invalidResponseSchema);
+    }
+    for (const [name, tool] of Object.entries(clientTools)) {
+      const problem = await schemas.problem(toolSchemaOf(tool));
+      if (problem !== null)
+        throw unusableSchema(problem, (text) =>
+          invalidToolSchema(name, `must be a JSON Schema of draft 7: ${text}`),
+        );
+    }
+    return options;
   }
 
   /** Returns the text of the session's turn in this process, including text that is not committed. */
@@ -296,6 +323,27 @@ export class Conversations implements ConversationService {
     if (app === null) throw new AppGone();
     return app;
   }
+}
+
+/** Returns the error for a schema: `invalid` unless it was not checked because the checker is busy. */
+function unusableSchema(
+  { kind, text }: SchemaProblem,
+  invalid: (text: string) => InvalidRequest,
+): ServiceError {
+  if (kind !== "busy") return invalid(text);
+  return new Unavailable(
+    503,
+    "too_many_waiting",
+    "The JSON Schemas of this message cannot be checked at the moment, because too many wait. Send it again later.",
+    5,
+  );
+}
+
+function invalidResponseSchema(problem: string): InvalidRequest {
+  return new InvalidRequest(
+    "invalid_response_schema",
+    `\`response_schema\` cannot be used: ${problem}. Correct the JSON Schema.`,
+  );
 }
 
 /** Copies the position, because the session changes while the stream is opened. */

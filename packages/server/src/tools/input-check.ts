@@ -9,26 +9,23 @@ import { isDeeperThan } from "../core/json.ts";
 export type InputCheck = (input: unknown) => CheckedInput | Promise<CheckedInput>;
 type CheckedInput = string | null | { readonly value: unknown };
 
-/** JSON Schema versions to assume for a schema without `$schema`. */
-export type SchemaDialect = "draft-7" | "draft-2020-12";
-
 const maximumIssues = 5;
 /** Maximum depth of an input. Stored and shown JSON may have 64 levels, some of which wrap the input. */
 const maximumDepth = 60;
 
 /**
- * Creates the input check of a tool.
+ * Creates the input check of an operator's tool, which runs in this thread. Schemas that others wrote are checked
+ * by `SchemaCheck`.
  *
  * @throws TypeError naming the tool if its schema cannot be checked (an unknown type, an external `$ref`,
  *   ...).
  */
 export function createInputCheck(
   tool: Pick<Tool, "name" | "inputSchema">,
-  dialect: SchemaDialect = "draft-7",
 ): (input: unknown) => string | null {
   let findIssues: ReturnType<typeof createSchemaCheck>;
   try {
-    findIssues = createSchemaCheck(tool.inputSchema, dialect);
+    findIssues = createSchemaCheck(tool.inputSchema);
   } catch (cause) {
     throw new TypeError(`The input schema of the tool ${tool.name} cannot be checked.`, { cause });
   }
@@ -50,12 +47,9 @@ export function describeMisfit(tool: string, issues: readonly string[]): string 
 }
 
 /** Creates a check that returns short error texts, or `null`. @throws Error for an unusable schema. */
-export function createSchemaCheck(
-  schema: object,
-  dialect: SchemaDialect,
-): (value: unknown) => string[] | null {
+export function createSchemaCheck(schema: object): (value: unknown) => string[] | null {
   // json-schema and zod declare different types for the same drafts.
-  const type = z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema, { defaultTarget: dialect });
+  const type = z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema, { defaultTarget: "draft-7" });
   return (value) => {
     const result = type.safeParse(value);
     if (result.success) return null;

@@ -11,7 +11,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { FailureFacts, ModelCatalog, PromptRules } from "../core/ports/driven/model.ts";
-import type { SchemaCheck } from "../core/ports/driven/schema-check.ts";
+import type { SchemaChecks } from "../core/ports/driven/schema-check.ts";
 import type { Toolset, TurnTools } from "../core/ports/driven/tool.ts";
 import {
   MAX_CALLS,
@@ -42,7 +42,7 @@ export interface RunOptions {
   readonly models: ModelCatalog;
   readonly caller: ModelCaller;
   readonly tools: Toolset;
-  readonly schemas: Pick<SchemaCheck, "mismatch">;
+  readonly schemas: SchemaChecks;
   readonly clock: Clock;
   readonly limits: TurnLimits;
   /** The App's instructions, or `null`. */
@@ -258,7 +258,8 @@ class AgentLoop {
   async #answer(record: NewStep): Promise<EndedStep | RunEnd> {
     const { schemas, limits } = this.#options;
     const { responseSchema: schema } = this.#turn.options;
-    const checked = schema === undefined ? null : await checkAnswer(record, schema, schemas);
+    const checked =
+      schema === undefined ? null : await checkAnswer(record, schema, schemas.of(this.#turn.app));
     if (checked?.kind === "rejected") {
       if (this.#hasRejected || record.number === limits.maxSteps) return await this.#fail(SCHEMA_MISMATCH);
       this.#hasRejected = true;

@@ -11,7 +11,9 @@ const turn = { options: { responseSchema: SCHEMA } };
 
 /** Accepts objects with a city. */
 const mismatch = async (_: JsonObject, value: unknown) =>
-  typeof (value as JsonObject)["city"] === "string" ? null : "it must have required property 'city'";
+  typeof (value as JsonObject)["city"] === "string"
+    ? null
+    : ({ kind: "wrong", text: "it must have required property 'city'" } as const);
 
 describe("a turn with a response schema", () => {
   it("asks the model for JSON in the schema, with the tools in the same call", async () => {

@@ -21,7 +21,7 @@ export async function checkAnswer(
   schemas: Pick<SchemaCheck, "mismatch">,
 ): Promise<CheckedAnswer> {
   const value = parse(step.text);
-  const issue = typeof value === "string" ? value : await schemas.mismatch(schema, value);
+  const issue = typeof value === "string" ? value : ((await schemas.mismatch(schema, value))?.text ?? null);
   if (issue === null && typeof value !== "string") return { kind: "matches", data: value };
   const text = `This answer was rejected: ${issue}. Answer again with JSON that matches the JSON Schema, and with nothing else.`;
   const parts = Array.isArray(step.parts) ? step.parts : [];

@@ -1,3 +1,4 @@
+import { NEVER_CHECKED } from "../core/ports/driven/schema-check.ts";
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { ScriptedModel } from "../../test/scripted-model.ts";
@@ -22,7 +23,7 @@ function prepare(turn = startedTurn({ app: "shop" })) {
     models: createModelCatalog({ providers: {}, clock, extraModels: { "test/scripted": model } }),
     caller: new ModelCaller(),
     tools: fixedTools({}),
-    schemas: { mismatch: async () => null },
+    schemas: NEVER_CHECKED,
     clock,
     limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0, actionMs: 1_000 },
     journals: { open: async () => journal },

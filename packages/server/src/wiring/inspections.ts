@@ -4,6 +4,7 @@
 import { createRequire } from "node:module";
 import type { Inspected, Inspections } from "../config/apps.ts";
 import type { OpenApiSettings } from "../core/app-settings.ts";
+import { NEVER_CHECKED } from "../core/ports/driven/schema-check.ts";
 import type { OpenApiDocument } from "../tools/openapi/document.ts";
 
 export const inspections: Inspections = {
@@ -81,6 +82,7 @@ async function inspectTools(
     {
       outbound: { guardedFetch: () => Promise.reject(new Error("Nothing is called here.")) },
       scrub: (value) => value,
+      schemas: NEVER_CHECKED.of(""),
       onOmitted(operation, reason, extent) {
         const index = operations?.indexOf(operation) ?? -1;
         found.push({

@@ -18,6 +18,7 @@ import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SecretVault, SigningKeys } from "../core/ports/driven/secret-store.ts";
+import type { SchemaChecks } from "../core/ports/driven/schema-check.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { createAuditTrail } from "../admin/audit-trail.ts";
@@ -49,7 +50,7 @@ import { Leases } from "../turns/leases.ts";
 import { ModelCaller } from "../turns/model-step.ts";
 import { RunningTurns, type SlotLimits } from "../turns/running-turns.ts";
 import { TurnRunner, type TurnRunnerOptions } from "../turns/run.ts";
-import { SchemaChecker } from "../turns/schema-checker.ts";
+import { SchemaChecker } from "../schemas/schema-checker.ts";
 import { generateTitle } from "../turns/utility-model.ts";
 import { createTurnMetrics, registerGauges } from "./operations.ts";
 
@@ -89,9 +90,9 @@ export function buildService(base: Foundations) {
   const { config, clock, logger, store, register, extraModels } = base;
   const apps = createApps(config.apps);
   const models = createModels(config, clock, extraModels);
-  const tools = createTools(base, (rig) => models.isDemo(rig));
+  const schemas = new SchemaChecker({ clock });
+  const tools = createTools({ ...base, schemas }, (rig) => models.isDemo(rig));
   const caller = new ModelCaller();
-  const schemas = new SchemaChecker();
   const memory = buildMemory(base, apps);
   const { hub, running, cache, registry } = memory;
   const { dispatcher, leases, owner } = buildTurns(base, memory, { apps, models, caller, tools, schemas });
@@ -259,14 +260,18 @@ function providersOf(config: Config): ModelCatalogOptions["providers"] {
   return Object.fromEntries(providers);
 }
 
+interface ToolParts extends Pick<Foundations, "config" | "clock" | "logger" | "vault"> {
+  readonly schemas: SchemaChecks;
+}
+
 /** Creates the tools of each App. For duplicate names, the first source in `plan` wins. */
 export function createTools(
-  { config, clock, logger, vault = null }: Pick<Foundations, "config" | "clock" | "logger" | "vault">,
+  { config, clock, logger, schemas, vault = null }: ToolParts,
   isDemo: (rig: string) => boolean,
 ): AppTools {
   const builtIn: Readonly<Record<string, Tool>> = builtInTools(clock);
   const outbound = createOutbound({ clock });
-  const plan: AppToolsOptions["plan"] = (_app, { tools }) => [
+  const plan: AppToolsOptions["plan"] = (app, { tools }) => [
     planDemoTools(isDemo, tools.isUnconfigured === true),
     planOwnTools(tools.own, logger),
     fixedSource(
@@ -274,12 +279,12 @@ export function createTools(
       tools.builtIn.flatMap((name) => builtIn[name] ?? []),
     ),
     ...(tools.wallet === null ? [] : [fixedSource("wallet tools", createWalletTools(tools.wallet, clock))]),
-    ...planClientTools(tools),
+    ...planClientTools(tools, schemas.of(app)),
     ...Object.entries(tools.mcp).map(([server, settings]) =>
-      planMcpServer(server, settings, { clock, logger, effects: tools.effects }),
+      planMcpServer(server, settings, { clock, logger, effects: tools.effects, schemas: schemas.of(app) }),
     ),
     ...Object.entries(tools.openapi).map(([name, settings]) =>
-      planOpenApi(name, settings, { clock, logger, outbound }),
+      planOpenApi(name, settings, { clock, logger, outbound, schemas: schemas.of(app) }),
     ),
   ];
   return new AppTools(config.apps, { clock, logger, vault, plan, onClosed: () => outbound.close() });

@@ -272,6 +272,36 @@ describe("a tool that runs in the client", () => {
     );
   });
 
+  const listOf = (items: object) => ({
+    draw: {
+      ...WHERE,
+      inputSchema: { type: "object", properties: { list: { type: "array", items } } },
+    },
+  });
+  const repeated = (count: number, value: unknown) => Array.from({ length: count }, () => value);
+
+  it("has a schema that is checked: 2,250 times the same type is none", async () => {
+    const json = { message: "hello", client_tools: listOf({ type: repeated(2_250, "null") }) };
+    const answer = await send(url(), "POST", "/api/chat", { session: newSession(), json });
+    expect(expectProblem(answer, 400, "parameter_invalid")).toContain(
+      'The body field "client_tools.draw.inputSchema" must be a JSON Schema of draft 7: schema is invalid',
+    );
+  });
+
+  it("is not called with an input that is too large to check, and the turn continues", async () => {
+    const session = newSession();
+    const message = `call draw {"list":[${repeated(16_000, 1).join(",")}]}`;
+    const client_tools = listOf({ enum: Array.from({ length: 2_250 }, (_, index) => `${index}`) });
+    await send(url(), "POST", "/api/chat", { session, json: { message, client_tools } });
+    expect(await resultOf(url(), session)).toMatchObject({
+      output: expect.stringContaining(
+        "The call was not made, because the input of the tool draw was not checked: it is too large to check",
+      ),
+      is_error: true,
+    });
+    expect((await state(url(), session)).pending_actions).toEqual([]);
+  });
+
   it("belongs to the idempotency key of its chat", async () => {
     const session = newSession();
     const chat = (client_tools: object) =>
@@ -289,10 +319,21 @@ describe("a tool that runs in the client", () => {
 describe("an App without allowClientTools", () => {
   const url = useService({ apps: { default: { models: ["demo/assistant"] } } });
 
-  it("refuses tools of a chat", async () => {
-    const json = { message: "hello", client_tools: { draw: WHERE } };
+  it.each([
+    ["usable", { draw: WHERE }],
+    ["unusable", { "a b": { inputSchema: "none" } }],
+    ["no object", 5],
+  ])("refuses tools of a chat that are %s before it reads them", async (_what, client_tools) => {
+    const json = { message: "hello", client_tools };
     const answer = await send(url(), "POST", "/api/chat", { session: newSession(), json });
     expectProblem(answer, 400, "client_tools_not_allowed");
+    const message = { id: newSession(), role: "user", parts: [{ type: "text", text: "hello" }] };
+    const ofSdk = { id: newSession(), messages: [message], trigger: "submit-message", client_tools };
+    expectProblem(
+      await send(url(), "POST", "/api/ai-sdk/chat", { json: ofSdk }),
+      400,
+      "client_tools_not_allowed",
+    );
   });
 });
 

@@ -4,8 +4,7 @@
 
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
-import { isJsonObject, type JsonObject } from "../../core/json.ts";
-import { responseSchemaProblem } from "../../core/client-schema.ts";
+import { ClientToolsField, ResponseSchemaField } from "../../core/requested-options.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { Snapshot } from "../documented.ts";
 import {
@@ -26,7 +25,6 @@ import {
   UserStateText,
 } from "../operation.ts";
 import { CHAT_BODY_MAX_BYTES } from "../problem.ts";
-import { OfferedTools } from "./offered-tools.ts";
 import { withoutWriteBudget, type HttpApp, type RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/chat";
@@ -48,22 +46,6 @@ const Rig = z.string("must be a string").meta({
   description: "Model of the App that answers this message and the next ones; the session's when absent",
 });
 
-/** JSON Schema of the answer. Passed through unchanged, because zod's copy would lose a key `__proto__`. */
-const ResponseSchema = z
-  .unknown()
-  .meta({
-    description:
-      "JSON Schema of an object that the answer must match, which the message then has as `data`. At most 16 KiB and 32 levels, " +
-      'without `pattern`, `patternProperties` and `format`; `$ref` only to "#" and "#/$defs/NAME"',
-    type: "object",
-    examples: [{ type: "object", properties: { city: { type: "string" } }, required: ["city"] }],
-  })
-  .transform((schema, context): JsonObject => {
-    const problem = isJsonObject(schema) ? responseSchemaProblem(schema) : "must be a JSON object";
-    if (problem !== null) context.addIssue({ code: "custom", message: problem });
-    return schema as JsonObject;
-  });
-
 const ChatQuery = z.object({
   message: MessageText.optional(),
   app: optional(AppName),
@@ -83,8 +65,8 @@ const ChatBody = z
     client_id: optional(ClientId.nullable()),
     replaces: optional(Replaced.nullable()),
     rig: optional(Rig.nullable()),
-    response_schema: optional(ResponseSchema.nullable()),
-    client_tools: OfferedTools.nullish(),
+    response_schema: optional(ResponseSchemaField.nullable()),
+    client_tools: ClientToolsField.nullish(),
   })
   .nullish()
   .meta({
@@ -169,12 +151,8 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
 }
 
 function optionsOf({ replaces, rig, public_key, user_state, ...body }: BodyParameters) {
-  const { response_schema: schema, client_tools: tools } = body;
   return {
-    options: {
-      ...(typeof schema === "object" && schema !== null && { responseSchema: schema }),
-      ...(typeof tools === "object" && tools !== null && { clientTools: tools }),
-    },
+    options: { responseSchema: body.response_schema, clientTools: body.client_tools },
     replaces: replaces?.toLowerCase() ?? null,
     rig: rig ?? null,
     publicKey: public_key ?? null,

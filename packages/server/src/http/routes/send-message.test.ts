@@ -39,7 +39,6 @@ describe("POST /api/chat", () => {
   };
 
   const schema = { type: "object", properties: { pattern: { type: "string" } } };
-  const ofObject = (more: object) => ({ message: "hi", response_schema: { ...schema, ...more } });
 
   it("reads a schema for the answer from a JSON body, as it is", async () => {
     const edge = testEdge();
@@ -49,26 +48,36 @@ describe("POST /api/chat", () => {
       payload: `{"message":"hi","response_schema":${sent}}`,
     });
     expect(JSON.stringify(edge.services.conversations.last.chat?.options)).toBe(`{"responseSchema":${sent}}`);
-    await edge.send("POST", "/api/chat", { payload: { message: "hi", response_schema: null } });
-    expect(edge.services.conversations.last.chat?.options).toEqual({});
   });
 
-  it.each([
-    [ofObject({ pattern: "^a" }), 'must not use `pattern`, as it does at "/pattern"'],
-    [ofObject({ type: "array" }), "must be the schema of an object"],
-    [{ message: "hi", response_schema: [schema] }, "must be a JSON object"],
-    [{ message: "hi", response_schema: JSON.stringify(schema) }, "must be a JSON object"],
-  ])("rejects the schema of %j", async (payload, detail) => {
-    const answer = await testEdge().send("POST", "/api/chat", { payload });
-    expectProblem(answer, 400, "parameter_invalid");
-    expect(answer.json<{ detail: string }>().detail).toContain(detail);
+  const unreadable = { response_schema: 5, client_tools: { "a b": { inputSchema: "none" } } };
+
+  it("leaves the options with schemas to the use case, which reads them after permission", async () => {
+    const edge = testEdge();
+    await edge.send("POST", "/api/chat", { payload: { message: "hi", ...unreadable } });
+    expect(edge.services.conversations.last.chat?.options).toEqual({
+      responseSchema: unreadable.response_schema,
+      clientTools: unreadable.client_tools,
+    });
+  });
+
+  it("checks access and limits first, whatever the options with schemas are", async () => {
+    const edge = testEdge({ loopback: false, rateLimits: { chatsPerMinute: 1 } });
+    const post = (more: object) =>
+      edge.send("POST", "/api/chat", { payload: { message: "hi", ...unreadable, ...more } });
+    expectProblem(await post({ app: "other" }), 401, "app_key_invalid");
+    expect((await post({})).statusCode).toBe(200);
+    expectProblem(await post({}), 429, "rate_limited");
   });
 
   it("ignores a schema in the query", async () => {
     const edge = testEdge();
     const query = new URLSearchParams({ message: "hi", response_schema: JSON.stringify(schema) });
     await edge.send("POST", `/api/chat?${query.toString()}`);
-    expect(edge.services.conversations.last.chat?.options).toEqual({});
+    expect(edge.services.conversations.last.chat?.options).toEqual({
+      responseSchema: undefined,
+      clientTools: undefined,
+    });
   });
 
   it("reads its parameters from the query", async () => {

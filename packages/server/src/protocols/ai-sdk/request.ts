@@ -4,9 +4,9 @@ import { SessionId } from "@colloquy/protocol";
 import { z } from "zod";
 import { InvalidRequest } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
+import { ClientToolsField } from "../../core/requested-options.ts";
 import { AppName, ClientId, optional, PublicKey, UserStateField } from "../../http/operation.ts";
 import { readMessage } from "../../http/routes/chat.ts";
-import { OfferedTools } from "../../http/routes/offered-tools.ts";
 import { readAnswer, type CallAnswer } from "./ui-message.ts";
 import type { KnownAnswer } from "./answer-chunks.ts";
 
@@ -44,7 +44,7 @@ export const ChatBody = z
     public_key: optional(PublicKey.nullable()),
     user_state: optional(UserStateField.nullable()),
     client_id: optional(ClientId.nullable()),
-    client_tools: OfferedTools.nullish(),
+    client_tools: ClientToolsField.nullish(),
   })
   .meta({
     example: {

@@ -10,9 +10,9 @@ const MESSAGE = { id: randomUUID(), role: "user", parts: [{ type: "text", text: 
 /** A public service whose streams end at once. */
 function publicEdge(rateLimits: EdgeChanges["rateLimits"]) {
   const edge = testEdge({ loopback: false, rateLimits: rateLimits! });
-  const post = (message: object) =>
+  const post = (message: object, more: object = {}) =>
     edge.send("POST", "/api/ai-sdk/chat", {
-      payload: { id: SESSION, messages: [message], trigger: "submit-message" },
+      payload: { id: SESSION, messages: [message], trigger: "submit-message", ...more },
     });
   return { ...edge, post };
 }
@@ -24,6 +24,15 @@ describe("the endpoints for the AI SDK", () => {
     expect((await edge.send("POST", "/api/chat?message=hello")).statusCode).toBe(200);
     expectProblem(await edge.post(MESSAGE), 429, "rate_limited");
     expect(edge.services.conversations.sessions.get(SESSION)?.messages).toHaveLength(2);
+  });
+
+  it("check access and limits before they read client tools", async () => {
+    const edge = publicEdge({ chatsPerMinute: 1 });
+    const client_tools = { "a b": { inputSchema: "none" } };
+    expectProblem(await edge.post(MESSAGE, { client_tools, app: "other" }), 401, "app_key_invalid");
+    expect((await edge.post(MESSAGE, { client_tools })).statusCode).toBe(200);
+    expect(edge.services.conversations.last.chat?.options).toEqual({ clientTools: client_tools });
+    expectProblem(await edge.post(MESSAGE, { client_tools }), 429, "rate_limited");
   });
 
   it("count an answer to calls as a change of the session", async () => {

@@ -90,11 +90,10 @@ async function answerText(
 ): Promise<void> {
   const { guard, admission, services } = parts;
   const { id: spelling, trigger, messageId } = body;
-  const clientTools = body.client_tools ?? null;
   const sessionId = spelling.toLowerCase();
   const app = body.app ?? DEFAULT_APP;
   const { clientId, access } = guard.authorizeCaller(request, app, body.client_id ?? null);
-  const options = { ...(clientTools !== null && { clientTools }) };
+  const options = { clientTools: body.client_tools };
   await admission.chat(request, { app, clientId, sessionId }, null, { message: last.text, options });
   const chat = {
     sessionId,

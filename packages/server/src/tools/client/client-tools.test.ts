@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
+import { schemaChecks } from "../../../test/schema-checks.ts";
 import type { ToolSettings } from "../../core/app-settings.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { TurnOptions } from "../../core/turn-options.ts";
@@ -41,7 +42,7 @@ function appTools(settings: Pick<ToolSettings, "client" | "allowsClientTools">):
       clock: new ManualClock(),
       logger: recordingLogger(),
       vault,
-      plan: () => [fixedSource("fixed", [fixed]), ...planClientTools(tools)],
+      plan: () => [fixedSource("fixed", [fixed]), ...planClientTools(tools, schemaChecks.of("default"))],
     },
   );
 }

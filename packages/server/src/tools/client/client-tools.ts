@@ -1,34 +1,60 @@
 // Tools that run in the client. A call becomes an action, and the client's answer to it is the result.
 
+import { toolSchemaOf } from "../../core/client-schema.ts";
 import type { ToolSettings } from "../../core/app-settings.ts";
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { SchemaCheck } from "../../core/ports/driven/schema-check.ts";
 import type { ClientTool } from "../../core/turn-options.ts";
+import { describeMisfit, type InputCheck } from "../input-check.ts";
 import { fixedSource, type SourcePlan, type SourceTool } from "../tool-source.ts";
 
 type ClientTools = Readonly<Record<string, ClientTool>>;
 
 /** Plans an App's own client tools and, if the App allows it, those that a chat offers. */
-export function planClientTools({
-  client,
-  allowsClientTools,
-}: Pick<ToolSettings, "client" | "allowsClientTools">): readonly SourcePlan[] {
+export function planClientTools(
+  { client, allowsClientTools }: Pick<ToolSettings, "client" | "allowsClientTools">,
+  schemas: SchemaCheck,
+): readonly SourcePlan[] {
   return [
     ...(client === undefined ? [] : [fixedSource("client tools", toolsOf(client))]),
-    ...(allowsClientTools === true ? [OFFERED] : []),
+    ...(allowsClientTools === true ? [planOffered(schemas)] : []),
   ];
 }
 
 const NONE: readonly SourceTool[] = [];
 
-const OFFERED: SourcePlan = {
-  key: "offered client tools",
-  create: () => ({
-    label: "offered client tools",
-    isInternal: true,
-    list: ({ turn: { options } }) =>
-      Promise.resolve(options?.clientTools === undefined ? NONE : toolsOf(options.clientTools)),
-  }),
-};
+function planOffered(schemas: SchemaCheck): SourcePlan {
+  return {
+    key: "offered client tools",
+    create: () => ({
+      label: "offered client tools",
+      isInternal: true,
+      list: ({ turn: { options } }) =>
+        Promise.resolve(
+          options?.clientTools === undefined ? NONE : offeredTools(options.clientTools, schemas),
+        ),
+    }),
+  };
+}
+
+function offeredTools(tools: ClientTools, schemas: SchemaCheck): readonly SourceTool[] {
+  return Object.entries(tools).map(([name, tool]) => ({
+    ...createClientTool(name, tool),
+    checkInput: createOfferedCheck(name, toolSchemaOf(tool), schemas),
+  }));
+}
+
+/** An input that cannot be checked is refused: nobody else checks it. */
+function createOfferedCheck(name: string, schema: JsonObject, schemas: SchemaCheck): InputCheck {
+  return async (input) => {
+    const problem = await schemas.mismatch(schema, input as JsonValue);
+    if (problem === null) return null;
+    if (problem.kind === "wrong") return describeMisfit(name, [problem.text]);
+    const advice =
+      problem.kind === "busy" ? "Call it again if it is still needed." : "Call it with a smaller input.";
+    return `The call was not made, because the input of the tool ${name} was not checked: ${problem.text}. ${advice}`;
+  };
+}
 
 function toolsOf(tools: ClientTools): readonly SourceTool[] {
   return Object.entries(tools).map(([name, tool]) => createClientTool(name, tool));

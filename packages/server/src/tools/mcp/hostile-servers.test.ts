@@ -80,7 +80,7 @@ describe("a call to a faulty server", () => {
     const { output, isError } = await tools.call("srv_work");
     expect(isError).toBe(true);
     expect(output).toMatch(
-      /^The tool ran, but its answer is not what it has announced \(degrees: .*It said: warm$/,
+      /^The tool ran, but its answer is not what it has announced \(\/degrees must be number\)\. It said: warm$/,
     );
     scripted.server.call = () => ({ ...textResult("warm"), structuredContent: { degrees: 30 } });
     expect((await tools.call("srv_work")).output).toEqual({ degrees: 30 });

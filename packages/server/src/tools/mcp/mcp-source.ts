@@ -6,6 +6,7 @@ import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import { SecretMissing, type ToolContext, type ToolEffect } from "../../core/ports/driven/tool.ts";
+import type { SchemaCheck } from "../../core/ports/driven/schema-check.ts";
 import { cleanText } from "../../core/json.ts";
 import { scrubText, type Scrubber } from "../scrub.ts";
 import { messageOf } from "../call-tool.ts";
@@ -36,6 +37,7 @@ export interface McpOptions {
   readonly logger: Logger;
   /** Configured effects by the tool name that the model sees; absent for none. */
   readonly effects?: Readonly<Record<string, ToolEffect>>;
+  readonly schemas: SchemaCheck;
   /** Returns a number from 0 to 1; defaults to `Math.random`. */
   readonly random?: () => number;
 }
@@ -51,6 +53,7 @@ class McpSource implements ToolSource {
   readonly #logger: Logger;
   readonly #connections: Connections;
   readonly #effects: NonNullable<McpOptions["effects"]>;
+  readonly #schemas: SchemaCheck;
   readonly #read = new WeakMap<readonly ListedTool[], readonly SourceTool[]>();
   readonly #standIns = new Map<string, readonly SourceTool[]>();
 
@@ -59,6 +62,7 @@ class McpSource implements ToolSource {
     this.#server = server;
     this.#logger = options.logger;
     this.#effects = options.effects ?? {};
+    this.#schemas = options.schemas;
     this.#connections = connectionsTo(server, settings, options);
   }
 
@@ -99,7 +103,8 @@ class McpSource implements ToolSource {
   #readTool(listed: ListedTool, scrub: Scrubber): readonly SourceTool[] {
     try {
       const connect = (context: ToolContext): McpConnection => this.#connections.for(context);
-      return [readMcpTool(this.#server, listed, { connect, scrub, effects: this.#effects })];
+      const more = { effects: this.#effects, schemas: this.#schemas };
+      return [readMcpTool(this.#server, listed, { connect, scrub, ...more })];
     } catch (error) {
       const fields = { server: this.#server, failure: failureText(error, scrub) };
       this.#logger.warn(fields, "a tool of an MCP server is omitted");

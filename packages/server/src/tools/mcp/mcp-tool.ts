@@ -2,17 +2,17 @@
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Tool as ListedTool, CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
-import { isJsonObject, type JsonValue, cleanText } from "../../core/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, cleanText } from "../../core/json.ts";
 import type { ToolContext, ToolEffect } from "../../core/ports/driven/tool.ts";
-import { createInputCheck, createSchemaCheck } from "../input-check.ts";
+import type { SchemaCheck } from "../../core/ports/driven/schema-check.ts";
 import { scrubText, type Scrubber } from "../scrub.ts";
+import { checkableSchema, createServerCheck, mismatchWith } from "../server-schema.ts";
 import { toolNameOf, type SourceTool } from "../tool-source.ts";
-import { checkableSchema, sanitizeSchema } from "./sanitize-schema.ts";
+import { sanitizeSchema } from "./sanitize-schema.ts";
 import { readBeginning } from "./cut-answer.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { McpCut } from "./mcp-failure.ts";
 
-const DIALECT = "draft-2020-12";
 const MAX_DESCRIPTION = 4_000;
 
 export interface McpToolOptions {
@@ -22,6 +22,7 @@ export interface McpToolOptions {
   readonly scrub: Scrubber;
   /** Configured effects by the tool name that the model sees. */
   readonly effects: Readonly<Record<string, ToolEffect>>;
+  readonly schemas: SchemaCheck;
 }
 
 /**
@@ -32,12 +33,11 @@ export interface McpToolOptions {
 export function readMcpTool(
   server: string,
   listed: ListedTool,
-  { connect, scrub, effects }: McpToolOptions,
+  { connect, scrub, effects, schemas }: McpToolOptions,
 ): SourceTool {
   const name = toolNameOf(server, scrubText(scrub, listed.name));
   const inputSchema = scrub(sanitizeSchema(listed.inputSchema as JsonValue)) as JSONSchema7;
-  const checkable = checkableSchema(listed.inputSchema as JsonValue) as JSONSchema7;
-  const announced = announcedOutput(listed);
+  const announced = announcedOutput(listed, schemas);
   const claimed = effectOf(listed);
   const effect = (Object.hasOwn(effects, name) ? effects[name] : undefined) ?? claimed;
   return {
@@ -46,7 +46,7 @@ export function readMcpTool(
     inputSchema,
     effect: claimed,
     scrub,
-    checkInput: createInputCheck({ name, inputSchema: checkable }, DIALECT),
+    checkInput: createServerCheck(name, listed.inputSchema as JsonValue, schemas),
     async execute(input, context) {
       const call = {
         tool: listed,
@@ -57,7 +57,7 @@ export function readMcpTool(
         onProgress: (progress: object) => context.progress(progress),
       };
       try {
-        return readResult(await connect(context).call(call), announced);
+        return await readResult(await connect(context).call(call), announced);
       } catch (error) {
         if (error instanceof McpCut) return await readBeginning(error.head);
         throw error;
@@ -72,17 +72,16 @@ function effectOf({ annotations }: ListedTool): ToolEffect {
   return annotations?.idempotentHint === true ? "idempotent" : "unsafe";
 }
 
-/**
- * Returns the output check, or one without violations if the schema is unreadable: the tool's output is shown
- * anyway.
- */
-function announcedOutput({ outputSchema }: ListedTool): AnnouncedOutput | null {
+/** Returns the output check, which accepts everything if the schema is unreadable. */
+function announcedOutput({ outputSchema }: ListedTool, schemas: SchemaCheck): AnnouncedOutput | null {
   if (outputSchema === undefined) return null;
+  let checkable: JsonObject;
   try {
-    return createSchemaCheck(checkableSchema(outputSchema as JsonValue), DIALECT);
+    checkable = checkableSchema(outputSchema as JsonValue);
   } catch {
-    return () => null;
+    return () => Promise.resolve(null);
   }
+  return (value) => mismatchWith(checkable, value, schemas);
 }
 
 function cut(description: string): string {
@@ -93,8 +92,8 @@ function cut(description: string): string {
 
 const MAX_BLOCKS = 200;
 
-/** Returns the violations of the tool's announced output schema; `null` for none. */
-type AnnouncedOutput = (value: unknown) => readonly string[] | null;
+/** Returns how a value violates the tool's announced output schema; `null` if it does not. */
+type AnnouncedOutput = (value: JsonValue) => Promise<string | null>;
 
 /**
  * Returns the value to show to the model. Structured content takes precedence over content blocks, which then
@@ -104,18 +103,18 @@ type AnnouncedOutput = (value: unknown) => readonly string[] | null;
  * @throws Error for a result marked as an error, and for structured content that is missing or
  *   violates the announced schema.
  */
-function readResult(result: CallToolResult, announced: AnnouncedOutput | null): unknown {
+async function readResult(result: CallToolResult, announced: AnnouncedOutput | null): Promise<unknown> {
   const described = describeContent(result.content);
   const text = typeof described === "string" ? described : JSON.stringify(described);
   if (result.isError === true) throw new Error(text);
   const { structuredContent } = result;
   if (structuredContent === undefined && announced === null) return described;
   const issues =
-    structuredContent === undefined ? ["there is no structured content"] : announced?.(structuredContent);
-  if (issues === null || issues === undefined) return structuredContent;
-  throw new Error(
-    `The tool ran, but its answer is not what it has announced (${issues.join("; ")}). It said: ${text}`,
-  );
+    structuredContent === undefined
+      ? "there is no structured content"
+      : ((await announced?.(structuredContent as JsonValue)) ?? null);
+  if (issues === null) return structuredContent;
+  throw new Error(`The tool ran, but its answer is not what it has announced (${issues}). It said: ${text}`);
 }
 
 function describeContent(content: readonly ContentBlock[]): JsonValue {

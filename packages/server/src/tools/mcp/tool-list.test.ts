@@ -67,22 +67,42 @@ describe("the tool list of a server", () => {
     await tools.toolset.close();
   });
 
-  it("cannot block the process with expensive schemas", async () => {
-    let nested: object = { type: "string" };
-    for (let depth = 0; depth < 8; depth += 1) nested = { anyOf: [nested, nested] };
+  it("checks inputs up to the bounds of a check, and leaves larger ones to the server", async () => {
+    const anyOf = Array.from({ length: 16 }, (_, n) => ({
+      anyOf: Array.from({ length: 16 }, (_, m) => ({ type: "string", const: `${n} ${m}` })),
+    }));
+    const list = { type: "array", items: { anyOf } };
+    const properties = { list, slow: { type: "string", pattern: "^(a+)+$" }, loop: { $ref: "#" } };
     scripted.server.tools = [
-      {
-        name: "work",
-        inputSchema: {
-          type: "object",
-          properties: { slow: { type: "string", pattern: "^(a+)+$" }, nested, loop: { $ref: "#" } },
-          allOf: [{ $ref: "#" }],
-        },
-      },
+      { name: "work", inputSchema: { type: "object", properties, allOf: [{ $ref: "#" }] } },
     ];
     const tools = scripted.open();
-    const input = { slow: `${"a".repeat(40)}!`, nested: 5, loop: { loop: {} } };
-    expect(await tools.call("srv_work", input)).toEqual({ output: "done", isError: false });
+    const input = (count: number) => ({
+      list: Array.from({ length: count }, (_, index) => index),
+      slow: `${"a".repeat(40)}!`,
+      loop: { loop: {} },
+    });
+    expect(await tools.call("srv_work", input(1))).toEqual({
+      output: expect.stringContaining("The input does not fit the tool srv_work: /list/0 must be string"),
+      isError: true,
+    });
+    expect(await tools.call("srv_work", input(0))).toEqual({ output: "done", isError: false });
+    expect(await tools.call("srv_work", input(16_000))).toEqual({ output: "done", isError: false });
+    await tools.toolset.close();
+  });
+
+  it("checks inputs and outputs against thousands of types", async () => {
+    const items = { type: Array.from({ length: 2_250 }, () => "null") };
+    const schema = { type: "object", properties: { list: { type: "array", items } } };
+    scripted.server.tools = [{ name: "work", inputSchema: schema, outputSchema: schema }];
+    scripted.server.call = () => ({ content: [], structuredContent: { list: [1] } });
+    const tools = scripted.open();
+    expect(await tools.call("srv_work", { list: [1] })).toMatchObject({
+      output: expect.stringContaining("/list/0 must be null"),
+    });
+    expect(await tools.call("srv_work", { list: [null] })).toMatchObject({
+      output: expect.stringContaining("not what it has announced (/list/0 must be null)"),
+    });
     await tools.toolset.close();
   });
 });

@@ -3,6 +3,7 @@
 import type { OpenApiSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
+import type { SchemaCheck } from "../../core/ports/driven/schema-check.ts";
 import type { ToolContext } from "../../core/ports/driven/tool.ts";
 import { headerScrubber } from "../secret-headers.ts";
 import { ReconnectPlan } from "../reconnect-plan.ts";
@@ -21,6 +22,7 @@ import { readTools } from "./openapi-tools.ts";
 
 export interface OpenApiOptions {
   readonly outbound: Pick<Outbound, "guardedFetch">;
+  readonly schemas: SchemaCheck;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Returns a number from 0 to 1; defaults to `Math.random`. */
@@ -90,12 +92,13 @@ class OpenApiSource implements ToolSource {
 
   /** Reads the document. Never rejects. */
   async #read(): Promise<void> {
-    const { outbound, logger } = this.#options;
+    const { outbound, schemas, logger } = this.#options;
     const name = this.#name;
     try {
       const document = await readDocument(this.#settings.document, outbound, this.#closed.signal);
       this.#tools = readTools(name, document, this.#settings, {
         outbound,
+        schemas,
         scrub: headerScrubber(this.#settings.headers.reveal()),
         onOmitted: (operation, reason) =>
           logger.warn(

@@ -1,14 +1,13 @@
 // Creates a tool from an operation. The operator determines the base URL and the headers of its requests, and
 // the model determines everything else.
 
-import type { JSONSchema7 } from "@ai-sdk/provider";
 import { isJsonObject, type JsonValue, type JsonObject } from "../../core/json.ts";
 import type { ToolContext, ToolEffect } from "../../core/ports/driven/tool.ts";
-import { createInputCheck } from "../input-check.ts";
-import { checkableSchema } from "../mcp/sanitize-schema.ts";
+import type { SchemaCheck } from "../../core/ports/driven/schema-check.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { OutboundError } from "../outbound/outbound-error.ts";
 import { fillSecrets } from "../secret-headers.ts";
+import { createServerCheck } from "../server-schema.ts";
 import type { SourceTool } from "../tool-source.ts";
 import { Beginning } from "../scrubbed-beginning.ts";
 import type { OperationPlan } from "./operation.ts";
@@ -22,6 +21,7 @@ export interface OpenApiToolParts {
   readonly headers: Readonly<Record<string, string>>;
   readonly outbound: Pick<Outbound, "guardedFetch">;
   readonly scrub: (value: JsonValue) => JsonValue;
+  readonly schemas: SchemaCheck;
 }
 
 /** Maximum size of a response. */
@@ -31,14 +31,13 @@ const timeoutMs = 600_000;
 
 /** @throws TypeError if the operation's input cannot be checked. */
 export function createOpenApiTool(plan: OperationPlan, parts: OpenApiToolParts): SourceTool {
-  const { name, base, headers, outbound, scrub } = parts;
-  const checkable = checkableSchema(plan.inputSchema) as JSONSchema7;
+  const { name, base, headers, outbound, scrub, schemas } = parts;
   return {
     name,
     description: plan.description,
     inputSchema: plan.inputSchema,
     effect: plan.effect,
-    checkInput: createInputCheck({ name, inputSchema: checkable }, "draft-2020-12"),
+    checkInput: createServerCheck(name, plan.inputSchema, schemas),
     scrub,
     async execute(input, context: ToolContext) {
       const { url, init } = buildRequest(plan, isJsonObject(input) ? input : {}, {

@@ -17,7 +17,7 @@ const maximumTools = 128;
 /** Maximum size of one tool's input schema in characters of JSON. */
 const maximumSchemaLength = 64 * 1_024;
 
-export interface ReadToolsParts extends Pick<OpenApiToolParts, "outbound" | "scrub"> {
+export interface ReadToolsParts extends Pick<OpenApiToolParts, "outbound" | "scrub" | "schemas"> {
   /** Called if an operation, or a part of it, cannot be offered. `*` stands for several operations. */
   readonly onOmitted: (operation: string, reason: string, extent: "whole" | "part") => void;
 }
@@ -27,7 +27,7 @@ export function readTools(
   name: string,
   document: OpenApiDocument,
   settings: Pick<OpenApiSettings, "baseURL" | "operations" | "headers">,
-  { outbound, scrub, onOmitted }: ReadToolsParts,
+  { onOmitted, ...parts }: ReadToolsParts,
 ): readonly SourceTool[] {
   const { content, location } = document;
   const base = baseUrl(settings.baseURL, document);
@@ -50,8 +50,8 @@ export function readTools(
       if (JSON.stringify(plan.inputSchema).length > maximumSchemaLength) {
         throw new Error("Its input takes too long to describe.");
       }
-      const parts = { name: freeName(toolNameOf(name, plan.id), names), base, headers, outbound, scrub };
-      return [createOpenApiTool(plan, parts)];
+      const tool = { name: freeName(toolNameOf(name, plan.id), names), base, headers };
+      return [createOpenApiTool(plan, { ...tool, ...parts })];
     } catch (error) {
       leaveOut(`left out: ${messageOf(error)}`, "whole");
       return [];

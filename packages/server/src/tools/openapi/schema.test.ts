@@ -89,6 +89,30 @@ describe("SchemaReader", () => {
     expect(JSON.stringify(read(knot))).not.toContain("default");
   });
 
+  it.each<[string, (parts: readonly string[]) => JsonObject]>([
+    ["keywords", (parts) => Object.fromEntries(parts.map((part) => [part, 1]))],
+    ["required names", (parts) => ({ type: "object", required: [...parts] })],
+    ["values of an enum", (parts) => ({ enum: [...parts] })],
+    ["fields of a default", (parts) => ({ default: Object.fromEntries(parts.map((part) => [part, 1])) })],
+    ["properties", (parts) => ({ properties: Object.fromEntries(parts.map((part) => [part, text])) })],
+  ])("reads few copies of a schema with many %s, however often it is referred to", (_what, schemaOf) => {
+    let reads = 0;
+    const wide = schemaOf(Array.from({ length: 5_000 }, (_, index) => `p${index}`));
+    const watched = new Proxy(wide, {
+      ownKeys: (target) => {
+        reads += 1;
+        return Reflect.ownKeys(target);
+      },
+    });
+    const reference = { $ref: "#/components/schemas/Wide" };
+    const properties = Object.fromEntries(
+      Array.from({ length: 900 }, (_, index) => [`r${index}`, reference]),
+    );
+    const schema = read({ type: "object", properties }, { Wide: watched });
+    expect(Object.keys(schema["properties"] as JsonObject)).toHaveLength(900);
+    expect(reads).toBeLessThan(50);
+  });
+
   it.each([
     [{ type: "string", nullable: true }, { type: ["string", "null"] }],
     [

@@ -13,6 +13,10 @@ const maximumDepth = 16;
 const maximumDescription = 500;
 /** Maximum number of values within a default or an enum. */
 const maximumValues = 500;
+/** What looking at a larger one costs, in schemas. */
+const costOfLarge = 100;
+/** Keywords and required names that count as another schema. */
+const partsOfSchema = 100;
 
 const copied: ReadonlySet<string> = new Set(
   (
@@ -34,11 +38,17 @@ export class SchemaReader {
 
   /** @throws Error for a reference that cannot be resolved. */
   read(schema: JsonValue | undefined, depth = 0): JsonObject {
+    return this.#read(schema, depth, false) ?? {};
+  }
+
+  /** Returns `null` for a read-only schema if those are hidden. */
+  #read(schema: JsonValue | undefined, depth: number, hidesReadOnly: boolean): JsonObject | null {
     this.#left -= 1;
     if (schema === false) return { not: {} };
     if (schema === undefined || depth > maximumDepth || this.#left < 0) return {};
     const { value, reference } = follow(this.#document, schema);
     if (!isJsonObject(value)) return {};
+    if (hidesReadOnly && value["readOnly"] === true) return null;
     if (reference === null) return this.#convert(value, depth);
     if (this.#open.has(reference)) return {};
     this.#open.add(reference);
@@ -50,9 +60,14 @@ export class SchemaReader {
   }
 
   #convert(schema: JsonObject, depth: number): JsonObject {
+    const entries = Object.entries(schema);
+    // Many references to a large schema must not multiply it.
+    this.#left -= Math.floor((entries.length + listAt(schema, "required").length) / partsOfSchema);
     const result: JsonObject = {};
-    for (const [key, value] of Object.entries(schema)) {
-      if (copied.has(key) && isSmall(value, maximumValues)) result[key] = value;
+    for (const [key, value] of entries) {
+      if (!copied.has(key)) continue;
+      if (isSmall(value, maximumValues)) result[key] = value;
+      else this.#left -= costOfLarge;
     }
     const description = textAt(schema, "description");
     if (description !== "") result["description"] = cutText(description, maximumDescription);
@@ -78,9 +93,9 @@ export class SchemaReader {
     if (properties !== null) {
       const entries: Array<readonly [string, JsonValue]> = [];
       for (const [name, property] of Object.entries(properties)) {
-        const { value } = follow(this.#document, property);
-        if (isJsonObject(value) && value["readOnly"] === true) hidden.add(name);
-        else entries.push([name, this.read(property, depth + 1)]);
+        const read = this.#read(property, depth + 1, true);
+        if (read === null) hidden.add(name);
+        else entries.push([name, read]);
       }
       result["type"] ??= "object";
       result["properties"] = Object.fromEntries(entries);

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../json.ts";
 import type { SessionAccess } from "../../session-access.ts";
-import type { TurnOptions } from "../../turn-options.ts";
+import type { RequestedOptions } from "../../requested-options.ts";
 import type { StreamPosition } from "../driven/event-hub.ts";
 
 export interface ChatRequest {
@@ -15,8 +15,8 @@ export interface ChatRequest {
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
   readonly clientId: string | null;
-  /** Client tools and response schema; absent for neither. */
-  readonly options?: TurnOptions;
+  /** Client tools and response schema, read after permission and budgets; absent for neither. */
+  readonly options?: RequestedOptions;
   /**
    * UUID that the client chose for the message, of this or the one in `replaces`; absent for a new one. If
    * the session has a message with this id, the chat is a repeat if the text is equal, and otherwise a

@@ -1,6 +1,7 @@
 // Creates a toolset with one App that has MCP servers.
 
 import { ManualClock } from "../../../../test/manual-clock.ts";
+import { schemaChecks } from "../../../../test/schema-checks.ts";
 import type { McpServerSettings } from "../../../core/app-settings.ts";
 import { Hidden } from "../../../core/hidden.ts";
 import type { JsonValue } from "../../../core/json.ts";
@@ -70,9 +71,15 @@ export function mcpTools(
     clock,
     logger,
     vault,
-    plan: (_app, { tools }) =>
+    plan: (app, { tools }) =>
       Object.entries(tools.mcp).map(([name, settings]) =>
-        planMcpServer(name, settings, { clock, logger, random, effects: tools.effects }),
+        planMcpServer(name, settings, {
+          clock,
+          logger,
+          random,
+          effects: tools.effects,
+          schemas: schemaChecks.of(app),
+        }),
       ),
   });
   const open: McpTools["open"] = (clientId = null, signal = new AbortController().signal) =>

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { ManualClock } from "../../../../test/manual-clock.ts";
+import { schemaChecks } from "../../../../test/schema-checks.ts";
 import type { OpenApiSettings } from "../../../core/app-settings.ts";
 import { Hidden } from "../../../core/hidden.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -70,7 +71,13 @@ export function useOpenApi(): OpenApiTrial {
         headers: new Hidden({}),
         ...settings,
       };
-      const source = planOpenApi("pets", complete, { outbound, clock, logger, random: () => 1 }).create();
+      const source = planOpenApi("pets", complete, {
+        outbound,
+        clock,
+        logger,
+        random: () => 1,
+        schemas: schemaChecks.of("default"),
+      }).create();
       closeLater(async () => source.close?.());
       return source;
     },
