@@ -25,6 +25,7 @@ const DASH = String.raw`(?:-|%(?:25){0,8}2d|\\{1,16}u002d)`;
 const ID =
   `${HEX}{0,8}${DASH}${HEX}{4}${DASH}${HEX}{4}${DASH}${HEX}{4}${DASH}${HEX}{0,12}` +
   `|${HEX}{8}${DASH}${HEX}{4}${DASH}${HEX}{4}(?:${DASH}${HEX}{0,4})?` +
+  `|${HEX}{0,4}${DASH}${HEX}{4}${DASH}${HEX}{4}${DASH}${HEX}{12}` +
   "|(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])";
 const IDS = new RegExp(ID, "gi");
 
