@@ -55,6 +55,12 @@ CREATE TABLE audit_salts (
   owned_by text COLLATE "C" NOT NULL PRIMARY KEY,
   salt text NOT NULL
 );
+-- The key of the handles that stand for session ids in logs and for operators who may only read. One row, or none before the first start.
+CREATE TABLE handle_key (
+  one smallint PRIMARY KEY CHECK (one = 1),
+  -- 32 bytes, base64url.
+  key text NOT NULL
+);
 
 -- Sessions that the cleanup still has to count.
 CREATE INDEX CONCURRENTLY sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;

@@ -57,6 +57,12 @@ CREATE TABLE audit_salts (
   owned_by TEXT NOT NULL PRIMARY KEY,
   salt TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- The key of the handles that stand for session ids in logs and for operators who may only read. One row, or none before the first start.
+CREATE TABLE handle_key (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  -- 32 bytes, base64url.
+  key TEXT NOT NULL
+) STRICT;
 
 -- Sessions that the cleanup still has to count.
 CREATE INDEX sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;
