@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
 import type { AdminStore, SeenSession } from "../core/ports/driven/admin-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import { SessionHandles } from "../core/session-handles.ts";
+import { createHandles } from "../wiring/handle-cipher.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import {
   chat,
@@ -25,7 +25,7 @@ import {
 
 const ANY: AdminSessionQuery = { status: null, app: null, search: null, limit: 50, cursor: null };
 const limits = { turnMs: 600_000 };
-const handles = new SessionHandles(new Uint8Array(32));
+const handles = createHandles(new Uint8Array(32));
 
 let clock: ManualClock;
 let store: Store;

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { SessionHandle, SessionId, SessionIdOrHandle } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
-import { idsExcept, SessionHandles, sessionIdsIn } from "./session-handles.ts";
+import { createHandles } from "../wiring/handle-cipher.ts";
+import { idsExcept, sessionIdsIn } from "./session-handles.ts";
 
 const ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
 const keyOf = (text: string) => createHash("sha256").update(text).digest();
-const handles = new SessionHandles(keyOf("one"));
+const handles = createHandles(keyOf("one"));
 const HANDLE = handles.of(ID);
 
 const percent = (text: string) =>
@@ -14,8 +15,8 @@ const percent = (text: string) =>
 describe("a session handle", () => {
   it("is the same for every spelling of the id, and leads back to it with the same key alone", () => {
     expect(handles.of(ID.toUpperCase())).toBe(HANDLE);
-    expect(new SessionHandles(keyOf("one")).idOf(HANDLE)).toBe(ID);
-    const other = new SessionHandles(keyOf("two"));
+    expect(createHandles(keyOf("one")).idOf(HANDLE)).toBe(ID);
+    const other = createHandles(keyOf("two"));
     expect(other.of(ID)).not.toBe(HANDLE);
     expect(other.idOf(HANDLE)).not.toBe(ID);
     expect(handles.idOf(ID)).toBe(ID);

@@ -3,13 +3,16 @@
 // section 6).
 //
 // A handle is the id, encrypted with a key of the installation: the store keeps the key, so that all nodes and restarts give
-// the same handle, no rotation of the master key changes it, and whoever can read the key can read the ids anyway. An id is
-// one AES block, so that one block suffices: a guessed handle decrypts to a random id, which no session has.
+// the same handle, no rotation of the master key changes it, and whoever can read the key can read the ids anyway.
 
-import { createCipheriv, createDecipheriv } from "node:crypto";
 import { parseSessionId } from "@colloquy/protocol";
 
-export const HANDLE_KEY_BYTES = 32;
+/** Encrypts ids with the key of the installation. */
+export interface HandleCipher {
+  /** Takes 32 hexadecimal digits, returns base64url without padding. */
+  encrypt(hex: string): string;
+  decrypt(text: string): string;
+}
 
 const PREFIX = "h_";
 /** Stands for an id that was cut off. */
@@ -30,24 +33,21 @@ const ID =
 const IDS = new RegExp(ID, "gi");
 
 export class SessionHandles {
-  readonly #key: Uint8Array;
+  readonly #cipher: HandleCipher;
 
-  constructor(key: Uint8Array) {
-    this.#key = key;
+  constructor(cipher: HandleCipher) {
+    this.#cipher = cipher;
   }
 
   /** Returns the handle of a session id in any case. */
   of(id: string): string {
-    const cipher = createCipheriv("aes-256-ecb", this.#key, null).setAutoPadding(false);
-    return PREFIX + cipher.update(id.replaceAll("-", ""), "hex").toString("base64url");
+    return PREFIX + this.#cipher.encrypt(id.replaceAll("-", "").toLowerCase());
   }
 
   /** Returns the session id of a handle in lower case; an id as it is. */
   idOf(idOrHandle: string): string {
     if (!idOrHandle.startsWith(PREFIX)) return idOrHandle;
-    const decipher = createDecipheriv("aes-256-ecb", this.#key, null).setAutoPadding(false);
-    const hex = decipher.update(idOrHandle.slice(PREFIX.length), "base64url").toString("hex");
-    return withDashes(hex);
+    return withDashes(this.#cipher.decrypt(idOrHandle.slice(PREFIX.length)));
   }
 
   /**

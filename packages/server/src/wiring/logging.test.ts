@@ -6,12 +6,12 @@ import { APICallError } from "@ai-sdk/provider";
 import type { Logger as PinoLogger } from "pino";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import { SessionHandles } from "../core/session-handles.ts";
+import { createHandles } from "./handle-cipher.ts";
 import { createLog, type LogOptions } from "./logging.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "colloquy-log-"));
 const SESSION = "0a1b2c3d-1111-4222-8333-444455556666";
-const handles = new SessionHandles(new Uint8Array(32).fill(7));
+const handles = createHandles(new Uint8Array(32).fill(7));
 const HANDLE = handles.of(SESSION);
 let files = 0;
 

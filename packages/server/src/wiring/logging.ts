@@ -6,7 +6,8 @@
 import { randomBytes } from "node:crypto";
 import { pino, type Logger as PinoLogger } from "pino";
 import type { LogLevel } from "../config/config.ts";
-import { HANDLE_KEY_BYTES, idsExcept, SessionHandles } from "../core/session-handles.ts";
+import { idsExcept, type SessionHandles } from "../core/session-handles.ts";
+import { createHandles, HANDLE_KEY_BYTES } from "./handle-cipher.ts";
 import { LogOutput } from "./log-output.ts";
 
 export interface Log {
@@ -59,7 +60,7 @@ const SECRET_KEYS = [
 ];
 
 export function createLog({ level, destination, readable }: LogOptions): Log {
-  let handles = new SessionHandles(randomBytes(HANDLE_KEY_BYTES));
+  let handles = createHandles(randomBytes(HANDLE_KEY_BYTES));
   const lineOf = (line: string): string => {
     const masked = handles.mask(line, IDS);
     return readable ? formatReadable(masked) : masked;

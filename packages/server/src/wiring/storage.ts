@@ -6,13 +6,14 @@ import { ClusterBus, type ClusterBusOptions } from "../bus/cluster-bus.ts";
 import type { Transport } from "../bus/transport.ts";
 import type { Config } from "../config/config.ts";
 import { isPublic } from "../core/loopback.ts";
-import { HANDLE_KEY_BYTES, SessionHandles } from "../core/session-handles.ts";
+import type { SessionHandles } from "../core/session-handles.ts";
 import type { Bus, BusServer } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
+import { createHandles, HANDLE_KEY_BYTES } from "./handle-cipher.ts";
 import { tightenData } from "../store/sqlite/private-files.ts";
 
 export interface Storage {
@@ -54,7 +55,7 @@ export async function openStorage(place: Place, options: StorageOptions): Promis
 /** Returns the session handles of the installation, which are the same on all nodes. */
 export async function readHandles({ admin }: Pick<Store, "admin">): Promise<SessionHandles> {
   const key = await admin.handleKey(randomBytes(HANDLE_KEY_BYTES).toString("base64url"));
-  return new SessionHandles(Buffer.from(key, "base64url"));
+  return createHandles(Buffer.from(key, "base64url"));
 }
 
 function tightenDirectory(directory: string, logger: Logger): void {
