@@ -184,7 +184,7 @@ describe("an operator who may only read", () => {
     for (const part of [handle.slice(0, 12), handle.slice(0, 23), `${handle}A`])
       expect(await found(part)).toBe(0);
     const { entries } = (await read(`audit?target=${handle}`)).as(AuditPage);
-    expect(entries).toMatchObject(Array(2).fill({ action: "session_read", target: handle }));
+    expect(entries.map(({ target }) => target)).toEqual([handle, handle]);
   });
 
   it.each(["nonsense", "h_", "h_AAAAAAAAAAAAAAAAAAAAAB"])(
