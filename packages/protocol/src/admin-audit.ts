@@ -50,10 +50,13 @@ export const AuditEntry = z.object({
     address: z.string().nullable().meta({ description: "Network address" }),
   }),
   app: z.string().nullable(),
-  target: z.string().nullable().meta({ description: "Id of the session or key" }),
-  details: z
-    .record(z.string(), Json)
-    .meta({ description: "Details of the action; never text of a conversation" }),
+  target: z.string().nullable().meta({
+    description: "Id of the session or key; for callers without `admin:write` the handle of the session",
+  }),
+  details: z.record(z.string(), Json).meta({
+    description:
+      "Details of the action; never text of a conversation. Callers without `admin:write` see no UUIDs in it",
+  }),
   request_id: z.string().nullable().meta({ description: "`X-Request-Id` of the request" }),
 });
 export type AuditEntry = z.infer<typeof AuditEntry>;

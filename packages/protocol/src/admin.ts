@@ -3,7 +3,8 @@
 
 import { z } from "zod";
 import { PendingAction } from "./actions.ts";
-import { AnySessionId } from "./session-id.ts";
+import { SessionHandle, ShownSessionId } from "./session-id.ts";
+import { PersistedMessage } from "./thread.ts";
 import { Timestamp } from "./timestamp.ts";
 
 const Milliseconds = z.number().meta({ description: "Milliseconds" });
@@ -59,11 +60,15 @@ export const AdminSessionStatus = z.enum(["processing", "waiting", "stuck", "fai
 export type AdminSessionStatus = z.infer<typeof AdminSessionStatus>;
 
 export const AdminSession = z.object({
-  session_id: AnySessionId,
+  session_id: ShownSessionId,
+  handle: SessionHandle,
   title: z.string(),
   app: z.string(),
   model: z.string().meta({ description: "The model in force" }),
-  public_key: z.string().nullable().meta({ description: "Bound wallet address" }),
+  public_key: z.string().nullable().meta({
+    description:
+      "Bound wallet address; `null` for none, and for callers without `admin:write`, because it lists the ids of its threads",
+  }),
   status: AdminSessionStatus,
   created_at: Timestamp,
   updated_at: Timestamp.meta({ description: "Last change of the session" }),
@@ -97,6 +102,12 @@ export const AdminSessionDetail = z.object({
   pending_actions: z.array(PendingAction).meta({ description: "Actions that wait for a decision" }),
 });
 export type AdminSessionDetail = z.infer<typeof AdminSessionDetail>;
+
+export const AdminMessage = PersistedMessage.extend({
+  session_id: ShownSessionId,
+  thread_id: ShownSessionId,
+});
+export type AdminMessage = z.infer<typeof AdminMessage>;
 
 export const AdminToolSource = z.object({
   name: z.string().meta({ description: "For example `built-in tools` or `mcp weather`" }),

@@ -29,3 +29,33 @@ export const SessionId = z
 export const AnySessionId = z
   .guid()
   .meta({ description: "Id of the session, spelled as by the client that created it" });
+
+/** 16 bytes in base64url, whose last character has two significant bits. */
+const HANDLE = "h_[A-Za-z0-9_-]{21}[AQgw]";
+const HANDLE_SHAPE = new RegExp(`^${HANDLE}$`);
+
+/** Stands for a session in the log, and for operators who may only read. It does not open the session. */
+export const SessionHandle = z
+  .string()
+  .regex(HANDLE_SHAPE)
+  .meta({
+    description: "Handle of the session: only reads of the admin API accept it",
+    pattern: `^${HANDLE}$`,
+  });
+
+/** Names a session in reads of the admin API. */
+export const SessionIdOrHandle = z
+  .string()
+  .transform((text, context) => {
+    const named = HANDLE_SHAPE.test(text) ? text : parseSessionId(text);
+    if (named !== null) return named;
+    context.addIssue({ code: "custom", message: "must be the UUID or the handle of a session" });
+    return z.NEVER;
+  })
+  .meta({ description: "UUID or handle of the session", pattern: `(${PATTERN})|(^${HANDLE}$)` });
+
+/** A session in a response of the admin API. */
+export const ShownSessionId = z.union([AnySessionId, SessionHandle]).meta({
+  description:
+    "Id of the session, spelled as by the client that created it; for callers without `admin:write` its handle",
+});

@@ -253,8 +253,9 @@ async function start(
     end(log, 1);
   };
   try {
-    const { logger, linesLeftOut: logLinesLeftOut } = log;
-    const server = await build(config, { logger, logLinesLeftOut, onFatal, processId: process.pid });
+    const { logger, linesLeftOut: logLinesLeftOut, useHandles } = log;
+    const parts = { logger, logLinesLeftOut, useHandles, onFatal, processId: process.pid };
+    const server = await build(config, parts);
     const { ReloadNotes } = await import("./wiring/reload-notes.ts");
     const notes = new ReloadNotes(config.server.dataDirectory, process.pid, systemCalls);
     process.on("exit", () => notes.remove());

@@ -35,7 +35,9 @@ export function SessionView({ sessionId }: { readonly sessionId: string }): Reac
         <ArrowLeft size={15} /> All sessions
       </a>
       <ViewHeading title={query.answer?.session.title ?? "Session"} query={query}>
-        {query.answer !== null && <SessionActions session={query.answer.session} onDone={query.refetch} />}
+        {query.answer !== null && mayChange(query.answer.session) && (
+          <SessionActions session={query.answer.session} onDone={query.refetch} />
+        )}
       </ViewHeading>
       <Pending {...query} />
       {query.answer !== null && (
@@ -66,8 +68,14 @@ export function SessionView({ sessionId }: { readonly sessionId: string }): Reac
   );
 }
 
+/** Operators who may only read get the handle in place of the id. */
+function mayChange({ session_id, handle }: AdminSession): boolean {
+  return session_id !== handle;
+}
+
 function SessionFacts({ session }: { readonly session: AdminSession }): ReactNode {
-  const { session_id, app, model, public_key, status, created_at, updated_at, used_at } = session;
+  const { session_id, handle, app, model, public_key, status, created_at, updated_at, used_at } = session;
+  const noWallet = mayChange(session) ? "none" : "hidden";
   return (
     <Facts
       facts={[
@@ -79,13 +87,23 @@ function SessionFacts({ session }: { readonly session: AdminSession }): ReactNod
         ],
         [
           "Session id",
-          <span key="id">
-            <code>{session_id}</code> <CopyButton label="Copy the session id" text={session_id} />
+          mayChange(session) ? (
+            <span key="id">
+              <code>{session_id}</code> <CopyButton label="Copy the session id" text={session_id} />
+            </span>
+          ) : (
+            "hidden"
+          ),
+        ],
+        [
+          "Handle in the log",
+          <span key="handle">
+            <code>{handle}</code> <CopyButton label="Copy the handle" text={handle} />
           </span>,
         ],
         ["App", app],
         ["Model", model],
-        ["Wallet", public_key === null ? "none" : <code key="wallet">{public_key}</code>],
+        ["Wallet", public_key === null ? noWallet : <code key="wallet">{public_key}</code>],
         ["Messages", countText(session.message_count)],
         ["Turns", countText(session.turn_count)],
         ["Created", <Moment key="created" at={created_at} />],

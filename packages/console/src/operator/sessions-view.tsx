@@ -128,7 +128,7 @@ function FilterForm({
         </p>
       )}
       <label className={styles["choice"]}>
-        <span>Title, session id or wallet</span>
+        <span>Title, session id, handle or wallet</span>
         <input type="search" value={search} onChange={(event) => setSearch(event.target.value)} />
       </label>
       <Button type="submit">Search</Button>

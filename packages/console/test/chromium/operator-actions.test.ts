@@ -77,4 +77,26 @@ describe.skipIf(isLeftOut)("an operator with a key of their own", { timeout: 60_
     await expectSeen(card(page).getByRole("alert").getByText('lacks the scope "admin:write"'));
     expect((await client.listActions(id)).at(-1)).toMatchObject({ status: "pending" });
   });
+
+  it("without the scope admin:write sees handles in place of ids, in every view", async () => {
+    const [client, id] = [await visitor(), randomUUID()];
+    await client.sendMessage(id, "hello", { wait: true, publicKey: "0xWALLET" });
+    await client.renameThread(id, "The hidden one");
+    const { session } = await operator.admin.getSession(id);
+    const { page } = await openAs("admin:read", "sessions");
+    await page.getByRole("searchbox", { name: /handle/ }).fill(session.handle);
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "The hidden one" }).click();
+    await expectSeen(page.getByRole("heading", { name: "The hidden one" }));
+    await expectSeen(page.getByRole("button", { name: "Copy the handle" }));
+    expect(page.url()).toContain(session.handle);
+    for (const name of ["Delete", "Interrupt", "Copy the session id"])
+      expect(await page.getByRole("button", { name }).count()).toBe(0);
+    expect(await page.getByRole("link", { name: "Open in the chat" }).count()).toBe(0);
+    const texts = [await page.content()];
+    await page.goto("/#/operate/audit");
+    await expectSeen(page.getByRole("link", { name: session.handle }).first());
+    texts.push(await page.content());
+    expect(texts.join("")).not.toMatch(new RegExp(`${id}|0xWALLET`, "i"));
+  });
 });

@@ -5,6 +5,7 @@ import { Hidden } from "../core/hidden.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import { createReadiness } from "../wiring/operations.ts";
 import { buildAdmin } from "../wiring/server.ts";
+import { readHandles } from "../wiring/storage.ts";
 
 let service: TestService;
 let admin: AdminService;
@@ -16,6 +17,7 @@ beforeEach(async () => {
   const { store, clock, config } = service;
   const built = buildAdmin({
     config: { ...config, adminKey: new Hidden("administration-test-key-0123456789") },
+    handles: await readHandles(store),
     storage: { store, busServer: { kind: "in-process", check: null } },
     service,
     readiness: createReadiness({ store, isAlone: true, clock }),

@@ -12,13 +12,16 @@ import type { ToolSourceReports } from "../core/ports/driven/tool.ts";
 import type { AdminStore } from "../core/ports/driven/admin-store.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import type { SessionHandles } from "../core/session-handles.ts";
 import { createOverview, type OverviewOptions } from "./overview.ts";
 import { reportLatency, reportUsage } from "./reports.ts";
 import { type AdminSessionsOptions, listSessions, seeSession, seeSessionWithTurns } from "./sessions.ts";
+import { createHiding } from "./hidden-ids.ts";
 import { toAdminKey, toIssuedKey } from "./wire.ts";
 
 export interface AdministrationOptions extends OverviewOptions {
   readonly limits: AdminSessionsOptions["limits"];
+  readonly handles: SessionHandles;
   readonly conversations: Pick<ConversationService, "interruptExisting">;
   readonly actions: Pick<ActionService, "pending" | "decide">;
   readonly threads: Pick<ThreadService, "messages" | "remove" | "transfer">;
@@ -32,20 +35,24 @@ export interface AdministrationOptions extends OverviewOptions {
 
 export function createAdministration(options: AdministrationOptions): AdminService {
   const { conversations, actions, threads, users, catalog, tools, keys, limits, audit, userData } = options;
+  const { handles } = options;
   const store = options.store.admin;
-  const stored = { store, limits };
+  const stored = { store, limits, handles };
+  const shown = createHiding(handles);
   return {
     overview: createOverview(options),
-    sessions: (query) => listSessions(stored, query),
-    session: async (id, page, by) => {
+    sessions: async (query, by) => shown.page(await listSessions(stored, query), by),
+    session: async (idOrHandle, page, by) => {
+      const id = handles.idOf(idOrHandle);
       const [seen, pending] = await Promise.all([seeSessionWithTurns(stored, id, page), actions.pending(id)]);
-      await noteRead(audit, seen.session, by);
-      return { ...seen, pending_actions: [...pending] };
+      await noteRead(audit, seen.session, by.actor);
+      return shown.detail({ ...seen, pending_actions: [...pending] }, by);
     },
-    messages: async (id, after, limit, by) => {
+    messages: async (idOrHandle, after, limit, by) => {
+      const id = handles.idOf(idOrHandle);
       const page = await threads.messages(id, after, limit, null);
-      await noteRead(audit, await seeSession(stored, id), by);
-      return page;
+      await noteRead(audit, await seeSession(stored, id), by.actor);
+      return shown.messages(page, id, by);
     },
     interrupt: async (id) => {
       await conversations.interruptExisting(id);
@@ -58,8 +65,11 @@ export function createAdministration(options: AdministrationOptions): AdminServi
       const owner = users.ownerOf(user.issuer, user.subject);
       return await threads.transfer(id, { owner, subject: await audit.subjectOf(owner) }, by);
     },
-    audit: audit.list,
-    exportUser: async (person, by) => userData.export(sessionsOf(person, users), by),
+    audit: async (query, by) => {
+      const target = query.target === null ? null : handles.idOf(query.target);
+      return shown.audit(await audit.list({ ...query, target }), by);
+    },
+    exportUser: async (person, by) => shown.export(userData.export(sessionsOf(person, users), by.actor), by),
     eraseUser: (person, by) => userData.erase(sessionsOf(person, users), by),
     apps: () => listApps({ store, catalog, keys, tools }),
     usage: (query) => reportUsage({ store }, query),

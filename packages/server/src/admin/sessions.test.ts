@@ -4,6 +4,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
 import type { AdminStore, SeenSession } from "../core/ports/driven/admin-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
+import { createHandles } from "../wiring/handle-cipher.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import {
   chat,
@@ -24,6 +25,7 @@ import {
 
 const ANY: AdminSessionQuery = { status: null, app: null, search: null, limit: 50, cursor: null };
 const limits = { turnMs: 600_000 };
+const handles = createHandles(new Uint8Array(32));
 
 let clock: ManualClock;
 let store: Store;
@@ -35,7 +37,7 @@ beforeEach(async () => {
     throw error;
   };
   store = await openSqliteStore({ directory: null, clock, onFatal });
-  stored = { store: store.admin, limits };
+  stored = { store: store.admin, limits, handles };
 });
 afterEach(() => store.close());
 
@@ -102,6 +104,9 @@ describe("sessions", () => {
     expect(await idsOf({ search: "%_" })).toEqual([two]);
     expect(await idsOf({ search: "_%" })).toEqual([]);
     expect(await idsOf({ search: two.toUpperCase() })).toEqual([two]);
+    expect(await idsOf({ search: handles.of(two) })).toEqual([two]);
+    for (const part of [two.slice(0, 35), two.slice(0, 8), handles.of(two).slice(0, 23)])
+      expect(await idsOf({ search: part })).toEqual([]);
     expect(await idsOf({ search: randomUUID() })).toEqual([]);
     expect(await idsOf({ search: "0xABC" })).toEqual([one]);
     expect(await idsOf({ search: two, status: "processing" })).toEqual([]);
@@ -194,7 +199,7 @@ describe("one request", () => {
       used: async ({ after, limit }) => below(after === null ? count : after.key - 1, limit),
       open: async ({ below: key, limit }) => below(key === null ? count : key - 1, limit),
     };
-    return { stored: { store: many, limits }, asked: () => asked };
+    return { stored: { store: many, limits, handles }, asked: () => asked };
   }
 
   it("scans a limited number of sessions, and the next page continues after them", async () => {

@@ -1,12 +1,13 @@
 // Session search for operators. Bounds how many sessions one request scans.
 
 import {
-  parseSessionId,
+  SessionIdOrHandle,
   type AdminSession,
   type AdminSessionDetail,
   type AdminSessionPage,
 } from "@colloquy/protocol";
 import { byUse, type AdminStore, type SeenSession, type UsePlace } from "../core/ports/driven/admin-store.ts";
+import type { SessionHandles } from "../core/session-handles.ts";
 import { InvalidRequest, NotFound } from "../core/errors.ts";
 import type { AdminService, AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
 import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";
@@ -22,6 +23,7 @@ const BATCH_SIZE = 500;
 export interface AdminSessionsOptions {
   readonly store: Pick<AdminStore, "now" | "used" | "open" | "find" | "turns">;
   readonly limits: HealthLimits;
+  readonly handles: SessionHandles;
 }
 
 interface Page {
@@ -34,30 +36,36 @@ type Stored = AdminSessionsOptions["store"];
 type Matches = (session: SeenSession) => boolean;
 
 export async function listSessions(
-  { store, limits }: AdminSessionsOptions,
+  options: AdminSessionsOptions,
   query: AdminSessionQuery,
 ): Promise<AdminSessionPage> {
+  const { store, limits, handles } = options;
   const after = query.cursor === null ? null : parseCursor(query.cursor);
   const at = await store.now();
-  const matches = matcherOf(query, at, limits);
-  const { sessions, next, isComplete } = await pageOf(store, query, after, matches);
+  const named = SessionIdOrHandle.safeParse(query.search).data;
+  const id = named === undefined ? null : handles.idOf(named);
+  const matches = matcherOf(query, id, at, limits);
+  const { sessions, next, isComplete } =
+    id === null ? await pageOf(store, query, after, matches) : await pageById(store, id, after, matches);
   return {
-    sessions: sessions.map((session) => toAdminSession(session, at, limits)),
+    sessions: sessions.map((session) => toAdminSession(session, at, options)),
     next_cursor: next === null ? null : formatCursor(next),
     is_complete: isComplete,
   };
 }
 
-export async function seeSession({ store, limits }: AdminSessionsOptions, id: string): Promise<AdminSession> {
+export async function seeSession(options: AdminSessionsOptions, id: string): Promise<AdminSession> {
+  const { store } = options;
   const [at, session] = await Promise.all([store.now(), find(store, id)]);
-  return toAdminSession(session, at, limits);
+  return toAdminSession(session, at, options);
 }
 
 export async function seeSessionWithTurns(
-  { store, limits }: AdminSessionsOptions,
+  options: AdminSessionsOptions,
   id: string,
   { before, limit }: Parameters<AdminService["session"]>[1],
 ): Promise<Omit<AdminSessionDetail, "pending_actions">> {
+  const { store, limits } = options;
   const [at, session, read] = await Promise.all([
     store.now(),
     find(store, id),
@@ -69,7 +77,7 @@ export async function seeSessionWithTurns(
   const stuck = (seen: (typeof read)[number]): string | null =>
     seen.turn.number === first ? whyStuck(seen, session.updatedAt, at, limits) : null;
   return {
-    session: toAdminSession(session, at, limits),
+    session: toAdminSession(session, at, options),
     turns: turns.map((seen) => toAdminTurn(seen, at, stuck(seen))),
     next_before: read.length > limit ? (turns.at(-1)?.turn.number ?? null) : null,
   };
@@ -87,9 +95,7 @@ async function pageOf(
   after: UsePlace | null,
   matches: Matches,
 ): Promise<Page> {
-  const { status, search } = query;
-  const id = search === null ? null : parseSessionId(search);
-  if (id !== null) return await pageById(store, id, after, matches);
+  const { status } = query;
   return status === "processing" || status === "waiting" || status === "stuck"
     ? await pageOfOpen(store, query.limit, after, matches)
     : await pageByUse(store, query, after, matches);
@@ -146,14 +152,20 @@ async function pageByUse(
   return { sessions, next: after, isComplete: true };
 }
 
-function matcherOf({ status, app, search }: AdminSessionQuery, at: number, limits: HealthLimits): Matches {
+/** `id` is that of the session that `search` names, if any. */
+function matcherOf(
+  { status, app, search }: AdminSessionQuery,
+  id: string | null,
+  at: number,
+  limits: HealthLimits,
+): Matches {
   const words = search?.toLowerCase() ?? null;
   return (session) =>
     (app === null || session.app === app) &&
     (words === null ||
       session.title.toLowerCase().includes(words) ||
       session.publicKey?.toLowerCase() === words ||
-      session.id === words) &&
+      session.id === id) &&
     (status === null || sessionStatus(session, at, limits) === status);
 }
 

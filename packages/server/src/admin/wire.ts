@@ -4,6 +4,7 @@ import type { AdminKey, AdminSession, AdminTurn, IssuedAdminKey } from "@colloqu
 import { ranInAttempt } from "../core/turn.ts";
 import type { SeenSession, SeenTurn } from "../core/ports/driven/admin-store.ts";
 import type { IssuedKey, ListedKey } from "../core/ports/driving/credentials.ts";
+import type { SessionHandles } from "../core/session-handles.ts";
 import { type HealthLimits, sessionStatus, whyStuck } from "../core/turn-health.ts";
 
 /** Formats milliseconds since the Unix epoch as an ISO 8601 time. */
@@ -16,10 +17,15 @@ export function timeOrNull(at: number | null): string | null {
 }
 
 /** Converts a session. `at` is the current time of the store. */
-export function toAdminSession(session: SeenSession, at: number, limits: HealthLimits): AdminSession {
+export function toAdminSession(
+  session: SeenSession,
+  at: number,
+  { limits, handles }: { readonly limits: HealthLimits; readonly handles: SessionHandles },
+): AdminSession {
   const { turn, updatedAt } = session;
   return {
     session_id: session.spelling,
+    handle: handles.of(session.id),
     title: session.title,
     app: session.app,
     model: session.model,

@@ -24,7 +24,7 @@ export function addAuditCommand(program: Command, parts: CommandParts): void {
     .addOption(new Option("--action <action>", "only this action").choices(AuditAction.options))
     .option("--actor <id>", "only what this key, operator or account did, by id or name")
     .option("--app <name>", "only in this App")
-    .option("--target <id>", "only about this session or key")
+    .option("--target <id>", "only about this session or key; a session by its id, or its handle in the log")
     .option("--since <time>", "how far back, for example 24h", parseDuration)
     .option("--limit <count>", "maximum number of entries", parseLimit, LISTED)
     .option("--json", "print one JSON document")
@@ -34,9 +34,10 @@ export function addAuditCommand(program: Command, parts: CommandParts): void {
     )
     .action(async ({ since, limit, json, ...filter }: AuditOptions) => {
       const { action = null, actor = null, app = null, target = null } = filter;
-      const { entries } = await administer(parts, "existing", ({ audit, now }) => {
+      const { entries } = await administer(parts, "existing", async ({ audit, handles, now }) => {
         const from = since === undefined ? null : now() - since;
-        return audit.list({ action, actor, app, target, from, to: null, limit, cursor: null });
+        const id = target === null ? null : (await handles()).idOf(target);
+        return await audit.list({ action, actor, app, target: id, from, to: null, limit, cursor: null });
       });
       if (json === true) return printJson(parts, entries);
       if (entries.length === 0) return printLine(parts, "No entries match.");

@@ -2,6 +2,7 @@
 
 import type { FastifyRequest } from "fastify";
 import type { Actor } from "../core/audit.ts";
+import type { Reader } from "../core/ports/driving/admin-service.ts";
 import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
 import { ServiceError } from "../core/errors.ts";
 import { clientAddress } from "./client-address.ts";
@@ -10,6 +11,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The actor of a request to the admin API; `null` before the check. */
     operator: Actor | null;
+    /** True if the operator may change sessions, and so may know their ids. */
+    seesSessionIds: boolean;
   }
 }
 
@@ -23,6 +26,11 @@ export function actor(request: FastifyRequest, { kind, id = null, name = null }:
 export function operatorOf({ operator }: FastifyRequest): Actor {
   if (operator === null) throw new Error("A request to the admin API was not checked");
   return operator;
+}
+
+/** Like `operatorOf`, for reads. */
+export function readerOf(request: FastifyRequest): Reader {
+  return { actor: operatorOf(request), seesIds: request.seesSessionIds };
 }
 
 /** Returns the actor of a request outside the admin API: the key, even if it acts for a user, else the user. */

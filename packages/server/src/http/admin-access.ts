@@ -106,6 +106,7 @@ async function refusalOf(
   }
   if (isRight) {
     request.operator = actor(request, sender.who);
+    request.seesSessionIds = sender.scopes.has("admin:write");
     return mayUse(sender.scopes, request) ? null : scopeMissing(scopeOf(request));
   }
   note(request, "wrong");

@@ -13,6 +13,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
 import { isPublic } from "../core/loopback.ts";
+import { sessionIdsIn } from "../core/session-handles.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import type { OperatorTokens } from "../core/ports/driving/credentials.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
@@ -25,7 +26,7 @@ import { Budgets } from "./budgets.ts";
 import { capConnections } from "./concurrency-limits.ts";
 import { AppGuard } from "./app-guard.ts";
 import { NO_ACCESS } from "./authentication.ts";
-import { compileSerializer, compileValidator } from "./request.ts";
+import { compileSerializer, compileValidator, SESSION_HEADER, textHeader } from "./request.ts";
 import {
   createEdge,
   createRequestLog,
@@ -111,6 +112,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   });
   onEveryConnection(app, parts, nextId);
   app.decorateRequest("startedAt", UNTIMED);
+  app.decorateRequest("seesSessionIds", false);
   const unset = { ...NO_ACCESS, operator: null, spent: null };
   for (const [name, value] of Object.entries(unset)) app.decorateRequest(name, value);
   const limited = createLimits(parts);
@@ -301,16 +303,25 @@ class MethodTable {
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
- * Returns a function that returns request ids: a valid `X-Request-Id` of the client, or else this process's
- * random prefix and a count (contract section 6).
+ * Returns a function that returns request ids: a valid `X-Request-Id` of the client, unless it contains the
+ * request's session id, or else this process's random prefix and a count (contract section 6).
  */
 function requestIds(): (message: IncomingMessage | null) => string {
   const prefix = randomBytes(6).toString("hex");
   let count = 0;
   return (message) => {
     const own = message?.headers["x-request-id"];
-    if (typeof own === "string" && REQUEST_ID.test(own)) return own;
+    if (message !== null && typeof own === "string" && REQUEST_ID.test(own) && !namesSession(own, message))
+      return own;
     count += 1;
     return `${prefix}-${count.toString(36)}`;
   };
+}
+
+/** Returns true if the request id contains the session id of the header or the URL: request ids are logged as they are. */
+function namesSession(requestId: string, message: IncomingMessage): boolean {
+  const named = sessionIdsIn(requestId);
+  if (named.length === 0) return false;
+  const used = sessionIdsIn(`${textHeader(message, SESSION_HEADER) ?? ""} ${message.url ?? ""}`);
+  return named.some((id) => used.includes(id));
 }

@@ -181,6 +181,10 @@ export const AdminSession = wire.AdminSession.meta({
   id: "AdminSession",
   description: "A session as an operator sees it",
 });
+export const AdminMessage = wire.AdminMessage.meta({
+  id: "AdminMessage",
+  description: "A stored message as an operator sees it",
+});
 export const AdminSessionPage = wire.AdminSessionPage.meta({
   id: "AdminSessionPage",
   description: "Some of the sessions that were looked for",

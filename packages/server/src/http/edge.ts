@@ -3,6 +3,7 @@
 // send keys in headers.
 
 import type { IncomingMessage } from "node:http";
+import { parseSessionId } from "@colloquy/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
@@ -13,7 +14,7 @@ import { isLoopbackName } from "../core/loopback.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
 import { rateLimitFields } from "./budgets.ts";
 import type { HttpMetrics } from "./metrics.ts";
-import { readTarget, SESSION_HEADER, timesSent } from "./request.ts";
+import { readTarget, SESSION_HEADER, textHeader, timesSent } from "./request.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -258,7 +259,7 @@ const SAMPLE = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
-/** Counts responses, and logs slow and failed ones, without message text, queries, keys and complete session ids. */
+/** Counts responses, and logs slow and failed ones, without message text, queries and keys. */
 export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: Stopwatch) {
   let count = 0;
   return {
@@ -290,11 +291,12 @@ export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: St
 }
 
 function about(request: FastifyRequest, route: string): object {
-  const session = request.raw.headers[SESSION_HEADER];
+  // A header that is no session id may be anything.
+  const session = parseSessionId(textHeader(request.raw, SESSION_HEADER) ?? "");
   return {
     request_id: request.id,
     method: request.method,
     route,
-    ...(typeof session === "string" && { session: session.slice(0, 8) }),
+    ...(session !== null && { session }),
   };
 }

@@ -145,6 +145,14 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await withStore(to, (store) => store.probe());
   });
 
+  it("accepts a target where a service was started, and keeps the session handles of the source", async () => {
+    const [from, to] = [sqlite("from"), await postgres()];
+    await withStore(from, (store) => store.admin.handleKey("of the source"));
+    await withStore(to, (store) => store.admin.handleKey("of the target"));
+    await run(from, to);
+    expect(await withStore(to, (store) => store.admin.handleKey("another"))).toBe("of the source");
+  });
+
   it("rejects a target with data, and one that was used after a move", async () => {
     const [from, to, other] = [sqlite("from"), await postgres(), sqlite("other")];
     const { done } = await withStore(from, (store) => fillStore(store));

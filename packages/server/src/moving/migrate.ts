@@ -91,6 +91,9 @@ export async function moveTables(
   return result;
 }
 
+/** Tables that a start of the service fills. Their rows do not count, and the source's replace them. */
+const OVERWRITTEN: readonly string[] = ["handle_key"];
+
 /** Marks an empty target as closed to servers, or returns the progress of the same unfinished move. */
 async function begin(
   from: string,
@@ -114,14 +117,21 @@ async function begin(
     });
     return { progress, outcome: "moved" };
   }
-  const filled = await firstFilled(target, tables);
+  const filled = await firstFilled(
+    target,
+    tables.filter(({ name }) => !OVERWRITTEN.includes(name)),
+  );
   if (filled !== null && known !== null && isOurs) return { progress, outcome: "before" };
   if (filled !== null) {
     throw new Error(
       `${target.place} is not empty: its table ${filled} has rows. Move into an empty database, or an empty directory.`,
     );
   }
-  await target.change((writer) => writeProgress(writer, progress, false));
+  await target.change(async (writer) => {
+    for (const table of tables.filter(({ name }) => OVERWRITTEN.includes(name)))
+      await writer.remove(table, null);
+    await writeProgress(writer, progress, false);
+  });
   await refuseServedNow(target, progress);
   return { progress, outcome: "moved" };
 }

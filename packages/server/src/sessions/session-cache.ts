@@ -115,8 +115,8 @@ export class SessionCache {
     else if (session.apply(events)) return true;
     else session.replace();
     this.delete(record.id);
-    const short = { session: record.id.slice(0, 8) };
-    this.#options.logger.warn(short, "a session in memory fell behind its log; it is loaded again");
+    const fields = { session: record.id };
+    this.#options.logger.warn(fields, "a session in memory fell behind its log; it is loaded again");
     return false;
   }
 

@@ -12,7 +12,17 @@ import { DEFAULT_APP } from "../core/session.ts";
 import { allOf, TURNS } from "./columns.ts";
 import { toTurn, type TurnRow } from "./rows.ts";
 import { LOOSE_APPS } from "./sessions.ts";
-import { inList, look, type On, prepare, read, type SharedPort, timeGiven, type Work } from "./shared.ts";
+import {
+  change,
+  inList,
+  look,
+  type On,
+  prepare,
+  read,
+  type SharedPort,
+  timeGiven,
+  type Work,
+} from "./shared.ts";
 
 /** A turn with its lease and the latest deadline of its pending actions. */
 interface SeenTurnRow extends TurnRow {
@@ -154,9 +164,19 @@ const ended = prepare<[number, number, number, number, number], EndedTurnRow>(
 );
 
 /** Each database merges the lists of `used` in its own way. */
+const handleKey = prepare<[], { readonly key: string }>("SELECT key FROM handle_key");
+const addHandleKey = prepare<[string], { readonly key: string }>(
+  `INSERT INTO handle_key (one, key) VALUES (1, $1)
+   ON CONFLICT (one) DO UPDATE SET one = excluded.one RETURNING key`,
+);
+
 export const admin: SharedPort<Omit<AdminStore, "used">> = {
   now: look("admin", function* (at) {
     return (yield* now.get(at))?.at ?? 0;
+  }),
+  handleKey: change("admin", function* (_at, fresh) {
+    // Writes nothing if there is one, so that a service starts on a full disk.
+    return ((yield* handleKey.get()) ?? (yield* addHandleKey.get(fresh)))?.key ?? fresh;
   }),
   counts: read("admin", function* (at, limit) {
     const { asking = 0, pending = 0 } = (yield* asked.get(limit)) ?? {};

@@ -129,7 +129,7 @@ function failureFields(
   code: string,
   facts: FailureFacts,
 ): object {
-  return { code, rig: model, session: sessionId.slice(0, 8), turn, ...facts };
+  return { code, rig: model, session: sessionId, turn, ...facts };
 }
 
 /**

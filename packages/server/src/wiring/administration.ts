@@ -16,6 +16,7 @@ import type { Store } from "../core/ports/driven/store.ts";
 import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
 import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
 import type { AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
+import type { SessionHandles } from "../core/session-handles.ts";
 import { NoDatabase } from "../core/errors.ts";
 import type { HealthLimits } from "../core/turn-health.ts";
 import type { DatabaseAddress } from "../moving/database-address.ts";
@@ -23,6 +24,7 @@ import { hasDatabase } from "../store/sqlite/data-directory.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { createSystemClock } from "./clock.ts";
 import { rotateMaster } from "./master-keys.ts";
+import { readHandles } from "./storage.ts";
 
 export interface AdministrationSettings {
   /** Absolute path. */
@@ -42,6 +44,8 @@ export interface Administration {
   /** Manages App keys; `apps` are the configured Apps, which only `createKey` needs. */
   keys(apps: readonly string[]): KeyManagement;
   readonly audit: AuditTrail;
+  /** Returns the session handles, as in the log. */
+  handles(): Promise<SessionHandles>;
   /** Milliseconds since the Unix epoch. */
   now(): number;
   /** The operator who runs the command, for the audit trail. */
@@ -50,7 +54,7 @@ export interface Administration {
   sessions(limits: HealthLimits): {
     list(query: AdminSessionQuery): Promise<AdminSessionPage>;
     /** Returns `null` if the session does not exist. */
-    find(id: string): Promise<AdminSession | null>;
+    find(idOrHandle: string): Promise<AdminSession | null>;
   };
   /** Seals all secrets with a new master key. `discardUnreadable` removes secrets that no key can open. */
   rotateMaster(discardUnreadable: boolean): Promise<Rotation>;
@@ -78,14 +82,17 @@ export async function openAdministration(
     store,
     settings,
     keys: (apps) => manageKeys(new KeyAdministration({ store: store.keys, clock, apps: () => apps })),
+    handles: () => readHandles(store),
     now: () => clock.now(),
     actor: { ...SERVICE_ACTOR, kind: "command_line", name: userInfo().username },
     audit: createAuditTrail({ store: store.audit, logger: NO_LOG }),
     sessions: (limits) => ({
-      list: (query) => listSessions({ store: store.admin, limits }, query),
-      find: async (id) => {
-        const [seen, at] = [await store.admin.find(id), await store.admin.now()];
-        return seen === null ? null : toAdminSession(seen, at, limits);
+      list: async (query) =>
+        listSessions({ store: store.admin, limits, handles: await readHandles(store) }, query),
+      find: async (idOrHandle) => {
+        const handles = await readHandles(store);
+        const seen = await store.admin.find(handles.idOf(idOrHandle));
+        return seen === null ? null : toAdminSession(seen, await store.admin.now(), { limits, handles });
       },
     }),
     rotateMaster: (discardUnreadable) =>

@@ -3,12 +3,16 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { APICallError } from "@ai-sdk/provider";
+import type { Logger as PinoLogger } from "pino";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Logger } from "../core/ports/driven/logger.ts";
+import { createHandles } from "./handle-cipher.ts";
 import { createLog, type LogOptions } from "./logging.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "colloquy-log-"));
 const SESSION = "0a1b2c3d-1111-4222-8333-444455556666";
+const handles = createHandles(new Uint8Array(32).fill(7));
+const HANDLE = handles.of(SESSION);
 let files = 0;
 
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -17,6 +21,7 @@ async function written(use: (logger: Logger) => void, options: Partial<LogOption
   const path = join(directory, `${files++}.log`);
   const destination = openSync(path, "w");
   const log = createLog({ level: "info", readable: false, destination, ...options });
+  log.useHandles(handles);
   use(log.logger);
   await log.drained();
   return readFileSync(path, "utf8");
@@ -39,11 +44,43 @@ describe("a line", () => {
     expect(await written((logger) => logger.debug({}, "x"), { level: "debug" })).not.toBe("");
   });
 
-  it("has only eight characters of a session id, in any field", async () => {
-    const found = await line((logger) =>
-      logger.info({ session: SESSION, sessionId: SESSION, session_id: SESSION }, "x"),
+  it("has a handle in place of a session id, in any field, text and child logger", async () => {
+    const url = `/api/ai-sdk/chat/${SESSION.replaceAll("-", "%2d").toUpperCase()}/stream`;
+    const fields = {
+      target: SESSION,
+      deep: { list: [{ [SESSION]: url }] },
+      config: JSON.stringify({ id: SESSION }),
+    };
+    const text = await written((logger) =>
+      (logger as PinoLogger)
+        .child({ bound: SESSION })
+        .info(fields, `of ${SESSION.toUpperCase()}, %s`, SESSION),
     );
-    expect(found).toMatchObject({ session: "0a1b2c3d", sessionId: "0a1b2c3d", session_id: "0a1b2c3d" });
+    expect(JSON.parse(text)).toMatchObject({
+      target: HANDLE,
+      bound: HANDLE,
+      deep: { list: [{ [HANDLE]: `/api/ai-sdk/chat/${HANDLE}/stream` }] },
+      msg: `of ${HANDLE}, ${HANDLE}`,
+    });
+    expect(text).not.toMatch(/0a1b2c3d/i);
+  });
+
+  it("has a handle of no use before the installation's are known, never the id", async () => {
+    const path = join(directory, `${files++}.log`);
+    const log = createLog({ level: "info", readable: true, destination: openSync(path, "w") });
+    log.logger.info({ session: SESSION }, "early");
+    log.useHandles(handles);
+    log.logger.info({ session: SESSION }, "late");
+    await log.drained();
+    const [early, late] = readFileSync(path, "utf8").split("\n");
+    expect(early).toMatch(/early session=h_[\w-]{22}$/);
+    expect(early).not.toContain(HANDLE);
+    expect(late).toContain(`late session=${HANDLE}`);
+  });
+
+  it("has the ids of requests and operators as they are", async () => {
+    const fields = { request_id: SESSION, actor_id: SESSION };
+    expect(await line((logger) => logger.info(fields, "x"))).toMatchObject(fields);
   });
 
   it("has no key, message text or wallet", async () => {
@@ -94,11 +131,26 @@ describe("an error in the log", () => {
     expect(text).not.toContain("sk-proj");
   });
 
-  it("contains no complete session id in message, stack or causes", async () => {
-    const error = new Error(`no session ${SESSION}`, { cause: new Error(SESSION) });
+  it("has a handle in place of a session id in message, stack and causes", async () => {
+    const cause = Object.assign(new Error(`Key (id)=(${SESSION}) already exists.`), { code: SESSION });
+    const error = new Error(`no session ${SESSION}`, { cause });
+    error.stack = `${error.stack}\n    at ${SESSION} (file:///x)`;
     const text = await written((logger) => logger.error({ err: error }, "x"));
-    expect(text).toContain("no session 0a1b2c3d…");
-    expect(text).not.toContain(SESSION);
+    for (const found of [
+      `no session ${HANDLE}`,
+      `(id)=(${HANDLE})`,
+      `at ${HANDLE} (file`,
+      `"code":"${HANDLE}"`,
+    ])
+      expect(text).toContain(found);
+    expect(text).not.toContain("0a1b2c3d");
+  });
+
+  it("has no part of a session id where a long message is cut", async () => {
+    for (let room = 0; room < SESSION.length; room += 1) {
+      const error = new Error("x".repeat(4000 - room) + SESSION);
+      expect(await written((logger) => logger.error({ err: error }, "x"))).not.toContain("0a1b2c3d");
+    }
   });
 
   it("may be any thrown value, and its own cause", async () => {

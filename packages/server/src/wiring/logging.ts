@@ -1,13 +1,22 @@
 // The log: JSON lines, or readable ones for a terminal. Writes are asynchronous, so that a slow reader never delays a
-// request; queued lines are written when the process exits. As a second line of defense, message text, keys and whole
-// session ids are removed from the fields of each line.
+// request; queued lines are written when the process exits. Session ids are replaced by handles in the finished line,
+// whatever field, text or error they are in, so that no caller can forget it. As a second line of defense, message text
+// and keys are removed from the fields of each line.
 
+import { randomBytes } from "node:crypto";
 import { pino, type Logger as PinoLogger } from "pino";
 import type { LogLevel } from "../config/config.ts";
+import { idsExcept, type SessionHandles } from "../core/session-handles.ts";
+import { createHandles, HANDLE_KEY_BYTES } from "./handle-cipher.ts";
 import { LogOutput } from "./log-output.ts";
 
 export interface Log {
   readonly logger: PinoLogger;
+  /**
+   * Sets the handles of the installation. Lines before, of a process that has not opened its store, have handles that
+   * nobody can resolve.
+   */
+  readonly useHandles: (handles: SessionHandles) => void;
   /** Returns the number of lines that could not be written since the start of the process. */
   readonly linesLeftOut: () => number;
   /**
@@ -30,7 +39,12 @@ export interface LogOptions {
 /** Maximum time that the exit waits for a busy reader, in milliseconds. */
 const FLUSH_MS = 500;
 
-const SESSION_KEYS = ["session", "sessionId", "session_id"];
+/**
+ * Fields that keep their UUIDs, because operators look for them elsewhere: the id of the request, which may be a proxy's,
+ * and of the operator, which may be a login's. The edge does not accept a request id that contains the request's session.
+ */
+const IDS = idsExcept(/"(?:request_id|actor_id)":"[^"\\]*"/);
+
 const SECRET_KEYS = [
   "apiKey",
   "authorization",
@@ -46,39 +60,49 @@ const SECRET_KEYS = [
 ];
 
 export function createLog({ level, destination, readable }: LogOptions): Log {
-  const lineOf = (line: string): string => (readable ? formatReadable(line) : line);
+  let handles = createHandles(randomBytes(HANDLE_KEY_BYTES));
+  const lineOf = (line: string): string => {
+    const masked = handles.mask(line, IDS);
+    return readable ? formatReadable(masked) : masked;
+  };
   let notice = "";
-  const noticeLogger = createLogger(level, (line) => (notice = lineOf(line)));
+  const mask = (text: string): string => handles.mask(text);
+  const noticeLogger = createLogger(level, mask, (line) => (notice = lineOf(line)));
   const describeLoss = (lines: number): string => {
     noticeLogger.error({ lines }, "lines of the log could not be written and are missing here");
     return notice;
   };
   const output = new LogOutput({ destination, describeLoss });
   return {
-    logger: createLogger(level, (line) => output.write(lineOf(line))),
+    logger: createLogger(level, mask, (line) => output.write(lineOf(line))),
+    useHandles: (given) => {
+      handles = given;
+    },
     linesLeftOut: () => output.dropped,
     flush: () => output.flush(FLUSH_MS),
     drained: () => output.drained(),
   };
 }
 
-function createLogger(level: LogLevel, write: (line: string) => void): PinoLogger {
+function createLogger(
+  level: LogLevel,
+  mask: (text: string) => string,
+  write: (line: string) => void,
+): PinoLogger {
+  const describe = (error: unknown): DescribedError => describeError(error, mask);
   const options = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { err: describeError, error: describeError, cause: describeError },
-    redact: { paths: [...SESSION_KEYS, ...SECRET_KEYS], censor: censorField },
+    serializers: { err: describe, error: describe, cause: describe },
+    redact: { paths: SECRET_KEYS, censor: "[redacted]" },
   };
   return pino(options, { write });
 }
 
-function censorField(value: unknown, path: readonly string[]): string {
-  const isSession = SESSION_KEYS.includes(path.at(-1) ?? "");
-  // Eight characters identify the lines of a session, but do not open it.
-  return isSession && typeof value === "string" ? value.slice(0, 8) : "[redacted]";
-}
+/** Maximum characters of an error's message, and of its stack. */
+const MAX_TEXT = 4000;
 
 interface DescribedError {
   readonly type: string;
@@ -88,16 +112,18 @@ interface DescribedError {
   readonly cause?: DescribedError;
 }
 
-/** Describes an error by known fields only, because SDK errors carry whole requests. Redacts quoted session ids and keys. */
-function describeError(error: unknown, depth = 0): DescribedError {
-  if (!(error instanceof Error)) return { type: typeof error, message: cut(String(error)) };
+/** Describes an error by known fields only, because SDK errors carry whole requests. Redacts quoted keys. */
+function describeError(error: unknown, mask: (text: string) => string, depth = 0): DescribedError {
+  // Masked before the cut, which could leave most of an id.
+  const shorten = (text: string): string => redactKeys(mask(text).slice(0, MAX_TEXT));
+  if (!(error instanceof Error)) return { type: typeof error, message: shorten(String(error)) };
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   return {
     type: error.name,
-    message: cut(error.message),
+    message: shorten(error.message),
     ...((typeof code === "string" || typeof code === "number") && { code }),
-    ...(error.stack !== undefined && { stack: cut(stackLines(error.stack)) }),
-    ...(cause !== undefined && depth < 3 && { cause: describeError(cause, depth + 1) }),
+    ...(error.stack !== undefined && { stack: shorten(stackLines(error.stack)) }),
+    ...(cause !== undefined && depth < 3 && { cause: describeError(cause, mask, depth + 1) }),
   };
 }
 
@@ -109,11 +135,11 @@ function stackLines(stack: string): string {
     .join("\n");
 }
 
-function cut(text: string): string {
-  return text
-    .slice(0, 4000)
-    .replaceAll(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "$1…")
-    .replaceAll(/\b(?:sk|clq|pk|rk|xai|gsk)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+\S+/g, "[redacted]");
+function redactKeys(text: string): string {
+  return text.replaceAll(
+    /\b(?:sk|clq|pk|rk|xai|gsk)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+\S+/g,
+    "[redacted]",
+  );
 }
 
 function formatReadable(line: string): string {

@@ -11,6 +11,7 @@ import { operatorTokens } from "../apps/users/operator-tokens.ts";
 import { createSecretService } from "../apps/secrets/vault.ts";
 import type { Config } from "../config/config.ts";
 import { SERVICE_ACTOR } from "../core/audit.ts";
+import type { SessionHandles } from "../core/session-handles.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
@@ -24,12 +25,14 @@ import { createSystemClock } from "./clock.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createBusMetrics, createLogMetrics, createReadiness } from "./operations.ts";
 import { buildService, type Service } from "./service.ts";
-import { aloneWith, openStorage, type Storage } from "./storage.ts";
+import { aloneWith, openStorage, readHandles, type Storage } from "./storage.ts";
 
 export interface ServerOverrides {
   readonly logger: Logger;
   /** Returns the number of log lines that could not be written; absent if they are not counted. */
   readonly logLinesLeftOut?: () => number;
+  /** Gets the session handles of the store, for the log. */
+  readonly useHandles?: (handles: SessionHandles) => void;
   /** Called when the process must end at once because its store can no longer be trusted. */
   readonly onFatal: (error: Error) => void;
   readonly clock?: Clock;
@@ -76,6 +79,8 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       ? await openStorage(config, { clock, logger, onFatal, processId, onNotificationsLost })
       : aloneWith(overrides.store);
   const { store, rateCounters } = storage;
+  const handles = await readHandles(store);
+  overrides.useHandles?.(handles);
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const extraModels = overrides.models ?? {};
   const keys = { vault, signingKeys: vault };
@@ -90,7 +95,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     register,
     clock,
     rateCounters,
-    admin: buildAdmin({ config, storage, service, readiness, clock, logger }),
+    admin: buildAdmin({ config, storage, handles, service, readiness, clock, logger }),
     pages: PAGES,
     protocols: [aiSdkRoutes(config.limits)],
   });
@@ -136,6 +141,7 @@ function reloadNoted({ reload, audit }: Service, next: Config): readonly string[
 interface AdminFoundations {
   readonly config: Config;
   readonly storage: Pick<Storage, "store" | "busServer">;
+  readonly handles: SessionHandles;
   readonly service: Pick<
     Service,
     | "owner"
@@ -155,7 +161,15 @@ interface AdminFoundations {
 }
 
 /** Builds the admin API of a running service; `null` if nobody could use it. */
-export function buildAdmin({ config, storage, service: parts, readiness, clock, logger }: AdminFoundations) {
+export function buildAdmin({
+  config,
+  storage,
+  handles,
+  service: parts,
+  readiness,
+  clock,
+  logger,
+}: AdminFoundations) {
   const { adminKey: key, databaseUrl, limits } = config;
   const operators = operatorTokens(config.operators, { clock, logger });
   if (key === null && operators === null) return null;
@@ -171,6 +185,7 @@ export function buildAdmin({ config, storage, service: parts, readiness, clock, 
     gauges,
     clock,
     limits,
+    handles,
     conversations,
     actions,
     threads,

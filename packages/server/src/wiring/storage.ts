@@ -1,17 +1,19 @@
 // Opens the store and the bus of a node: SQLite for a single node, or a PostgreSQL database that nodes share, with the
 // database or NATS as transport of their notifications.
 
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { ClusterBus, type ClusterBusOptions } from "../bus/cluster-bus.ts";
 import type { Transport } from "../bus/transport.ts";
 import type { Config } from "../config/config.ts";
 import { isPublic } from "../core/loopback.ts";
+import type { SessionHandles } from "../core/session-handles.ts";
 import type { Bus, BusServer } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
+import { createHandles, HANDLE_KEY_BYTES } from "./handle-cipher.ts";
 import { tightenData } from "../store/sqlite/private-files.ts";
 
 export interface Storage {
@@ -48,6 +50,12 @@ export async function openStorage(place: Place, options: StorageOptions): Promis
   tightenDirectory(directory, logger);
   const store = await openSqliteStore({ directory, isAlone: true, clock, onFatal, ...identity });
   return aloneWith(store);
+}
+
+/** Returns the session handles of the installation, which are the same on all nodes. */
+export async function readHandles({ admin }: Pick<Store, "admin">): Promise<SessionHandles> {
+  const key = await admin.handleKey(randomBytes(HANDLE_KEY_BYTES).toString("base64url"));
+  return createHandles(Buffer.from(key, "base64url"));
 }
 
 function tightenDirectory(directory: string, logger: Logger): void {

@@ -17,6 +17,7 @@ const NOT_OF_USERS: Readonly<Record<string, string>> = {
   app_keys: "keys of Apps and operators",
   audit: "names users by pseudonyms whose salt is gone",
   duties: "jobs of the nodes",
+  handle_key: "key of the session handles in the log",
   revoked_tokens: "digests of tokens, until they expire",
   secret_key_in_force: "id of the master key",
 };

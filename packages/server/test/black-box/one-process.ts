@@ -12,6 +12,7 @@ const MAIN = join(import.meta.dirname, "../../src/main.ts");
 export class OneProcess implements Processes {
   url = "";
   readonly environment = {};
+  log = "";
   #process: ChildProcess | null = null;
 
   get pids(): readonly number[] {
@@ -33,6 +34,7 @@ export class OneProcess implements Processes {
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.#process = child;
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (this.log += text));
     const lines = createInterface({ input: child.stdout });
     for await (const line of lines) {
       if (!line.startsWith("{")) continue;

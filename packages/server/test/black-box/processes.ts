@@ -15,6 +15,8 @@ const NATS = process.env["COLLOQUY_TEST_NATS"] ?? null;
 export interface Processes {
   /** URL of the service, stable across restarts. */
   readonly url: string;
+  /** What the nodes have written to standard output, node by node. */
+  readonly log: string;
   /** Process ids of the running nodes. */
   readonly pids: readonly number[];
   /** Environment variables that configure the store, besides the directory. */
@@ -46,6 +48,10 @@ class SeveralNodes implements Processes {
 
   get url(): string {
     return `http://127.0.0.1:${this.#proxy?.port ?? 0}`;
+  }
+
+  get log(): string {
+    return this.#nodes.map(({ log }) => log).join("");
   }
 
   get pids(): readonly number[] {

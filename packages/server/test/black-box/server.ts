@@ -52,6 +52,11 @@ export class Program {
     return this.#processes.url;
   }
 
+  /** The log of all nodes. */
+  get log(): string {
+    return this.#processes.log;
+  }
+
   get pids(): readonly number[] {
     return this.#processes.pids;
   }

@@ -13,6 +13,7 @@ import { OtherService } from "./other-service.ts";
 const ADMIN_KEY = "command-line-admin-key-0123456789";
 
 interface Listed {
+  readonly handle: string;
   readonly session_id: string;
   readonly status: string;
   readonly message_count: number;
@@ -51,6 +52,13 @@ describe("beside a running server", () => {
     expect(shown.output).toContain("> what is 12 * 7?\n* calculator");
     expect(shown.output).toContain("12 * 7 = 84.\n");
     expect((await run("show", gone)).output).not.toContain("\u001B");
+    const [, { handle }] = sessions as [Listed, Listed];
+    expect(shown.output).toContain(`Handle   ${handle}\n`);
+    expect(await run("show", handle)).toEqual(shown);
+    const trail = await service.command(["audit", "--target", handle, "--json"]);
+    const targets = (JSON.parse(trail.output) as { readonly target: string }[]).map(({ target }) => target);
+    expect(new Set(targets)).toEqual(new Set([kept]));
+    expect(await run("delete", handle)).toMatchObject({ code: 2, output: "" });
     expect(await run("delete", gone)).toEqual({ code: 0, output: `${gone} is deleted.\n`, errors: "" });
     await expect(service.client.getSession(gone)).rejects.toMatchObject({ status: 404 });
     expect(await run("delete", gone)).toMatchObject({ code: 1, output: "" });
@@ -156,6 +164,15 @@ describe("with a remote service and its admin key", () => {
       expect(shown).toMatchObject({ code: 0, errors: "" });
       expect(shown).toEqual(await service.command(["sessions", "show", first, ...json]));
     }
+    const created = await service.command(["keys", "create", "--scope", "admin:read", "--json"]);
+    const { key } = JSON.parse(created.output) as { readonly key: string };
+    const [, { handle }] = listed(everything.output) as [Listed, Listed];
+    const read = await run(["list", "--json"], key);
+    expect(listed(read.output)[1]).toMatchObject({ session_id: handle, handle });
+    expect(read.output).not.toContain(first);
+    const messages = await run(["show", handle, "--json"], key);
+    expect(messages).toMatchObject({ code: 0, errors: "" });
+    expect(messages.output).not.toContain(first);
     const absent = randomUUID();
     expect(await run(["show", absent])).toMatchObject({ code: 1, output: "" });
     const deleted = await run(["delete", second, absent, "--json"]);

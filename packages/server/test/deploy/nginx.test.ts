@@ -107,13 +107,35 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
       await send(nginx.url, "GET", `/api/admin/sessions/${session}/messages`);
       await send(nginx.url, "POST", `/api/admin/sessions/${session}/interrupt`);
       await send(nginx.url, "GET", `/API/Admin//sessions/${session}`);
+      const encoded = session
+        .replaceAll("-", "%2D")
+        .replace(/^./, (digit) => `%${digit.charCodeAt(0).toString(16)}`);
+      for (const id of [
+        session,
+        session.toUpperCase(),
+        encoded,
+        encoded.replaceAll("%", "%25"),
+        `x${session}`,
+      ]) {
+        const headers = { "X-Request-Id": session };
+        await send(nginx.url, "GET", `/api/ai-sdk/chat/${id}/stream`, { session, headers });
+        await send(nginx.url, "GET", `/api/sessions/${id}?id=${id}`, { headers });
+        await send(nginx.url, "GET", `/${id}/${id}`);
+      }
+      await send(nginx.url, "GET", `/api/sessions/${session}/messages`, {
+        headers: { "X-Request-Id": `a.${session}` },
+      });
       const { headers } = await send(nginx.url, "GET", "/api/sessions?public_key=0xsecret");
       // nginx writes its log after the response, which the client may receive first.
       await expect.poll(() => nginx.logged(), { timeout: 10_000 }).toContain(headers["x-request-id"]);
       const logged = await nginx.logged();
       expect(logged).toContain("GET /api/sessions/... ");
       expect(logged).toContain("GET /api/admin/sessions/... ");
-      for (const secret of ["tell-nobody", session, "0xsecret"]) expect(logged).not.toContain(secret);
+      expect(logged).toContain("GET /api/ai-sdk/chat/... ");
+      expect(logged).toMatch(/GET \/api\/state 4\d\d /);
+      for (const secret of ["tell-nobody", "0xsecret"]) expect(logged).not.toContain(secret);
+      // The last group of digits is in no other field of a line, in no spelling.
+      expect(decodeURIComponent(decodeURIComponent(logged)).toLowerCase()).not.toContain(session.slice(-12));
     });
 
     // Last, because the first heartbeat takes a while.

@@ -161,7 +161,7 @@ describe("after all operations", () => {
 
   it("each entry of the audit trail is a line of the log, without its details", async () => {
     const { url, owner, logged } = service;
-    const key = (await service.credentials("key with admin:read", "shop", owner))["SERVICE-APP-KEY"];
+    const key = (await service.credentials("key with admin:write", "shop", owner))["SERVICE-APP-KEY"];
     const headers = { Authorization: `Bearer ${String(key)}` };
     service.passMinute();
     const entries: AuditEntry[] = [];

@@ -34,7 +34,7 @@ export interface SessionSource {
   /** Returns sessions, most recently used first. */
   list(query: SessionQuery): Promise<readonly ListedSession[]>;
   /** Returns `null` if the session does not exist. */
-  show(id: string): Promise<ShownSession | null>;
+  show(idOrHandle: string): Promise<ShownSession | null>;
   /** Returns true if the session existed. */
   remove(id: string): Promise<boolean>;
 }
@@ -43,13 +43,14 @@ const PAGE = 200;
 const MESSAGES = 1_000;
 
 export function storedSessions(administration: Administration, limits: HealthLimits): SessionSource {
-  const { store, audit, actor } = administration;
+  const { store, audit, actor, handles } = administration;
   const sessions = administration.sessions(limits);
   return {
     list: (query) => listPages(query, sessions.list),
-    async show(id) {
-      const session = await sessions.find(id);
+    async show(idOrHandle) {
+      const session = await sessions.find(idOrHandle);
       if (session === null) return null;
+      const id = (await handles()).idOf(idOrHandle);
       const all = [];
       for (let after: string | null = null; ; ) {
         const page = await store.sessions.messages(id, after, MESSAGES, null);

@@ -7,6 +7,7 @@ const HOSTILE = "\u001B]0;owned\u0007\u009B2J\n\u202E";
 /** A session from a remote service, which may contain anything. */
 const session = {
   session_id: `id${HOSTILE}`,
+  handle: `h_${HOSTILE}`,
   title: `title${HOSTILE}`,
   app: `app${HOSTILE}`,
   model: `model${HOSTILE}`,
@@ -34,7 +35,7 @@ describe("sessions of a malicious service", () => {
   it("have control characters escaped in a description", () => {
     const { parts, written } = recordedParts({});
     describeSession(parts, session, []);
-    expect(written.output.trimEnd().split("\n")).toHaveLength(9);
+    expect(written.output.trimEnd().split("\n")).toHaveLength(10);
     expect(written.output).not.toMatch(OBEYED);
   });
 });

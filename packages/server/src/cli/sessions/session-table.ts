@@ -22,6 +22,7 @@ const COLUMNS: readonly Column[] = [
   { head: "USED", of: ({ used_at }) => used_at.slice(0, 16).replace("T", " ") },
   { head: "APP", of: ({ app }) => app },
   { head: "MESSAGES", of: ({ message_count: count }) => String(count) },
+  { head: "HANDLE", of: ({ handle }) => handle },
 ];
 
 /** Returns lines of at most `columns` columns; `null` means no limit. */
@@ -57,6 +58,7 @@ export function describeSession(
 ): void {
   const facts: readonly (readonly [string, string | null])[] = [
     ["Session", session.session_id],
+    ["Handle", session.handle],
     ["Title", session.title],
     ["Status", session.status],
     ["App", session.app],

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { createClient } from "@colloquy/client";
-import { AdminSessionStatus, parseSessionId } from "@colloquy/protocol";
+import { AdminSessionStatus, parseSessionId, SessionIdOrHandle } from "@colloquy/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import {
   administer,
@@ -87,7 +87,7 @@ function addShow(sessions: Command, parts: CommandParts): void {
   sessions
     .command("show")
     .description("print a session and its conversation")
-    .argument("<id>", "id of the session", parseId)
+    .argument("<id>", "id of the session, or its handle in the log", parseIdOrHandle)
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
     .addHelpText("after", `\nExample:\n  colloquy sessions show ${ID}`)
@@ -185,13 +185,20 @@ async function withRemoval(
 }
 
 function notFoundMessage(id: string): string {
-  return `Colloquy: There is no session with the id ${id}.`;
+  return `Colloquy: There is no session with the id or handle ${id}.`;
 }
 
 function parseId(text: string): string {
   const id = parseSessionId(text);
   if (id === null) throw new InvalidArgumentError("It is not a session id.");
   return id;
+}
+
+function parseIdOrHandle(text: string): string {
+  const named = SessionIdOrHandle.safeParse(text).data;
+  if (named === undefined)
+    throw new InvalidArgumentError("It is neither the id nor the handle of a session.");
+  return named;
 }
 
 function parseIds(text: string, before: readonly string[] = []): readonly string[] {

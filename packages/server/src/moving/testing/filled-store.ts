@@ -134,6 +134,7 @@ async function fillAdministration(store: Store): Promise<void> {
     details: {},
   });
   await store.audit.saltOf("owner", "salt");
+  await store.admin.handleKey("handles");
 }
 
 /** Claims all turns that may run. */

@@ -26,6 +26,21 @@ export function describeAdmin(openStore: OpenStore): void {
     describeTurns(openStore);
     describeEndedTurns(openStore);
     describeCounts(openStore);
+    describeHandleKey(openStore);
+  });
+}
+
+function describeHandleKey(openStore: OpenStore): void {
+  describe("the key of session handles", () => {
+    const given = givenStore(openStore, "all, without sessions");
+
+    it("is the first that a node stores, for all of them", async () => {
+      const { admin } = given.store;
+      const [one, two] = await Promise.all([admin.handleKey("one"), admin.handleKey("two")]);
+      expect(one).toBe(two);
+      expect(["one", "two"]).toContain(one);
+      expect(await admin.handleKey("three")).toBe(one);
+    });
   });
 }
 

@@ -67,6 +67,8 @@ export type EndPlace = Pick<EndedTurn, "endedAt" | "sessionKey" | "number">;
 export interface AdminStore {
   /** Returns the store's time, by the cheapest possible read. */
   now(): Promise<number>;
+  /** Returns the key of the session handles (core/session-handles.ts). Stores `fresh` if there is none. */
+  handleKey(fresh: string): Promise<string>;
   /** Each count except owners stops at `limit`. */
   counts(limit: number): Promise<StoredCounts>;
   /** Returns the sessions' Apps by name with their counts; each count stops at `limit`. */

@@ -1,4 +1,7 @@
-/** Structured logging; pino satisfies it. Fields never contain message text, keys or whole session ids. */
+/**
+ * Structured logging; pino satisfies it. Fields never contain message text or keys. Session ids may be anywhere: the
+ * log replaces them by handles (wiring/logging.ts).
+ */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

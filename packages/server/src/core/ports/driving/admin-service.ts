@@ -12,6 +12,7 @@ import type {
   AdminSessionPage,
   AdminSessionStatus,
   AdminUsage,
+  AuditPage,
   IssuedAdminKey,
   Thread,
 } from "@colloquy/protocol";
@@ -54,20 +55,30 @@ export interface Person {
   readonly app: string | null;
 }
 
+/** An operator who reads. */
+export interface Reader {
+  readonly actor: Actor;
+  /**
+   * False for operators who may not change sessions. They get handles (core/session-handles.ts) in place of session ids,
+   * and no wallet addresses, which list the ids of their threads.
+   */
+  readonly seesIds: boolean;
+}
+
 /**
- * Administration. Methods on a session throw NotFound if there is none, and never create one. Changes by `by`
+ * Administration. Reads accept a session's id or handle, changes its id alone. Methods on a session throw NotFound if there is none, and never create one. Changes by `by`
  * are in the audit trail.
  */
 export interface AdminService {
   overview(): Promise<AdminOverview>;
-  sessions(query: AdminSessionQuery): Promise<AdminSessionPage>;
+  sessions(query: AdminSessionQuery, by: Reader): Promise<AdminSessionPage>;
   /** Returns the session with up to `limit` turns numbered below `before`. */
   session(
-    id: string,
+    idOrHandle: string,
     page: { readonly before: number | null; readonly limit: number },
-    by: Actor,
+    by: Reader,
   ): Promise<AdminSessionDetail>;
-  messages(id: string, after: string | null, limit: number, by: Actor): Promise<RecordPage>;
+  messages(idOrHandle: string, after: string | null, limit: number, by: Reader): Promise<RecordPage>;
   interrupt(id: string): Promise<AdminSession>;
   /** Decides an action of the session. @throws ServiceError as `ActionService.decide` */
   decide(id: string, action: string, answer: ActionAnswer, by: Actor): Promise<Action>;
@@ -83,8 +94,9 @@ export interface AdminService {
   createKey(input: Parameters<KeyService["create"]>[0], by: Actor): Promise<IssuedAdminKey>;
   revokeKey(id: string, by: Actor): Promise<AdminKey>;
   rotateKey(id: string, overlapMs: number, by: Actor): Promise<IssuedAdminKey>;
-  audit: AuditTrail["list"];
+  /** The target of the query may be a handle. @throws InvalidRequest as `AuditTrail.list` */
+  audit(query: Parameters<AuditTrail["list"]>[0], by: Reader): Promise<AuditPage>;
   /** Exports the data of a user or a wallet. */
-  exportUser(person: Person, by: Actor): Promise<AsyncIterable<ExportLine>>;
+  exportUser(person: Person, by: Reader): Promise<AsyncIterable<ExportLine>>;
   eraseUser(person: Person, by: Actor): Promise<Erased>;
 }

@@ -1,5 +1,6 @@
 import { AuditAction } from "@colloquy/protocol";
 import { z } from "zod";
+import { readerOf } from "../../actors.ts";
 import { AuditPage } from "../../documented.ts";
 import { AppName, limitUpTo, refusals, time } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
@@ -20,7 +21,7 @@ const AuditQuery = z.object({
     .meta({ description: "Only entries of this action" }),
   actor: text("Id or name of the actor"),
   app: AppName.optional().meta({ description: "Only entries of this App" }),
-  target: text("Id of a session or key"),
+  target: text("Id of a session or key, or handle of a session"),
   from: time("First time"),
   to: time("End, exclusive"),
   limit: limitUpTo(PAGE_MAX, `Entries in a page; ${PAGE} when absent`).optional(),
@@ -52,7 +53,7 @@ export function adminAuditRoute(app: HttpApp, { service }: AdminParts): void {
         to = null,
       } = request.query;
       const { limit = PAGE, cursor = null } = request.query;
-      return service.audit({ action, actor, app, target, from, to, limit, cursor });
+      return service.audit({ action, actor, app, target, from, to, limit, cursor }, readerOf(request));
     },
   );
 }

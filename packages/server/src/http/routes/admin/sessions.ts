@@ -1,15 +1,15 @@
-import { AdminSessionStatus } from "@colloquy/protocol";
+import { AdminSessionStatus, SessionIdOrHandle } from "@colloquy/protocol";
 import { z } from "zod";
 import {
   Action,
+  AdminMessage,
   AdminSession,
   AdminSessionDetail,
   AdminSessionPage,
   DeletedThread,
-  PersistedMessage,
   Thread,
 } from "../../documented.ts";
-import { operatorOf } from "../../actors.ts";
+import { operatorOf, readerOf } from "../../actors.ts";
 import { AppName, IdPath, limitUpTo, refusals } from "../../operation.ts";
 import { ActionId, DecisionBody } from "../actions.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
@@ -30,10 +30,12 @@ const SessionsQuery = z.object({
     .min(1, "must not be empty")
     .max(SEARCH_MAX, `must be at most ${SEARCH_MAX} characters`)
     .optional()
-    .meta({ description: "Text in the title, in any case; or a whole session id or wallet address" }),
+    .meta({ description: "Text in the title, in any case; or a whole session id, handle or wallet address" }),
   limit: limitUpTo(PAGE_MAX, `Sessions in a page; ${PAGE} when absent`).optional(),
   cursor: z.string().optional().meta({ description: "`next_cursor` of the previous page" }),
 });
+
+const SessionPath = z.object({ id: SessionIdOrHandle });
 
 const TurnsQuery = z.object({
   before: limitUpTo(999_999_999, "Number of the turn that those of the answer come before").optional(),
@@ -72,7 +74,7 @@ function list(app: HttpApp, { service }: AdminParts): void {
     },
     (request) => {
       const { status = null, app: name = null, search = null, limit = PAGE, cursor = null } = request.query;
-      return service.sessions({ status, app: name, search, limit, cursor });
+      return service.sessions({ status, app: name, search, limit, cursor }, readerOf(request));
     },
   );
 }
@@ -85,14 +87,14 @@ function look(app: HttpApp, { service }: AdminParts): void {
         operationId: "adminGetSession",
         summary: "Get a session with its turns",
         ...ADMIN,
-        params: IdPath,
+        params: SessionPath,
         querystring: TurnsQuery,
         response: { 200: AdminSessionDetail, ...refusals(401, 403, 404, 429, 503) },
       },
     },
     (request) => {
       const { before = null, limit = PAGE } = request.query;
-      return service.session(request.params.id, { before, limit }, operatorOf(request));
+      return service.session(request.params.id, { before, limit }, readerOf(request));
     },
   );
 
@@ -104,10 +106,10 @@ function look(app: HttpApp, { service }: AdminParts): void {
         summary: "List the persisted messages of a session",
         description: "In the order of arrival, of a session of whatever App.",
         ...ADMIN,
-        params: IdPath,
+        params: SessionPath,
         querystring: MessagesQuery,
         response: {
-          200: z.array(PersistedMessage).meta({ description: "The messages" }),
+          200: z.array(AdminMessage).meta({ description: "The messages" }),
           ...refusals(401, 403, 404, 429, 503),
         },
       },
@@ -115,7 +117,7 @@ function look(app: HttpApp, { service }: AdminParts): void {
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
-      const page = await service.messages(id, after, limit, operatorOf(request));
+      const page = await service.messages(id, after, limit, readerOf(request));
       return await sendRecords(reply, `/api/admin/sessions/${id}/messages`, { limit: String(limit) }, page);
     },
   );

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Person } from "../../../core/ports/driving/admin-service.ts";
-import { operatorOf } from "../../actors.ts";
+import { operatorOf, readerOf } from "../../actors.ts";
 import { AppName, PublicKey, refusals } from "../../operation.ts";
 import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { ErasedAnswer, EXPORT_DESCRIPTION, EXPORT_RESPONSE, sendLines } from "../users.ts";
@@ -41,7 +41,7 @@ export function adminUserRoutes(app: HttpApp, { service }: AdminParts): void {
       schema: {
         operationId: "adminExportUser",
         summary: "Export the conversations of a user or a wallet",
-        description: EXPORT_DESCRIPTION,
+        description: `${EXPORT_DESCRIPTION} Callers without \`admin:write\` get handles in place of session ids, and no wallet addresses.`,
         ...ADMIN,
         querystring: PersonQuery,
         response: {
@@ -51,7 +51,7 @@ export function adminUserRoutes(app: HttpApp, { service }: AdminParts): void {
       },
     },
     async (request, reply) => {
-      return sendLines(reply, await service.exportUser(personOf(request.query), operatorOf(request)));
+      return sendLines(reply, await service.exportUser(personOf(request.query), readerOf(request)));
     },
   );
 
