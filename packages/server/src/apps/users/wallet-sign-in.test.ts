@@ -58,6 +58,7 @@ function given(keys: SigningKeys | null = ringKeys, apps = NO_APPS) {
       uri: `https://${DOMAIN}`,
       version: "1",
       chainId: 1,
+      issuedAt: new Date(clock.now()),
     });
     const signature = await account.signMessage({ message });
     return await signIn.verify({ message, signature, domains: [DOMAIN], token });
