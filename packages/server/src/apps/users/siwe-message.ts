@@ -1,7 +1,7 @@
 // Sign-In with Ethereum messages (EIP-4361) and their signatures. Loaded at the first sign-in, because viem is large and optional.
 
 import { type Address, getAddress, type Hex, isAddressEqual, recoverMessageAddress } from "viem";
-import { InvalidRequest, ServiceError } from "../../core/errors.ts";
+import { InvalidRequest, type ServiceError } from "../../core/errors.ts";
 import { refusedProof } from "./siwe-refusals.ts";
 
 /** Milliseconds for which a message can be used after its `Issued At`. */

@@ -1,0 +1,4 @@
+-- The proved wallet behind `public_key`, to which the session is fixed: the address of an account, or `eip155:<chain>:<address>` of a contract.
+-- NULL until a user of the session has proved one, and where a node of the previous version has bound the session; such a node leaves the
+-- column unchanged and does not check it.
+ALTER TABLE sessions ADD COLUMN wallet_id TEXT;
