@@ -1,6 +1,7 @@
 // Access to sessions. Callers with access to a session's App may use it. Once it has an owner, only that user may.
 
 import { isEmptySession, appOf, type SessionRecord } from "./session.ts";
+import { addressOf } from "./wallet-id.ts";
 
 /** A signed-in user of some Apps. */
 export interface SessionUser {
@@ -8,7 +9,7 @@ export interface SessionUser {
   readonly owner: string;
   /** Apps that accept the user's token. In a session of another App the user counts as anonymous. */
   readonly apps: readonly string[];
-  /** Wallets that the user has proved to hold; absent for none. */
+  /** Ids of the wallets that the user has proved to hold, the newest last; absent for none. */
   readonly wallets?: readonly string[];
   /** True if the requested App accepts the token, so that the user becomes the owner of an empty session without an App. */
   readonly takesNew: boolean;
@@ -57,12 +58,28 @@ export function ownerOfNew(app: string | null, user: SessionUser | null): string
   return takes === true ? (user?.owner ?? null) : null;
 }
 
-/** Returns true if the user may use the wallet in the App, because they have proved it or the App requires no proof. */
-export function holdsWallet(wallet: string, app: string, access: SessionAccess): boolean {
-  return access.provedApps?.includes(app) !== true || provedWallets(app, access).includes(wallet);
+type WalletBinding = Pick<SessionRecord, "publicKey" | "walletId">;
+
+/** Returns true if the user may use the address in the App, because they have proved it or the App requires no proof. */
+export function holdsAddress(address: string, app: string, access: SessionAccess): boolean {
+  return holdsWallet({ publicKey: address, walletId: null }, app, access);
 }
 
-/** Returns the wallets that the user has proved; empty for an App that requires no proof. */
+function holdsWallet(session: WalletBinding, app: string, access: SessionAccess): boolean {
+  return access.provedApps?.includes(app) !== true || walletOf(session, provedWallets(app, access)) !== null;
+}
+
+/**
+ * Returns the id of the proved wallet that holds the session's wallet; `null` for none. If the session is not fixed to a wallet yet, an
+ * account precedes contracts at the same address, and among these the newest proof counts.
+ */
+export function walletOf({ publicKey, walletId }: WalletBinding, proved: readonly string[]): string | null {
+  if (publicKey === null) return null;
+  const holding = proved.filter((id) => (walletId === null ? addressOf(id) === publicKey : id === walletId));
+  return holding.find((id) => id === publicKey) ?? holding.at(-1) ?? null;
+}
+
+/** Returns the ids of the wallets that the user has proved; empty for an App that requires no proof. */
 export function provedWallets(app: string, { user, provedApps = [] }: SessionAccess): readonly string[] {
   return provedApps.includes(app) && user?.apps.includes(app) === true ? (user.wallets ?? []) : [];
 }
@@ -71,7 +88,7 @@ export function provedWallets(app: string, { user, provedApps = [] }: SessionAcc
 export function mayBind(before: SessionRecord, after: SessionRecord, access: SessionAccess): boolean {
   const { publicKey, app } = after;
   if (publicKey === null || (publicKey === before.publicKey && app === before.app)) return true;
-  return holdsWallet(publicKey, appOf(after), access);
+  return holdsWallet(after, appOf(after), access);
 }
 
 /**

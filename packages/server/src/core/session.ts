@@ -36,7 +36,13 @@ export interface SessionRecord {
   readonly modelApp: string | null;
   /** The utility model chosen for this session, `null` for the App's. */
   readonly utilityModel: string | null;
+  /** Address of the wallet that the session is bound to. */
   readonly publicKey: string | null;
+  /**
+   * Id (wallet-id.ts) of the wallet behind `publicKey`: the first one that a user of the session has proved, and no other
+   * afterwards. `null` until then.
+   */
+  readonly walletId: string | null;
   /** True if the sender of a message has proved the wallet, in an App that requires proof. */
   readonly walletProved: boolean;
   /** Pseudonym of the session's owner; `null` if anyone who knows the session's id may use it. */
@@ -84,6 +90,7 @@ export function newSession(key: number, id: string, birth: SessionBirth, at: num
     modelApp: null,
     utilityModel: null,
     publicKey: null,
+    walletId: null,
     walletProved: false,
     owner: null,
     userState: null,

@@ -156,6 +156,7 @@ export interface StartedTurn extends TurnIdentity {
   readonly clientId: string | null;
   readonly options: TurnOptions;
   readonly publicKey: string | null;
+  readonly walletId: string | null;
   readonly walletProved: boolean;
   readonly userState: { readonly [key: string]: JsonValue } | null;
 }

@@ -9,7 +9,7 @@ import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { ListAccess, SessionsOf } from "../core/ports/driven/session-store.ts";
 import type { KeyGrant } from "../core/ports/driving/credentials.ts";
 import type { Claimant, StreamAccess } from "../core/ports/driving/services.ts";
-import { ANONYMOUS, holdsWallet, type SessionAccess } from "../core/session-access.ts";
+import { ANONYMOUS, holdsAddress, type SessionAccess } from "../core/session-access.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { accessHooks, Authentication, type AuthenticationParts, clearAccess } from "./authentication.ts";
 import { appForbidden, otherClient, reservedClient, scopeMissing } from "./key-refusals.ts";
@@ -127,9 +127,9 @@ export class AppGuard {
       (app) => this.#apps.get(app)?.users?.required !== true || accepts(request.user, app),
     );
     const access = this.sessionAccess(request);
-    const shown = wallet === null ? apps : apps.filter((app) => holdsWallet(wallet, app, access));
+    const shown = wallet === null ? apps : apps.filter((app) => holdsAddress(wallet, app, access));
     if (shown.length === 0 && apps.length > 0) throw walletNotProved();
-    return { apps: shown, user: access.user };
+    return { ...access, apps: shown };
   }
 
   /**

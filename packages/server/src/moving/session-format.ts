@@ -56,6 +56,7 @@ const SessionLine = z.strictObject({
     .refine((key) => parsePublicKey(key) === key, "must be a wallet address in lower case")
     .nullable(),
   // Missing in exports of earlier versions.
+  wallet_id: word.nullable().default(null),
   wallet_proved: flag.default(0),
   user_state: z.record(z.string(), z.json()).nullable(),
   // Missing in exports of earlier versions.

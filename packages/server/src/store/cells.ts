@@ -28,6 +28,7 @@ export function changingCells(session: SessionRecord, at: number) {
     session.modelApp,
     session.utilityModel,
     session.publicKey,
+    session.walletId,
     session.walletProved ? 1 : 0,
     session.owner,
     session.userState === null ? null : JSON.stringify(session.userState),

@@ -22,6 +22,7 @@ const CHANGING_OF_SESSIONS = {
   model_app: "text",
   utility_model: "text",
   public_key: "text",
+  wallet_id: "text",
   wallet_proved: "smallint",
   owned_by: "text",
   user_state: "text",

@@ -1,7 +1,7 @@
 // Pages of messages, events and threads, logs to trim, and sizes of sessions, shared by all adapters.
 
 import { EVENT_PAGE_CHARACTERS, type EventPage, type EventStore } from "../core/ports/driven/store.ts";
-import type { MessagePageEnd, ThreadQuery } from "../core/ports/driven/session-store.ts";
+import type { ListAccess, MessagePageEnd, ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import type { SessionRecord } from "../core/session.ts";
 import { type On, prepare, type Work } from "./shared.ts";
@@ -36,6 +36,13 @@ export function partsAfter(after: ThreadQuery["after"]): {
 } {
   if (after === null) return { pinned: BEFORE_ALL, others: BEFORE_ALL };
   return after.pinned ? { pinned: after, others: BEFORE_ALL } : { pinned: BEHIND_ALL, others: after };
+}
+
+/** Returns what decides whether a list shows a session. The wallets decide only in lists of a wallet, in Apps that require proof. */
+export function listedFor(publicKey: string | null, { apps, user, provedApps = [] }: ListAccess) {
+  // No session has an empty owner.
+  const { owner = "", apps: ownerApps = [], wallets = [] } = user ?? {};
+  return { apps, owner, ownerApps, provedApps: publicKey === null ? [] : provedApps, wallets };
 }
 
 /**

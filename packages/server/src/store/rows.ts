@@ -27,6 +27,7 @@ export interface SessionRow {
   readonly model_app: string | null;
   readonly utility_model: string | null;
   readonly public_key: string | null;
+  readonly wallet_id: string | null;
   readonly wallet_proved: number;
   readonly owned_by: string | null;
   readonly user_state: string | null;
@@ -140,6 +141,7 @@ export function toSession(row: SessionRow): SessionRecord {
     modelApp: row.model_app,
     utilityModel: row.utility_model,
     publicKey: row.public_key,
+    walletId: row.wallet_id,
     walletProved: row.wallet_proved === 1,
     owner: row.owned_by,
     userState: row.user_state === null ? null : withoutWrongTypes(JSON.parse(row.user_state) as JsonObject),

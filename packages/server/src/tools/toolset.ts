@@ -57,6 +57,7 @@ const NO_TURN: Omit<ToolTurn, "app"> = {
   model: "",
   clientId: null,
   publicKey: null,
+  walletId: null,
   walletProved: false,
   userState: null,
 };

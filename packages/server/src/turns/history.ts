@@ -4,6 +4,7 @@ import type { MessageRecord } from "../core/message.ts";
 import type { PromptRules } from "../core/ports/driven/model.ts";
 import type { PastTurn } from "../core/ports/driven/store.ts";
 import type { StartedTurn, StepRecord } from "../core/turn.ts";
+import { chainOf } from "../core/wallet-id.ts";
 import { type Entry, promptOf } from "./prompt.ts";
 import { splitRejection } from "./structured-answer.ts";
 import type { ToolResults } from "./tool-calls.ts";
@@ -110,10 +111,13 @@ function unfinishedText(message: MessageRecord, steps: readonly StepRecord[]): s
 /** Builds the system prompt: the App's instructions, facts and claims about the user, and the schema of the answer. */
 export function instructionsFor(
   appInstructions: string | null,
-  turn: Pick<StartedTurn, "publicKey" | "walletProved" | "userState"> & Partial<Pick<StartedTurn, "options">>,
+  turn: Pick<StartedTurn, "publicKey" | "walletId" | "walletProved" | "userState"> &
+    Partial<Pick<StartedTurn, "options">>,
 ): string {
   const wallet = turn.publicKey === null ? [] : [`wallet address: ${JSON.stringify(turn.publicKey)}`];
-  const proved = turn.walletProved ? `The user has proved to hold this ${wallet.join()}` : "";
+  const chain = turn.walletId === null ? null : chainOf(turn.walletId);
+  const where = chain === null ? "" : ` (a contract on the chain ${chain}, not on others)`;
+  const proved = turn.walletProved ? `The user has proved to hold this ${wallet.join()}${where}` : "";
   const claims = [
     ...(turn.walletProved ? [] : wallet),
     ...(turn.userState === null ? [] : [`user state: ${JSON.stringify(turn.userState)}`]),

@@ -7,7 +7,7 @@ import type { Registry as MetricsRegister } from "prom-client";
 import { createApps } from "../apps/app-catalog.ts";
 import { CheckedKeys } from "../apps/keys/checked-keys.ts";
 import { CheckedTokens } from "../apps/users/user-tokens.ts";
-import { WalletSignIn } from "../apps/users/wallet-sign-in.ts";
+import { WalletSignIn, type WalletSignInOptions } from "../apps/users/wallet-sign-in.ts";
 import { ProcessEventHub } from "../bus/event-hub.ts";
 import { Feed } from "../bus/feed.ts";
 import { type Config, restartWarnings } from "../config/config.ts";
@@ -21,11 +21,13 @@ import type { SecretVault, SigningKeys } from "../core/ports/driven/secret-store
 import type { SchemaChecks } from "../core/ports/driven/schema-check.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
+import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
 import { createAuditTrail } from "../admin/audit-trail.ts";
 import { createModelCatalog, type ModelCatalogOptions, type ReplaceableModels } from "../models/catalog.ts";
 import { ActionExpiry, Actions } from "../sessions/actions.ts";
 import { Cleanup } from "../sessions/cleanup.ts";
 import { Conversations, type ConversationsOptions } from "../sessions/conversations.ts";
+import { inheritSessions } from "../sessions/former-owner.ts";
 import { ModelChoices } from "../sessions/model-choice.ts";
 import { followOtherNodes, ReplicaSync, VersionReads } from "../sessions/replica-sync.ts";
 import { SessionCache } from "../sessions/session-cache.ts";
@@ -126,7 +128,7 @@ export function buildService(base: Foundations) {
     actionExpiry: new ActionExpiry({ ...asking, clock, logger }),
     apps,
     keys: new CheckedKeys({ store: store.keys, clock, apps }),
-    ...buildSignIn(base, apps),
+    ...buildSignIn(base, apps, { registry, audit }),
     audit,
     userData: new UserData({ store, threads, audit, clock, logger }),
     feed,
@@ -205,15 +207,19 @@ function buildTurns(
 }
 
 function buildSignIn(
-  { store: { users: store }, clock, logger, signingKeys: keys = null, config: { chains } }: Foundations,
+  { store: everything, clock, logger, signingKeys: keys = null, config: { chains } }: Foundations,
   apps: AppCatalog,
+  written: { readonly registry: SessionRegistry; readonly audit: AuditTrail },
 ) {
+  const { users: store } = everything;
   const users = new CheckedTokens({ store, clock, logger, apps, keys });
   const contracts = async () => {
     const { createContractWallets } = await import("../tools/wallet/contract-wallets.ts");
     return createContractWallets(chains, clock);
   };
-  return { users, wallets: new WalletSignIn({ store, clock, keys, users, contracts }) };
+  const inherit: WalletSignInOptions["inherit"] = (from, owner, walletId) =>
+    inheritSessions({ store: everything, ...written }, from, { owner, walletId });
+  return { users, wallets: new WalletSignIn({ store, clock, keys, users, contracts, inherit }) };
 }
 
 function buildConversations(

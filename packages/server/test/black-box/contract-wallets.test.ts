@@ -11,6 +11,7 @@ import { Program } from "./server.ts";
 
 const HERE = { domain: "chat.example.com", uri: "https://chat.example.com" };
 const UNREACHABLE = 31_338;
+const VERIFIED = `verified: the user signed in with it, as a contract on the chain ${localChainId} only`;
 
 describe.skipIf(isWithoutChain)("the sign-in with a contract wallet", () => {
   let chain: LocalChain;
@@ -100,15 +101,11 @@ describe.skipIf(isWithoutChain)("the sign-in with a contract wallet", () => {
       expect(answer.status).toBe(200);
       return JSON.stringify((answer.json() as { messages: unknown[] }).messages.at(-1));
     };
-    expect(await chat({})).toContain(
-      "wallet that the session is bound to (verified: the user signed in with it)",
-    );
+    expect(await chat({})).toContain(`wallet that the session is bound to (${VERIFIED})`);
     const evm = (address: string) => ({
       user_state: { connection: { is_connected: true }, evm: { address } },
     });
-    expect(await chat(evm(wallet))).toContain(
-      "connected wallet of the user (verified: the user signed in with it)",
-    );
+    expect(await chat(evm(wallet))).toContain(`connected wallet of the user (${VERIFIED})`);
     const other = newAccount().address;
     expect(await chat(evm(other))).toContain(
       "connected wallet of the user (claimed by the client, not verified)",

@@ -46,6 +46,7 @@ export interface ClassifiedOperation {
 const MESSAGE_OF_ELSEWHERE = `elsewhere.test wants you to sign in with your Ethereum account:
 0x8ba1f109551bD432803012645Ac136ddd64DBA72
 
+
 URI: https://elsewhere.test
 Version: 1
 Chain ID: 1

@@ -11,8 +11,8 @@ const DETAILS = {
 } as const;
 
 /** Returns the 401 for an invalid message or signature. */
-export function refusedProof(code: keyof typeof DETAILS): ServiceError {
-  return new ServiceError(401, code, DETAILS[code], {
+export function refusedProof(code: keyof typeof DETAILS, detail: string = DETAILS[code]): ServiceError {
+  return new ServiceError(401, code, detail, {
     headers: { "www-authenticate": 'Bearer realm="colloquy"' },
   });
 }

@@ -1,15 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
-import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from "jose";
+import { decodeJwt, exportJWK, generateKeyPair, SignJWT, type CryptoKey } from "jose";
+import type { Address } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { newAccount } from "../../../test/sign-in-messages.ts";
 import { ServiceError } from "../../core/errors.ts";
 import type { AppCatalog } from "../../core/ports/driven/apps.ts";
+import type { ContractSigner, SignedMessage } from "../../core/ports/driven/contract-wallets.ts";
 import type { SigningKeys } from "../../core/ports/driven/secret-store.ts";
 import { createMasterKey } from "../secrets/master-key.ts";
 import { CheckedTokens } from "./user-tokens.ts";
 import { WalletSignIn } from "./wallet-sign-in.ts";
+import { WALLET_ISSUER } from "./wallet-tokens.ts";
 
 const MINUTE = 60_000;
 const DOMAIN = "chat.example.com";
@@ -29,7 +32,8 @@ const ringKeys: SigningKeys = {
 
 const NO_APPS: AppCatalog = { names: () => [], get: () => null };
 
-function given(keys: SigningKeys | null = ringKeys, apps = NO_APPS) {
+/** `signer`: what accepts signatures that are not of the address's key. */
+function given(keys: SigningKeys | null = ringKeys, apps = NO_APPS, signer: ContractSigner | null = null) {
   const used = new Map<string, number>();
   const store = {
     revokeToken: async (id: string, expiresAt: number) => {
@@ -45,9 +49,17 @@ function given(keys: SigningKeys | null = ringKeys, apps = NO_APPS) {
     },
   };
   const logger = { warn: () => undefined };
-  const contracts = async () => ({ isSigned: async () => false });
+  const asked: SignedMessage[] = [];
+  const contracts = async () => ({
+    signerOf: async (signed: SignedMessage) => {
+      asked.push(signed);
+      return signer;
+    },
+  });
+  const inherited: string[][] = [];
+  const inherit = async (...parameters: string[]): Promise<void> => void inherited.push(parameters);
   const users = new CheckedTokens({ store, clock, logger, apps, keys });
-  const signIn = new WalletSignIn({ store, clock, keys, users, contracts });
+  const signIn = new WalletSignIn({ store, clock, keys, users, contracts, inherit });
   const withNonce = async (nonce: string, token: string | null = null) => {
     const account = newAccount();
     const { address } = account;
@@ -58,11 +70,26 @@ function given(keys: SigningKeys | null = ringKeys, apps = NO_APPS) {
       uri: `https://${DOMAIN}`,
       version: "1",
       chainId: 1,
+      issuedAt: new Date(clock.now()),
     });
     const signature = await account.signMessage({ message });
     return await signIn.verify({ message, signature, domains: [DOMAIN], token });
   };
-  return { signIn, users, store, withNonce };
+  /** Signs in a wallet whose signatures are of another key. */
+  const asContract = async (address: Address, chainId: number, token: string | null = null) => {
+    const message = createSiweMessage({
+      address,
+      chainId,
+      nonce: await signIn.nonce(),
+      domain: DOMAIN,
+      uri: `https://${DOMAIN}`,
+      version: "1",
+      issuedAt: new Date(clock.now()),
+    });
+    const signature = await newAccount().signMessage({ message });
+    return await signIn.verify({ message, signature, domains: [DOMAIN], token });
+  };
+  return { signIn, users, store, withNonce, asContract, asked, inherited };
 }
 
 const code = (failing: Promise<unknown>): Promise<unknown> =>
@@ -134,6 +161,82 @@ describe("the sign-in with a wallet", () => {
       .sign(pairs[0].privateKey);
     const answer = await withNonce(await signIn.nonce(), token);
     expect(await users.check(answer.token)).toMatchObject({ apps: ["default"], opens: ["default"] });
+  });
+
+  const PROVED: AppCatalog = {
+    names: () => ["default"],
+    get: () => ({ users: null, wallets: "proved" }) as never,
+  };
+
+  it("identifies an account by its address, on any chain and without asking for a contract", async () => {
+    const { signIn, users, withNonce, asked, inherited } = given(ringKeys, PROVED, "contract");
+    const { token, wallets } = await withNonce(await signIn.nonce());
+    const [address = ""] = wallets;
+    expect(await users.check(token)).toMatchObject({
+      wallets: [address],
+      owner: users.ownerOf(WALLET_ISSUER, `eip155:${address}`),
+    });
+    expect([asked, inherited]).toEqual([[], []]);
+  });
+
+  it("identifies a contract by its chain and address, which inherits what the address alone owned", async () => {
+    const { users, asContract, inherited } = given(ringKeys, PROVED, "contract");
+    const { address } = newAccount();
+    const wallet = address.toLowerCase();
+    const ownerOf = (subject: string) => users.ownerOf(WALLET_ISSUER, subject);
+    const answers = [await asContract(address, 1), await asContract(address, 10)];
+    expect(answers.map(({ wallets }) => wallets)).toEqual([[wallet], [wallet]]);
+    for (const [index, chain] of [1, 10].entries()) {
+      const id = `eip155:${chain}:${wallet}`;
+      expect(await users.check(answers[index]!.token)).toMatchObject({ wallets: [id], owner: ownerOf(id) });
+      expect(inherited[index]).toEqual([ownerOf(`eip155:${wallet}`), ownerOf(id), id]);
+    }
+  });
+
+  it("lets the code of an account with a key inherit nothing (EIP-7702)", async () => {
+    const { users, asContract, inherited } = given(ringKeys, PROVED, "delegate");
+    const { address } = newAccount();
+    const { token } = await asContract(address, 10);
+    expect(await users.check(token)).toMatchObject({ wallets: [`eip155:10:${address.toLowerCase()}`] });
+    expect(inherited).toEqual([]);
+  });
+
+  it("inherits nothing for a wallet that fails to prove itself, or that a user adds", async () => {
+    const refused = given(ringKeys, PROVED, null);
+    expect(await code(refused.asContract(newAccount().address, 10))).toBe("siwe_signature_wrong");
+    expect(refused.inherited).toEqual([]);
+    const { signIn, withNonce, asContract, inherited } = given(ringKeys, PROVED, "contract");
+    const { token } = await withNonce(await signIn.nonce());
+    await asContract(newAccount().address, 10, token);
+    expect(inherited).toEqual([]);
+  });
+
+  it("adds wallets to a token, the newest last, and answers each address once", async () => {
+    const { signIn, users, withNonce, asContract } = given(ringKeys, PROVED, "contract");
+    const { token, wallets } = await withNonce(await signIn.nonce());
+    const [account = ""] = wallets;
+    const { address } = newAccount();
+    const contract = address.toLowerCase();
+    let last = await asContract(address, 10, token);
+    last = await asContract(address, 1, last.token);
+    last = await asContract(address, 10, last.token);
+    expect(last.wallets).toEqual([account, contract]);
+    expect(await users.check(last.token)).toMatchObject({
+      wallets: [account, `eip155:1:${contract}`, `eip155:10:${contract}`],
+      owner: users.ownerOf(WALLET_ISSUER, `eip155:${account}`),
+    });
+    expect((await signIn.refresh(last.token)).wallets).toEqual([account, contract]);
+  });
+
+  it("refuses tokens of earlier versions, which do not say whether a wallet is a contract", async () => {
+    const { users, signIn, withNonce } = given(ringKeys, PROVED);
+    const { token } = await withNonce(await signIn.nonce());
+    const { version, ...claims } = decodeJwt(token);
+    expect(version).toBe(2);
+    const header = { alg: "HS256", typ: "JWT", kid: ring[0]!.id };
+    const older = new SignJWT(claims).setProtectedHeader(header);
+    const signed = await older.sign(ring[0]!.derive("colloquy wallet tokens hs256"));
+    expect(await users.check(signed)).toMatchObject({ status: 401, code: "token_malformed" });
   });
 
   it("accepts tokens of an old master key until the key is removed", async () => {

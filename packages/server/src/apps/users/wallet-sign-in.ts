@@ -3,27 +3,34 @@
 import { createHash, randomUUID } from "node:crypto";
 import { ServiceError } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import type { ContractWallets, SignedMessage } from "../../core/ports/driven/contract-wallets.ts";
+import type {
+  ContractSigner,
+  ContractWallets,
+  SignedMessage,
+} from "../../core/ports/driven/contract-wallets.ts";
 import type { SigningKeys } from "../../core/ports/driven/secret-store.ts";
 import type { UserStore } from "../../core/ports/driven/store.ts";
 import type { WalletProof, WalletSignInService, WalletToken } from "../../core/ports/driving/credentials.ts";
+import { addressOf, contractWalletId } from "../../core/wallet-id.ts";
 import type * as SiweMessages from "./siwe-message.ts";
 import { expiryOfNonce, newNonce } from "./siwe-nonces.ts";
 import { refusedProof, siweUnavailable } from "./siwe-refusals.ts";
 import type { CheckedTokens } from "./user-tokens.ts";
-import { type WalletHolder, WalletTokens } from "./wallet-tokens.ts";
+import { WALLET_ISSUER, type WalletHolder, WalletTokens } from "./wallet-tokens.ts";
 
 /** Milliseconds for which the tokens of a sign-in can be refreshed. */
 const SIGN_IN_MS = 24 * 60 * 60_000;
 
 export interface WalletSignInOptions {
   readonly store: UserStore;
-  readonly users: Pick<CheckedTokens, "holderOf">;
+  readonly users: Pick<CheckedTokens, "holderOf" | "ownerOf">;
   /** `null` if there are no master keys. */
   readonly keys: SigningKeys | null;
   readonly clock: Pick<Clock, "now">;
   /** Verifier of contract wallets; loaded at the first signature that is not from an account's key. */
   readonly contracts: () => Promise<ContractWallets>;
+  /** Gives the sessions that one pseudonym owns to another, and fixes those of the wallet's address to the wallet. */
+  readonly inherit: (from: string, to: string, walletId: string) => Promise<void>;
 }
 
 export class WalletSignIn implements WalletSignInService {
@@ -45,19 +52,26 @@ export class WalletSignIn implements WalletSignInService {
     if (proof instanceof ServiceError) throw proof;
     // Check the nonce before the signature, so that only messages with a nonce of this service reach a chain.
     const nonceEnd = await this.#endOfNonce(proof.nonce);
-    const isSigned =
-      (await isSignedByAccount(proof, signature)) ||
-      (await this.#isSignedByContract({ ...proof, signature }));
-    if (!isSigned) throw refusedProof("siwe_signature_wrong");
+    // A key comes first: an account keeps its id whatever code it has delegated to (EIP-7702).
+    const isAccount = await isSignedByAccount(proof, signature);
+    const contract = isAccount ? null : await this.#contractOf({ ...proof, signature });
+    if (!isAccount && contract === null) throw refusedProof("siwe_signature_wrong");
     // Use the nonce last, so that a rejected request does not use it up.
     await this.#useNonce(proof.nonce, nonceEnd);
-    const wallet = proof.address.toLowerCase();
+    const address = proof.address.toLowerCase();
+    const wallet = isAccount ? address : contractWalletId(proof.chainId, address);
+    const subject = isAccount ? `eip155:${address}` : wallet;
+    // An account with a key may own the address's sessions, even if it has delegated to code.
+    if (contract === "contract" && holder === null) {
+      const ownerOf = (of: string): string => users.ownerOf(WALLET_ISSUER, of);
+      await this.#options.inherit(ownerOf(`eip155:${address}`), ownerOf(subject), wallet);
+    }
     const until = Math.min(holder?.until ?? Number.POSITIVE_INFINITY, clock.now() + SIGN_IN_MS, proof.end);
     return await this.#issue({
       id: holder?.id ?? randomUUID(),
-      subject: holder?.subject ?? `eip155:${wallet}`,
+      subject: holder?.subject ?? subject,
       user: holder?.user ?? null,
-      wallets: [...new Set([...(holder?.wallets ?? []), wallet])],
+      wallets: [...(holder?.wallets ?? []).filter((id) => id !== wallet), wallet],
       until,
     });
   }
@@ -71,13 +85,13 @@ export class WalletSignIn implements WalletSignInService {
 
   async #issue(holder: WalletHolder): Promise<WalletToken> {
     const issued = await new WalletTokens(this.#keys(), this.#options.clock).sign(holder);
-    return { ...issued, wallets: holder.wallets };
+    return { ...issued, wallets: [...new Set(holder.wallets.map(addressOf))] };
   }
 
-  async #isSignedByContract(message: SignedMessage): Promise<boolean> {
+  async #contractOf(message: SignedMessage): Promise<ContractSigner | null> {
     try {
       const contracts = await this.#options.contracts();
-      return await contracts.isSigned(message);
+      return await contracts.signerOf(message);
     } catch (error) {
       throw siweUnavailable(`the server of chain ${message.chainId} does not respond correctly`, error);
     }

@@ -16,11 +16,11 @@ const LIFETIME_MS = 15 * 60_000;
 export interface WalletHolder {
   /** Id of the sign-in. Its refreshed tokens share it, so that revoking one of them ends all. */
   readonly id: string;
-  /** `eip155:<address>`, or the subject of the user's token. */
+  /** `eip155:<address>` of an account, `eip155:<chain>:<address>` of a contract, or the subject of the user's token. */
   readonly subject: string;
   /** The App user's token that was sent at the first sign-in; `null` if there was none. */
   readonly user: UserToken | null;
-  /** Addresses in lower case. */
+  /** Ids of the wallets, the newest last. */
   readonly wallets: readonly string[];
   /** No token of the sign-in is valid after this time, in milliseconds since the Unix epoch. */
   readonly until: number;
@@ -36,7 +36,11 @@ const UserToken = z.object({
   id: z.string(),
 });
 
+/** Tokens without a version do not distinguish contracts from accounts, and are refused: their holders sign in again. */
+const VERSION = 2;
+
 const Claims = z.object({
+  version: z.literal(VERSION),
   sub: z.string(),
   jti: z.string(),
   exp: z.number(),
@@ -64,7 +68,7 @@ export class WalletTokens {
     const now = this.#clock.now();
     const exp = Math.floor(Math.min(now + LIFETIME_MS, claims.until) / 1000);
     const key = await this.#keys.current();
-    const token = await new SignJWT({ ...claims, iat: Math.floor(now / 1000), exp })
+    const token = await new SignJWT({ ...claims, version: VERSION, iat: Math.floor(now / 1000), exp })
       .setProtectedHeader({ alg: "HS256", typ: "JWT", kid: key.id })
       .setIssuer(WALLET_ISSUER)
       .setSubject(subject)
@@ -85,7 +89,7 @@ export class WalletTokens {
       });
       const claims = Claims.safeParse(payload);
       if (!claims.success) return "token_malformed";
-      const { sub: subject, jti: id, exp, ...holder } = claims.data;
+      const { sub: subject, jti: id, exp, version: _version, ...holder } = claims.data;
       return { holder: { id, subject, ...holder }, expiresAt: exp * 1000 };
     } catch (error) {
       const problem = error instanceof errors.JOSEError ? problemOf(error) : null;

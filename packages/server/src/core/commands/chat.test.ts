@@ -214,7 +214,29 @@ describe("the parameters of a chat", () => {
     one.chat("two", { publicKey: "0xb", provedWallets: ["0xb"] });
     expect(one.session).toMatchObject({ publicKey: "0xa", walletProved: false });
     one.chat("three", { provedWallets: ["0xa", "0xb"] });
-    expect(one.session.walletProved).toBe(true);
+    expect(one.session).toMatchObject({ walletProved: true, walletId: "0xa" });
+  });
+
+  it("fix the session to the contract that proves the wallet, and tell holders of another chain's contract", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one", { publicKey: "0xa", provedWallets: ["eip155:10:0xa"] });
+    expect(turn).toMatchObject({ publicKey: "0xa", walletId: "eip155:10:0xa", walletProved: true });
+    one.chat("two", { publicKey: "0xa", provedWallets: ["eip155:1:0xa", "eip155:10:0xa"] });
+    one.chat("three", { publicKey: "0xa", provedWallets: [] });
+    expect(one.notices).toEqual([]);
+    for (const other of ["eip155:1:0xa", "0xa"]) {
+      one.chat("four", { publicKey: "0xa", provedWallets: [other] });
+      expect(one.session.walletId).toBe("eip155:10:0xa");
+      expect(one.notices).toEqual(["wallet_differs"]);
+    }
+  });
+
+  it("do not prove the wallet with another contract at its address", () => {
+    const one = new DecidedSession();
+    one.start("one", { publicKey: "0xa" });
+    one.session = { ...one.session, walletId: "eip155:10:0xa" };
+    one.chat("two", { publicKey: "0xa", provedWallets: ["eip155:1:0xa"] });
+    expect(one.session).toMatchObject({ walletProved: false, walletId: "eip155:10:0xa" });
   });
 
   it("merge the user state, and reject the whole chat if it grows too large", () => {

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts";
+import { walletOf } from "../session-access.ts";
 import type { SessionRecord } from "../session.ts";
 import { type TurnOptions } from "../turn-options.ts";
 import { providerOf, type StartedTurn } from "../turn.ts";
@@ -23,7 +24,7 @@ export interface ChatInput {
   /** Text of the message as sent, 1 to 32,768 characters. */
   readonly text: string;
   readonly publicKey: string | null;
-  /** Wallets that the sender has proved to hold. */
+  /** Ids of the wallets that the sender has proved to hold. */
   readonly provedWallets: readonly string[];
   readonly userState: JsonObject | null;
   readonly clientId: string | null;
@@ -182,12 +183,21 @@ function bindWallet(
   const bound = draft.session.publicKey ?? publicKey;
   if (bound === null) return;
   if (bound !== draft.session.publicKey) draft.update({ publicKey: bound });
-  if (provedWallets.includes(bound)) draft.update({ walletProved: true });
-  if (publicKey === null || publicKey === bound) return;
+  if (draft.fixWallet(provedWallets)) draft.update({ walletProved: true });
+  if (publicKey === null || (publicKey === bound && !isOtherContract(draft.session, provedWallets))) return;
   draft.addNotice(
     "warning",
     "wallet_differs",
     "This conversation belongs to another wallet and goes on under it. Start a new conversation to use this wallet.",
+  );
+}
+
+/** Returns true if the sender has proved only other wallets at the session's address, which are contracts on other chains. */
+function isOtherContract({ publicKey, walletId }: SessionRecord, provedWallets: readonly string[]): boolean {
+  return (
+    walletId !== null &&
+    walletOf({ publicKey, walletId }, provedWallets) === null &&
+    walletOf({ publicKey, walletId: null }, provedWallets) !== null
   );
 }
 

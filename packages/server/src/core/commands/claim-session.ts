@@ -4,7 +4,7 @@ import { define, dispositionOf } from "./command.ts";
 export interface ClaimInput {
   readonly owner: string;
   readonly by?: Actor | null;
-  /** Wallets that the user has proved to hold. */
+  /** Ids of the wallets that the user has proved to hold. */
   readonly wallets: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export const claim = define({
     // A session of another user is hidden, so the owner is this user.
     if (present !== null) return "ok";
     if (status === "processing") return "session_busy";
-    if (publicKey !== null && !wallets.includes(publicKey)) return "wallet_not_proved";
+    if (publicKey !== null && !draft.fixWallet(wallets)) return "wallet_not_proved";
     draft.changeOwner(owner);
     draft.audit("session_claimed", by);
     return "ok";

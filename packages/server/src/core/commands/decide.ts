@@ -1,7 +1,8 @@
 // Runs commands for both stores: determines the facts that they read, and lets them decide on a draft.
 
 import { SERVICE_ACTOR } from "../audit.ts";
-import { hiddenFrom, losesOwner, mayBind, newOwnerOf } from "../session-access.ts";
+import { hiddenFrom, losesOwner, mayBind, newOwnerOf, provedWallets } from "../session-access.ts";
+import { appOf } from "../session.ts";
 import type { SessionBirth } from "../session.ts";
 import {
   turnThatWrites,
@@ -78,6 +79,7 @@ export function decideCommand(
     if (decision.disposition !== "commit") return decision;
     if (!mayBind(before, draft.session, target.access))
       return { outcome: "wallet_not_proved", disposition: "hidden" };
+    draft.fixWallet(provedWallets(appOf(draft.session), target.access));
     if (losesOwner(before, draft.session, target.access)) {
       draft.changeOwner(null);
       draft.audit("session_transferred", SERVICE_ACTOR, { to: null });

@@ -19,6 +19,7 @@ import type { JsonObject, JsonValue } from "../json.ts";
 import { toWireMessage, wireBytesOf, wireGrowth, type MessageRecord } from "../message.ts";
 import { appOf, nextStatus, type SessionRecord, type SessionTrigger } from "../session.ts";
 import type { StepRecord, TurnRecord } from "../turn.ts";
+import { walletOf } from "../session-access.ts";
 import { mergeUserState, userStateFits } from "../user-state.ts";
 
 /** Change of the session's lease; `null` for none. */
@@ -134,6 +135,13 @@ export class SessionDraft {
     if (status === this.#session.status) return;
     this.update({ status });
     this.announceState();
+  }
+
+  /** Fixes the session to the proved wallet that holds its address. Returns false if none of the wallets does. */
+  fixWallet(proved: readonly string[]): boolean {
+    const walletId = walletOf(this.#session, proved);
+    if (walletId !== null && walletId !== this.#session.walletId) this.update({ walletId });
+    return walletId !== null;
   }
 
   /** Changes and announces the owner, so that other nodes and open streams learn of it. */

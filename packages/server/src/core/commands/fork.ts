@@ -36,8 +36,9 @@ export const fork = define({
     if (origin === null) return "unknown_origin";
     const hidden = hiddenFrom(origin.session, input.access);
     if (hidden !== null) return hidden;
-    const wallet = draft.session.publicKey;
-    const isFree = wallet === null || wallet === origin.session.publicKey;
+    const { publicKey: wallet, walletId } = draft.session;
+    const isSame = walletId === null || walletId === (origin.session.walletId ?? walletId);
+    const isFree = wallet === null || (wallet === origin.session.publicKey && isSame);
     if (!isEmptySession(draft.session) || !isFree) return "session_not_empty";
     const last = input.through === null ? Infinity : turnOf(origin, input.through);
     if (last === null) return "message_not_found";
@@ -65,8 +66,9 @@ function copySettings(
   access: SessionAccess,
 ): void {
   const { publicKey, userState } = origin;
-  const walletProved = publicKey !== null && provedWallets(app ?? DEFAULT_APP, access).includes(publicKey);
-  draft.update({ app, model, modelChosen, modelApp, utilityModel, publicKey, walletProved, userState });
+  const walletId = origin.walletId ?? draft.session.walletId;
+  draft.update({ app, model, modelChosen, modelApp, utilityModel, publicKey, walletId, userState });
+  draft.update({ walletProved: draft.fixWallet(provedWallets(app ?? DEFAULT_APP, access)) });
   const owner = origin.owner ?? ownerOfNew(app, access.user);
   if (owner !== draft.session.owner) draft.changeOwner(owner);
   draft.update({ title, titleSource });

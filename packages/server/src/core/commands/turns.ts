@@ -232,6 +232,7 @@ function describeStartedTurn(
     clientId: turn.clientId,
     options: turn.options,
     publicKey: session.publicKey,
+    walletId: session.walletId,
     walletProved: session.walletProved,
     userState: session.userState,
   };

@@ -32,7 +32,7 @@ const Proof = z
     description: "What the wallet signed",
     example: {
       message:
-        "chat.example.com wants you to sign in with your Ethereum account:\n0x8ba1f109551bD432803012645Ac136ddd64DBA72\n\nURI: https://chat.example.com\nVersion: 1\nChain ID: 1\nNonce: 019a9c1e6b60\nIssued At: 2026-11-20T12:00:00.000Z",
+        "chat.example.com wants you to sign in with your Ethereum account:\n0x8ba1f109551bD432803012645Ac136ddd64DBA72\n\n\nURI: https://chat.example.com\nVersion: 1\nChain ID: 1\nNonce: 019a9c1e6b60\nIssued At: 2026-11-20T12:00:00.000Z",
       signature: `0x${"5f".repeat(65)}`,
     },
   });

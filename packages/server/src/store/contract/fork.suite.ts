@@ -288,6 +288,33 @@ export function describeFork(openStore: OpenStore): void {
       });
     });
 
+    it("is fixed to the origin's wallet, and needs the proof of that one, not of another at its address", async () => {
+      const { store } = given;
+      const origin = await answered("one");
+      const proving = (...wallets: string[]): SessionAccess => ({
+        apps: null,
+        user: { owner: "alice", apps: ["shop"], takesNew: false, wallets },
+        provedApps: ["shop"],
+      });
+      const [ten, one] = [proving("eip155:10:0xab"), proving("eip155:1:0xab")];
+      await open(store, { ...target(origin), access: ten }, { userState: null, publicKey: "0xab" });
+      expect((await record(store, origin)).walletId).toBe("eip155:10:0xab");
+      const [copy, taken] = [randomUUID(), randomUUID()];
+      for (const access of [one, proving("0xab")])
+        expect((await fork(origin, copy, null, access)).outcome).toBe("wallet_not_proved");
+      expect((await fork(origin, copy, null, ten)).session).toMatchObject({
+        walletId: "eip155:10:0xab",
+        walletProved: true,
+      });
+      // A copy never moves a session from one wallet to another.
+      const anywhere = { ...one, provedApps: ["shop", "default"], user: { ...one.user!, apps: ["default"] } };
+      await open(store, { ...target(taken), access: anywhere }, { userState: null, publicKey: "0xab" });
+      expect((await record(store, taken)).walletId).toBe("eip155:1:0xab");
+      const both = proving("eip155:1:0xab", "eip155:10:0xab");
+      expect((await fork(origin, taken, null, both)).outcome).toBe("session_not_empty");
+      expect((await record(store, taken)).walletId).toBe("eip155:1:0xab");
+    });
+
     it("comes from a user's empty session too, with its owner and user state", async () => {
       const { store } = given;
       const origin = randomUUID();

@@ -209,6 +209,125 @@ export function describeOwners(openStore: OpenStore): void {
       expect((await say(mine))?.outcome).toMatchObject({ kind: "accepted" });
     });
 
+    it("fixes the session to the wallet that it proves, and to no other at the same address afterwards", async () => {
+      const { store } = given;
+      const proving = (owner: string, ...wallets: string[]): SessionAccess => ({
+        apps: null,
+        user: { owner, apps: ["shop"], wallets, takesNew: false },
+        provedApps: ["shop"],
+      });
+      const walletOf = async (id: string) => (await record(store, id)).walletId;
+      const say = (id: string, access: SessionAccess, app = "shop") => {
+        const { user, provedApps } = access;
+        const input = chatInput("hello", {
+          app,
+          provedWallets: provedApps?.includes(app) ? (user?.wallets ?? []) : [],
+        });
+        return store.execute({ kind: "chat", target: { ...existing(id), access }, input });
+      };
+      // Bound without proof, like every session of an earlier version.
+      const [first, second, elsewhere, claimed] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+      for (const id of [first, second, claimed]) {
+        await chat(store, id, "hello", { app: "shop", publicKey: "0xa" });
+        await store.execute({ kind: "interrupt", target: existing(id), input: { streamed: null } });
+      }
+      await chat(store, elsewhere, "hello", { app: "games", publicKey: "0xa" });
+      const [ten, one, account] = [
+        proving("ten", "eip155:10:0xa"),
+        proving("one", "eip155:1:0xa"),
+        proving("me", "0xa"),
+      ];
+      await say(first, ten);
+      expect(await record(store, first)).toMatchObject({ walletId: "eip155:10:0xa", walletProved: true });
+      for (const other of [one, account]) await say(first, other);
+      expect(await walletOf(first)).toBe("eip155:10:0xa");
+      // Any command of a holder counts.
+      await rename(store, { ...existing(second), access: account }, "Mine");
+      await rename(store, { ...existing(second), access: one }, "Mine?");
+      expect(await record(store, second)).toMatchObject({ walletId: "0xa", walletProved: false });
+      // Not in an App that requires no proof.
+      await rename(store, { ...existing(elsewhere), access: ten }, "Mine");
+      expect(await walletOf(elsewhere)).toBeNull();
+      const claim = (wallets: readonly string[]) =>
+        store.execute({
+          kind: "claim",
+          target: { ...existing(claimed), access: ten },
+          input: { owner: "ten", wallets },
+        });
+      expect(await claim(["eip155:10:0xb", "0xb"])).toMatchObject({ outcome: "wallet_not_proved" });
+      await rename(store, { ...existing(claimed), access: ten }, "Mine");
+      expect(await claim(["eip155:1:0xa", "0xa"])).toMatchObject({ outcome: "wallet_not_proved" });
+      expect(await claim(["eip155:10:0xa"])).toMatchObject({ outcome: "ok" });
+    });
+
+    it("finds only sessions of the proved wallet in lists of its address, in Apps that require proof", async () => {
+      const { store } = given;
+      const address = randomUUID();
+      const [ten, one] = [`eip155:10:${address}`, `eip155:1:${address}`];
+      const ids: Record<string, string> = {};
+      const add = async (name: string, app: string, wallet: string | null) => {
+        await given.clock.advance(1);
+        const id = randomUUID();
+        const provedWallets = wallet === null ? [] : [wallet];
+        await chat(store, id, "hello", { app, publicKey: address, provedWallets });
+        ids[id] = name;
+      };
+      await add("unknown", "shop", null);
+      await add("ten", "shop", ten);
+      await add("one", "shop", one);
+      await add("account", "shop", address);
+      await add("elsewhere", "games", ten);
+      const listed = async (...wallets: readonly string[]) => {
+        const user = { owner: "me", apps: ["shop"], wallets, takesNew: false };
+        const access = { apps: ["shop", "games"], user, provedApps: ["shop"] };
+        const query = { publicKey: address, access, after: null };
+        const found = await store.sessions.list({ ...query, limit: 10 });
+        expect(await store.sessions.listKeys(query)).toEqual(found.map(({ key }) => key));
+        return found.map(({ id }) => ids[id]);
+      };
+      expect(await listed(ten)).toEqual(["elsewhere", "ten", "unknown"]);
+      expect(await listed(one)).toEqual(["elsewhere", "one", "unknown"]);
+      expect(await listed(address)).toEqual(["elsewhere", "account", "unknown"]);
+      expect(await listed(one, ten)).toEqual(["elsewhere", "one", "ten", "unknown"]);
+      for (const id of Object.keys(ids)) if (ids[id] !== "unknown") await remove(store, existing(id));
+      expect(await listed(ten)).toEqual(["unknown"]);
+    });
+
+    it("does not lose sessions in their own list to the wallets that they are fixed to", async () => {
+      const { store } = given;
+      const owner = randomUUID();
+      const user = { owner, apps: ["shop"], wallets: ["eip155:10:0xa"], takesNew: true };
+      const access = { apps: ["shop"], user, provedApps: ["shop"] };
+      const to = newSession({ ...access, apps: null });
+      await chatWith(
+        store,
+        to,
+        chatInput("hello", { app: "shop", publicKey: "0xa", provedWallets: user.wallets }),
+      );
+      const query = { publicKey: null, access: { ...access, user: { ...user, wallets: [] } }, after: null };
+      expect(await store.sessions.list({ ...query, limit: 10 })).toMatchObject([{ id: to.session }]);
+    });
+
+    it("is transferred from a former pseudonym of the same wallet only, which fixes the session", async () => {
+      const { store } = given;
+      const id = randomUUID();
+      const to = { ...target(id), access: userOf("former", "shop") };
+      await chatWith(store, to, chatInput("hello", { app: "shop", publicKey: "0xa" }));
+      const inherit = (from: string, walletId: string) =>
+        store.execute({
+          kind: "transfer",
+          target: existing(id),
+          input: { from, owner: "ten", walletId, by: SERVICE_ACTOR, subject: "pseudonym" },
+        });
+      expect(await inherit("other", "eip155:10:0xa")).toMatchObject({ events: [], audited: [] });
+      expect(await inherit("former", "eip155:10:0xa")).toMatchObject({
+        session: { owner: "ten", walletId: "eip155:10:0xa" },
+        audited: [{ action: "session_transferred", actor: SERVICE_ACTOR, details: { to: "pseudonym" } }],
+      });
+      expect(await inherit("former", "eip155:1:0xa")).toMatchObject({ events: [] });
+      expect(await record(store, id)).toMatchObject({ owner: "ten", walletId: "eip155:10:0xa" });
+    });
+
     it("can be changed and removed by an operator", async () => {
       const { store } = given;
       const id = await owned();

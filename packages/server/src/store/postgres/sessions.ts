@@ -8,7 +8,7 @@ import {
 } from "../../core/ports/driven/session-store.ts";
 import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
+import { COUNT_SIZES, listedFor, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession } from "../shared.ts";
 import type { Calls } from "./calls.ts";
@@ -70,16 +70,17 @@ function joinPieces(json: string | null): string {
 }
 
 const SHOWN = `coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])
-  AND (owned_by IS NULL OR owned_by = $3 AND (app IS NULL OR app = ANY($4::text[])))`;
+  AND (owned_by IS NULL OR owned_by = $3 AND (app IS NULL OR app = ANY($4::text[])))
+  AND (wallet_id IS NULL OR coalesce(app, '${DEFAULT_APP}') <> ALL($5::text[]) OR wallet_id = ANY($6::text[]))`;
 const NEWEST_FIRST = "ORDER BY updated_at DESC, key DESC";
 /** Reads two parts, each in the order of its own index. `limit` applies to each part and to their union. */
 function inParts(columns: string, of: "public_key" | "owned_by", limit: string): string {
   const part = (pinned: 0 | 1, after: string) =>
     `SELECT ${columns} FROM sessions WHERE ${of} = $1 AND ${SHOWN} AND pinned = ${pinned} AND (updated_at, key) < ${after}`;
   return `SELECT * FROM (
-    (${part(1, "($5, $6)")} ${NEWEST_FIRST} ${limit})
+    (${part(1, "($7, $8)")} ${NEWEST_FIRST} ${limit})
     UNION ALL
-    (${part(0, "($7, $8)")} ${NEWEST_FIRST} ${limit})
+    (${part(0, "($9, $10)")} ${NEWEST_FIRST} ${limit})
   ) AS found ORDER BY pinned DESC, updated_at DESC, key DESC ${limit}`;
 }
 type Parts = [
@@ -87,6 +88,8 @@ type Parts = [
   apps: readonly string[],
   owner: string,
   ownerApps: readonly string[],
+  provedApps: readonly string[],
+  wallets: readonly string[],
   pinnedUpdatedAt: number,
   pinnedKey: number,
   othersUpdatedAt: number,
@@ -96,17 +99,16 @@ const LISTS = { wallet: listOf("public_key"), user: listOf("owned_by") };
 
 function listOf(column: "public_key" | "owned_by") {
   return {
-    rows: prepare<[...Parts, number], SessionRow>(inParts(SESSION, column, "LIMIT $9")),
+    rows: prepare<[...Parts, number], SessionRow>(inParts(SESSION, column, "LIMIT $11")),
     keys: prepare<Parts, { readonly key: number }>(inParts("key, pinned, updated_at", column, "")),
   };
 }
 
-function partsOf({ publicKey, access: { apps, user }, after }: Omit<ThreadQuery, "limit">): Parts {
+function partsOf({ publicKey, access, after }: Omit<ThreadQuery, "limit">): Parts {
   const { pinned, others } = partsAfter(after);
-  // No session has an empty owner.
-  const { owner = "", apps: ownerApps = [] } = user ?? {};
+  const { owner, apps, ownerApps, provedApps, wallets } = listedFor(publicKey, access);
   const places = [pinned.updatedAt, pinned.key, others.updatedAt, others.key] as const;
-  return [publicKey ?? owner, apps, owner, ownerApps, ...places];
+  return [publicKey ?? owner, apps, owner, ownerApps, provedApps, wallets, ...places];
 }
 
 const byKeys = prepare<[readonly number[]], SessionRow>(

@@ -9,7 +9,7 @@ import { hiddenFrom, type SessionAccess } from "../../core/session-access.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./draft-writer.ts";
-import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
+import { COUNT_SIZES, listedFor, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { type MessageRow, type SessionRow, toMessage, toSession, toSessionUse } from "../rows.ts";
 import { expiredSessions, sessionsHeldBy, sizeOfCopy } from "../sessions.ts";
 import { type Prepare, prepareWork } from "./database.ts";
@@ -98,6 +98,8 @@ type PartCells = [
   apps: string,
   owner: string,
   ownerApps: string,
+  provedApps: string,
+  wallets: string,
   updatedAt: number,
   key: number,
 ];
@@ -109,15 +111,17 @@ function prepareParts(
   indexes: Readonly<Record<"pinned" | "others", string>>,
 ) {
   const part = (index: string, pinned: 0 | 1) =>
-    `FROM sessions INDEXED BY ${index} WHERE ${column} = ?1 AND pinned = ${pinned} AND (updated_at, key) < (?5, ?6)
+    `FROM sessions INDEXED BY ${index} WHERE ${column} = ?1 AND pinned = ${pinned} AND (updated_at, key) < (?7, ?8)
        AND coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2))
        AND (owned_by IS NULL OR owned_by = ?3 AND (app IS NULL OR app IN (SELECT value FROM json_each(?4))))
+       AND (wallet_id IS NULL OR coalesce(app, '${DEFAULT_APP}') NOT IN (SELECT value FROM json_each(?5))
+         OR wallet_id IN (SELECT value FROM json_each(?6)))
      ORDER BY updated_at DESC, key DESC`;
   const parts = { pinned: part(indexes.pinned, 1), others: part(indexes.others, 0) };
   return {
     rows: {
-      pinned: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.pinned} LIMIT ?7`),
-      others: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.others} LIMIT ?7`),
+      pinned: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.pinned} LIMIT ?9`),
+      others: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.others} LIMIT ?9`),
     },
     keys: {
       pinned: prepare<PartCells, { readonly key: number }>(`SELECT key ${parts.pinned}`),
@@ -128,12 +132,18 @@ function prepareParts(
 
 function partCells({
   publicKey,
-  access: { apps, user },
+  access,
   after,
 }: Omit<ThreadQuery, "limit">): Readonly<Record<"pinned" | "others", PartCells>> {
-  // No session has an empty owner.
-  const { owner = "", apps: ownerApps = [] } = user ?? {};
-  const who = [publicKey ?? owner, JSON.stringify(apps), owner, JSON.stringify(ownerApps)] as const;
+  const { owner, apps, ownerApps, provedApps, wallets } = listedFor(publicKey, access);
+  const who = [
+    publicKey ?? owner,
+    JSON.stringify(apps),
+    owner,
+    JSON.stringify(ownerApps),
+    JSON.stringify(provedApps),
+    JSON.stringify(wallets),
+  ] as const;
   const { pinned, others } = partsAfter(after);
   return {
     pinned: [...who, pinned.updatedAt, pinned.key],

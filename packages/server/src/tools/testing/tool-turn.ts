@@ -7,6 +7,7 @@ export function toolTurn(app = "default", of: Partial<ToolTurn> = {}): ToolTurn 
     model: "test/model",
     clientId: null,
     publicKey: null,
+    walletId: null,
     walletProved: false,
     userState: null,
     ...of,

@@ -99,7 +99,11 @@ export async function readGasPrice(chain: Chain): Promise<bigint> {
 }
 
 export async function hasCode(chain: Chain, address: Address): Promise<boolean> {
-  return readBytes(chain, await request(chain, "eth_getCode", [address, "latest"])) !== "0x";
+  return (await readCode(chain, address)) !== "0x";
+}
+
+export async function readCode(chain: Chain, address: Address): Promise<Hex> {
+  return readBytes(chain, await request(chain, "eth_getCode", [address, "latest"]));
 }
 
 /** Calls a contract; an address without code returns no bytes. */

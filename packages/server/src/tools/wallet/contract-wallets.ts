@@ -1,22 +1,31 @@
 // Verifies signatures of contract wallets by calling their contracts on a configured chain (EIP-1271, ERC-6492).
 
-import { createClient, custom } from "viem";
+import { createClient, custom, type Hex } from "viem";
 import { verifyMessage } from "viem/actions";
+import { isErc6492Signature } from "viem/utils";
 import type { ChainSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { ContractWallets } from "../../core/ports/driven/contract-wallets.ts";
-import { createChains, type Chain } from "./chains.ts";
+import { createChains, readCode, type Chain } from "./chains.ts";
 import { RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
 
 export function createContractWallets(chains: readonly ChainSettings[], clock: Clock): ContractWallets {
   const configured = createChains({ chains }, clock);
   return {
-    async isSigned({ chainId, address, text, signature }) {
-      if (!chains.some(({ id }) => id === chainId)) return false;
+    async signerOf({ chainId, address, text, signature }) {
+      if (!chains.some(({ id }) => id === chainId)) return null;
       const chain = configured.open(chainId, new AbortController().signal);
-      return await accepts(chain, { address, message: text, signature });
+      if (!(await accepts(chain, { address, message: text, signature }))) return null;
+      const code = await readCode(chain, address);
+      const isContract = code === "0x" ? isErc6492Signature(signature) : !isDelegation(code);
+      return isContract ? "contract" : "delegate";
     },
   };
+}
+
+/** Returns true for the code of an account that has delegated to a contract (EIP-7702). */
+function isDelegation(code: Hex): boolean {
+  return code.toLowerCase().startsWith("0xef0100");
 }
 
 async function accepts(

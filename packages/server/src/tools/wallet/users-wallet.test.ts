@@ -14,3 +14,11 @@ it.each([
   const turn = toolTurn("shop", { publicKey: BOUND.toLowerCase(), walletProved: true, userState });
   expect(addressOfUser(turn)).toEqual({ address: connected ?? BOUND, source });
 });
+
+it("names the only chain of a proved contract wallet", () => {
+  const publicKey = BOUND.toLowerCase();
+  const turn = toolTurn("shop", { publicKey, walletId: `eip155:10:${publicKey}`, walletProved: true });
+  expect(addressOfUser(turn)?.source).toBe(
+    "wallet that the session is bound to (verified: the user signed in with it, as a contract on the chain 10 only)",
+  );
+});

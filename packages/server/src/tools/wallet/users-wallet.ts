@@ -4,6 +4,7 @@ import { getAddress, isAddress, type Address } from "viem";
 import type { ChainSettings } from "../../core/app-settings.ts";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
 import type { ToolTurn } from "../../core/ports/driven/tool.ts";
+import { chainOf } from "../../core/wallet-id.ts";
 import { listChains, unknownChain } from "./wallet-inputs.ts";
 
 export interface OwnedAddress {
@@ -24,7 +25,11 @@ export function addressOfUser(turn: ToolTurn): OwnedAddress | null {
   if (address === null) return null;
   const wallet = claimed === null ? "wallet that the session is bound to" : "connected wallet of the user";
   const isProved = turn.walletProved && address === bound;
-  const trust = isProved ? "verified: the user signed in with it" : "claimed by the client, not verified";
+  const chain = turn.walletId === null ? null : chainOf(turn.walletId);
+  const where = chain === null ? "" : `, as a contract on the chain ${chain} only`;
+  const trust = isProved
+    ? `verified: the user signed in with it${where}`
+    : "claimed by the client, not verified";
   return { address, source: `${wallet} (${trust})` };
 }
 

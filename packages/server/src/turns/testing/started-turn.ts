@@ -30,6 +30,7 @@ export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
     clientId: null,
     options: {},
     publicKey: null,
+    walletId: null,
     walletProved: false,
     userState: null,
     ...turn,

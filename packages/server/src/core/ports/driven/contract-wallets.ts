@@ -6,12 +6,14 @@ export interface SignedMessage {
   readonly signature: `0x${string}`;
 }
 
+/** A contract, perhaps not deployed yet (ERC-6492), or the code that an account with a key has delegated to (EIP-7702). */
+export type ContractSigner = "contract" | "delegate";
+
 /** Verifies signatures of smart contract wallets, which have no private key. Implemented in tools/wallet/. */
 export interface ContractWallets {
   /**
-   * Returns true if the contract at the address accepts the signature (EIP-1271), including a contract that
-   * is not yet deployed (ERC-6492). Returns false for an unconfigured chain. Rejects if the chain's RPC
-   * endpoint fails.
+   * Returns what accepts the signature at the address (EIP-1271); `null` for nothing, and for an unconfigured
+   * chain. Rejects if the chain's RPC endpoint fails.
    */
-  isSigned(message: SignedMessage): Promise<boolean>;
+  signerOf(message: SignedMessage): Promise<ContractSigner | null>;
 }

@@ -18,7 +18,10 @@ export interface ToolTurn {
   readonly model: string;
   /** The `client_id` of the chat, whose secrets the tools may use. */
   readonly clientId: string | null;
+  /** Address of the wallet that the session is bound to. */
   readonly publicKey: string | null;
+  /** The proved wallet at that address: `eip155:<chain>:<address>` for a contract, which others may own on other chains. `null` if unknown. */
+  readonly walletId: string | null;
   /** True if the user has signed in with the wallet (EIP-4361); otherwise it is an unverified claim of the client. */
   readonly walletProved: boolean;
   /** Claimed by the client, not verified. */

@@ -13,7 +13,7 @@ export interface UserGrant {
   readonly apps: readonly string[];
   /** Apps for which it replaces the App key. */
   readonly opens: readonly string[];
-  /** Wallets that the user has proved: addresses in lower case. */
+  /** Ids of the wallets that the user has proved, the newest last. */
   readonly wallets: readonly string[];
   /** Milliseconds since the Unix epoch. */
   readonly expiresAt: number;
@@ -70,6 +70,7 @@ export interface WalletToken {
   readonly token: string;
   /** Milliseconds since the Unix epoch. */
   readonly expiresAt: number;
+  /** Addresses in lower case. */
   readonly wallets: readonly string[];
 }
 

@@ -1,0 +1,10 @@
+-- The proved wallet behind `public_key`, to which the session is fixed: the address of an account, or `eip155:<chain>:<address>` of a contract.
+-- NULL until a user of the session has proved one, and where a node of the previous version has bound the session; such a node leaves the
+-- column unchanged and does not check it.
+ALTER TABLE sessions ADD COLUMN wallet_id TEXT;
+-- The key of the handles that stand for session ids in logs and for operators who may only read. One row, or none before the first start.
+CREATE TABLE handle_key (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  -- 32 bytes, base64url.
+  key TEXT NOT NULL
+) STRICT;
