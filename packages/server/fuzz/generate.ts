@@ -97,7 +97,9 @@ function mutated(operations: readonly Operation[], context: RequestContext, rand
 
 /** Generates a body at the maximum of its limit. */
 function heavy(operations: readonly Operation[], context: RequestContext, random: Random): Buffer {
-  const operation = random.pick(operations.filter(({ body }) => body !== null));
+  const takers = operations.filter(({ body }) => body !== null);
+  if (takers.length === 0) return mutated(operations, context, random);
+  const operation = random.pick(takers);
   const place = random.pick(placesIn(operation));
   const parts = validRequest({ ...operation, bodyRequired: true }, context, random);
   parts.query = parts.query.filter(([name]) => name !== place);

@@ -41,7 +41,7 @@ const bytesRate = count(1024 * 1024, 1_000_000_000_000);
 /** Rate limits that an App can override. */
 export const APP_RATE_LIMITS = {
   chatsPerMinute: rate.describe(
-    "Messages a minute per address; with an App key per `client_id`, or else per session. Secrets and repeated requests have the same limit each.",
+    "Messages a minute per address; with an App key per `client_id`, or else per session. Secrets and repeated requests have the same limit each; the bodies of all of these may have ten times as many MiB per address, without those with a valid key.",
   ),
   keyChatsPerMinute: rate.describe("Messages a minute per App key."),
   writtenBytesPerMinute: bytesRate.describe(

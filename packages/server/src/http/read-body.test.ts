@@ -117,6 +117,15 @@ describe("bodies of one address that arrive at the same time", () => {
     ).toMatchObject({ status: 200 });
   });
 
+  it("are refused with 413 when they exceed what the operation accepts, also if their length is unknown", async () => {
+    await listen(LIMITED);
+    expect((await chat(300_000)).status).toBe(413);
+    const chunked = await Upload.begin(null);
+    void chunked.send(CHAT + "x".repeat(300_000));
+    const refused = await chunked.answer();
+    expect([refused.status, codeOf(refused)]).toEqual([413, "body_too_large"]);
+  });
+
   it("give their bytes back when they end: answered, refused or aborted", async () => {
     await listen(LIMITED);
     for (let round = 0; round < 5; round += 1) {

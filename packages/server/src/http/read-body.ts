@@ -56,8 +56,6 @@ export function createBodyParser(bodies: BodiesInFlight): BodyParser {
       done(new InvalidRequest("request_invalid", `The request could not be read: ${error.message}`));
     };
     payload.on("data", onData).on("end", onEnd).on("error", onError);
-    // A client that disconnects ends the body without an error if the response has ended.
-    payload.once("close", finish);
   };
 }
 
