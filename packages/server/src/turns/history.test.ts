@@ -232,13 +232,15 @@ describe("HistoryWindow", () => {
             results: Object.fromEntries(ids.map((id) => [id, 1])),
           });
         });
-        const messages = messagesOf(new HistoryWindow(turns, RULES, budget));
+        const window = new HistoryWindow(turns, RULES, budget);
+        const messages = messagesOf(window);
         expectPairs(messages);
         expect(messages[0]?.role).toBe("user");
-        const all = messagesOf(new HistoryWindow(turns, RULES, PLENTY));
-        if (messages.filter(({ role }) => role === "user").length > 1) {
+        const entries = window.entries();
+        const all = new HistoryWindow(turns, RULES, PLENTY).entries();
+        if (entries.filter(({ kind }) => kind === "user").length > 1) {
           // With more than the last turn, it is a suffix of whole turns within the budget.
-          expect(messages).toEqual(all.slice(all.length - messages.length));
+          expect(entries).toEqual(all.slice(all.length - entries.length));
           expect(messages.reduce((sum, message) => sum + bytesOf([message]) - 2, 0)).toBeLessThanOrEqual(
             budget,
           );
