@@ -3,7 +3,7 @@
 
 import type { ChatOutcome } from "../core/commands/chat.ts";
 import type { PartialText } from "../core/commands/command.ts";
-import { AppGone, InvalidRequest, NotFound, throwAfterCommit, Unavailable } from "../core/errors.ts";
+import { AppGone, InvalidRequest, SessionDeleted, throwAfterCommit, Unavailable } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub, StreamPosition } from "../core/ports/driven/event-hub.ts";
@@ -150,7 +150,10 @@ export class Conversations implements ConversationService {
   ): Promise<SnapshotView> {
     const input = { streamed: this.#streamed(sessionId) };
     const { registry } = this.#options;
-    const applied = await registry.executeOrCreate(sessionId, access, creation, { kind: "interrupt", input });
+    const command = { kind: "interrupt", input } as const;
+    const applied = await registry.executeOrCreate(sessionId, access, creation, command, {
+      unlessDeleted: true,
+    });
     return await this.#snapshotAfter(applied, { sessionId, access, waitMs: 0, signal: NEVER });
   }
 
@@ -161,7 +164,7 @@ export class Conversations implements ConversationService {
   }
 
   async ensure(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<void> {
-    await this.#options.registry.get(sessionId, access, creation);
+    await this.#options.registry.ensure(sessionId, access, creation);
   }
 
   /** Creates the session if it does not exist, and returns the position of its event log. */
@@ -206,7 +209,9 @@ export class Conversations implements ConversationService {
     }
     await request.admitChange?.();
     const command = { kind: "open", input: { userState, publicKey: null } } as const;
-    const merged = await registry.executeOrCreate(sessionId, request.access, creation, command);
+    const merged = await registry.executeOrCreate(sessionId, request.access, creation, command, {
+      unlessDeleted: true,
+    });
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
     return await this.#snapshotAfter(merged, request);
   }
@@ -287,7 +292,7 @@ export class Conversations implements ConversationService {
     const isCurrent = known !== null && !known.isReplaced;
     const session = isCurrent ? known : await this.#options.registry.find(sessionId);
     if (session !== null && !session.isGone) return session;
-    throw new NotFound("session_deleted", "The session was deleted while this request was answered.");
+    throw new SessionDeleted();
   }
 
   /** Throws `AppGone` if the configuration was replaced since the route checked access. */

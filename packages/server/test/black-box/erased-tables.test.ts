@@ -16,6 +16,7 @@ const CANARY = "CANARY-51c0de";
 const NOT_OF_USERS: Readonly<Record<string, string>> = {
   app_keys: "keys of Apps and operators",
   audit: "names users by pseudonyms whose salt is gone",
+  deleted_sessions: "ids of deleted sessions, for ten minutes",
   duties: "jobs of the nodes",
   revoked_tokens: "digests of tokens, until they expire",
   secret_key_in_force: "id of the master key",

@@ -56,8 +56,16 @@ CREATE TABLE audit_salts (
   salt text NOT NULL
 );
 
+-- Ids of deleted sessions, in lower case, until the time from which requests that only read create a session again. A
+-- node of the previous version writes none and ignores them: its polls may create a deleted session again.
+CREATE TABLE deleted_sessions (
+  id text COLLATE "C" NOT NULL PRIMARY KEY,
+  until bigint NOT NULL
+);
+
 -- Sessions that the cleanup still has to count.
 CREATE INDEX CONCURRENTLY sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;
 CREATE INDEX CONCURRENTLY sessions_pinned ON sessions (public_key, updated_at DESC, key DESC) WHERE pinned = 1;
 CREATE INDEX CONCURRENTLY sessions_by_owner ON sessions (owned_by, pinned, updated_at DESC, key DESC) WHERE owned_by IS NOT NULL;
 CREATE INDEX CONCURRENTLY actions_claimed ON actions (claim_expires_at, session_key) WHERE claim_expires_at IS NOT NULL;
+CREATE INDEX deleted_sessions_by_time ON deleted_sessions (until);

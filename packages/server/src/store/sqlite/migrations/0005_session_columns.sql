@@ -58,8 +58,16 @@ CREATE TABLE audit_salts (
   salt TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Ids of deleted sessions, in lower case, until the time from which requests that only read create a session again. A
+-- node of the previous version writes none and ignores them: its polls may create a deleted session again.
+CREATE TABLE deleted_sessions (
+  id TEXT NOT NULL PRIMARY KEY,
+  until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Sessions that the cleanup still has to count.
 CREATE INDEX sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;
 CREATE INDEX sessions_pinned ON sessions (public_key, updated_at DESC, key DESC) WHERE pinned = 1;
 CREATE INDEX sessions_by_owner ON sessions (owned_by, pinned, updated_at DESC, key DESC) WHERE owned_by IS NOT NULL;
 CREATE INDEX actions_claimed ON actions (claim_expires_at, session_key) WHERE claim_expires_at IS NOT NULL;
+CREATE INDEX deleted_sessions_by_time ON deleted_sessions (until);
