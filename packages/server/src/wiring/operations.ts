@@ -6,6 +6,7 @@ import type { ProcessGauges } from "../core/ports/driven/admin-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { Readiness } from "../core/ports/driving/services.ts";
 import type { TokenUsage } from "../core/turn.ts";
+import { RUN_ENDS, type RunEnd } from "../turns/run.ts";
 
 type ServiceGauges = Readonly<Record<keyof ProcessGauges | "waitingTurns", () => number>>;
 
@@ -41,8 +42,11 @@ export function createTurnMetrics(register: Registry) {
     labelNames: ["kind"],
     registers: [register],
   });
+  // Start at 0, so that the first end is visible as a change.
+  for (const end of RUN_ENDS) turns.inc({ end }, 0);
+  for (const kind of ["input", "output"]) tokens.inc({ kind }, 0);
   return {
-    turnEnded: (end: string) => turns.inc({ end }),
+    turnEnded: (end: RunEnd) => turns.inc({ end }),
     tokensUsed: (usage: TokenUsage) => {
       tokens.inc({ kind: "input" }, usage.inputTokens);
       tokens.inc({ kind: "output" }, usage.outputTokens);
